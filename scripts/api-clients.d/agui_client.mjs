@@ -1,11 +1,11 @@
-// Checks of `/agui` with the official client, which verifies every event. Started by scripts/api-clients.
+// Tests `/agui` with the official client, which validates every event. Started by scripts/api-clients.
 import assert from "node:assert/strict";
 import { HttpAgent, buildResumeArray } from "@ag-ui/client";
 
 const { CLIENTS_URL, CLIENTS_TOKEN, CLIENTS_RUN_TOKEN } = process.env;
 const ASK = 'create todo.txt with the words "milk and bread"';
 
-// What the client strips or repairs is a warning, and none may be needed.
+// The client warns when it has to strip or repair something, which must not happen.
 const warnings = [];
 console.warn = (...parts) => warnings.push(parts.join(" "));
 // The client prints the errors that the checks expect.
@@ -21,14 +21,14 @@ async function check(name, body) {
   }
 }
 
-const agentOf = (threadId, token = CLIENTS_TOKEN) =>
+const createAgent = (threadId, token = CLIENTS_TOKEN) =>
   new HttpAgent({ url: `${CLIENTS_URL}/agui`, threadId, headers: { Authorization: `Bearer ${token}` } });
 
 function say(agent, content) {
   agent.addMessage({ id: crypto.randomUUID(), role: "user", content });
 }
 
-/** Runs an agent and returns the events that subscribers see. */
+/** Runs an agent and returns the events that its subscribers receive. */
 async function run(agent, parameters = {}) {
   const events = [];
   const result = await agent.runAgent(parameters, { onEvent: ({ event }) => void events.push(event) });
@@ -38,7 +38,7 @@ async function run(agent, parameters = {}) {
 const types = (events) => events.map((event) => event.type);
 
 await check("a run answers with a text message", async () => {
-  const agent = agentOf("agui-hello");
+  const agent = createAgent("agui-hello");
   say(agent, "hello");
   const { events } = await run(agent);
   assert.equal(types(events)[0], "RUN_STARTED");
@@ -47,7 +47,7 @@ await check("a run answers with a text message", async () => {
 });
 
 await check("a thread continues, with steps, activities and tool calls", async () => {
-  const agent = agentOf("agui-hello");
+  const agent = createAgent("agui-hello");
   say(agent, "hello");
   await run(agent);
   say(agent, "what files are here?");
@@ -60,7 +60,7 @@ await check("a thread continues, with steps, activities and tool calls", async (
 
 for (const approved of [false, true]) {
   await check(`an interrupt is answered with ${approved ? "yes" : "no"}`, async () => {
-    const agent = agentOf(`agui-approval-${approved}`);
+    const agent = createAgent(`agui-approval-${approved}`);
     say(agent, ASK);
     const { events } = await run(agent);
     const { outcome } = events.at(-1);
@@ -81,7 +81,7 @@ for (const approved of [false, true]) {
 }
 
 await check("a token without `approve` cannot answer an interrupt", async () => {
-  const agent = agentOf("agui-runner", CLIENTS_RUN_TOKEN);
+  const agent = createAgent("agui-runner", CLIENTS_RUN_TOKEN);
   say(agent, ASK);
   await run(agent);
   const [interrupt] = agent.pendingInterrupts;
@@ -93,7 +93,7 @@ await check("a token without `approve` cannot answer an interrupt", async () => 
 });
 
 await check("tools of the client are refused with a run error", async () => {
-  const agent = agentOf("agui-tools");
+  const agent = createAgent("agui-tools");
   say(agent, "hello");
   const tools = [{ name: "f", description: "f", parameters: { type: "object", properties: {} } }];
   const errors = [];
@@ -103,7 +103,7 @@ await check("tools of the client are refused with a run error", async () => {
 });
 
 await check("a wrong token is an error", async () => {
-  const agent = agentOf("agui-stranger", "wrong");
+  const agent = createAgent("agui-stranger", "wrong");
   say(agent, "hello");
   await assert.rejects(run(agent), (error) => error.status === 401);
 });

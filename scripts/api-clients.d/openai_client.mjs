@@ -1,4 +1,4 @@
-// Checks of `/v1/` with the official client for Node. Started by scripts/api-clients.
+// Tests `/v1/` with the official client for Node. Started by scripts/api-clients.
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 
@@ -27,7 +27,7 @@ async function deny(approval) {
   assert.equal(response.status, 202);
 }
 
-async function refused(kind, promise) {
+async function expectRefusal(kind, promise) {
   try {
     await promise;
   } catch (error) {
@@ -35,7 +35,7 @@ async function refused(kind, promise) {
     assert(error.error.message);
     return error;
   }
-  throw new Error(`it was not refused with ${kind.name}`);
+  throw new Error(`the request was not refused with ${kind.name}`);
 }
 
 await check("lists models", async () => {
@@ -123,14 +123,14 @@ await check("a pending approval makes a response incomplete", async () => {
   await deny(response.lango.approvals[0]);
 });
 
-await check("errors are those of the client", async () => {
+await check("errors have the client's own types", async () => {
   const stranger = new OpenAI({ baseURL: `${CLIENTS_URL}/v1`, apiKey: "wrong" });
-  await refused(OpenAI.AuthenticationError, stranger.models.list());
+  await expectRefusal(OpenAI.AuthenticationError, stranger.models.list());
   const messages = [{ role: "user", content: "hi" }];
-  const missing = await refused(OpenAI.NotFoundError, client.chat.completions.create({ model: "gpt-9", messages }));
+  const missing = await expectRefusal(OpenAI.NotFoundError, client.chat.completions.create({ model: "gpt-9", messages }));
   assert.equal(missing.code, "model_not_found");
   const tools = [{ type: "function", function: { name: "f", parameters: {} } }];
-  const error = await refused(OpenAI.BadRequestError, chat("hi", { tools, stream: true }));
+  const error = await expectRefusal(OpenAI.BadRequestError, chat("hi", { tools, stream: true }));
   assert.match(error.message, /own tools/);
   assert.equal(error.param, "tools");
 });

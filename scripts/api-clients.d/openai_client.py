@@ -1,4 +1,4 @@
-"""Checks of `/v1/` with the official client for Python. Started by scripts/api-clients."""
+"""Tests `/v1/` with the official client for Python. Started by scripts/api-clients."""
 import json
 import os
 import urllib.request
@@ -26,21 +26,21 @@ def chat(text, **more):
 
 
 def deny(approval):
-    """Answers an approval, so that nothing waits."""
+    """Denies an approval request, so that the session can continue."""
     request = urllib.request.Request(
         f"{URL}/api/approvals/{approval}", data=json.dumps({"answer": "no"}).encode(),
         headers={"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"})
     assert urllib.request.urlopen(request).status == 202
 
 
-def refused(kind, body, code=None):
+def expect_refusal(kind, body, code=None):
     try:
         body()
     except kind as error:
         assert error.body["message"], error.body
         assert code is None or error.code == code, (error.code, code)
         return error
-    raise AssertionError(f"it was not refused with {kind.__name__}")
+    raise AssertionError(f"the request was not refused with {kind.__name__}")
 
 
 @check("lists models")
@@ -59,7 +59,7 @@ def _():
     assert completion.usage is not None
 
 
-@check("chat with another name of the model and tuning parameters")
+@check("chat with another model and tuning parameters")
 def _():
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "what files are here?"}]
     completion = client.chat.completions.create(
@@ -132,7 +132,7 @@ def _():
     items = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hello!"},
              {"role": "user", "content": [{"type": "input_text", "text": "what files are here?"}]}]
     response = client.responses.create(model="lango", input=items, instructions="Be brief.")
-    # The rules of the demo model do not read context, so the answer may be that no rule fits.
+    # The demo model ignores the context, so it may answer that no rule matches.
     assert response.status == "completed" and response.output_text
 
 
@@ -176,34 +176,34 @@ def _():
     deny(events[-1].response.model_extra["lango"]["approvals"][0])
 
 
-@check("errors are those of the client")
+@check("errors have the client's own types")
 def _():
     hi = [{"role": "user", "content": "hi"}]
     stranger = openai.OpenAI(base_url=f"{URL}/v1", api_key="wrong")
-    refused(openai.AuthenticationError, lambda: stranger.models.list(), "invalid_api_key")
+    expect_refusal(openai.AuthenticationError, lambda: stranger.models.list(), "invalid_api_key")
     runner = openai.OpenAI(base_url=f"{URL}/v1", api_key=os.environ["CLIENTS_RUN_TOKEN"])
-    error = refused(openai.PermissionDeniedError, lambda: runner.models.list())
+    error = expect_refusal(openai.PermissionDeniedError, lambda: runner.models.list())
     assert "read" in error.body["message"]
     create = client.chat.completions.create
-    refused(openai.NotFoundError, lambda: create(model="gpt-9", messages=hi), "model_not_found")
-    refused(openai.NotFoundError, lambda: client.embeddings.create(model="lango", input="hi"))
+    expect_refusal(openai.NotFoundError, lambda: create(model="gpt-9", messages=hi), "model_not_found")
+    expect_refusal(openai.NotFoundError, lambda: client.embeddings.create(model="lango", input="hi"))
     tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
-    error = refused(openai.BadRequestError, lambda: create(model="lango", messages=hi, tools=tools))
+    error = expect_refusal(openai.BadRequestError, lambda: create(model="lango", messages=hi, tools=tools))
     assert "own tools" in error.body["message"] and error.param == "tools"
-    refused(openai.BadRequestError, lambda: create(model="lango", messages=hi, n=2))
-    refused(openai.BadRequestError, lambda: client.responses.create(model="lango", input="hi", background=True))
-    refused(openai.BadRequestError, lambda: client.responses.create(
+    expect_refusal(openai.BadRequestError, lambda: create(model="lango", messages=hi, n=2))
+    expect_refusal(openai.BadRequestError, lambda: client.responses.create(model="lango", input="hi", background=True))
+    expect_refusal(openai.BadRequestError, lambda: client.responses.create(
         model="lango", input="hi", tools=[{"type": "web_search"}]))
     image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
-    refused(openai.BadRequestError, lambda: create(model="lango", messages=[{"role": "user", "content": [image]}]))
+    expect_refusal(openai.BadRequestError, lambda: create(model="lango", messages=[{"role": "user", "content": [image]}]))
 
 
-@check("a session that waits is a conflict that is not repeated")
+@check("a session that waits for an approval is a conflict, which the client does not retry")
 def _():
     first = client.chat.completions.with_raw_response.create(model="lango", messages=[{"role": "user", "content": ASK}])
     [approval] = first.parse().model_extra["lango"]["approvals"]
     headers = {"X-Lango-Session": first.headers["x-lango-session"]}
-    error = refused(openai.ConflictError, lambda: chat("hello", extra_headers=headers))
+    error = expect_refusal(openai.ConflictError, lambda: chat("hello", extra_headers=headers))
     assert error.response.request.headers.get("x-stainless-retry-count") == "0"
     assert approval in error.body["message"]
     deny(approval)

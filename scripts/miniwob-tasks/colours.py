@@ -1,4 +1,4 @@
-"""The names of colours."""
+"""Names of colours."""
 
 HEX = {
     "aqua": "00FFFF",
@@ -26,5 +26,5 @@ HEX = {
 
 
 def rgb(name):
-    """A colour as observations show it."""
+    """Returns a colour in the form that observations use."""
     return "rgb({},{},{})".format(*bytes.fromhex(HEX[name]))

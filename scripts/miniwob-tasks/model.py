@@ -1,5 +1,5 @@
-"""A server of the chat-completions protocol whose model is a Python generator: it is sent the result of each call, and yields
-the next one."""
+"""A server for chat completions whose model is a Python generator: it receives the result of each call and yields the next
+call."""
 
 import http.server
 import json
@@ -7,14 +7,14 @@ import threading
 
 
 def text_of(content):
-    """The text of a message's content, which may be a list of parts."""
+    """Returns the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content
     return "\n".join(part.get("text", "") for part in content or [])
 
 
 class PolicyServer:
-    """Plays one policy at a time."""
+    """A model server that plays one policy at a time."""
 
     def __init__(self):
         self.policy = None

@@ -1,4 +1,4 @@
-"""Serves the pages of MiniWoB++ with a script in each that starts an episode by its seed and reports the reward."""
+"""Serves the pages of MiniWoB++, with a script added to each that starts an episode with a seed and reports the reward."""
 
 import http.server
 import json
@@ -7,7 +7,7 @@ import pathlib
 import threading
 import urllib.parse
 
-# Longer than the pages' own ten seconds: a policy waits for a page to settle after each action.
+# Longer than the pages' default of ten seconds, because a policy waits for the page to settle after each action.
 EPISODE_MS = 120_000
 
 SCRIPT = """<script>
@@ -34,7 +34,7 @@ SCRIPT = """<script>
 
 
 class PageServer:
-    """Serves a folder on the loopback address, and collects rewards."""
+    """A server on loopback that serves a folder and collects the rewards."""
 
     def __init__(self, folder):
         root = pathlib.Path(folder).resolve()
@@ -64,9 +64,9 @@ class PageServer:
                 self.answer(200, body, kind)
 
             def do_POST(self):
-                said = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                task = pathlib.PurePosixPath(said["page"]).stem
-                rewards.setdefault((task, int(said["seed"])), float(said["reward"]))
+                report = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                task = pathlib.PurePosixPath(report["page"]).stem
+                rewards.setdefault((task, int(report["seed"])), float(report["reward"]))
                 self.answer(204)
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""All tasks with their policies."""
+"""The policies of all tasks."""
 
 import policies_apps
 import policies_click

@@ -7,7 +7,7 @@ from view import step
 
 
 def index_of(view, name):
-    """Where a text stands among the items, not counting the utterance."""
+    """Returns the index of a text among the items, not counting the utterance."""
     return next(index for index, item in enumerate(view.items) if index and item.name == name)
 
 
@@ -38,7 +38,7 @@ SOCIAL_MARKS = {"Reply": ".reply", "Retweet": ".retweet", "Like": ".like", "Shar
 
 
 def posts_by(view, user):
-    """The items of each post of a user."""
+    """Returns the items of each post of a user."""
     items = view.items[1:]
     starts = [index for index, item in enumerate(items) if not item.handle and re.search(r"@\w+", item.name)]
     for start, end in zip(starts, starts[1:] + [len(items)]):
@@ -59,7 +59,7 @@ def social_media(view):
 
 
 def social_media_posts(view):
-    """Clicks the same button of all or of some posts of a user."""
+    """Clicks the same button of all or some posts of a user."""
     user = re.search(r"@\w+", view.task)[0]
     mark = SOCIAL_MARKS[view.quoted()[0]]
     count = re.search(r"on (\d+) post", view.task)
@@ -84,7 +84,7 @@ def search_engine(view):
 
 
 def terminal(view):
-    """Lists the files, and removes the one that is asked for."""
+    """Lists the files, and removes the requested one."""
     extension = re.search(r"extension (\.[\w.]+)", view.task)
     box = view.one("textbox")
     yield from view.type(box, "ls", submit=True)
@@ -96,7 +96,7 @@ def terminal(view):
 
 
 def text_editor(view):
-    """Highlights the words, then clicks the style."""
+    """Highlights the text, then clicks the style."""
     words = re.search(r"the text (\S+) the", view.task)
     text = words[1] if words else view.one("textbox").value
     style = re.search(r"the style (\w+)", view.task)
@@ -127,7 +127,7 @@ def highlight_text(view):
     yield from view.submit()
 
 
-# What the steps around a wait take by themselves.
+# The time that the steps around a wait take.
 STEP_SECONDS = 0.3
 
 

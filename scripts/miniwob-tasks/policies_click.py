@@ -6,7 +6,7 @@ from view import step
 
 
 def click_named(view):
-    """Clicks the thing that the utterance names in quotes, opening sections and tabs until it is there."""
+    """Clicks the element whose name the utterance quotes."""
     name = view.quoted()[-1]
     yield from view.click(view.one(name=name))
 
@@ -45,7 +45,7 @@ def check_named(view):
 
 
 def switch_until_link(view):
-    """Opens tab after tab until the link is there."""
+    """Opens one tab after the other until the link appears."""
     name = view.quoted()[0]
     for tab in view.all("tab"):
         if "selected" not in tab.states and "expanded" not in tab.states:
@@ -73,7 +73,7 @@ def click_dialog(view):
 
 
 def click_menu(view):
-    """Hovers over the items on the path until the last one is there."""
+    """Hovers over the items on the path until the last one appears, and clicks it."""
     *path, last = re.search(r"Select (.*)", view.task)[1].split(">")
     for name in path:
         yield from view.act(step("hover", view.one("menuitem", name=name)))
@@ -108,7 +108,7 @@ def odd_or_even(view):
 
 
 def generate_number(view):
-    """Generates until the number is as wanted."""
+    """Generates numbers until one meets the condition."""
     limit = re.search(r"(greater|less) than (\d+)", view.task)
     parity = 1 if " odd " in view.task else 0
     for _ in range(60):
@@ -136,7 +136,7 @@ def buy_ticket(view):
 
 
 def phone_book(view):
-    """Turns the pages until the person is there, and clicks what is asked for."""
+    """Turns the pages until the person appears, and clicks the requested field."""
     name = re.search(r"Find (\S+) in", view.task)[1]
     label = re.search(r"their (phone number|email|address)", view.task)[1].split()[0].capitalize()
     while name not in [item.name for item in view.items if item.role == "h2"]:
@@ -160,7 +160,7 @@ def order_food(view):
 
 
 def navigate_tree(view):
-    """Opens folder after folder until the name is there."""
+    """Opens one folder after the other until the name appears."""
     name = view.quoted()[0]
     is_opened = set()
     while True:

@@ -1,4 +1,4 @@
-"""Policies for shapes, colours, places, and dragging."""
+"""Policies for shapes, colours, positions, and dragging."""
 
 import math
 import re
@@ -14,7 +14,7 @@ def click_at(view, drawing, x, y):
 
 
 def mark_at(view, x, y):
-    """Puts the mark of a drawing at a point: clicks, looks where the mark appeared, and corrects by the difference."""
+    """Puts the mark of a drawing at a point: clicks, finds where the mark appeared, and corrects by the difference."""
     drawing = view.one("svg")
     before = {item.handle for item in view.all("circle")}
     yield from click_at(view, drawing, x, y)
@@ -25,14 +25,14 @@ def mark_at(view, x, y):
 
 
 def kind_of(item):
-    """What a shape is called, and what kind of thing that is."""
+    """Returns the name of a shape and its category."""
     if item.role == "text":
         return item.name, "digit" if item.name.isdigit() else "letter"
     return {"rect": "rectangle", "circle": "circle", "polygon": "triangle"}[item.role], "shape"
 
 
 def fits(item, words):
-    """Whether a shape is as described, such as `small red digit`."""
+    """Returns whether a shape matches a description such as `small red digit`."""
     name, kind = kind_of(item)
     # Letters are narrower than shapes of the same size.
     size = "large" if item.height > 15 else "small"
@@ -62,7 +62,7 @@ def identify_shape(view):
 
 
 def click_colour(view):
-    """The utterance names the colour, or shows a small box of it."""
+    """Clicks the colour that the utterance names, or shows in a small box."""
     boxes = view.all("clickable", mark=".color")
     name = re.search(r"the (\w+) colored", view.task)
     wanted = rgb(name[1]) if name else view.one("clickable", mark="#query-color").colour
@@ -81,7 +81,7 @@ def click_shades(view):
 
 
 def ascending_numbers(view):
-    """The numbers are hidden after the first click, so their places are remembered."""
+    """Clicks the numbers in order. They are hidden after the first click, so their positions are read before it."""
     numbers = sorted(view.all("text"), key=lambda item: int(item.name))
     yield from view.click(numbers[0])
     for number in numbers[1:]:
@@ -90,7 +90,7 @@ def ascending_numbers(view):
 
 
 def grid_coordinate(view):
-    """The points of the grid are apart by the same distance, with zero in the middle."""
+    """Clicks a point of the grid, whose points have equal distances, with zero in the middle."""
     x, y = map(int, re.search(r"\((-?\d+),(-?\d+)\)", view.task).groups())
     points = view.all("circle")
     columns = sorted({point.x for point in points})
@@ -109,7 +109,7 @@ def find_midpoint(view):
 
 
 def bisect_angle(view):
-    """A point between the two sides, at the same distance from both."""
+    """Clicks a point between the two sides, at the same distance from both."""
     corner = view.one("circle", where=lambda item: item.colour == "blue").middle
     sides = [item.middle for item in view.all("circle", where=lambda item: item.colour != "blue")]
     units = [[(a - b) / math.dist(side, corner) for a, b in zip(side, corner)] for side in sides]
@@ -129,18 +129,18 @@ def right_angle(view):
 
 
 def farthest_inside(drawing, start, direction):
-    """The farthest point in a direction that is still inside, or the start; farther away is more exact."""
+    """Returns the farthest point in a direction that is still inside, or the start. A farther point is more precise."""
     inside = lambda x, y: 4 < x < drawing.width - 4 and 4 < y < drawing.height - 4
     lengths = range(150, 5, -1)
     points = ([at + length * part for at, part in zip(start, direction)] for length in lengths)
-    # Clicks are on whole pixels; of the far points, the one that loses least by that is best.
+    # Clicks are on whole pixels, so choose the far point with the smallest rounding error.
     good = [point for point in points if inside(*point)][:60]
     loss = lambda point: math.dist(point, list(map(round, point))) / math.dist(point, start)
     return min(good, key=loss, default=start)
 
 
 def draw_line(view):
-    """A stroke through the point, in the direction that is asked for."""
+    """Draws a line through the point, in the requested direction."""
     drawing, (x, y) = view.one("svg"), view.one("circle").middle
     down = "vertical" in view.task
     start = {"from_x": x, "from_y": y - 25, "x": 0, "y": 50} if down else {"from_x": x - 25, "from_y": y, "x": 50, "y": 0}
@@ -183,7 +183,7 @@ def drag_shapes_to_two(view):
 
 
 def move_to(view, item, x, y):
-    """Drags an item so that its middle is at a point of the drawing."""
+    """Drags an item so that its centre is at a point of the drawing."""
     yield from view.act(step("drag", item, x=x - item.middle[0], y=y - item.middle[1]))
 
 

@@ -9,7 +9,7 @@ ORDINALS = {"1st": 0, "2nd": 1, "3rd": 2}
 
 
 def type_quoted(view):
-    """Types the words in quotes into every text field."""
+    """Types the quoted text into every text field."""
     text = view.quoted()[0]
     if "upper case" in view.task:
         text = text.upper()
@@ -53,7 +53,7 @@ MONTHS = "January February March April May June July August September October No
 
 
 def choose_day(view, month, day, year):
-    """Turns the pages of an open calendar to the month, and clicks the day."""
+    """Turns an open calendar to the month, and clicks the day."""
     wanted = year * 12 + month
     for _ in range(40):
         words = " ".join(item.name for item in view.items[1:])
@@ -74,7 +74,7 @@ def choose_date(view):
 
 
 def slide_to(view, handle, value_of, wanted):
-    """Moves a slider with the keyboard until its number is the wanted one."""
+    """Moves a slider with the keyboard until it has the wanted value."""
     for _ in range(40):
         distance = int(wanted) - value_of()
         if distance == 0:
@@ -98,7 +98,7 @@ def use_three_sliders(view):
 
 
 def use_spinner(view):
-    """Clicks the arrows of the field, which takes no keys."""
+    """Clicks the arrows of the field, which does not accept keys."""
     distance = int(re.search(r"Select (-?\d+) ", view.task)[1]) - int(view.one("spinbutton").value)
     arrow = ".ui-spinner-up" if distance > 0 else ".ui-spinner-down"
     button = view.one("button", where=lambda item: arrow in item.details)
@@ -130,7 +130,7 @@ def form_sequence_3(view):
 
 
 def use_autocomplete(view):
-    """Types the beginning, and picks the suggestion with the right end."""
+    """Types the start of the word, and picks the suggestion with the right ending."""
     start, *end = view.quoted()
     yield from view.type(view.one("textbox"), start)
     yield from view.look()
@@ -140,7 +140,7 @@ def use_autocomplete(view):
 
 
 def copy_text(view):
-    """Copies with the keyboard from one field to the other."""
+    """Copies text from one field to the other with the keyboard."""
     ordinal = re.search(r"(\d\w\w) text area", view.task)
     sources = view.all("textbox", where=lambda item: "multiline" in item.states)
     source, target = sources[ORDINALS[ordinal[1]] if ordinal else 0], view.one("textbox", mark="#answer-input")
@@ -197,7 +197,7 @@ def sign_agreement(view):
 
 
 def search_movies(view):
-    """Fills in fields by their labels, which stand before or after them, but in the same order."""
+    """Fills in fields by their labels, which are before or after the fields, but in the same order."""
     genre, director, year = re.search(r"for (.*) movies directed by (.*) from year (\d+)", view.task).groups()
     values = {"genre": genre, "director": director, "year": year, "date": year}
     names = [item.name.lower() for item in view.items[1:] if not item.handle]
@@ -208,7 +208,7 @@ def search_movies(view):
 
 
 def calculate(view):
-    """Solves an exercise, or an equation for x."""
+    """Solves an arithmetic problem, or an equation for x."""
     exercise = view.texts[0].replace("x", "*") if view.texts[0].endswith("=") else view.texts[0]
     if exercise.endswith("="):
         return (yield from answer(view, count(exercise.rstrip(" ="))))
@@ -218,7 +218,7 @@ def calculate(view):
 
 
 def count(words, x=0):
-    """The value of two numbers with a sign between them."""
+    """Returns the value of two numbers with an operator between them."""
     words = words.split()
     if len(words) == 1:
         return x if words[0] == "x" else int(words[0])
@@ -255,7 +255,7 @@ def text_transform(view):
 def pick_colour(view):
     name = re.search(r"Select (\w+) with", view.task)[1]
     yield from view.type(view.one("textbox"), HEX[name])
-    # The picker covers the button, which the keyboard reaches nevertheless.
+    # The picker covers the button, but the keyboard still reaches it.
     yield from view.press("Enter", item=view.one("button", name="Submit"))
 
 

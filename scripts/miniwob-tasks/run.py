@@ -1,4 +1,4 @@
-"""Runs the tasks: one turn of lango per task, with all of its seeds in one browser."""
+"""Runs the tasks: one turn of lango per task, with all its seeds in the same browser."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from pages import PageServer
 from policies import TASKS
 from view import View
 
-# Most tasks reward 1 or -1. Those that measure distances or angles cannot be solved exactly on whole pixels.
+# Most rewards are 1 or -1. Tasks that measure distances or angles cannot be solved exactly with whole pixels.
 SOLVED = 0.9
 
 CONFIG = """
@@ -37,7 +37,7 @@ tool = "browser_*"
 
 
 def episodes(view, task, solve, pages, seeds, failures):
-    """All episodes of one task. A policy that fails costs its own episode only."""
+    """Plays all episodes of one task. A policy that raises an error loses only its own episode."""
     for seed in seeds:
         output = yield "browser_navigate", {"url": pages.url(task, seed)}
         output = yield "browser_observe", {"full": True}
@@ -46,7 +46,7 @@ def episodes(view, task, solve, pages, seeds, failures):
             yield from solve(view)
         except Exception as problem:
             failures.append((seed, f"{type(problem).__name__}: {problem}"))
-        # The reward travels by itself; the page may still be sending it.
+        # The page sends the reward in the background, so it may still be on its way.
         for _ in range(20):
             if (task, seed) in pages.rewards:
                 break
@@ -84,19 +84,19 @@ def main():
     options = parser.parse_args()
     wanted = [task for task in options.only.split(",") if task]
     seeds = range(options.first, options.first + options.seeds)
-    total = solved_in_all = 0
+    total = total_solved = 0
     for task, solve in TASKS.items():
         if wanted and task not in wanted:
             continue
         started = time.monotonic()
         solved, failures, calls = run_task(os.environ["LANGO"], task, solve, seeds, options.show)
         total += len(seeds)
-        solved_in_all += len(solved)
+        total_solved += len(solved)
         unsolved = [seed for seed in seeds if seed not in solved]
-        note = f"  not {unsolved}: {failures[0] if failures else 'wrong result'}" if unsolved else ""
+        note = f"  unsolved {unsolved}: {failures[0] if failures else 'wrong result'}" if unsolved else ""
         print(f"{task:32} {len(solved):3} of {len(seeds)}  {calls:4} calls  {time.monotonic() - started:6.1f} s{note}", flush=True)
-    share = solved_in_all / max(total, 1)
-    print(f"\n{solved_in_all} of {total} episodes solved ({share:.1%}), {total // max(len(seeds), 1)} tasks")
+    share = total_solved / max(total, 1)
+    print(f"\n{total_solved} of {total} episodes solved ({share:.1%}), {total // max(len(seeds), 1)} tasks")
     sys.exit(0 if share >= 0.9 else 1)
 
 

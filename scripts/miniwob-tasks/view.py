@@ -1,5 +1,5 @@
-"""What a policy knows of the page: the lines of `browser_observe`, kept up to date by the differences that `browser_act`
-reports. Actions are generators: `yield from view.click(item)` calls the tool and reads its result."""
+"""A policy's view of the page: the lines of `browser_observe`, updated by the differences that `browser_act` reports. Actions are
+generators: `yield from view.click(item)` calls the tool and reads its result."""
 
 import dataclasses
 import re
@@ -15,7 +15,7 @@ def unquote(text):
 
 @dataclasses.dataclass
 class Item:
-    """One thing on a line."""
+    """One element on a line."""
 
     handle: str | None
     role: str
@@ -29,32 +29,32 @@ class Item:
         self.value = unquote(value[1]) if value else ""
         plain = re.sub(r'"(?:[^"\\]|\\.)*"', "", self.details)
         self.states = set(STATE.findall(plain))
-        size, place, paint = find(r" (\d+)x(\d+)"), find(r" at (-?\d+),(-?\d+)"), find(r" (?:fill|colour|stroke)=(\S+)")
+        size, position, paint = find(r" (\d+)x(\d+)"), find(r" at (-?\d+),(-?\d+)"), find(r" (?:fill|colour|stroke)=(\S+)")
         self.width, self.height = (int(size[1]), int(size[2])) if size else (0, 0)
-        self.x, self.y = (int(place[1]), int(place[2])) if place else (0, 0)
+        self.x, self.y = (int(position[1]), int(position[2])) if position else (0, 0)
         self.colour = paint[1] if paint else ""
         mark = find(r" ([#.][\w-]+)")
         self.mark = mark[1] if mark else ""
 
     @property
     def middle(self):
-        """The centre of a shape in its drawing."""
+        """The centre of a shape, in the coordinates of its drawing."""
         return self.x + self.width / 2, self.y + self.height / 2
 
     def number(self):
-        """The first number in its name."""
+        """Returns the first number in the name."""
         return float(re.search(r"-?\d+(?:\.\d+)?", self.name)[0])
 
 
 def parse_line(line):
-    """The items of a line."""
+    """Returns the items of a line."""
     depth = len(line) - len(line.lstrip(" "))
-    words = line.strip()
-    if words.startswith(("row ", "- ")) and not words.startswith("row .") and not re.match(r"row \d+x", words):
-        words = words.split(" ", 1)[1]
+    text = line.strip()
+    if text.startswith(("row ", "- ")) and not text.startswith("row .") and not re.match(r"row \d+x", text):
+        text = text.split(" ", 1)[1]
     parts = []
-    for part in SEPARATOR.split(words):
-        # The options of a list have the same separator.
+    for part in SEPARATOR.split(text):
+        # The options of a list use the same separator.
         if parts and " options:" in parts[-1] and not re.match(r'e\d+ |"', part):
             parts[-1] += " | " + part
         else:
@@ -67,7 +67,7 @@ def parse_line(line):
 
 
 class View:
-    """The page as the tools described it."""
+    """The page as the tools have described it."""
 
     def __init__(self, show=False):
         self.show = show
@@ -77,7 +77,7 @@ class View:
     # Reading
 
     def read(self, output):
-        """Takes in the result of a tool."""
+        """Updates the view with the result of a tool."""
         if self.show:
             print(output, flush=True)
         self.output = output
@@ -95,10 +95,10 @@ class View:
         for line in lines:
             self.change(line[0], line[2:])
 
-    def change(self, mark, words):
-        words = re.sub(r" \(moved [^()]*\)$", "", words)
-        words, _, former = words.partition(" (was e")
-        items = parse_line(words)
+    def change(self, mark, text):
+        text = re.sub(r" \(moved [^()]*\)$", "", text)
+        text, _, former = text.partition(" (was e")
+        items = parse_line(text)
         handles = {item.handle for item in items if item.handle}
         if former:
             handles = {"e" + former.rstrip(")")}
@@ -137,7 +137,7 @@ class View:
         return [item.name for item in self.items if item.role == "text" and not item.handle]
 
     def quoted(self):
-        """The words in quotes in the utterance."""
+        """Returns the quoted texts in the utterance."""
         return re.findall(r'"([^"]*)"', self.task)
 
     def all(self, *roles, name=None, mark=None, where=None):
@@ -166,7 +166,7 @@ class View:
         self.read((yield "browser_observe", arguments))
 
     def act(self, *steps):
-        """Carries out steps, at most ten in a call."""
+        """Runs steps, at most ten per call."""
         for start in range(0, len(steps), 10):
             self.read((yield "browser_act", {"steps": list(steps[start : start + 10])}))
 
@@ -184,5 +184,5 @@ class View:
 
 
 def step(action, item=None, **more):
-    """One action on an item."""
+    """Returns a step: one action on an item."""
     return {"action": action} | ({"handle": item.handle} if item else {}) | more

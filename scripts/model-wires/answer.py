@@ -1,5 +1,5 @@
-"""What a recorded answer can say, and the small functions that all readings of it share. `None` in a usage means that the
-recording does not say it.
+"""The content of a recorded answer, and functions that all parsers of recordings share. `None` in a usage means that the
+recording does not contain the number.
 """
 
 import json
@@ -14,25 +14,25 @@ class Reply:
     calls: list = field(default_factory=list)  # (name, arguments)
     usage: dict = field(default_factory=dict)
     stop: str = "end"
-    # Parts that a later request of the same conversation has to contain, by kind.
+    # Parts that a later request of the same conversation must contain, by kind.
     returned: dict = field(default_factory=dict)
-    hosted: bool = False  # tools that the provider runs itself took part
+    hosted: bool = False  # the provider ran tools of its own
 
 
 @dataclass
 class Failure:
     kind: str  # one of errors.KINDS
     message: str = ""
-    # The provider's own explanation, which the user has to be shown.
+    # The provider's explanation, which lango must show to the user.
     explanation: str = ""
 
 
 class Broken(Exception):
-    """The stream ends before the reply does, or is not what it says."""
+    """The stream ends before the reply is complete, or is malformed."""
 
 
 def arguments(text):
-    """The arguments of a call: parsed, or the text itself where it is not whole JSON. Nothing is an empty object."""
+    """Returns the parsed arguments of a call, or the text itself if it is not valid JSON. No text is an empty object."""
     if text is None or text == "":
         return {}
     if not isinstance(text, str):
@@ -49,7 +49,7 @@ def number(value):
 
 
 def pick(mapping, *paths):
-    """The first number that is found under one of the dotted paths."""
+    """Returns the first number at one of the dotted paths."""
     for path in paths:
         value = mapping
         for part in path.split("."):

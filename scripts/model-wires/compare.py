@@ -1,12 +1,11 @@
-"""Compares what lango reported with what the recording says. Every difference has a class, which says what kind it is, and the
-two values."""
+"""Compares what lango reports with the recording. Every difference has a class and the two values."""
 
 import json
 import re
 
 from answer import Reply, arguments
 
-# How lango's texts name the classes of errors. A text that is none of them is the class "other", and so a difference.
+# The texts by which lango reports each class of error. Any other text is the class "other", and so a difference.
 ERRORS = [
     ("rate_limited", "too many requests"),
     ("overloaded", "cannot serve now"),
@@ -16,7 +15,7 @@ ERRORS = [
     ("refused", "refuses the request"),
     ("broken", "cannot be read"),
     ("broken", "was cut off"),
-    ("silent", "was silent"),
+    ("silent", "sent nothing for"),
     ("unreachable", "cannot be reached"),
 ]
 RETRIED = ("rate_limited", "overloaded", "broken")
@@ -32,13 +31,13 @@ class Observed:
         self.run = run
         self.requests = requests
         self.error = self.error_text = None
-        retry = re.search(r"model `[^\n]*; again in [^\n]*", run.progress)
+        retry = re.search(r"model `[^\n]*; retrying in [^\n]*", run.progress)
         failed = next((event for event in run.events if event.get("fault") in ("model_failed", "context_too_long")), None)
         if retry or failed:
             self.error_text = retry.group(0) if retry else failed["detail"]
-            # lango names the class before the provider's own words, which could name any.
-            own_words = re.sub(r"\A.*?model `[^`]*`: ", "", self.error_text).split(":")[0]
-            self.error = next((kind for kind, words in ERRORS if words in own_words), "other")
+            # lango's own text comes before the provider's message, which could contain any of these texts.
+            own_text = re.sub(r"\A.*?model `[^`]*`: ", "", self.error_text).split(":")[0]
+            self.error = next((kind for kind, text in ERRORS if text in own_text), "other")
         self.retried = bool(retry)
         self.message = next((event for event in run.events if event["type"] == "agent.message" and event.get("model")), None)
         text = (self.message or {}).get("text", "")
@@ -50,7 +49,7 @@ class Observed:
 
 
 def differences(expected, seen):
-    """Yields `(class, recorded, reported)`."""
+    """Yields each difference as `(class, recorded, reported)`."""
     if seen.message is None and seen.error is None:
         yield "no reply and no error", _short(expected), seen.run.progress[-200:]
         return
@@ -76,15 +75,15 @@ def _of_failure(expected, seen):
         yield f"{expected.kind}: retried is {seen.retried}", expected.message, seen.error_text[:300]
     if (expected.kind in SETUP) != (seen.run.code == 3):
         yield f"{expected.kind}: exit code {seen.run.code}", expected.message, seen.error_text[:300]
-    wanted, shown = (re.sub(r"\W+", " ", words) for words in (expected.explanation, seen.error_text))
+    wanted, shown = (re.sub(r"\W+", " ", text) for text in (expected.explanation, seen.error_text))
     if wanted.strip() and wanted[:60].strip() not in shown:
         yield "the provider's explanation is not shown", expected.explanation[:300], seen.error_text[:300]
 
 
 def _of_reply(expected, seen):
     if expected.text != seen.text:
-        same_words = expected.text.split() == seen.text.split()
-        yield ("text: white space" if same_words else "text"), _short(expected.text), _short(seen.text)
+        is_same_text = expected.text.split() == seen.text.split()
+        yield ("text: white space" if is_same_text else "text"), _short(expected.text), _short(seen.text)
     names = [name for name, _ in expected.calls], [name for name, _ in seen.calls]
     if names[0] != names[1]:
         yield "calls", names[0], names[1]
@@ -104,14 +103,14 @@ def _of_reply(expected, seen):
     wanted = {"end": None, "refusal": "filter"}.get(expected.stop, expected.stop)
     if seen.stop != wanted:
         yield f"stop: {expected.stop} is reported as {seen.stop}", expected.stop, _short(seen.message.get("stop"))
-    # A person has to see it too, where the reply is an answer.
+    # If the reply is an answer, its text must tell the user too.
     is_answer = bool(expected.text.strip()) and not expected.calls
     if seen.cut != (wanted is not None and is_answer):
-        yield f"stop: {expected.stop}, and the text says {'it' if seen.cut else 'nothing'}", expected.stop, _short(seen.message["text"][-200:])
+        yield f"stop: {expected.stop}, and the text {'has' if seen.cut else 'lacks'} a note about it", expected.stop, _short(seen.message["text"][-200:])
 
 
 def sent_back(expected, seen):
-    """What a reply with calls wants back: yields differences of the next request."""
+    """Yields differences between the parts that must be sent back after a reply with calls, and the next request."""
     if not isinstance(expected, Reply) or not expected.returned or not expected.calls or len(seen.requests) < 2:
         return
     text = json.dumps(seen.requests[1][2], ensure_ascii=False)
@@ -135,7 +134,7 @@ def sent_back(expected, seen):
 
 
 def merged(details):
-    """Pieces of one item of OpenRouter's reasoning, joined: text is added up, the rest is the last that was given."""
+    """Joins the pieces of OpenRouter's reasoning items: texts are concatenated, other fields have their last value."""
     items = []
     for detail in details:
         last = items[-1] if items else None

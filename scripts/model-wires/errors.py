@@ -1,4 +1,4 @@
-"""The class of a provider's error, from its status, its code and its message."""
+"""Classifies a provider's error by its status, code and message."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def of_status(status, body):
 
 
 def parts(body):
-    """The error object of a body, and all its words."""
+    """Returns the error object of a body, and its message."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else json.dumps(body)
     try:
         value = json.loads(text)
@@ -77,7 +77,7 @@ def kind(status, error, message):
 
 
 def inside(error):
-    """An error in an answer with the status 200."""
+    """Returns the failure for an error inside an answer with status 200."""
     if not isinstance(error, dict):
         error = {"message": str(error)}
     numbers = [value for value in (error.get("code"), error.get("status")) if str(value).isdigit()]
@@ -87,7 +87,7 @@ def inside(error):
 
 
 def explanation(error, message):
-    """The words that say most. OpenRouter has the error of the provider behind it in `metadata.raw`."""
+    """Returns the most specific message. OpenRouter has the error of the underlying provider in `metadata.raw`."""
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str) or not raw:

@@ -1,7 +1,7 @@
-"""What a recorded answer says: visible text, calls, usage, the reason it stopped, or the class of its error.
+"""Parses a recorded answer: visible text, calls, usage and stop reason, or the class of its error.
 
-Written from the providers' documentation and the raw JSON, on purpose without a look at how lango reads them: a mistake that is
-made twice in the same way is not found.
+It is written from the providers' documentation and the raw JSON, independently of lango's parsers: the same mistake in both would
+not be found.
 """
 
 import json
@@ -38,7 +38,7 @@ def parsed(body):
 
 
 def events(body):
-    """The data of every server-sent event, parsed; `[DONE]` stays text."""
+    """Returns the parsed data of every server-sent event. `[DONE]` stays text."""
     found = []
     data = []
     lines = re.split(r"\r\n|\n|\r", body.decode("utf-8", "replace").lstrip("\ufeff"))
@@ -50,7 +50,7 @@ def events(body):
         elif line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
         elif line == "{":
-            # Google ends a stream that fails with the bare JSON of the error.
+            # Google ends a failed stream with the bare JSON of the error.
             found.append("\n".join(lines[lines.index(line) :]))
             break
     values = []
@@ -61,7 +61,7 @@ def events(body):
         try:
             values.append(json.loads(text))
         except ValueError:
-            # An event that the end of the stream cut in the middle is none.
+            # Ignore an incomplete event at the end of a truncated stream.
             if at + 1 < len(found) or lines[-1] == "":
-                raise Broken("an event that is not JSON") from None
+                raise Broken("an event is not JSON") from None
     return values

@@ -1,5 +1,5 @@
-"""Checks the checker of requests: a right request of every provider passes, and each of them with one thing wrong does not. An
-unknown field and a value of the wrong type are planted at every place of every request that is not free-form JSON."""
+"""Tests the checker of requests: a correct request of every provider must pass, and the same request with one fault must not. An
+unknown field and a value of the wrong type are planted at every position of every request that is not free-form JSON."""
 
 import copy
 
@@ -7,7 +7,7 @@ from replies import PROVIDERS
 from sdk_types import problems
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-# Places that hold any JSON.
+# Fields that may contain any JSON.
 FREE = {"parameters", "input_schema", "parametersJsonSchema", "input", "args", "response", "schema", "responseJsonSchema"}
 
 
@@ -28,7 +28,7 @@ def _chat(ident="call_1", **assistant):
     }
 
 
-RIGHT = {
+CORRECT = {
     "openai": {**_chat(), "stream_options": {"include_usage": True}, "reasoning_effort": "low", "max_completion_tokens": 10},
     "deepseek": {**_chat(reasoning_content="Hm."), "stream_options": {"include_usage": True}},
     "openrouter": _chat(),
@@ -77,32 +77,32 @@ RIGHT = {
 }
 
 
-def wrong(provider, body):
-    """Yields what is wrong and the wrong request."""
-    # Mistral takes arguments as an object too.
+def wrong_types(provider, body):
+    """Yields the description of a fault and the request with the fault, for faults that violate the types."""
+    # Mistral also accepts arguments as an object.
     free = FREE | ({"arguments"} if provider == "mistral" else set())
-    for place in places(body, free):
-        value = at(body, place)
-        name = ".".join(map(str, place)) or "the request"
+    for path in paths(body, free):
+        value = at(body, path)
+        name = ".".join(map(str, path)) or "the request"
         if isinstance(value, dict):
             changed = copy.deepcopy(body)
-            at(changed, place)["planted_field"] = 1
+            at(changed, path)["planted_field"] = 1
             yield f"an unknown field in {name}", changed
         elif not isinstance(value, list):
             changed = copy.deepcopy(body)
-            at(changed, place[:-1])[place[-1]] = {"planted_type": 1}
+            at(changed, path[:-1])[path[-1]] = {"planted_type": 1}
             yield f"an object in place of {name}", changed
 
 
 def wrong_conversations(provider, body):
-    """The same for the rules beside the types: the messages of the request in a wrong order, and names that are not taken."""
+    """Does the same for faults that violate the other rules: messages in the wrong order, and invalid names and ids."""
     field = {"chat": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}[PROVIDERS[provider]]
-    for what, messages in {
+    for fault, messages in {
         "a call without its result": body[field][:-1],
         "a result without its call": [body[field][0], body[field][-1]],
         "a message between a call and its result": [*body[field][:-1], body[field][-4 if field == "input" else 0], body[field][-1]],
     }.items():
-        yield what, {**body, field: messages}
+        yield fault, {**body, field: messages}
     yield "a name with a dot", _replaced(body, "fs_list", "fs.list")
     if provider == "mistral":
         yield "an id of another provider", _replaced(body, "A00000001", "call_1")
@@ -116,35 +116,35 @@ def _replaced(value, text, other):
     return other if value == text else value
 
 
-def places(value, free, place=()):
-    """Every place in a request, the free-form ones left out."""
-    yield place
+def paths(value, free, path=()):
+    """Yields the path of every value in a request, without those inside free-form JSON."""
+    yield path
     if isinstance(value, dict):
         for key, one in value.items():
             if key not in free or isinstance(one, list):
-                yield from places(one, free, (*place, key))
+                yield from paths(one, free, (*path, key))
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from places(one, free, (*place, number))
+            yield from paths(one, free, (*path, number))
 
 
-def at(value, place):
-    for part in place:
+def at(value, path):
+    for part in path:
         value = value[part]
     return value
 
 
 def main():
-    """Prints what went unnoticed; returns the exit code."""
+    """Prints the faults that were not detected. Returns the exit code."""
     missed, planted = [], 0
-    for provider, body in RIGHT.items():
+    for provider, body in CORRECT.items():
         refused = problems(provider, body)
-        missed += [f"{provider}: a right request is refused: {problem}" for problem in refused]
+        missed += [f"{provider}: a correct request is refused: {problem}" for problem in refused]
         if refused:
             continue
-        for what, changed in [*wrong(provider, body), *wrong_conversations(provider, body)]:
+        for fault, changed in [*wrong_types(provider, body), *wrong_conversations(provider, body)]:
             planted += 1
             if not problems(provider, changed):
-                missed.append(f"{provider}: {what} is not noticed")
-    print("\n".join(missed) or f"{planted} wrong requests, all noticed; {len(RIGHT)} right ones pass")
+                missed.append(f"{provider}: {fault} is not detected")
+    print("\n".join(missed) or f"{planted} wrong requests, all detected; {len(CORRECT)} correct ones pass")
     return 1 if missed else 0

@@ -1,7 +1,7 @@
-"""A provider on 127.0.0.1 that answers as it is told, and the lango binary that is run against it.
+"""A scripted provider on 127.0.0.1, and the lango binary that runs against it.
 
-Every run has a path of its own (`/7/…`), so that one server plays for many runs at once. Bodies are sent in pieces that are cut
-at odd places, in the middle of a character or of a line end.
+Every run has its own path (`/7/…`), so that one server can serve many concurrent runs. Bodies are sent in pieces that are split
+at arbitrary bytes, even in the middle of a character or a line ending.
 """
 
 import http.server
@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass
 class Exchange:
-    """The answers of one run, and the requests that came for them."""
+    """The answers of one run, and the requests that it sent."""
 
     answers: list
     last: Answer
@@ -41,7 +41,7 @@ class Exchange:
 
 
 class Server:
-    """Plays answers. The last answer is repeated for every further request of its run."""
+    """A provider that plays answers. `last` answers every further request of a run."""
 
     def __init__(self):
         server = self
@@ -99,7 +99,7 @@ class Server:
 
 
 def pieces(body):
-    """Cuts a body into up to ten pieces; the places depend on the body alone."""
+    """Splits a body into up to ten pieces. The positions depend only on the body."""
     if len(body) < 2:
         return [body] if body else []
     generator = random.Random(len(body) * 31 + body[len(body) // 2])
@@ -108,7 +108,7 @@ def pieces(body):
 
 
 def final_text(wire):
-    """A plain answer, which ends the turn after the recorded one."""
+    """Returns a plain text answer, which ends the turn after the recorded answer."""
     text = "That is all."
     body = {
         CHAT: {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}]},
@@ -132,7 +132,7 @@ class Run:
 
 
 class Lango:
-    """The binary, with a home and a workspace of its own."""
+    """The binary, with its own home and workspace."""
 
     def __init__(self, binary):
         self.binary = binary
@@ -142,7 +142,7 @@ class Lango:
         self.workspace = f"{self.folder.name}/workspace"
 
     def supports(self, key):
-        """Whether the configuration has a key."""
+        """Returns whether the configuration has a key."""
         shown = self._start(["-c", f"{key}=?", "config", "check"])
         return b"unknown key" not in shown.stdout + shown.stderr
 
@@ -166,7 +166,7 @@ class Lango:
 
 
 def settings(provider, model, wire, url, stream=True):
-    """The configuration of one provider. A single agent, whose tools never run."""
+    """Returns the configuration of one provider, with a single agent whose tools are all denied."""
     chosen = {
         "agent.multiAgent": "false",
         "agent.model": f"{provider}/{model}",

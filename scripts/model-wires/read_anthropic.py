@@ -1,4 +1,4 @@
-"""Anthropic's messages."""
+"""Parses answers of Anthropic's Messages API."""
 
 import errors
 from answer import Broken, Failure, Reply, arguments, pick, plus
@@ -29,13 +29,13 @@ def stream(events):
         if kind == "message_start":
             usage = {**usage, **_present(event["message"].get("usage"))}
         elif kind == "content_block_start":
-            # An index that starts anew is a new block.
+            # A repeated index starts a new block.
             key = (event["index"], sum(1 for one in blocks if one[0] == event["index"]))
             blocks[key] = {**event["content_block"], "_pieces": ""}
         elif kind == "content_block_delta":
             same = [one for one in blocks if one[0] == event["index"]]
             if not same:
-                raise Broken("a delta of no block")
+                raise Broken("a delta without a block")
             _add(blocks[same[-1]], event["delta"])
         elif kind == "message_delta":
             usage = {**usage, **_present(event.get("usage"))}

@@ -1,4 +1,4 @@
-"""Chat completions, as OpenAI defined them and many others speak them."""
+"""Parses answers of chat completions, the API that OpenAI defined and many others offer."""
 
 import re
 
@@ -72,33 +72,33 @@ def stream(events):
 
 
 def _add_piece(pieces, order, piece):
-    """Calls are told apart by their index; where servers number all of them alike, by a new id."""
+    """Adds a piece to its call. Calls are distinguished by index, or by a new id where a server gives all the same index."""
     function = piece.get("function") or {}
     key = piece.get("index")
     if key is None:
         key = piece.get("id") or (order[-1] if order else 0)
-    held = pieces.get(key)
+    call = pieces.get(key)
     new_id = piece.get("id")
-    if held and new_id and held["id"] and new_id != held["id"]:
+    if call and new_id and call["id"] and new_id != call["id"]:
         key = (key, new_id)
-        held = pieces.get(key)
-    elif held is None and not new_id:
+        call = pieces.get(key)
+    elif call is None and not new_id:
         same = [one for one in order if one == key or (isinstance(one, tuple) and one[0] == key)]
-        held = pieces.get(same[-1]) if same else None
-    elif held and not new_id:
+        call = pieces.get(same[-1]) if same else None
+    elif call and not new_id:
         same = [one for one in order if one == key or (isinstance(one, tuple) and one[0] == key)]
-        held = pieces[same[-1]]
-    if held is None:
-        held = pieces[key] = {"id": new_id, "name": "", "arguments": ""}
+        call = pieces[same[-1]]
+    if call is None:
+        call = pieces[key] = {"id": new_id, "name": "", "arguments": ""}
         order.append(key)
     name = function.get("name")
-    if name and not held["name"]:
-        held["name"] = name
+    if name and not call["name"]:
+        call["name"] = name
     given = function.get("arguments")
     if isinstance(given, str):
-        held["arguments"] += given
+        call["arguments"] += given
     elif given is not None:
-        held["arguments"] = given
+        call["arguments"] = given
 
 
 def _call(call):
@@ -117,7 +117,8 @@ def _text(content):
 
 
 def _returned(message, has_calls):
-    """DeepSeek and Moonshot want the reasoning of a message with calls back; OpenRouter its details."""
+    """Returns what must be sent back with a message with calls: the reasoning for DeepSeek and Moonshot, its details for
+    OpenRouter."""
     returned = {}
     if has_calls and message.get("reasoning_details"):
         returned["reasoning_details"] = message["reasoning_details"]
@@ -143,7 +144,7 @@ def _usage(usage):
     output = pick(usage, "completion_tokens", "output_tokens")
     reasoning = pick(usage, "completion_tokens_details.reasoning_tokens", "reasoning_tokens", "output_tokens_details.reasoning_tokens")
     total = number(usage.get("total_tokens"))
-    # Some count the reasoning beside the completion; their total says so.
+    # Some providers count reasoning separately from the completion, which their total shows.
     if None not in (sent, output, reasoning, total) and reasoning and total == sent + output + reasoning:
         output = plus(output, reasoning)
     cached = [

@@ -1,4 +1,4 @@
-"""Gemini's generateContent, of Google AI and of Vertex."""
+"""Parses answers of Gemini's generateContent, of Google AI and of Vertex."""
 
 import errors
 from answer import Broken, Failure, Reply, no_reply, pick, plus
@@ -22,7 +22,7 @@ def stream(chunks):
         feedback = chunk.get("promptFeedback") or {}
         blocked = feedback.get("blockReason") or blocked
         explanation = feedback.get("blockReasonMessage") or explanation
-        # The last count is of everything; one that lacks a field has none of it.
+        # The last usage is the total. A field that it lacks is zero, even if an earlier one had it.
         usage = chunk.get("usageMetadata") or usage
         for candidate in (chunk.get("candidates") or [])[:1]:
             has_candidate = True
@@ -36,7 +36,7 @@ def stream(chunks):
     if reason is None:
         raise Broken("the stream ends without a reason")
     if isinstance(reason, int):
-        no_reply("numbers in place of names, which lango does not ask for")
+        no_reply("numeric enumerations, which lango does not request")
     return _reply(parts, usage, reason, explanation)
 
 
@@ -45,9 +45,9 @@ def _reply(parts, usage, reason, explanation):
     hosted = False
     for part in parts:
         if not isinstance(part, dict):
-            raise Broken("a part that is no object")
+            raise Broken("a part is not an object")
         if "partialArgs" in (part.get("functionCall") or {}) or "willContinue" in (part.get("functionCall") or {}):
-            no_reply("streamed arguments, which lango does not ask for")
+            no_reply("streamed arguments, which lango does not request")
         if part.get("functionCall") is not None:
             call = part["functionCall"]
             calls.append((call.get("name", ""), call.get("args") or {}))
@@ -56,13 +56,13 @@ def _reply(parts, usage, reason, explanation):
         if part.get("text") and part.get("thought") is not True:
             text.append(part["text"])
         hosted = hosted or bool({"executableCode", "codeExecutionResult", "toolCall"} & set(part))
-    said = "".join(text)
+    visible = "".join(text)
     stop = "end"
     if reason == "MAX_TOKENS":
         stop = "length"
     elif reason not in ENDS:
         stop = "filter"
-        if not said.strip() and not calls:
+        if not visible.strip() and not calls:
             return Failure("broken" if reason in BROKEN else "refused", reason, explanation)
     thoughts = pick(usage, "thoughtsTokenCount")
     read = {
@@ -70,8 +70,8 @@ def _reply(parts, usage, reason, explanation):
         "cached": pick(usage, "cachedContentTokenCount"),
         "output": plus(pick(usage, "candidatesTokenCount"), thoughts),
         "reasoning": thoughts,
-        # What hosted tools brought in is sent to the model as well.
+        # The results of hosted tools are input for the model too.
         "input_of_hosted_tools": pick(usage, "toolUsePromptTokenCount"),
     }
     returned = {"thoughtSignature": signed} if signed else {}
-    return Reply(said, calls, read, stop, returned, hosted)
+    return Reply(visible, calls, read, stop, returned, hosted)

@@ -1,4 +1,4 @@
-"""OpenAI's Responses."""
+"""Parses answers of OpenAI's Responses API."""
 
 import errors
 from answer import Broken, Failure, Reply, arguments, no_reply, pick
@@ -38,7 +38,7 @@ def stream(events):
 
 
 def _reply(response, items, finished=()):
-    """`finished` has the items as the stream gave them one by one. Their reasoning is encrypted anew each time."""
+    """`finished` has the items as the stream sent them one by one, in which the same reasoning is encrypted differently."""
     if response.get("status") in ("queued", "in_progress"):
         no_reply("a response that is not finished")
     text, refusal, calls, reasoning = [], [], [], []
@@ -57,9 +57,9 @@ def _reply(response, items, finished=()):
             hosted = True
     reason = (response.get("incomplete_details") or {}).get("reason")
     stop = STOP.get(reason, "length" if response.get("status") == "incomplete" else "end")
-    # A message of its own is a paragraph of its own.
-    said = "\n\n".join(one for one in text if one)
-    if not said.strip() and not calls and (refusal or stop == "filter"):
+    # Each message becomes a paragraph.
+    visible = "\n\n".join(one for one in text if one)
+    if not visible.strip() and not calls and (refusal or stop == "filter"):
         return Failure("refused", "".join(refusal)[:160] or "content filter", "".join(refusal))
     usage = response.get("usage") or {}
     read = {
@@ -76,4 +76,4 @@ def _reply(response, items, finished=()):
     ]
     if calls and any(encrypted):
         returned["encrypted_content"] = [choices for choices in encrypted if choices]
-    return Reply(said, calls, read, stop, returned, hosted)
+    return Reply(visible, calls, read, stop, returned, hosted)

@@ -18,12 +18,12 @@ from playback import Answer, Lango, Server, final_text, settings
 
 
 def collect(folder, only, cut):
-    """Returns the recordings that can be replayed, and what was left out by reason. With `cut`, only streams, each of which
-    ends somewhere in its middle."""
+    """Returns the recordings that can be replayed, and the number of those left out by reason. With `cut`, returns only streams,
+    truncated at a pseudo-random position."""
     chosen, left_out, seen = [], collections.Counter(), set()
     for recording in sources.find(folder):
         if isinstance(recording, tuple):
-            left_out[f"a file that cannot be read ({recording[1].split(':')[0]})"] += 1
+            left_out[f"the file cannot be read ({recording[1].split(':')[0]})"] += 1
             continue
         try:
             wire, provider = wires.classify(recording)
@@ -45,13 +45,13 @@ def collect(folder, only, cut):
 def shortened(recording):
     if not wires.streamed(recording) or recording.status != 200 or len(recording.body) < 3:
         raise wires.LeftOut("not a stream")
-    place = int.from_bytes(hashlib.sha256(recording.name.encode()).digest()[:8]) % (len(recording.body) - 2)
+    position = int.from_bytes(hashlib.sha256(recording.name.encode()).digest()[:8]) % (len(recording.body) - 2)
     headers = {**recording.headers, "content-type": "text/event-stream"}
-    return dataclasses.replace(recording, body=recording.body[: place + 1], headers=headers)
+    return dataclasses.replace(recording, body=recording.body[: position + 1], headers=headers)
 
 
 def replay(lango, server, number, recording, wire, provider, answer):
-    """Runs one recording; returns a line of the details."""
+    """Replays one recording. Returns its line of the detailed report."""
     run = str(number)
     content_type = recording.headers.get("content-type") or "application/json"
     if "REDACTED" in content_type or ("json" in content_type and wires.streamed(recording)):
@@ -96,9 +96,9 @@ def report(lines, left_out, examples):
     by_provider = collections.defaultdict(collections.Counter)
     classes = collections.defaultdict(list)
     for line in lines:
-        place = by_provider[(line["wire"], line["provider"])]
-        place["tried"] += 1
-        place["wrong" if line["differences"] else "right"] += 1
+        counts = by_provider[(line["wire"], line["provider"])]
+        counts["tried"] += 1
+        counts["wrong" if line["differences"] else "right"] += 1
         for difference in line["differences"]:
             classes[(line["wire"], difference["class"])].append((line, difference))
     print(f"{'wire':10} {'provider':24} {'tried':>6} {'right':>6} {'wrong':>6}")
@@ -123,16 +123,16 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/recordings")
     parser.add_argument("folder")
     parser.add_argument("--only", default="", help="a wire, a provider, or a part of a recording's name")
-    parser.add_argument("--examples", type=int, default=2, help="recordings that are named for every class of difference")
+    parser.add_argument("--examples", type=int, default=2, help="number of recordings to print for every class of difference")
     parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--cut", action="store_true", help="end every stream somewhere in its middle")
-    parser.add_argument("--out", default="target/recordings.jsonl", help="the details, one recording a line")
+    parser.add_argument("--cut", action="store_true", help="truncate every stream")
+    parser.add_argument("--out", default="target/recordings.jsonl", help="the file for the detailed report, one recording per line")
     chosen_options = parser.parse_args()
     chosen, left_out = collect(chosen_options.folder, chosen_options.only, chosen_options.cut)
     lango = Lango(os.environ["LANGO"])
     if not lango.supports("providers.p.api"):
         without = [one for one in chosen if one[1] != wires.RESPONSES]
-        left_out["Responses, which this binary does not speak"] += len(chosen) - len(without)
+        left_out["Responses, which this binary does not support"] += len(chosen) - len(without)
         chosen = without
     lines = replay_all(lango, chosen, chosen_options.jobs, chosen_options.out)
     wrong = report(lines, left_out, chosen_options.examples)

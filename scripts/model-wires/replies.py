@@ -1,11 +1,11 @@
-"""Answers of the providers for the scenarios of `wire_requests`: text, or calls with reasoning that has to come back."""
+"""Provider answers for the scenarios of `wire_requests`: text, or calls with reasoning that must be sent back."""
 
 import base64
 import json
 
 from playback import Answer
 
-# The wire of each provider that requests are captured for.
+# The wire of each tested provider.
 PROVIDERS = {
     "openai": "chat",
     "deepseek": "chat",
@@ -24,7 +24,7 @@ MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-3-flash-preview",
 }
-# What only the provider that sent it can read.
+# Opaque data that only the provider that sent it can read.
 MARKS = {
     "deepseek": "thoughts of deepseek",
     "openrouter": "c2lnbmVkLWJ5LW9wZW5yb3V0ZXI=",
@@ -40,7 +40,7 @@ def text(provider, words):
 
 
 def calls(provider, *called, words="", stop=None):
-    """`called` is name and arguments, as JSON text."""
+    """Returns an answer with calls. `called` has pairs of a name and arguments as JSON text."""
     return Answer(200, json.dumps(_body(provider, words, called, stop)).encode())
 
 

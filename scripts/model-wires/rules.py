@@ -1,5 +1,5 @@
-"""Rules of the providers that their types do not hold: every call is answered once and in its place, ids and names have the
-letters that a provider takes, roles follow each other."""
+"""Rules of the providers that their types do not express: every call has one result in the right position, ids and names have
+only the characters that a provider accepts, and roles alternate."""
 
 import re
 
@@ -8,15 +8,15 @@ IDS = {"mistral": re.compile(r"[a-zA-Z0-9]{9}"), "anthropic": re.compile(r"[a-zA
 
 
 def problems(provider, wire, body):
-    """Yields what a provider would refuse although it fits the types."""
+    """Yields problems for which a provider would refuse a request that fits the types."""
     steps = {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "gemini": _gemini}[wire](body)
     open_calls = []
     ids = IDS.get(provider)
     for kind, ident, name in steps:
         if name is not None and not NAMES.fullmatch(name):
-            yield f"the name `{name}` has letters that are not taken"
+            yield f"the name `{name}` has characters that are not accepted"
         if ident is not None and ids and not ids.fullmatch(ident):
-            yield f"the id `{ident}` is not of the form that {provider} takes"
+            yield f"{provider} does not accept ids such as `{ident}`"
         if kind == "call":
             if ident is not None and ident in open_calls:
                 yield f"the id `{ident}` is used twice"
@@ -27,12 +27,12 @@ def problems(provider, wire, body):
             elif wire == "gemini" and open_calls:
                 open_calls.pop(0)
             else:
-                yield f"a result of `{ident}`, which was not called before it"
+                yield f"a result for `{ident}` without a call before it"
         elif open_calls:
-            yield f"a message of the {kind} before the results of {open_calls}"
+            yield f"a message with the role {kind} before the results of {open_calls}"
             open_calls = []
     if open_calls:
-        yield f"no results of {open_calls}"
+        yield f"no results for {open_calls}"
     if wire == "anthropic":
         yield from _roles([message["role"] for message in body["messages"]], "user")
     if wire == "gemini":
@@ -41,9 +41,9 @@ def problems(provider, wire, body):
 
 def _roles(roles, first):
     if roles[:1] != [first] or roles[-1] != first:
-        yield f"the conversation has to begin and end with the {first}: {roles}"
+        yield f"the conversation must start and end with the role {first}: {roles}"
     if any(one == other for one, other in zip(roles, roles[1:])):
-        yield f"two messages of one role in a row: {roles}"
+        yield f"two messages in a row with the same role: {roles}"
 
 
 def _chat(body):

@@ -1,5 +1,5 @@
-"""Conversations that make lango send every kind of request. A scenario runs the binary against scripted answers and gives the
-requests that were captured, with what they have to contain and what not."""
+"""Conversations that make lango send every kind of request. A scenario runs the binary against scripted answers and returns the
+captured requests, with the texts that they must and must not contain."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Captured:
 
 
 class Stage:
-    """A server and a binary; starts runs under numbers of their own."""
+    """A server and a binary. Each run has its own number."""
 
     def __init__(self, server, lango):
         self.server = server
@@ -34,7 +34,7 @@ class Stage:
             notes.write("# Notes\n")
 
     def provider(self, provider, answers, stream=True):
-        """Scripts a provider; returns its configuration and the requests that it will get."""
+        """Scripts a provider. Returns its configuration, and the list to which its requests will be added."""
         self.number += 1
         run, wire = f"r{self.number}", PROVIDERS[provider]
         exchange = self.server.play(run, answers, text(provider, "Done."))
@@ -57,22 +57,22 @@ def text_only(stage, provider):
 
 
 def tools(stage, provider):
-    """One call, then two at once, with the reasoning that has to come back."""
+    """One call, then two in one reply, with reasoning that must be sent back."""
     bodies, _ = stage.run(provider, [calls(provider, LIST, words="I look."), calls(provider, LIST, READ)])
-    # Mistral takes its thoughts back, and does not need them.
+    # Mistral accepts its reasoning back, but does not need it.
     marks = [MARKS[provider]] if provider in MARKS and provider != "mistral" else []
     return [Captured("tools", provider, body, contains=marks if at else []) for at, body in enumerate(bodies)]
 
 
 def tool_errors(stage, provider):
-    """An unknown tool, arguments that do not fit, a file that does not exist, and a reply that was cut."""
+    """An unknown tool, invalid arguments, a missing file, and a truncated reply."""
     cut = {"chat": "length", "anthropic": "max_tokens", "gemini": "MAX_TOKENS", "responses": None}[PROVIDERS[provider]]
     answers = [
         calls(provider, ("get_weather", "{}"), ("fs_read", '{"path": 7}'), ("fs_read", '{"path": "missing.md"}'), ("fs_list", '{"path": ')),
         calls(provider, LIST, stop=cut),
     ]
     bodies, _ = stage.run(provider, answers)
-    return [Captured("errors of tools", provider, body) for body in bodies]
+    return [Captured("tool errors", provider, body) for body in bodies]
 
 
 def history(stage, provider):
@@ -84,26 +84,26 @@ def history(stage, provider):
 
 
 def delegation(stage, provider):
-    """The orchestrator gives a task to an agent, which calls a tool."""
+    """The orchestrator delegates a task to an agent, which calls a tool."""
     task = json.dumps({"agent": "operator", "task": "List the files.", "finish": False})
     bodies, _ = stage.run(provider, [calls(provider, ("delegate", task)), calls(provider, LIST), text(provider, "notes.md")], agent_multiAgent="true")
     return [Captured("delegation", provider, body) for body in bodies]
 
 
 def last_call(stage, provider):
-    """The last model call of a turn offers nothing to call, after calls were made."""
+    """The last model call of a turn offers no functions, although calls were made before."""
     bodies, _ = stage.run(provider, [calls(provider, LIST)], agent_maxModelCalls="2")
     return [Captured("last call", provider, body) for body in bodies]
 
 
 def fallback(stage, provider, other):
-    """`provider` makes a call and then fails; `other` goes on with the turn."""
+    """`provider` makes a call and then fails; `other` continues the turn."""
     chosen, _ = stage.provider(provider, [calls(provider, LIST), *[failure(401)] * 3])
     more, requests = stage.provider(other, [calls(other, READ)])
     more = {key: value for key, value in more.items() if key.startswith("providers.")}
     ended = stage.lango.run({**chosen, **more, "agent.fallback": f'["{other}/{MODELS[other]}"]'})
     if not requests:
-        raise RuntimeError(f"the fallback was not asked: {ended.progress[-300:]}")
+        raise RuntimeError(f"the fallback was not used: {ended.progress[-300:]}")
     lacks = [MARKS[provider]] if provider in MARKS else []
     return [Captured(f"fallback from {provider}", other, body, lacks=lacks) for _, _, body in requests]
 
@@ -123,11 +123,11 @@ def answer_schema(stage, provider):
     with open(place, "w", encoding="utf-8") as file:
         json.dump(schema, file)
     bodies, _ = stage.run(provider, [calls(provider, LIST), text(provider, '{"count": 1}')], options=("--ephemeral", "--schema", place))
-    return [Captured("schema of the answer", provider, body) for body in bodies]
+    return [Captured("answer schema", provider, body) for body in bodies]
 
 
 def model_settings(stage, provider):
-    """Settings of an agent of its own, beside general ones."""
+    """Model settings of a single agent, in addition to general ones."""
     folder = f"{stage.lango.workspace}/agents"
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/counter.md", "w", encoding="utf-8") as file:
@@ -136,11 +136,11 @@ def model_settings(stage, provider):
     answers = [calls(provider, ("delegate", task)), calls(provider, LIST), text(provider, "One.")]
     general = {"agent_temperature": "0.7", "agent_reasoningEffort": "high", "agent_maxOutputTokens": "9000", "agent_agentsDir": folder}
     bodies, _ = stage.run(provider, answers, agent_multiAgent="true", **general)
-    return [Captured("settings of models", provider, body) for body in bodies]
+    return [Captured("model settings", provider, body) for body in bodies]
 
 
 def png():
-    """A picture of one pixel."""
+    """Returns an image of one pixel."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

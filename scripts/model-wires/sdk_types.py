@@ -1,7 +1,7 @@
-"""The request types of the providers' own SDKs, closed: a field that a type does not have is an error, at every depth.
+"""The request types of the providers' SDKs, made strict: an unknown field is an error at every depth.
 
-The SDKs describe requests with TypedDicts that are open, hold lists as `Iterable` (which pydantic does not look into) and allow
-the SDK's response objects, which take any field, inside of requests. `closed` rebuilds such a type without these three holes.
+The SDKs describe requests with TypedDicts that allow unknown fields, declare lists as `Iterable` (whose items pydantic does not
+validate) and allow the SDK's response objects, which accept any field. `closed` rebuilds a type without these three gaps.
 """
 
 import json
@@ -22,7 +22,7 @@ from mistralai.client import models as mistral
 import rules
 from replies import PROVIDERS
 
-# In place of a type that no JSON has: objects of the SDK, files, text that the SDK does not know.
+# Replaces types that JSON cannot have: objects of the SDK, files, and text that the SDK does not know.
 NOTHING = object()
 PLAIN = (str, int, float, bool, types.NoneType)
 ALIAS = (extensions.TypeAliasType, getattr(typing, "TypeAliasType", extensions.TypeAliasType))
@@ -30,8 +30,8 @@ CLOSED = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
 def closed(annotation, additions=None, made=None):
-    """The same type with closed TypedDicts and real lists. `additions` maps the name of a TypedDict to more fields of it,
-    and to `None` for a field that it does not have on the wire."""
+    """Returns the same type with closed TypedDicts and real lists. `additions` maps the name of a TypedDict to additional
+    fields, and to `None` for a field that does not exist on the wire."""
     made = {} if made is None else made
     additions = additions or {}
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -70,10 +70,10 @@ def _closed_dict(annotation, additions, made):
     fields = extensions.get_type_hints(annotation, include_extras=True)
     fields.update(additions.get(name, {}))
     fields = {field: hint for field, hint in fields.items() if hint is not None}
-    # Filled after it is known, since some types contain themselves.
+    # Filled after registering the type, because some types contain themselves.
     result.__annotations__ = {field: closed(hint, additions, made) for field, hint in fields.items()}
     if NOTHING in result.__annotations__.values():
-        raise TypeError(f"{name} has a field that no JSON fits")
+        raise TypeError(f"{name} has a field that JSON cannot have")
     result.__required_keys__ = frozenset(field for field, hint in fields.items() if _is_required(annotation, field, hint))
     result.__optional_keys__ = frozenset(fields) - result.__required_keys__
     result.__pydantic_config__ = CLOSED
@@ -81,7 +81,7 @@ def _closed_dict(annotation, additions, made):
 
 
 def _is_required(annotation, field, hint):
-    """The marker decides: where annotations are text, a TypedDict does not see it."""
+    """Returns whether a field is required. The marker decides, because a TypedDict with annotations as text ignores it."""
     origin = typing.get_origin(hint)
     if origin in (extensions.Required, extensions.NotRequired):
         return origin is extensions.Required
@@ -89,7 +89,7 @@ def _is_required(annotation, field, hint):
 
 
 class TypedDictCheck:
-    """Checks a request against TypedDicts, of which it has to fit one."""
+    """A check that a request fits one of several TypedDicts."""
 
     def __init__(self, *annotations, additions=None):
         self.adapter = pydantic.TypeAdapter(typing.Union[tuple(closed(one, additions) for one in annotations)])
@@ -103,17 +103,18 @@ class TypedDictCheck:
 
 
 def _nearest(errors):
-    """A union reports the errors of all its members; those below a wrong discriminator belong to members that were not meant."""
+    """Selects the relevant errors. A union reports the errors of all its members; those below a wrong discriminator belong to
+    other members."""
     wrong = {error["loc"][:-1] for error in errors if error["type"] == "literal_error"}
     ancestors = lambda place: {place[:end] for end in range(len(place))}  # noqa: E731
-    meant = [error for error in errors if not ancestors(error["loc"]) & wrong]
-    deepest = sorted(meant or errors, key=lambda error: -len(error["loc"]))
+    relevant = [error for error in errors if not ancestors(error["loc"]) & wrong]
+    deepest = sorted(relevant or errors, key=lambda error: -len(error["loc"]))
     places = [".".join(part if len(part) < 60 else "…" for part in map(str, error["loc"])) for error in deepest]
     return [f"{place}: {error['msg']}" for place, error in zip(places, deepest)][:5]
 
 
 class GeminiRequest(pydantic.BaseModel):
-    """The body of generateContent: the SDK has the types of its fields, and spreads them over the body when it sends them."""
+    """The body of generateContent. The SDK has only the types of its fields, and assembles the body when it sends a request."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
     contents: list[google.Content]
@@ -129,13 +130,13 @@ class GeminiCheck:
     def problems(self, body):
         try:
             with warnings.catch_warnings():
-                # The SDK only warns of an unknown value of an enumeration.
+                # The SDK only warns about unknown values of enumerations.
                 warnings.simplefilter("error")
                 GeminiRequest.model_validate_json(json.dumps(body))
         except pydantic.ValidationError as error:
             return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False, include_input=False)[:5]]
         except (UserWarning, AttributeError) as error:
-            # Enumerations of the SDK fail so on values that are not text.
+            # The SDK's enumerations raise these for values that are not text.
             return [str(error)]
         return []
 
@@ -148,10 +149,10 @@ def _chat(**additions):
     )
 
 
-# Mistral's TypedDicts have the names of Python's attributes.
+# Mistral's TypedDicts have the names of the Python attributes instead of those on the wire.
 MISTRAL_NAMES = {"JSONSchemaTypedDict": {"schema_definition": None, "schema": extensions.Required[dict[str, typing.Any]]}}
 
-# By provider. Fields beyond OpenAI's are those that the provider's own documentation has.
+# The check of each provider. Fields beyond OpenAI's are those in the provider's documentation.
 CHECKS = {
     "openai": _chat(),
     "deepseek": _chat(reasoning_content=str),
@@ -164,12 +165,12 @@ CHECKS = {
 
 
 def problems(provider, body):
-    """What the provider would refuse: by its types, and by the rules beside them."""
+    """Returns the problems for which a provider would refuse a request: by its types, and by other rules."""
     found = CHECKS[provider].problems(body)
     try:
         return [*found, *rules.problems(provider, PROVIDERS[provider], body)]
     except (KeyError, TypeError, AttributeError):
-        # The rules can only read what fits the types.
+        # The rules can only be checked if the request fits the types.
         if not found:
             raise
         return found

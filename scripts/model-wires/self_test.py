@@ -1,5 +1,5 @@
-"""Checks the checker: answers that are written here are replayed through the binary and must be read as they are meant, and
-expectations that are made wrong on purpose must be reported. See `scripts/recordings --self-test`."""
+"""Tests the comparison itself: the answers below are replayed through the binary and must be parsed as expected, and wrong
+expectations must be reported. See `scripts/recordings --self-test`."""
 
 import copy
 import json
@@ -44,13 +44,13 @@ CASES = {
         ),
         Reply("Grüße, ☃", [("pick_colour", {"colour": "blue"})], {"input": 9, "output": 5}),
     ),
-    "a whole answer that was cut": (
+    "a truncated answer, not streamed": (
         wires.CHAT,
         200,
         json.dumps({"choices": [{"message": {"role": "assistant", "content": "One, two"}, "finish_reason": "length"}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}).encode(),
         Reply("One, two", [], {"input": 3, "output": 2}, "length"),
     ),
-    "signed thoughts before a call": (
+    "signed thinking before a call": (
         wires.ANTHROPIC,
         200,
         events(
@@ -82,7 +82,7 @@ CASES = {
         ),
         Reply("", [("pick_colour", {"colour": "grey"})], {"input": 7, "output": 9, "reasoning": 4}),
     ),
-    "thoughts and text": (
+    "thinking and text": (
         wires.GEMINI,
         200,
         events(
@@ -91,9 +91,9 @@ CASES = {
         ),
         Reply("Six.", [], {"input": 8, "output": 5, "reasoning": 3}),
     ),
-    "a key that is wrong": (wires.CHAT, 401, b'{"error": {"message": "Incorrect key", "code": "invalid_api_key"}}', Failure("bad_key")),
+    "a wrong key": (wires.CHAT, 401, b'{"error": {"message": "Incorrect key", "code": "invalid_api_key"}}', Failure("bad_key")),
     "too many requests": (wires.ANTHROPIC, 429, b'{"type": "error", "error": {"type": "rate_limit_error", "message": "Slow down"}}', Failure("rate_limited")),
-    "a request that is refused": (wires.CHAT, 400, b'{"error": {"message": "Unknown parameter", "type": "invalid_request_error"}}', Failure("refused")),
+    "a refused request": (wires.CHAT, 400, b'{"error": {"message": "Unknown parameter", "type": "invalid_request_error"}}', Failure("refused")),
 }
 
 URLS = {
@@ -107,36 +107,36 @@ URLS = {
 def main():
     lango, server = Lango(os.environ["LANGO"]), Server()
     problems = []
-    for number, (name, (wire, status, body, meant)) in enumerate(CASES.items()):
+    for number, (name, (wire, status, body, intended)) in enumerate(CASES.items()):
         kind = "text/event-stream" if body.startswith((b"data", b"event")) else "application/json"
         recording = Recording(name, 1, "POST", URLS[wire], {"model": "m"}, status, {"content-type": kind}, body)
         read = expected.read(wires.classify(recording)[0], recording)
-        if not agrees(read, meant):
-            problems.append(f"{name}: read as {read}")
+        if not agrees(read, intended):
+            problems.append(f"{name}: parsed as {read}")
         exchange = server.play(str(number), [Answer(status, body, kind, {"retry-after-ms": "1"})], final_text(wire))
         ended = lango.run(settings("p", "m", wire, server.url(str(number), wire), stream=wires.streamed(recording)))
         seen = Observed(ended, exchange.requests)
         problems += [f"{name}: {one}" for one in [*differences(read, seen), *sent_back(read, seen)]]
-        for what, wrong in falsified(read):
+        for field, wrong in falsified(read):
             if not [*differences(wrong, seen), *sent_back(wrong, seen)]:
-                problems.append(f"{name}: a wrong {what} is not noticed")
-    print("\n".join(problems) or f"{len(CASES)} answers are read as meant, and every wrong expectation is noticed")
+                problems.append(f"{name}: a wrong {field} is not detected")
+    print("\n".join(problems) or f"{len(CASES)} answers are parsed as expected, and every wrong expectation is detected")
     sys.exit(1 if problems else 0)
 
 
-def agrees(read, meant):
-    if isinstance(meant, Failure) or isinstance(read, Failure):
-        return getattr(read, "kind", None) == getattr(meant, "kind", None)
+def agrees(read, intended):
+    if isinstance(intended, Failure) or isinstance(read, Failure):
+        return getattr(read, "kind", None) == getattr(intended, "kind", None)
     given = {name: value for name, value in read.usage.items() if value is not None}
-    return (read.text, read.calls, read.stop, given) == (meant.text, meant.calls, meant.stop, meant.usage)
+    return (read.text, read.calls, read.stop, given) == (intended.text, intended.calls, intended.stop, intended.usage)
 
 
 def falsified(read):
-    """The same expectation with one thing wrong, for every thing that is compared."""
+    """Yields copies of an expectation with one wrong field, for every field that is compared."""
     if isinstance(read, Failure):
         for kind in {"bad_key", "too_long", "overloaded"} - {read.kind}:
             yield "class of error", Failure(kind)
-        yield "explanation", Failure(read.kind, "", "words that nobody said")
+        yield "explanation", Failure(read.kind, "", "a text that is not in the answer")
         yield "reply", Reply("text")
         return
     yield "error", Failure("refused")

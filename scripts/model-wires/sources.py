@@ -1,7 +1,7 @@
-"""Reads recordings of provider traffic from the files that public projects keep them in.
+"""Reads recordings of provider traffic in the file formats of public projects.
 
-Every format becomes a `Recording`: what was asked, and the status, the headers and the body of the answer. A file that is in
-none of the formats is no recording and is passed over. Which recordings can be replayed is decided in `wires`.
+Every format is converted to a `Recording`: the request, and the status, headers and body of the answer. Files in other formats
+are ignored. `wires` decides which recordings can be replayed.
 """
 
 import base64
@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 FOLDERS = ("cassettes", "cassette", "vcr_cassettes", "__fixtures__", "fixtures", "Fixtures", "testdata", "mock-responses")
-LARGEST_FILE = 32 * 1024 * 1024
+MAX_FILE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Recording:
     status: int
     headers: dict
     body: bytes
-    # The wire, where the shape of the body is the only thing that tells it.
+    # The parsed events of a recording that has no body.
     notes: dict = field(default_factory=dict)
 
     @property
@@ -61,10 +61,10 @@ Loader.add_multi_constructor("tag:yaml.org,2002:python/", _untagged)
 
 
 def find(folder):
-    """Yields every recording under a folder, in the order of the paths, and `(path, problem)` for files that are broken."""
+    """Yields every recording below a folder, sorted by path, and `(path, problem)` for files that cannot be read."""
     for path in sorted(Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
-        if not path.is_file() or not any(part in FOLDERS for part in path.parts) or path.stat().st_size > LARGEST_FILE:
+        if not path.is_file() or not any(part in FOLDERS for part in path.parts) or path.stat().st_size > MAX_FILE_BYTES:
             continue
         try:
             if path.name.endswith((".yaml", ".yml")):
@@ -147,7 +147,7 @@ def _bytes(message):
 
 
 def _decoded(body, encoding):
-    """Undoes the compression. Recorders often keep the header of a body that they have already decompressed."""
+    """Decompresses a body. Recorders often keep the encoding header although the body is already decompressed."""
     if body[:2] == b"\x1f\x8b":
         return gzip.decompress(body)
     if body[:4] == b"\x28\xb5\x2f\xfd":
@@ -165,7 +165,7 @@ def _decoded(body, encoding):
 
 
 def _lines(name, text):
-    """A stream, kept as one JSON document a line."""
+    """Reads a stream that is stored as one JSON document per line."""
     events = [json.loads(line) for line in text.splitlines() if line.strip()]
     if not events or not isinstance(events[0], dict):
         return
@@ -174,7 +174,7 @@ def _lines(name, text):
 
 
 def _body(name, data):
-    """The body of an answer alone."""
+    """Reads a file that contains only the body of an answer."""
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     if text.lstrip().startswith(("data:", "event:")):
         yield Recording(name, 1, "POST", "", None, 200, {"content-type": "text/event-stream"}, data)

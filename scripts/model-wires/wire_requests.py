@@ -1,4 +1,4 @@
-"""Captures requests of the lango binary and checks them against the types of the providers' SDKs. See `scripts/wire-requests`."""
+"""Captures requests of lango and checks them against the types of the providers' SDKs. See `scripts/wire-requests`."""
 
 import argparse
 import collections
@@ -24,7 +24,7 @@ def problems_of(captured):
 
 
 def capture(lango, providers):
-    """Runs every scenario that the binary can play; yields captured requests and failures to play."""
+    """Runs every scenario that the binary supports. Yields the captured requests, and a text for each scenario that fails."""
     stage = scenarios.Stage(Server(), lango)
     chosen = list(scenarios.ALWAYS)
     optional = {
@@ -35,7 +35,7 @@ def capture(lango, providers):
     chosen += [scenario for scenario, can in optional.items() if can]
     for scenario, can in optional.items():
         if not can:
-            print(f"not played, since this binary cannot: {scenario.__name__}")
+            print(f"skipped, because this binary does not support it: {scenario.__name__}")
     plays = [(scenario, (provider,)) for scenario in chosen for provider in providers]
     plays += [(scenarios.fallback, (one, other)) for one in providers for other in providers if one != other]
     for scenario, names in plays:
@@ -49,7 +49,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/wire-requests")
     parser.add_argument("--only", default="", help="one provider")
     parser.add_argument("--show", action="store_true", help="print every request")
-    parser.add_argument("--self-test", action="store_true", help="check that wrong requests are noticed, and no more")
+    parser.add_argument("--self-test", action="store_true", help="only check that wrong requests are detected")
     options = parser.parse_args()
     print(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     if options.self_test:
@@ -57,7 +57,7 @@ def main():
     lango = Lango(os.environ["LANGO"])
     providers = [name for name in PROVIDERS if options.only in ("", name)]
     if not lango.supports("providers.p.api"):
-        print("not played, since this binary cannot: Responses")
+        print("skipped, because this binary does not support it: Responses")
         providers = [name for name in providers if name != "responses"]
     counts, found = collections.Counter(), collections.defaultdict(list)
     for captured in capture(lango, providers):

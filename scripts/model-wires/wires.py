@@ -1,4 +1,4 @@
-"""Sorts recordings: which wire a recording belongs to, which provider made it, and why one is left out."""
+"""Classifies recordings by wire (the API) and provider, and decides which ones are left out."""
 
 import json
 import re
@@ -30,11 +30,11 @@ HOSTS = {
 
 
 class LeftOut(Exception):
-    """Why a recording is not replayed."""
+    """The reason why a recording is not replayed."""
 
 
 def classify(recording):
-    """Returns the wire and the provider of a recording; raises `LeftOut`."""
+    """Returns the wire and the provider of a recording. Raises `LeftOut` if it cannot be replayed."""
     wire = _by_address(recording) if recording.url else _by_shape(recording)
     return wire, provider(recording)
 
@@ -74,7 +74,7 @@ def _by_address(recording):
 
 
 def _by_shape(recording):
-    """Tells the wire from the body, where nothing else was recorded."""
+    """Recognizes the wire by the body, if nothing else was recorded."""
     place = recording.path.lower()
     for word in ("bedrock", "embedding", "rerank", "transcription", "image", "speech", "realtime", "interactions", "cohere", "span"):
         if word in place.replace("image-rejected", "").replace("image-invalid", ""):
@@ -102,7 +102,7 @@ def _sample(recording):
     try:
         value = json.loads(text)
     except ValueError:
-        # The first event of a stream may be broken on purpose.
+        # The first event of some streams is broken intentionally.
         return {"candidates": []} if "vertexai-sdk" in recording.path and text else None
     return value[0] if isinstance(value, list) and value else value
 
@@ -142,7 +142,7 @@ def _stream(wire, events):
 
 
 def provider(recording):
-    """The provider's name, from the address or from the place of the file."""
+    """Returns the provider's name, from the URL or from the path of the file."""
     host = urlsplit(recording.url).hostname or ""
     if host in HOSTS:
         return HOSTS[host]
@@ -165,7 +165,7 @@ def provider(recording):
 
 
 def model(recording, wire):
-    """The id of the model that was asked, or of the one that answered."""
+    """Returns the id of the requested model, or of the one that answered."""
     asked = recording.request
     if wire == GEMINI:
         found = re.search(r"/models/([^/:?]+):", recording.url)
@@ -181,6 +181,6 @@ def model(recording, wire):
 
 
 def streamed(recording):
-    """Whether the answer is a stream of events, whatever its content type says."""
+    """Returns whether the answer is a stream of events, regardless of its content type."""
     start = recording.body.lstrip()[:8]
     return start.startswith((b"data:", b"event:", b":", b"id:"))

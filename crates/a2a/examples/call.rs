@@ -1,15 +1,15 @@
-//! Calls a remote agent and prints what comes of it, one JSON object a line.
+//! Calls a remote agent and prints its events, one JSON object per line.
 //!
 //! ```text
 //! call CARD_URL TEXT [--reply TEXT] [--cancel | --go-on] [--token-env NAME]
 //! ```
 //!
-//! `--reply` answers the agent's question; `--cancel` stops the task as soon as it has a name; `--go-on` hangs up there
-//! and asks for the task anew, as lango does after a restart. The token comes from the environment variable that
-//! `--token-env` names. Exit code 0: an answer; 1: none.
+//! `--reply` answers a question of the agent. `--cancel` cancels the task as soon as its id is known. `--go-on`
+//! disconnects at that point and resumes the task, as lango does after a restart. `--token-env` names the environment
+//! variable with the token. The exit code is 0 if there is an answer, and 1 if not.
 
 use futures_util::StreamExt;
-use lango_a2a::client::{A2aAgent, Patience, RemoteSettings, connect};
+use lango_a2a::client::{A2aAgent, RemoteSettings, RemoteTimeouts, connect};
 use lango_core::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteEvent, RemoteThread};
 use lango_secrets::{Credential, Masks, SecretValue};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ struct Arguments {
     reply: Option<String>,
     token_env: Option<String>,
     cancels: bool,
-    goes_on: bool,
+    resumes: bool,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,7 +48,7 @@ async fn main() -> ExitCode {
             None => "`--token-env`".to_owned(),
         },
     };
-    let agent = match connect(&settings, &Patience::default()).await {
+    let agent = match connect(&settings, &RemoteTimeouts::default()).await {
         Ok(agent) => agent,
         Err(skipped) => {
             print(&json!({ "skipped": skipped.to_string() }));
@@ -59,14 +59,14 @@ async fn main() -> ExitCode {
         &json!({ "connected": agent.interface_url(), "binding": agent.binding().name(),
         "streams": agent.streams(), "description": agent.description() }),
     );
-    let mut answer = hear(&agent, &arguments, &arguments.text, None).await;
-    if let (Some(found), Some(reply)) = (&answer, &arguments.reply)
-        && found
+    let mut answer = run_call(&agent, &arguments, &arguments.text, None).await;
+    if let (Some(question), Some(reply)) = (&answer, &arguments.reply)
+        && question
             .thread
             .as_ref()
             .is_some_and(|thread| thread.task.is_some())
     {
-        answer = hear(&agent, &arguments, reply, found.thread.clone()).await;
+        answer = run_call(&agent, &arguments, reply, question.thread.clone()).await;
     }
     match answer {
         Some(_) => ExitCode::SUCCESS,
@@ -74,8 +74,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Hears one call to its end.
-async fn hear(
+/// Runs one call to its end, and prints its events.
+async fn run_call(
     agent: &A2aAgent,
     arguments: &Arguments,
     text: &str,
@@ -99,8 +99,8 @@ async fn hear(
                     agent.cancel(&thread).await;
                     print(&json!({ "cancelled": thread.task.as_deref() }));
                 }
-                if arguments.goes_on {
-                    stream = agent.call(RemoteCall::GoOn { thread });
+                if arguments.resumes {
+                    stream = agent.call(RemoteCall::Resume { thread });
                 }
             }
             Ok(RemoteEvent::Text(text)) => print(&json!({ "text": text })),
@@ -134,7 +134,7 @@ fn arguments() -> Option<Arguments> {
             "--reply" => arguments.reply = Some(given.next()?),
             "--token-env" => arguments.token_env = Some(given.next()?),
             "--cancel" => arguments.cancels = true,
-            "--go-on" => arguments.goes_on = true,
+            "--go-on" => arguments.resumes = true,
             _ => plain.push(argument),
         }
     }

@@ -1,5 +1,5 @@
-//! The agent that the protocol's test kit wants to talk to, behind the real server: what it does follows from how the id of
-//! a message begins. `tck_agent PORT` serves it on loopback; `scripts/a2a-tck` runs the kit against it.
+//! An agent for the protocol's test kit, behind the real server. It chooses its behaviour by the prefix of the
+//! message's id, as the kit expects. `tck_agent PORT` serves it on loopback; `scripts/a2a-tck` runs the kit against it.
 
 #[path = "../tests/it/server/memory.rs"]
 #[allow(dead_code, clippy::unwrap_used)]
@@ -22,7 +22,7 @@ impl AgentBackend for ScriptedAgent {
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             if let Err(error) = act(run, &reporter).await {
-                eprintln!("a report was not taken: {error}");
+                eprintln!("a report was not accepted: {error}");
             }
             RunResult::Reported
         })
@@ -34,14 +34,14 @@ impl AgentBackend for ScriptedAgent {
         _context: &'a str,
         message: &'a Message,
     ) -> BoxFuture<'a, Option<StatusMessage>> {
-        let is_meant = message.message_id.starts_with("tck-message-response");
-        Box::pin(async move { is_meant.then(|| "Direct message response".into()) })
+        let is_direct = message.message_id.starts_with("tck-message-response");
+        Box::pin(async move { is_direct.then(|| "Direct message response".into()) })
     }
 }
 
 async fn act(mut run: TaskRun, reporter: &Reporter) -> Result<(), ReportError> {
     let id = std::mem::take(&mut run.message.message_id);
-    // Longer beginnings before those they begin with.
+    // Longer prefixes come before the shorter ones that they start with.
     let scripts = [
         "tck-artifact-file-url",
         "tck-artifact-file",
@@ -85,10 +85,10 @@ async fn act(mut run: TaskRun, reporter: &Reporter) -> Result<(), ReportError> {
         "tck-stream-artifact-chunked" => {
             reporter.working(StatusMessage::empty()).await?;
             reporter
-                .artifact(ArtifactChunk::more("result", "chunk-1 "))
+                .artifact(ArtifactChunk::text("result", "chunk-1 "))
                 .await?;
             reporter
-                .artifact(ArtifactChunk::more("result", "chunk-2").last())
+                .artifact(ArtifactChunk::text("result", "chunk-2").last())
                 .await?;
         }
         "tck-stream-artifact-file" => {

@@ -1,43 +1,42 @@
-//! Agents elsewhere, as sub-agents here.
+//! Remote agents, which lango calls as sub-agents.
 //!
-//! A remote agent is known by its card, a JSON document that it publishes. [`Remotes`] reads the cards of all that are
-//! configured at once and within one short time-out; what is usable becomes an [`A2aAgent`], which is a
-//! [`RemoteAgent`](lango_core::RemoteAgent), what is not is [left out](SkippedRemote) with the reason in plain words.
-//! It keeps both, and tries again in the background for as long as it lives.
+//! A remote agent publishes a card, a JSON document that describes it. [`RemoteConnections`] reads the cards of all
+//! configured agents concurrently, within one short timeout. A usable card becomes an [`A2aAgent`], which implements
+//! [`RemoteAgent`](lango_core::RemoteAgent); an unusable one is [skipped](SkippedRemote) with a reason, and can be
+//! retried in the background.
 //!
-//! Everything here was written by strangers: cards, answers, errors. All of it is read with bounds, nothing of it decides
-//! where a token goes, and a field that is new or odd does not fail a call.
+//! Cards, answers and errors all come from untrusted servers. The client limits the size of everything that it reads,
+//! sends a token only to the configured origin, whatever a card says, and ignores unknown or malformed fields instead
+//! of failing a call.
 
 mod agent;
 mod call;
 mod card;
+mod card_error;
 mod connect;
+mod connections;
 mod draft;
-mod fault;
 mod fetch;
 mod files;
 mod follow;
 mod http;
 mod masking;
-mod names;
 mod origin;
+mod outcome;
 mod read;
 mod refusal;
-mod remotes;
-mod sending;
+mod sanitize;
+mod send;
 mod settings;
 mod slow_cards;
-mod sse;
 mod stream;
-mod verdict;
 mod wire;
-mod words;
 
 pub use agent::A2aAgent;
 pub use card::Binding;
+pub use card_error::{CardError, SkippedRemote};
 pub use connect::connect;
-pub use fault::{CardFault, SkippedRemote};
-pub use remotes::Remotes;
+pub use connections::RemoteConnections;
 pub use reqwest::header::HeaderName;
-pub use settings::{Patience, RemoteSettings};
+pub use settings::{RemoteSettings, RemoteTimeouts};
 pub use slow_cards::SlowCards;

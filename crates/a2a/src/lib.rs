@@ -1,5 +1,5 @@
-//! The A2A protocol, version 1.0, both ways: agents elsewhere as [remote agents](lango_core::RemoteAgent) of lango, and an
-//! agent here for whoever calls it over JSON-RPC or HTTP+JSON.
+//! The A2A protocol, version 1.0, in both directions: `client` calls [remote agents](lango_core::RemoteAgent), and
+//! `server` exposes an agent to clients over JSON-RPC and HTTP+JSON.
 
 pub mod client;
 mod linked_files;

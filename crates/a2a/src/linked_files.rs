@@ -1,14 +1,14 @@
-//! Fetches the files of a message that are given by URL, through the egress guard and within the limits of attachments.
+//! Fetches files that a message references by URL, through the egress guard and within the limits for attachments.
 
 use lango_core::AttachedFile;
-use lango_net::{Budget, Egress, EgressError, EgressLimits, HeaderMap, Reason, Url};
+use lango_net::{Budget, Egress, EgressError, EgressLimits, HeaderMap, RefusalReason, Url};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Time for all files of one message.
-const TIME: Duration = Duration::from_secs(60);
+/// The time limit for all files of one message.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Fetches the files of one message.
+/// A fetcher for the files of one message. The files share the limits of time, bytes and requests.
 #[derive(Debug)]
 pub struct LinkedFiles {
     egress: Egress,
@@ -20,61 +20,50 @@ pub struct LinkedFiles {
 /// Why a file at a URL was not fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkedFileError {
-    /// The text is not a URL.
     #[error("`{0}` is not a URL")]
     NotUrl(String),
-    /// The guard refused it, or the way to it failed.
+    /// The guard refused the URL, or the request failed.
     #[error("{}", lango_core::error_chain(.0))]
     Egress(EgressError),
-    /// The server answered with an error.
     #[error("`{url}` answered with status {status}")]
-    Status {
-        /// The URL.
-        url: String,
-        /// The status.
-        status: u16,
-    },
-    /// It is larger than files may be.
-    #[error("`{url}` has more than the {most} bytes that are left for the files of the message")]
-    TooLarge {
-        /// The URL.
-        url: String,
-        /// What was left.
-        most: usize,
-    },
-    /// The files of the message took too long.
-    #[error("`{url}` was not there within {} s for all files of the message", TIME.as_secs())]
-    TooSlow {
-        /// The URL.
-        url: String,
-    },
+    Status { url: String, status: u16 },
+    /// The file exceeds the limit for one file, or what is left of the limit for the message.
+    #[error(
+        "`{url}` has more than the {max_bytes} bytes that are left for the files of the message"
+    )]
+    TooLarge { url: String, max_bytes: usize },
+    /// The files of the message together took too long.
+    #[error("`{url}` was not fetched within the {} s for all files of the message", TIMEOUT.as_secs())]
+    TooSlow { url: String },
 }
 
 impl LinkedFileError {
-    /// Returns an error text for remote callers, without resolved addresses or configuration.
+    /// Returns an error text for remote callers, which reveals no resolved addresses and no configuration.
     pub fn text_for_callers(&self) -> String {
         match self {
             Self::Egress(EgressError::Refused(refusal)) => {
                 let destination = &refusal.destination;
                 let reason = match &refusal.reason {
-                    Reason::Scheme(_) | Reason::UserInfo | Reason::BadHost => {
+                    RefusalReason::Scheme(_) | RefusalReason::UserInfo | RefusalReason::BadHost => {
                         return refusal.to_string();
                     }
-                    Reason::Address { .. } | Reason::LocalName => "its address is not public",
-                    Reason::Unresolved { .. } => "its name cannot be found",
-                    _ => "the agent's rules refuse it",
+                    RefusalReason::Address { .. } | RefusalReason::LocalName => {
+                        "its address is not public"
+                    }
+                    RefusalReason::Unresolved { .. } => "its name cannot be resolved",
+                    _ => "the agent's rules forbid it",
                 };
-                format!("this agent fetches nothing from `{destination}`: {reason}")
+                format!("this agent does not fetch files from `{destination}`: {reason}")
             }
             Self::Egress(EgressError::TooManyRedirects { .. }) => self.to_string(),
-            Self::Egress(_) => "the file cannot be fetched from there".to_owned(),
+            Self::Egress(_) => "the file cannot be fetched".to_owned(),
             _ => self.to_string(),
         }
     }
 }
 
 impl LinkedFiles {
-    /// Creates a fetcher for the files of one message.
+    /// Creates a fetcher for the files of one message, and starts its time limit.
     pub fn new(egress: &Egress) -> Self {
         let limits = egress.limits();
         let requests = AttachedFile::PER_MESSAGE * (1 + limits.redirects);
@@ -85,31 +74,34 @@ impl LinkedFiles {
         Self {
             egress: egress.clone(),
             budget: Budget::new(&limits),
-            deadline: Instant::now() + TIME,
+            deadline: Instant::now() + TIMEOUT,
             bytes_left: AttachedFile::MESSAGE_BYTES,
         }
     }
 
-    /// Fetches a file.
+    /// Fetches the file at a URL.
     pub async fn fetch(&mut self, text: &str) -> Result<Vec<u8>, LinkedFileError> {
-        let shown: String = text.chars().take(200).collect();
-        let url = Url::parse(text).map_err(|_| LinkedFileError::NotUrl(shown.clone()))?;
-        let most = self.bytes_left.min(AttachedFile::FILE_BYTES);
+        let display: String = text.chars().take(200).collect();
+        let url = Url::parse(text).map_err(|_| LinkedFileError::NotUrl(display.clone()))?;
+        let max_bytes = self.bytes_left.min(AttachedFile::FILE_BYTES);
         let headers = HeaderMap::new();
         let client = self.egress.client();
-        let fetching = client.get_at_most(&url, &headers, &self.budget, most);
+        let fetching = client.get_at_most(&url, &headers, &self.budget, max_bytes);
         let fetched = match timeout_at(self.deadline, fetching).await {
             Ok(fetched) => fetched.map_err(LinkedFileError::Egress)?,
-            Err(_) => return Err(LinkedFileError::TooSlow { url: shown }),
+            Err(_) => return Err(LinkedFileError::TooSlow { url: display }),
         };
         if !(200..300).contains(&fetched.status) {
             return Err(LinkedFileError::Status {
-                url: shown,
+                url: display,
                 status: fetched.status,
             });
         }
         if fetched.was_cut {
-            return Err(LinkedFileError::TooLarge { url: shown, most });
+            return Err(LinkedFileError::TooLarge {
+                url: display,
+                max_bytes,
+            });
         }
         self.bytes_left -= fetched.body.len();
         Ok(fetched.body)

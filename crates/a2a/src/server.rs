@@ -1,22 +1,23 @@
-//! lango as an agent for clients: the A2A protocol 1.0 over JSON-RPC and HTTP+JSON.
+//! Exposes an agent to clients: the A2A protocol 1.0 over JSON-RPC and HTTP+JSON.
 //!
-//! [`AgentServer`] is made of an [`AgentBackend`], which does the work, and a [`TaskStore`]. Its
-//! [router](AgentServer::router) is an ordinary axum router: put the middleware that checks tokens around it, and let that
-//! leave an `Extension<UserId>` in each request.
+//! [`AgentServer`] combines an [`AgentBackend`], which does the work, with a [`TaskStore`]. Its
+//! [router](AgentServer::router) is an ordinary axum router. Wrap it in middleware that authenticates requests and adds
+//! an `Extension<UserId>` to each of them.
 //!
-//! The path of a blocking `SendMessage` that creates a task:
+//! A blocking `SendMessage` that creates a task takes this path:
 //!
 //! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
-//! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.
-//! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve a slot, store
-//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`. A backend that
-//!    [opens tasks](AgentBackend::opens_tasks) is an exception: its run starts first, and stores the task in the same transaction
-//!    as its own first write ([`Reporter::open_with`]).
-//! 4. [`AgentBackend::run`] does the work. What it reports comes back to the actor through the [`Reporter`], is stored, and is
-//!    published to subscribers. A run can store its last report in the same transaction as its own last write
-//!    ([`Reporter::report_with`]).
-//! 5. `operations::settled` receives the update that ends the task, and answers with the whole task. It does not wait for the run to
-//!    return.
+//! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a
+//!    `Subscription`.
+//! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve
+//!    a slot, store the task, answer the caller, start the run. What the task decides, and why, is in `task`. A backend
+//!    that [opens tasks](AgentBackend::opens_tasks) is an exception: its run starts first, and stores the task in the
+//!    same transaction as its own first write ([`Reporter::open_with`]).
+//! 4. [`AgentBackend::run`] does the work. It sends reports to the actor through the [`Reporter`]; the actor stores
+//!    them and publishes them to subscribers. A run can store its last report in the same transaction as its own last
+//!    write ([`Reporter::report_with`]).
+//! 5. `operations::settled` receives the update that ends the task, and answers with the whole task. It does not wait
+//!    for the run to return.
 
 mod actor;
 mod backend;
@@ -49,7 +50,7 @@ pub use backend::{
     StopSignal, TaskRun,
 };
 pub use opening::JointOpening;
-pub use recovery::Recovered;
+pub use recovery::RecoveryReport;
 pub use repetition::{first_attempt, is_further_attempt};
 pub use report::{ArtifactChunk, Report, ReportError, StatusMessage};
 pub use routes::Route;
@@ -57,20 +58,20 @@ pub use settings::{Access, ServerLimits, ServerSettings};
 
 use axum::Router;
 use axum::routing::any;
-use lango_core::{Changes, Clock, StoreError, TaskStore, UserId};
+use lango_core::{ChangeFeed, Clock, StoreError, TaskStore, UserId};
 use recovery::Scope;
 use shared::{Phase, Shared};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An agent as the protocol serves it. Clones are the same server.
+/// An agent exposed over A2A. Clones share the same server.
 #[derive(Clone)]
 pub struct AgentServer {
     shared: Arc<Shared>,
 }
 
 impl AgentServer {
-    /// Creates a server for this agent. Nothing runs before a request comes, or [`recover`](Self::recover) or
+    /// Creates a server for this agent. Nothing runs until a request arrives, or [`recover`](Self::recover) or
     /// [`watch`](Self::watch) is called.
     pub fn new(
         backend: Arc<dyn AgentBackend>,
@@ -83,8 +84,8 @@ impl AgentServer {
         }
     }
 
-    /// Returns the card, JSON-RPC and HTTP+JSON as one router. It answers every path; another router's own paths win when
-    /// the two are merged.
+    /// Returns one router for the card, JSON-RPC and HTTP+JSON. It answers every path; when it is merged with another
+    /// router, the other router's paths take precedence.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/", any(jsonrpc::answer))
@@ -102,17 +103,17 @@ impl AgentServer {
         &routes::ROUTES
     }
 
-    /// Scans for interrupted tasks, which must run by the store and which no process is at work on, and
-    /// [resumes](RunCause::Resumed) them, some at a time. What the agent knows of a task counts, and tasks that another
-    /// process [has](AgentStatus::Busy) stay as they are. Call it before requests are served; it does not wait for the
-    /// runs, and what it skipped is for the scans that follow.
-    pub async fn recover(&self) -> Result<Recovered, StoreError> {
+    /// Scans for interrupted tasks (stored as running, but run by no process) and [resumes](RunCause::Resumed) them, a
+    /// limited number at a time. Asks the agent for the status of each task first, and skips those that another process
+    /// [runs](AgentStatus::Busy). Call it before serving requests. It does not wait for the runs to end; later scans
+    /// handle the tasks that it skipped.
+    pub async fn recover(&self) -> Result<RecoveryReport, StoreError> {
         self.shared.recover(Scope::All).await
     }
 
-    /// Scans as [`recover`](Self::recover) does, for tasks that no replica has written for a while: another replica may
-    /// have died.
-    pub async fn recover_stale(&self) -> Result<Recovered, StoreError> {
+    /// Scans like [`recover`](Self::recover), but only for tasks that no replica has written for a while: the replica
+    /// that ran them may have died.
+    pub async fn recover_stale(&self) -> Result<RecoveryReport, StoreError> {
         self.shared.recover(Scope::Stale).await
     }
 
@@ -121,13 +122,14 @@ impl AgentServer {
         operations::refresh(&self.shared, (user.clone(), id.to_owned())).await;
     }
 
-    /// Cancels a user's task as a request of the protocol does. Returns whether there was one that could be cancelled.
+    /// Cancels a user's task, like a `CancelTask` request. Returns false if there is no such task or it cannot be
+    /// cancelled.
     pub async fn cancel(&self, user: &UserId, id: &str) -> bool {
         operations::cancel(&self.shared, (user.clone(), id.to_owned())).await
     }
 
-    /// Waits until the next scan is due: after [`recover_every`](ServerLimits::recover_every), or when a resumed task is
-    /// over. Returns false when the server takes no new work.
+    /// Waits until the next scan is due: after [`recover_every`](ServerLimits::recover_every), or when a resumed task
+    /// has ended. Returns false once the server is shutting down.
     pub async fn next_recovery(&self) -> bool {
         let shared = &self.shared;
         let mut phase = shared.phase.subscribe();
@@ -139,23 +141,23 @@ impl AgentServer {
         }
     }
 
-    /// From now on stops runs whose tasks another replica was asked to cancel. Hints only make it quicker. Ends when the
-    /// server stops. Call it within a runtime, once.
+    /// Starts a background task that stops local runs when another replica receives a request to cancel them. It polls
+    /// the store; `changes` only makes it faster. It ends when the server stops. Call this once, within a runtime.
     ///
-    /// Any number of servers may share a store, as long as their agents can tell what the others are at work on, and
-    /// return [`Busy`](AgentStatus::Busy) for it. A task can then be got, listed, followed, cancelled and sent again through
-    /// each.
-    pub fn watch(&self, changes: Option<Arc<dyn Changes>>) {
+    /// Any number of servers may share a store, as long as each agent knows which tasks the others are running, and
+    /// returns [`Busy`](AgentStatus::Busy) for them. Clients can then get, list, follow, cancel and resend a task
+    /// through any of the servers.
+    pub fn watch(&self, changes: Option<Arc<dyn ChangeFeed>>) {
         cancel_watch::start(&self.shared, changes);
     }
 
-    /// Takes no new work, gives runs this long, then tells them to stop, and closes all streams. When it returns, nothing
-    /// runs any more; runs that did not stop in time were aborted. Tasks that did not end stay at work by the store, for the
-    /// next start or another replica.
-    pub async fn stop(&self, grace: Duration) {
+    /// Shuts down: refuses new work, lets runs finish for up to `grace_period`, then signals them to stop and closes
+    /// all streams. When it returns, nothing runs any more; runs that did not stop in time have been aborted. Tasks
+    /// that did not end stay `working` in the store, and the next start or another replica resumes them.
+    pub async fn stop(&self, grace_period: Duration) {
         let shared = &self.shared;
         shared.phase.send_replace(Phase::Closing);
-        let _ = tokio::time::timeout(grace, shared.all_runs_ended()).await;
+        let _ = tokio::time::timeout(grace_period, shared.all_runs_ended()).await;
         shared.phase.send_replace(Phase::Stopping);
         let mut actors = shared.actors.subscribe();
         let timeout = shared.settings.limits.stop_timeout + Duration::from_secs(1);

@@ -40,7 +40,7 @@ impl Caller {
         if self.is_browser {
             UserInput::from(text)
         } else {
-            UserInput::of_program(text)
+            UserInput::from_program(text)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the API needs of the program around it, beyond the store: its agents, models, settings and checks.
 
 use bytes::Bytes;
-use lango_core::{BoxFuture, BoxStream, Grant, SessionId, Text, TurnId, UserId, Waiting};
+use lango_core::{BoxFuture, BoxStream, Grant, PendingApproval, SessionId, Text, TurnId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -33,7 +33,8 @@ pub trait ApiContext: Send + Sync + 'static {
 
     /// Returns the pattern of an answer that applies to later calls: the given one or the one that the request offers. Fails if
     /// it would allow more than the request may grant.
-    fn grant_pattern(&self, waiting: &Waiting, given: Option<&str>) -> Result<Text, String>;
+    fn grant_pattern(&self, waiting: &PendingApproval, given: Option<&str>)
+    -> Result<Text, String>;
 
     /// Returns why a grant has no effect any more.
     fn grant_problem(&self, grant: &Grant) -> Option<String>;

@@ -17,8 +17,10 @@ pub(crate) use user::UserSubscription;
 
 use draft::Draft;
 use futures_util::StreamExt as _;
-use lango_core::{Change, Changes, SessionCatalog, SessionId, SessionStore, TurnId, UserId};
-use lango_engine::Shown;
+use lango_core::{
+    ChangeFeed, SessionCatalog, SessionId, SessionStore, StoreChange, TurnId, UserId,
+};
+use lango_engine::TurnUpdate;
 use session::SessionFeed;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +31,7 @@ use user::UserFeed;
 pub struct Feeds {
     sessions: Arc<dyn SessionStore>,
     catalog: Arc<dyn SessionCatalog>,
-    changes: Arc<dyn Changes>,
+    changes: Arc<dyn ChangeFeed>,
     active: Mutex<Active>,
     subscribers: Arc<AtomicUsize>,
 }
@@ -49,7 +51,7 @@ impl Feeds {
     pub fn new(
         sessions: Arc<dyn SessionStore>,
         catalog: Arc<dyn SessionCatalog>,
-        changes: Arc<dyn Changes>,
+        changes: Arc<dyn ChangeFeed>,
     ) -> Arc<Self> {
         Arc::new(Self {
             sessions,
@@ -103,7 +105,7 @@ impl Feeds {
     }
 
     /// Passes on what a turn of this process shows. Stored events come from the store.
-    pub fn publish(&self, session: &SessionId, turn: &TurnId, shown: &Shown) {
+    pub fn publish(&self, session: &SessionId, turn: &TurnId, shown: &TurnUpdate) {
         let mut active = self.lock();
         Draft::note(&mut active.drafts, session, turn, shown);
         let feed = active.sessions.get(session).and_then(Weak::upgrade);
@@ -122,7 +124,7 @@ impl Feeds {
             return;
         }
         drop(active);
-        let (feeds, mut changes) = (Arc::clone(self), self.changes.changes());
+        let (feeds, mut changes) = (Arc::clone(self), self.changes.subscribe());
         tokio::spawn(async move {
             while let Some(change) = changes.next().await {
                 if !feeds.pass_on(&change) {
@@ -133,10 +135,10 @@ impl Feeds {
     }
 
     /// Returns whether any feed is left.
-    fn pass_on(&self, change: &Change) -> bool {
+    fn pass_on(&self, change: &StoreChange) -> bool {
         let mut active = self.lock();
         match change {
-            Change::Session(session) => {
+            StoreChange::Session(session) => {
                 if let Some(feed) = active.sessions.get(session).and_then(Weak::upgrade) {
                     feed.wake();
                 }
@@ -144,7 +146,7 @@ impl Feeds {
                     feed.session_changed(session);
                 }
             }
-            Change::Anything => {
+            StoreChange::Anything => {
                 active.sessions.retain(|_, feed| feed.strong_count() > 0);
                 active.users.retain(|_, feed| feed.strong_count() > 0);
                 for feed in active.sessions.values().filter_map(Weak::upgrade) {
@@ -154,7 +156,7 @@ impl Feeds {
                     feed.anything_changed();
                 }
             }
-            Change::Task(_) => {}
+            StoreChange::Task(_) => {}
         }
         let is_used = active.sessions.values().any(|feed| feed.strong_count() > 0)
             || active.users.values().any(|feed| feed.strong_count() > 0);

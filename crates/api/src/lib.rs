@@ -27,7 +27,7 @@ pub use turns::{NewTurn, TurnHandle, TurnStarted, Turns};
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use lango_core::{AccessToken, Clock, Ids, StoreError, Timestamp, TokenDigest, TokenStore};
+use lango_core::{AccessToken, Clock, IdGenerator, StoreError, Timestamp, TokenDigest, TokenStore};
 use lango_server::ServerContext;
 use lango_store::Store;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct ApiParts {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// New ids.
-    pub ids: Arc<dyn Ids>,
+    pub ids: Arc<dyn IdGenerator>,
     /// The digest of the token of A2A, which gets no scopes here.
     pub a2a_token: Option<TokenDigest>,
     /// Turns that run at a time.
@@ -80,7 +80,7 @@ pub struct ApiState {
     pub(crate) feeds: Arc<Feeds>,
     pub(crate) turns: Turns,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) ids: Arc<dyn Ids>,
+    pub(crate) ids: Arc<dyn IdGenerator>,
     pub(crate) a2a_token: Option<TokenDigest>,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) is_stopping: watch::Sender<bool>,

@@ -1,6 +1,6 @@
 //! The JSON of the API. Events, approval requests and usage are as the log has them.
 
-use lango_core::{Event, Grant, SessionStatus, SessionSummary, UsageRow, UserId, Waiting};
+use lango_core::{Event, Grant, PendingApproval, SessionStatus, SessionSummary, UsageRow, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -238,7 +238,7 @@ impl PendingList {
     /// The most requests of a list.
     const MAX: usize = 100;
 
-    pub(crate) fn of(mut waiting: Vec<(UserId, Waiting)>) -> Self {
+    pub(crate) fn of(mut waiting: Vec<(UserId, PendingApproval)>) -> Self {
         waiting.sort_by_key(|(_, waiting)| waiting.asked);
         let count = waiting.len();
         let pending = waiting.into_iter().take(Self::MAX);
@@ -262,7 +262,7 @@ pub struct Pending {
     /// The request as the log has it, with its session, its turn and when it was asked.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub waiting: Waiting,
+    pub waiting: PendingApproval,
 }
 
 /// A request with what it would change.

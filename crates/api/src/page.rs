@@ -12,7 +12,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 /// The files as `build.rs` wrote them.
@@ -91,11 +90,8 @@ fn media_type(path: &str) -> Option<&'static str> {
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
     add(&FILES, &mut hasher);
-    let mut tag = String::from("\"");
-    for byte in &hasher.finalize()[..12] {
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag + "\""
+    let digest = base16ct::lower::encode_string(&hasher.finalize()[..12]);
+    format!("\"{digest}\"")
 });
 
 fn add(folder: &Dir<'_>, hasher: &mut Sha256) {

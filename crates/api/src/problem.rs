@@ -196,9 +196,9 @@ impl Problem {
             StoreError::Exists { .. } | StoreError::Conflict { .. } => {
                 Self::conflict(error.to_string())
             }
-            StoreError::Lost { .. } | StoreError::Unreachable { .. } | StoreError::Full { .. } => {
-                Self::unavailable("the store does not answer")
-            }
+            StoreError::LeaseLost { .. }
+            | StoreError::Unreachable { .. }
+            | StoreError::Full { .. } => Self::unavailable("the store does not answer"),
             StoreError::Foreign { .. }
             | StoreError::TooNew { .. }
             | StoreError::Unreadable { .. }
@@ -215,18 +215,18 @@ impl From<RunnerError> for Problem {
         match error {
             RunnerError::Store(error) => error.into(),
             RunnerError::InputTooLong { .. } => Self::too_large(text),
-            RunnerError::NotAttached { .. }
-            | RunnerError::InputEmpty
-            | RunnerError::NoAnswer { .. } => Self::unprocessable(text),
-            RunnerError::Waiting { .. } => Self::conflict(text)
+            RunnerError::AttachmentRejected { .. }
+            | RunnerError::EmptyInput
+            | RunnerError::WrongAnswer { .. } => Self::unprocessable(text),
+            RunnerError::ApprovalPending { .. } => Self::conflict(text)
                 .next("answer it or cancel its turn, then send the message again"),
-            RunnerError::Elsewhere { .. } | RunnerError::BegunElsewhere { .. } => {
+            RunnerError::WrongFolder { .. } | RunnerError::InterruptedInOtherFolder { .. } => {
                 Self::conflict(text).next("answer it with `lango approvals` in that folder")
             }
-            RunnerError::NothingWaits
-            | RunnerError::NotWaiting { .. }
+            RunnerError::NothingPending
+            | RunnerError::NotPending { .. }
             | RunnerError::AgentMissing { .. }
-            | RunnerError::NotBegun
+            | RunnerError::CancelledWhileQueued
             | RunnerError::Duplicate => Self::conflict(text),
         }
     }

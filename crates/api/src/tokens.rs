@@ -5,7 +5,6 @@ use lango_core::{
     AccessToken, Clock, Scopes, StoreError, Text, Timestamp, TokenDigest, TokenKind, TokenStore,
     UserId,
 };
-use std::fmt::Write;
 use std::time::Duration;
 
 /// How long a sign-in link is valid.
@@ -81,9 +80,5 @@ fn random(bytes: usize) -> Result<String, StoreError> {
     getrandom::fill(&mut random).map_err(|error| StoreError::Failed {
         detail: format!("the system gives no random numbers: {error}"),
     })?;
-    let mut text = String::with_capacity(2 * bytes);
-    for byte in random {
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
+    Ok(base16ct::lower::encode_string(&random))
 }

@@ -6,9 +6,12 @@ mod registry;
 use crate::feeds::Feeds;
 use crate::problem::{Problem, Result};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, BusyPolicy, SessionId, TurnId, UserId, UserInput, Waiting,
+    AnswerSource, ApprovalAnswer, ApprovalId, BusyPolicy, PendingApproval, SessionId, TurnId,
+    UserId, UserInput,
 };
-use lango_engine::{Conversation, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, TurnReport};
+use lango_engine::{
+    CancelToken, Conversation, Runner, RunnerError, TurnEnd, TurnReport, TurnStatus, TurnUpdate,
+};
 use lango_server::{Notice, ServerContext};
 use registry::{Registry, TurnSlot};
 use std::sync::Arc;
@@ -57,7 +60,7 @@ pub enum TurnStarted {
     /// It waits for another turn of the session. Nothing of it is stored yet.
     Queued,
     /// It waits for approvals.
-    Waiting(Vec<Waiting>),
+    Waiting(Vec<PendingApproval>),
     /// It has ended.
     Finished(TurnReport),
 }
@@ -69,7 +72,7 @@ pub struct TurnHandle {
     /// Its id.
     pub turn: TurnId,
     /// What it shows: stored events and drafts. Closed when the turn ends or parks, or when the reader is too slow.
-    pub shown: mpsc::Receiver<Shown>,
+    pub shown: mpsc::Receiver<TurnUpdate>,
     /// How it ended.
     pub end: oneshot::Receiver<std::result::Result<TurnEnd, RunnerError>>,
 }
@@ -77,7 +80,7 @@ pub struct TurnHandle {
 /// Reason to run or continue a turn.
 enum Cause {
     Message(Box<UserInput>),
-    Answer(ApprovalId, Answer),
+    Answer(ApprovalId, ApprovalAnswer),
 }
 
 impl Turns {
@@ -102,8 +105,8 @@ impl Turns {
             tokio::select! {
                 biased;
                 shown = handle.shown.recv() => match shown {
-                    Some(Shown::Stored(_)) => return Ok(TurnStarted::Running),
-                    Some(Shown::InLine) => return Ok(TurnStarted::Queued),
+                    Some(TurnUpdate::Stored(_)) => return Ok(TurnStarted::Running),
+                    Some(TurnUpdate::Queued) => return Ok(TurnStarted::Queued),
                     Some(_) => {}
                     None => return started(handle.end.await),
                 },
@@ -133,14 +136,14 @@ impl Turns {
 
     /// Answers what a turn asks: a turn that runs here takes the answer, one that is parked is continued. Returns when the answer
     /// is stored.
-    pub async fn answer(&self, waiting: &Waiting, answer: Answer) -> Result<()> {
+    pub async fn answer(&self, waiting: &PendingApproval, answer: ApprovalAnswer) -> Result<()> {
         if self.give(waiting, &answer).await? {
             return Ok(());
         }
         let mut handle = self.resume(waiting, answer).await?;
         loop {
             match handle.shown.recv().await {
-                Some(Shown::Stored(_)) => return Ok(()),
+                Some(TurnUpdate::Stored(_)) => return Ok(()),
                 Some(_) => {}
                 None => return started(handle.end.await).map(drop),
             }
@@ -148,7 +151,7 @@ impl Turns {
     }
 
     /// Gives an answer to a turn that runs here. Returns whether the turn took it.
-    async fn give(&self, waiting: &Waiting, answer: &Answer) -> Result<bool> {
+    async fn give(&self, waiting: &PendingApproval, answer: &ApprovalAnswer) -> Result<bool> {
         let answers = self.registry.answers_of(&waiting.session, &waiting.turn);
         match answers {
             Some(answers) => Ok(answers.give(&waiting.request.id, answer).await?),
@@ -158,7 +161,11 @@ impl Turns {
 
     /// Answers what a parked turn asks, and returns a handle to follow how it goes on. Waits a while for a turn that has not
     /// parked yet, because another of its agents is at work.
-    pub async fn resume(&self, waiting: &Waiting, answer: Answer) -> Result<TurnHandle> {
+    pub async fn resume(
+        &self,
+        waiting: &PendingApproval,
+        answer: ApprovalAnswer,
+    ) -> Result<TurnHandle> {
         let deadline = Instant::now() + PARKING;
         loop {
             match self.try_resume(waiting, answer.clone()).await {
@@ -170,7 +177,11 @@ impl Turns {
         }
     }
 
-    async fn try_resume(&self, waiting: &Waiting, answer: Answer) -> Result<TurnHandle> {
+    async fn try_resume(
+        &self,
+        waiting: &PendingApproval,
+        answer: ApprovalAnswer,
+    ) -> Result<TurnHandle> {
         let runner = self.context.runner();
         if !runner.is_free(&waiting.session).await? {
             return Err(Problem::busy_turn(&waiting.turn));
@@ -182,7 +193,7 @@ impl Turns {
             .registry
             .enter_again(&user, &waiting.session, &waiting.turn, answers)?;
         let cause = Cause::Answer(waiting.request.id.clone(), answer);
-        let conversation = conversation.impatient();
+        let conversation = conversation.without_waiting();
         Ok(self.spawn(conversation, waiting.turn.clone(), slot, cause))
     }
 
@@ -204,10 +215,10 @@ impl Turns {
     /// Ends a turn that waits for an approval or was interrupted.
     pub async fn cancel_waiting(&self, session: &SessionId, turn: &TurnId) -> Result<()> {
         let runner = self.context.runner();
-        match runner.standing(session, turn).await? {
-            Standing::Unknown => Err(no_turn(turn)),
-            Standing::Finished(_) => Err(Problem::conflict(format!("turn `{turn}` has ended"))),
-            Standing::Waiting(_) | Standing::Unfinished => {
+        match runner.turn_status(session, turn).await? {
+            TurnStatus::Unknown => Err(no_turn(turn)),
+            TurnStatus::Finished(_) => Err(Problem::conflict(format!("turn `{turn}` has ended"))),
+            TurnStatus::Waiting(_) | TurnStatus::Unfinished => {
                 let cancelled = self.cancel_parked(&runner, session, turn).await;
                 cancelled.map_err(|problem| match problem.status {
                     409 => Problem::conflict(format!("turn `{turn}` runs in another process"))
@@ -224,9 +235,9 @@ impl Turns {
         session: &SessionId,
         turn: &TurnId,
     ) -> Result<()> {
-        let mut conversation = runner.open(session.clone()).await?.impatient();
+        let mut conversation = runner.open(session.clone()).await?.without_waiting();
         let (shown, _) = mpsc::channel(1);
-        conversation.take_back(turn, &shown).await?;
+        conversation.cancel_turn(turn, &shown).await?;
         Ok(())
     }
 
@@ -273,7 +284,7 @@ impl RunningTurn {
     async fn run(
         mut self,
         cause: Cause,
-        tap: mpsc::Sender<Shown>,
+        tap: mpsc::Sender<TurnUpdate>,
     ) -> std::result::Result<TurnEnd, RunnerError> {
         let stop = self.slot.stop();
         let (sender, shown) = mpsc::channel(MAX_PENDING);
@@ -298,8 +309,8 @@ async fn act(
     conversation: &mut Conversation,
     turn: &TurnId,
     cause: Cause,
-    stop: &Stop,
-    shown: mpsc::Sender<Shown>,
+    stop: &CancelToken,
+    shown: mpsc::Sender<TurnUpdate>,
 ) -> std::result::Result<TurnEnd, RunnerError> {
     match cause {
         Cause::Message(input) => {
@@ -310,7 +321,7 @@ async fn act(
                 .await
         }
         Cause::Answer(request, answer) => {
-            let by = AnsweredBy::Person;
+            let by = AnswerSource::Person;
             conversation
                 .answer(&request, answer, by, stop, &shown)
                 .await
@@ -323,13 +334,13 @@ async fn pass_on(
     feeds: &Feeds,
     slot: &TurnSlot,
     (session, turn): (&SessionId, &TurnId),
-    mut shown: mpsc::Receiver<Shown>,
-    tap: mpsc::Sender<Shown>,
+    mut shown: mpsc::Receiver<TurnUpdate>,
+    tap: mpsc::Sender<TurnUpdate>,
 ) {
     let mut tap = Some(tap);
     while let Some(item) = shown.recv().await {
         feeds.publish(session, turn, &item);
-        if matches!(item, Shown::Stored(_)) {
+        if matches!(item, TurnUpdate::Stored(_)) {
             slot.note_start();
         }
         // A reader that is gone or too slow does not hold the turn up.

@@ -1,5 +1,6 @@
-//! How many tokens an observation of a page has against its HTML, and how long it takes: on ten generated pages, each opened
-//! by the real tools in real Chromium. `--short` looks at three of them and fails if an observation became much larger.
+//! Measures the tokens of observations, compared with the page's HTML, and the time they take. Opens ten generated
+//! pages with the real tools in real Chromium. `--short` measures only three pages and fails if an observation is too
+//! large.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that fails should stop")]
 #![allow(dead_code, reason = "the tests use the rest")]
@@ -15,8 +16,8 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use tiktoken_rs::CoreBPE;
 
-/// What a short run accepts: tokens of an observation with the default budget.
-const MOST_TOKENS: usize = 3500;
+/// Maximum number of tokens of an observation with the default budget.
+const MAX_TOKENS: usize = 3500;
 /// Runs for each page; the median counts.
 const RUNS: usize = 5;
 
@@ -62,7 +63,7 @@ fn main() {
     }
     for row in rows {
         assert!(
-            row.tokens <= MOST_TOKENS,
+            row.tokens <= MAX_TOKENS,
             "{}: {} tokens",
             row.name,
             row.tokens
@@ -73,7 +74,7 @@ fn main() {
 async fn measure(names: &[&'static str]) -> Vec<Row> {
     let tokenizer = tiktoken_rs::o200k_base().unwrap();
     let bench = support::Bench::new().await;
-    // The first page pays for the start of the browser.
+    // Starts the browser, so that no measurement includes its start.
     bench.open("").await;
     let mut rows = Vec::new();
     for name in names {
@@ -85,7 +86,7 @@ async fn measure(names: &[&'static str]) -> Vec<Row> {
 async fn measure_page(bench: &support::Bench, tokenizer: &CoreBPE, name: &'static str) -> Row {
     let html = gallery::page(name).unwrap();
     let path = format!("gallery/{name}");
-    let (mut navigations, mut looks) = (Vec::new(), Vec::new());
+    let (mut navigations, mut observations) = (Vec::new(), Vec::new());
     let mut text = String::new();
     for _ in 0..RUNS {
         let started = Instant::now();
@@ -93,7 +94,7 @@ async fn measure_page(bench: &support::Bench, tokenizer: &CoreBPE, name: &'stati
         navigations.push(started.elapsed());
         let started = Instant::now();
         text = bench.text("browser_observe", json!({ "full": true })).await;
-        looks.push(started.elapsed());
+        observations.push(started.elapsed());
     }
     let whole = bench
         .text("browser_observe", json!({ "full": true, "budget": 20_000 }))
@@ -107,7 +108,7 @@ async fn measure_page(bench: &support::Bench, tokenizer: &CoreBPE, name: &'stati
         tokens: count(&text),
         whole_tokens: count(&whole),
         navigate: median(navigations),
-        observe: median(looks),
+        observe: median(observations),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Actions on a page with mouse and keyboard events: finds the element ([`target`]), acts on it ([`mouse`], [`keys`],
-//! [`fields`]), and reports what was done. Observations report what changed on the page.
+//! [`fields`]), and describes the action. Observations report what changed on the page.
 
 mod fields;
 mod keys;
@@ -10,7 +10,7 @@ mod target;
 mod text;
 
 pub(crate) use site::{origin_of, site_of};
-pub use step::{Action, Button, Step};
+pub use step::{ActionKind, ActionStep, ClickKind};
 
 use crate::dialogs::DialogAnswer;
 use crate::handles::Element;
@@ -25,17 +25,17 @@ use std::sync::Arc;
 use target::Point;
 
 #[derive(Deserialize)]
-struct Scrolled {
+struct ScrollResult {
     moved: f64,
     left: f64,
 }
 
 impl Page {
-    /// Carries out one action and returns a line about it. `files` are the staged files of an upload; `host` is the
-    /// only host that may receive keys, or `None` for any.
+    /// Carries out one action and returns a line that describes it. `files` are the staged files of an upload; `host`
+    /// is the only host that may receive keys, or `None` for any.
     pub async fn act(
         &self,
-        step: &Step,
+        step: &ActionStep,
         files: &[PathBuf],
         host: Option<&str>,
     ) -> Result<String, BrowserError> {
@@ -58,18 +58,18 @@ impl Page {
     }
 
     /// Describes an action in a few words, such as `click button "Buy now"`.
-    pub(crate) fn summary(&self, step: &Step, element: Option<&Element>) -> String {
+    pub(crate) fn summary(&self, step: &ActionStep, element: Option<&Element>) -> String {
         let mut text = step.action.name().to_owned();
         match step.action {
-            Action::Press => text.push_str(&format!(
+            ActionKind::Press => text.push_str(&format!(
                 " {}",
                 cut(&one_line(step.text.as_deref().unwrap_or_default()), 30)
             )),
-            Action::Type => {
+            ActionKind::Type => {
                 let typed = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
                 text.push_str(&format!(" {} into", quote(&typed)));
             }
-            Action::Select => {
+            ActionKind::Select => {
                 let wanted: Vec<&str> = step
                     .text
                     .iter()
@@ -81,8 +81,8 @@ impl Page {
                     quote(&cut(&one_line(&wanted.join(", ")), 60))
                 ));
             }
-            Action::Upload => {
-                // Not shortened: the user must see which file leaves the workspace.
+            ActionKind::Upload => {
+                // Not shortened, because the user must see which files leave the workspace.
                 let files: Vec<String> = step
                     .values
                     .iter()
@@ -90,8 +90,8 @@ impl Page {
                     .collect();
                 text.push_str(&format!(" {} to", files.join(", ")));
             }
-            Action::Scroll if element.is_none() => text.push_str(" the page"),
-            Action::Highlight | Action::Wait if step.text.is_some() => {
+            ActionKind::Scroll if element.is_none() => text.push_str(" the page"),
+            ActionKind::Highlight | ActionKind::Wait if step.text.is_some() => {
                 let marked = cut(&one_line(step.text.as_deref().unwrap_or_default()), 60);
                 text.push_str(&format!(" {}", quote(&marked)));
                 if element.is_some() {
@@ -103,7 +103,7 @@ impl Page {
         if let Some(element) = element {
             text.push_str(&format!(" {} {}", self.handle_of(element), element.label));
         }
-        if let (Action::Drag, Some(to)) = (step.action, &step.to) {
+        if let (ActionKind::Drag, Some(to)) = (step.action, &step.to) {
             text.push_str(&format!(" to {}", cut(&one_line(to), 20)));
         }
         text
@@ -111,56 +111,57 @@ impl Page {
 
     async fn carry_out(
         &self,
-        step: &Step,
+        step: &ActionStep,
         element: Option<&Element>,
         files: &[PathBuf],
         host: Option<&str>,
     ) -> Result<String, BrowserError> {
-        let needed = || element.ok_or_else(|| step.handle().err().unwrap_or(BrowserError::NoPage));
+        let required =
+            || element.ok_or_else(|| step.handle().err().unwrap_or(BrowserError::NoPage));
         match step.action {
-            Action::Click => self.click(needed()?, step).await?,
-            Action::Type => return self.type_into(needed()?, step, host).await,
-            Action::Press => {
+            ActionKind::Click => self.click(required()?, step).await?,
+            ActionKind::Type => return self.type_into(required()?, step, host).await,
+            ActionKind::Press => {
                 let press = KeyPress::parse(step.text()?)?;
                 if let Some(element) = element {
                     let _: bool = self.call_on(element, "focus", json!([])).await?;
                 }
                 self.press(&press, host).await?;
             }
-            Action::Select => return self.select(needed()?, step).await,
-            Action::Check => return self.set_checked(needed()?, true).await,
-            Action::Uncheck => return self.set_checked(needed()?, false).await,
-            Action::Hover => {
-                let point = self.locate(needed()?, offset(step)).await?;
+            ActionKind::Select => return self.select(required()?, step).await,
+            ActionKind::Check => return self.set_checked(required()?, true).await,
+            ActionKind::Uncheck => return self.set_checked(required()?, false).await,
+            ActionKind::Hover => {
+                let point = self.locate(required()?, offset(step)).await?;
                 self.move_mouse(point).await?;
             }
-            Action::Drag => self.drag_element(needed()?, step).await?,
-            Action::Scroll => return self.scroll(element, step).await,
-            Action::Wait => return self.wait(element, step).await,
-            Action::Highlight => return self.highlight(element, step.text()?).await,
-            Action::Upload => {
+            ActionKind::Drag => self.drag_element(required()?, step).await?,
+            ActionKind::Scroll => return self.scroll(element, step).await,
+            ActionKind::Wait => return self.wait(element, step).await,
+            ActionKind::Highlight => return self.highlight(element, step.text()?).await,
+            ActionKind::Upload => {
                 if files.is_empty() {
-                    return Err(step.lacks("values"));
+                    return Err(step.missing_argument("values"));
                 }
-                self.give_files(needed()?, files).await?;
+                self.set_files(required()?, files).await?;
             }
-            Action::Focus => {
-                let element = needed()?;
+            ActionKind::Focus => {
+                let element = required()?;
                 let has_focus: bool = self.call_on(element, "focus", json!([])).await?;
                 if !has_focus {
-                    return Err(self.unsuitable(element, "does not take the focus"));
+                    return Err(self.not_actionable(element, "cannot be focused"));
                 }
             }
         }
         Ok(String::new())
     }
 
-    async fn click(&self, element: &Element, step: &Step) -> Result<(), BrowserError> {
+    async fn click(&self, element: &Element, step: &ActionStep) -> Result<(), BrowserError> {
         let (button, count) = match step.button {
-            None | Some(Button::Left) => (MouseButton::Left, 1),
-            Some(Button::Double) => (MouseButton::Left, 2),
-            Some(Button::Right) => (MouseButton::Right, 1),
-            Some(Button::Middle) => (MouseButton::Middle, 1),
+            None | Some(ClickKind::Left) => (MouseButton::Left, 1),
+            Some(ClickKind::Double) => (MouseButton::Left, 2),
+            Some(ClickKind::Right) => (MouseButton::Right, 1),
+            Some(ClickKind::Middle) => (MouseButton::Middle, 1),
         };
         let click = Click {
             button,
@@ -171,17 +172,17 @@ impl Page {
         self.click_at(point, click).await
     }
 
-    async fn drag_element(&self, element: &Element, step: &Step) -> Result<(), BrowserError> {
+    async fn drag_element(&self, element: &Element, step: &ActionStep) -> Result<(), BrowserError> {
         let grip = point(step.from_x, step.from_y);
         let (from, to) = match &step.to {
             Some(handle) => {
                 let target = self.element(handle)?;
-                // The target comes first because finding it may scroll.
+                // The target is located first because locating it may scroll.
                 self.locate(&target, None).await?;
                 let from = self.locate(element, grip).await?;
                 let to = match offset(step) {
                     Some(offset) => self.locate(&target, Some(offset)).await?,
-                    None => self.past_middle(&target, from).await?,
+                    None => self.point_past_middle(&target, from).await?,
                 };
                 (from, to)
             }
@@ -190,7 +191,7 @@ impl Page {
                     step.x.or(step.y.map(|_| 0.0)),
                     step.y.or(step.x.map(|_| 0.0)),
                 ) else {
-                    return Err(step.lacks("to"));
+                    return Err(step.missing_argument("to"));
                 };
                 let from = self.locate(element, grip).await?;
                 let to = Point {
@@ -203,9 +204,13 @@ impl Page {
         self.drag(from, to).await
     }
 
-    /// Returns a point slightly beyond the middle of an element: sortable lists insert before or after an item
-    /// depending on the half.
-    async fn past_middle(&self, target: &Element, from: Point) -> Result<Point, BrowserError> {
+    /// Returns a point slightly beyond the middle of an element, because sortable lists insert before or after an item
+    /// depending on the half over which the pointer is.
+    async fn point_past_middle(
+        &self,
+        target: &Element,
+        from: Point,
+    ) -> Result<Point, BrowserError> {
         let middle = self.locate(target, None).await?;
         let area = self.area_of(target).await?;
         let beyond = |from: f64, to: f64, size: f64| {
@@ -221,7 +226,11 @@ impl Page {
         })
     }
 
-    async fn scroll(&self, element: Option<&Element>, step: &Step) -> Result<String, BrowserError> {
+    async fn scroll(
+        &self,
+        element: Option<&Element>,
+        step: &ActionStep,
+    ) -> Result<String, BrowserError> {
         if let Some(handle) = &step.to {
             let target = self.element(handle)?;
             self.scroll_to(&target).await?;
@@ -236,12 +245,14 @@ impl Page {
             }
         };
         let screens = step.screens.unwrap_or(1.0).clamp(-1000.0, 1000.0);
-        let scrolled: Option<Scrolled> =
+        let scrolled: Option<ScrollResult> =
             self.call_on(element, "scroll", json!([screens, 0])).await?;
         Ok(match scrolled {
-            None => "there is nothing to scroll".to_owned(),
-            Some(Scrolled { moved, .. }) if moved < 1.0 => "it was at the end already".to_owned(),
-            Some(Scrolled { left, .. }) if left < 1.0 => "now at the end".to_owned(),
+            None => "nothing here can be scrolled".to_owned(),
+            Some(ScrollResult { moved, .. }) if moved < 1.0 => {
+                "it was already at the end".to_owned()
+            }
+            Some(ScrollResult { left, .. }) if left < 1.0 => "now at the end".to_owned(),
             Some(_) => String::new(),
         })
     }
@@ -266,7 +277,7 @@ impl Page {
     }
 }
 
-fn offset(step: &Step) -> Option<(f64, f64)> {
+fn offset(step: &ActionStep) -> Option<(f64, f64)> {
     point(step.x, step.y)
 }
 

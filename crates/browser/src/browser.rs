@@ -1,10 +1,10 @@
-//! One running browser: its connection, its tabs, and the task that follows its events.
+//! One running browser: its connection, its tabs, and the task that processes its events.
 
 use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
 use crate::page::Page;
 use crate::supervisor;
 use crate::tabs::{ContextKind, TabId, Tabs};
-use crate::{BrowserError, Listing};
+use crate::{BrowserError, TabSummary};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -16,28 +16,27 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Timeout for starting the browser and for opening a tab.
-const START_TIME: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Timeout for a page to end when its tab is closed.
-const CLOSE_TIME: Duration = Duration::from_secs(2);
+/// Timeout for a tab to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A running browser. Clones share it; dropping the last one ends it.
+/// A running browser. Clones share the process; dropping the last clone ends it.
 #[derive(Clone)]
 pub struct Browser {
     pub(crate) shared: Arc<Shared>,
-    life: Arc<Life>,
+    lifetime: Arc<Lifetime>,
 }
 
 /// The URLs of the proxies for the two kinds of pages.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextProxies<'a> {
-    /// For pages of the web.
     pub web: &'a str,
-    /// For pages of the workspace.
+    /// The proxy for pages of the workspace.
     pub files: &'a str,
 }
 
-/// The state that pages and the supervisor share.
+/// State shared by the pages and the supervisor.
 pub(crate) struct Shared {
     tabs: Mutex<Tabs>,
     web_context: Arc<str>,
@@ -47,7 +46,7 @@ pub(crate) struct Shared {
 }
 
 /// Resources that must live as long as the browser.
-struct Life {
+struct Lifetime {
     connection: Connection,
     supervisor: JoinHandle<()>,
     _resources: Box<dyn Any + Send + Sync>,
@@ -83,7 +82,7 @@ impl Browser {
         let supervisor = start_supervisor(&connection, &shared, events);
         let browser = Self {
             shared,
-            life: Arc::new(Life {
+            lifetime: Arc::new(Lifetime {
                 connection,
                 supervisor,
                 _resources: Box::new(resources),
@@ -91,7 +90,7 @@ impl Browser {
         };
         let _: Value = root
             .call_within(
-                START_TIME,
+                START_TIMEOUT,
                 "Target.setAutoAttach",
                 supervisor::attach_tabs(),
             )
@@ -99,14 +98,14 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Returns whether the connection to its process is open.
+    /// Returns whether the connection to the browser's process is open.
     pub fn is_running(&self) -> bool {
-        !self.life.connection.is_lost()
+        !self.lifetime.connection.is_lost()
     }
 
-    /// Returns the session of the browser itself.
+    /// Returns the protocol session of the browser itself.
     pub fn root(&self) -> CdpSession {
-        self.life.connection.browser()
+        self.lifetime.connection.browser()
     }
 
     /// Opens an empty tab and makes it the active one.
@@ -115,10 +114,10 @@ impl Browser {
         let params = json!({ "url": "about:blank", "browserContextId": context });
         let target: NewTarget = self.root().call("Target.createTarget", params).await?;
         let ready = |tabs: &Tabs| {
-            let id = tabs.of_target(&target.target_id)?;
+            let id = tabs.find_by_target(&target.target_id)?;
             tabs.tab(id).filter(|tab| tab.is_ready).map(|_| id)
         };
-        let id = self.wait_for(START_TIME, ready).await?;
+        let id = self.wait_for(START_TIMEOUT, ready).await?;
         self.tabs().activate(id);
         self.page(id)
     }
@@ -129,7 +128,8 @@ impl Browser {
         self.page(active.ok_or(BrowserError::NoPage)?)
     }
 
-    /// Returns the active page if it has this kind of context, else a new tab. Closes a page that crashed or hangs.
+    /// Returns the active page if it has this kind of context, else the page of a new tab. Closes a page that crashed
+    /// or hangs.
     pub async fn page_in(&self, context: ContextKind) -> Result<Page, BrowserError> {
         let Ok(page) = self.active_page() else {
             return self.open_tab(context).await;
@@ -143,7 +143,7 @@ impl Browser {
         self.open_tab(context).await
     }
 
-    /// Activates a tab, by the name that [`Self::list`] returns.
+    /// Activates a tab. `tab` is an id from [`Self::list`].
     pub fn switch(&self, tab: &str) -> Result<Page, BrowserError> {
         let mut tabs = self.tabs();
         let id = tabs.find(tab)?;
@@ -152,7 +152,7 @@ impl Browser {
         self.page(id)
     }
 
-    /// Closes a tab, by the name that [`Self::list`] returns.
+    /// Closes a tab. `tab` is an id from [`Self::list`].
     pub async fn close_tab(&self, tab: &str) -> Result<(), BrowserError> {
         let (id, target) = {
             let tabs = self.tabs();
@@ -165,21 +165,21 @@ impl Browser {
             .call("Target.closeTarget", json!({ "targetId": target }))
             .await?;
         let gone = |tabs: &Tabs| tabs.tab(id).is_none().then_some(());
-        if self.wait_for(CLOSE_TIME, gone).await.is_ok() {
+        if self.wait_for(CLOSE_TIMEOUT, gone).await.is_ok() {
             return Ok(());
         }
-        // A script of the page keeps it from closing.
+        // A script is preventing the page from closing.
         if let Ok(page) = self.page(id) {
             page.end_process().await;
         }
-        self.wait_for(START_TIME, gone).await
+        self.wait_for(START_TIMEOUT, gone).await
     }
 
     /// Returns the tabs, in the order in which they opened.
-    pub fn list(&self) -> Vec<Listing> {
+    pub fn list(&self) -> Vec<TabSummary> {
         let tabs = self.tabs();
         let active = tabs.active();
-        let listing = |(id, tab): (TabId, &crate::tabs::Tab)| Listing {
+        let listing = |(id, tab): (TabId, &crate::tabs::Tab)| TabSummary {
             id,
             url: Arc::clone(&tab.url),
             is_active: active == Some(id),
@@ -198,7 +198,7 @@ impl Browser {
         });
         let files = json!({
             "behavior": "deny",
-            // Without this call the events of all contexts stop.
+            // Omitting this would stop the events of all contexts.
             "eventsEnabled": true,
             "browserContextId": self.shared.files_context,
         });
@@ -216,7 +216,7 @@ impl Browser {
         self.tabs().start_call();
     }
 
-    /// Takes the notices of events that the call did not ask for.
+    /// Takes the pending notices, such as those about dialogs, popups and downloads.
     pub fn take_notices(&self) -> Vec<String> {
         self.tabs().notices.take()
     }
@@ -235,10 +235,11 @@ impl Browser {
     }
 
     pub(crate) fn session(&self, id: &Arc<str>) -> CdpSession {
-        self.life.connection.session(Arc::clone(id))
+        self.lifetime.connection.session(Arc::clone(id))
     }
 
-    /// Waits until `find` returns a value for the state.
+    /// Waits until `find` returns a value for the state of the tabs. Fails with [`BrowserError::TimedOut`] after
+    /// `limit`.
     pub(crate) async fn wait_for<T>(
         &self,
         limit: Duration,
@@ -253,7 +254,7 @@ impl Browser {
                 }
                 tokio::select! {
                     _ = changes.changed() => {}
-                    () = self.life.connection.lost() => return Err(BrowserError::Crashed),
+                    () = self.lifetime.connection.wait_until_lost() => return Err(BrowserError::Crashed),
                 }
             }
         };
@@ -283,7 +284,7 @@ impl Shared {
         }
     }
 
-    /// Returns the browser's id of a context.
+    /// Returns the id that the browser gave to a context.
     pub(crate) fn context_id(&self, context: ContextKind) -> &Arc<str> {
         match context {
             ContextKind::Web => &self.web_context,
@@ -303,7 +304,7 @@ async fn create_context(root: &CdpSession, proxy: &str) -> Result<Arc<str>, Brow
         "proxyBypassList": "<-loopback>",
     });
     let context: NewContext = root
-        .call_within(START_TIME, "Target.createBrowserContext", params)
+        .call_within(START_TIMEOUT, "Target.createBrowserContext", params)
         .await?;
     Ok(context.browser_context_id)
 }
@@ -313,14 +314,14 @@ fn start_supervisor(
     shared: &Arc<Shared>,
     events: EventStream,
 ) -> JoinHandle<()> {
-    tokio::spawn(supervisor::follow(
+    tokio::spawn(supervisor::run(
         connection.clone(),
         Arc::clone(shared),
         events,
     ))
 }
 
-impl Drop for Life {
+impl Drop for Lifetime {
     fn drop(&mut self) {
         self.supervisor.abort();
     }

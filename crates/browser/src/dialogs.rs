@@ -1,5 +1,5 @@
-//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). lango answers each at once, and the next result
-//! carries a notice. It declines a `confirm` or `prompt` unless the running call specifies an answer.
+//! Dialogs of pages (`alert`, `confirm`, `prompt`, `beforeunload`). lango answers each one immediately, and the next
+//! result includes a notice about it. It declines a `confirm` or `prompt` unless the running call specifies an answer.
 
 use crate::notice::{Notices, quote_short};
 use serde::Deserialize;
@@ -7,9 +7,9 @@ use serde::Deserialize;
 /// A call's answer to the dialogs that it causes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DialogAnswer {
-    /// Whether `confirm` and `prompt` are accepted.
+    /// Whether to accept `confirm` and `prompt` dialogs.
     pub accept: bool,
-    /// The text for a `prompt`; its own default if `None`.
+    /// The text for a `prompt`; the dialog's default text if `None`.
     pub text: Option<String>,
 }
 
@@ -20,19 +20,19 @@ pub(crate) struct Dialogs {
     count: usize,
 }
 
-/// A dialog that opened, as the event has it.
+/// The event for a dialog that opened.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Opening {
+pub(crate) struct DialogOpening {
     message: String,
     r#type: String,
     #[serde(default)]
     default_prompt: String,
 }
 
-/// The reaction to a dialog.
+/// What to do about a dialog.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reaction {
+pub(crate) enum DialogReaction {
     Answer {
         accept: bool,
         text: String,
@@ -45,16 +45,16 @@ impl Dialogs {
     /// Number of dialogs between two calls that counts as a loop.
     const LOOP: usize = 30;
 
-    /// Starts a call: resets the count of dialogs.
+    /// Starts a call: resets the answer and the count of dialogs.
     pub(crate) fn start_call(&mut self) {
         *self = Self::default();
     }
 
-    pub(crate) fn open(&mut self, dialog: &Opening, notices: &mut Notices) -> Reaction {
+    pub(crate) fn open(&mut self, dialog: &DialogOpening, notices: &mut Notices) -> DialogReaction {
         self.count += 1;
         if self.count >= Self::LOOP {
-            notices.add("the page opened dialogs in a loop, and was stopped");
-            return Reaction::EndPage;
+            notices.add("the page opened dialogs in a loop and was stopped");
+            return DialogReaction::EndPage;
         }
         let message = quote_short(&dialog.message);
         let mut text = String::new();
@@ -64,7 +64,7 @@ impl Dialogs {
                 true
             }
             "beforeunload" => {
-                notices.add("the page asked whether to leave it, and it was left");
+                notices.add("the page asked for confirmation to leave it; lango confirmed");
                 true
             }
             kind => {
@@ -86,7 +86,7 @@ impl Dialogs {
                 accept
             }
         };
-        Reaction::Answer { accept, text }
+        DialogReaction::Answer { accept, text }
     }
 }
 
@@ -94,8 +94,8 @@ impl Dialogs {
 mod tests {
     use super::*;
 
-    fn dialog(kind: &str) -> Opening {
-        Opening {
+    fn dialog(kind: &str) -> DialogOpening {
+        DialogOpening {
             message: "Really?".to_owned(),
             r#type: kind.to_owned(),
             default_prompt: "suggestion".to_owned(),
@@ -103,9 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_declined_unless_the_call_says_otherwise() {
+    fn dialogs_are_declined_unless_the_call_specifies_an_answer() {
         let (mut dialogs, mut notices) = (Dialogs::default(), Notices::default());
-        let declined = Reaction::Answer {
+        let declined = DialogReaction::Answer {
             accept: false,
             text: String::new(),
         };
@@ -114,7 +114,7 @@ mod tests {
             accept: true,
             text: None,
         });
-        let accepted = Reaction::Answer {
+        let accepted = DialogReaction::Answer {
             accept: true,
             text: "suggestion".to_owned(),
         };
@@ -139,9 +139,9 @@ mod tests {
         assert!(
             reactions[..29]
                 .iter()
-                .all(|reaction| *reaction != Reaction::EndPage)
+                .all(|reaction| *reaction != DialogReaction::EndPage)
         );
-        assert_eq!(reactions[29], Reaction::EndPage);
+        assert_eq!(reactions[29], DialogReaction::EndPage);
         assert_eq!(notices.take().len(), 2);
     }
 }

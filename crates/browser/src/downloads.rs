@@ -1,6 +1,6 @@
-//! Downloads: the browser writes them into its private directory, and lango copies finished ones into the workspace. A
-//! call that may act on a site permits a few downloads, in the tab it acts on and in tabs that this tab opens during
-//! the call; lango cancels all others.
+//! Downloads. The browser writes them into its private directory, and lango copies completed ones into the workspace. A
+//! call that may act on a site permits a few downloads in its tab and in tabs that this tab opens during the call;
+//! lango cancels all others.
 
 use crate::address::host_of;
 use crate::notice::{Notices, shorten};
@@ -17,18 +17,17 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The largest download in bytes.
-const MOST_BYTES: u64 = 100 << 20;
+/// Maximum size of a download.
+const MAX_BYTES: u64 = 100 << 20;
 /// Maximum number of downloads per call.
-const MOST_OF_CALL: usize = 3;
+const MAX_PER_CALL: usize = 3;
 /// Maximum number of concurrent downloads, including those of earlier calls.
-const MOST_DOWNLOADS: usize = 10;
+const MAX_DOWNLOADS: usize = 10;
 /// The workspace folder for downloads.
 const FOLDER: &str = "downloads";
-/// The longest name of a file, in characters.
-const LONGEST_NAME: usize = 100;
+/// Maximum length of a file name, in characters.
+const MAX_NAME_CHARS: usize = 100;
 
-/// The downloads of a browser.
 #[derive(Debug, Default)]
 pub(crate) struct Downloads {
     permit: Option<DownloadPermit>,
@@ -38,7 +37,7 @@ pub(crate) struct Downloads {
     finished: Vec<FinishedDownload>,
 }
 
-/// Permission of the running call to save downloads.
+/// The running call's permission to save downloads.
 #[derive(Debug)]
 struct DownloadPermit {
     tab: TabId,
@@ -55,7 +54,7 @@ struct DownloadSource {
     host: Option<String>,
 }
 
-/// A complete download, stored under the browser's name in its private directory.
+/// A completed download, stored in the browser's private directory under the browser's id for it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FinishedDownload {
     id: Arc<str>,
@@ -86,11 +85,11 @@ pub(crate) enum DownloadOrigin {
     PermittedTab,
     /// A web page of another tab.
     OtherTab,
-    /// A page of the workspace, which saves nothing.
+    /// A page of the workspace, which may not download anything.
     Workspace,
 }
 
-/// The reaction to a download.
+/// What to do about a download.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DownloadReaction {
     Nothing,
@@ -98,7 +97,7 @@ pub(crate) enum DownloadReaction {
 }
 
 impl DownloadPermit {
-    /// Returns whether files of this source may be saved.
+    /// Returns whether the permit covers files from this source.
     fn covers(&self, source: &DownloadSource) -> bool {
         match (&self.host, &source.host) {
             (Some(permitted), Some(host)) => permitted == host,
@@ -108,16 +107,16 @@ impl DownloadPermit {
 }
 
 impl Downloads {
-    /// Permits downloads of a tab until [`Self::forbid`], from one host only if `host` is given.
+    /// Permits downloads of a tab until [`Self::forbid`]; only those from `host`, if it is given.
     pub(crate) fn permit(&mut self, tab: TabId, host: Option<&str>) {
         self.permit = Some(DownloadPermit {
             tab,
             host: host.map(str::to_owned),
-            left: MOST_OF_CALL,
+            left: MAX_PER_CALL,
         });
     }
 
-    /// Cancels downloads that start from now on.
+    /// Revokes the permission: downloads that start from now on are cancelled.
     pub(crate) fn forbid(&mut self) {
         self.permit = None;
     }
@@ -127,7 +126,7 @@ impl Downloads {
         self.permit.as_ref().map(|permit| permit.tab)
     }
 
-    /// Decides about a new download.
+    /// Decides whether a new download may run, and adds a notice if not.
     pub(crate) fn start(
         &mut self,
         start: DownloadStart,
@@ -136,23 +135,23 @@ impl Downloads {
     ) -> DownloadReaction {
         self.starts += 1;
         let source = DownloadSource::of(&start);
-        let is_of_call = origin == DownloadOrigin::PermittedTab;
-        let permit = self.permit.as_mut().filter(|_| is_of_call);
+        let is_permitted_tab = origin == DownloadOrigin::PermittedTab;
+        let permit = self.permit.as_mut().filter(|_| is_permitted_tab);
         let problem = match permit {
             None if origin == DownloadOrigin::Workspace => {
-                "pages of the workspace save no files; read the file where it is"
+                "pages of the workspace cannot download files; read the file in the workspace directly"
             }
             None => {
                 "no call asked for it; use `browser_navigate` with `download`, or click its link with `browser_act`"
             }
             Some(permit) if !permit.covers(&source) => {
-                "it comes from another site than the call may act on; use `browser_navigate` with `download` and its link"
+                "it comes from a site that the call may not act on; use `browser_navigate` with `download` and its link"
             }
             Some(permit) if permit.left == 0 => {
-                "one call saves 3 downloads at most; make another call for it"
+                "a call can save at most 3 downloads; make another call for it"
             }
-            Some(_) if self.running.len() >= MOST_DOWNLOADS => {
-                "10 downloads run already; try again later"
+            Some(_) if self.running.len() >= MAX_DOWNLOADS => {
+                "10 downloads are already running, which is the limit; try again later"
             }
             Some(permit) => {
                 permit.left -= 1;
@@ -172,7 +171,7 @@ impl Downloads {
         let Some(source) = self.running.get(&progress.guid) else {
             return DownloadReaction::Nothing;
         };
-        if progress.received_bytes > MOST_BYTES as f64 {
+        if progress.received_bytes > MAX_BYTES as f64 {
             notices.add(source.refusal("it is larger than 100 MiB"));
             self.running.remove(&progress.guid);
             return DownloadReaction::Cancel(progress.guid);
@@ -184,7 +183,7 @@ impl Downloads {
                 }
             }
             "canceled" => {
-                notices.add(source.refusal("the connection broke; try again"));
+                notices.add(source.refusal("the connection was lost; try again"));
                 self.running.remove(&progress.guid);
             }
             _ => {}
@@ -192,8 +191,7 @@ impl Downloads {
         DownloadReaction::Nothing
     }
 
-    /// Returns whether a download is running.
-    pub(crate) fn are_running(&self) -> bool {
+    pub(crate) fn has_running(&self) -> bool {
         !self.running.is_empty()
     }
 
@@ -204,7 +202,7 @@ impl Downloads {
         }
     }
 
-    /// Takes the complete downloads.
+    /// Removes and returns the completed downloads.
     pub(crate) fn take_finished(&mut self) -> Vec<FinishedDownload> {
         std::mem::take(&mut self.finished)
     }
@@ -240,8 +238,8 @@ impl std::fmt::Display for DownloadSource {
 }
 
 impl FinishedDownload {
-    /// Moves the file from the browser's directory into the workspace. Returns a notice with its path, or with the
-    /// reason of the failure.
+    /// Moves the file from the browser's directory into the workspace. Returns a notice with the file's path, or with
+    /// the reason why it was not saved.
     pub(crate) fn save(&self, directory: &OwnedFd, workspace: &Workspace) -> String {
         let saved = self.copy(directory, workspace);
         match saved {
@@ -255,28 +253,32 @@ impl FinishedDownload {
 
     fn copy(&self, directory: &OwnedFd, workspace: &Workspace) -> Result<(String, u64), ToolError> {
         let unreadable = |error: &dyn ToString| ToolError::new(error.to_string());
-        // A page may have taken over the browser, so its names and files are untrusted.
+        // A page may have compromised the browser, so the browser's names and files are untrusted.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if self.id.is_empty() || !self.id.chars().all(is_plain) {
-            return Err(ToolError::trusted("the browser gave it no usable name"));
+            return Err(ToolError::trusted(
+                "the browser stored it under an invalid name",
+            ));
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &*self.id, flags, Mode::empty())
             .map_err(|error| unreadable(&error))?;
         let file = File::from(file);
         let metadata = file.metadata().map_err(|error| unreadable(&error))?;
-        if !metadata.is_file() || metadata.len() > MOST_BYTES {
-            return Err(ToolError::trusted("it is not a file of up to 100 MiB"));
+        if !metadata.is_file() || metadata.len() > MAX_BYTES {
+            return Err(ToolError::trusted(
+                "it is not a regular file, or larger than 100 MiB",
+            ));
         }
-        let saved = workspace.save_new(FOLDER, &self.source.name, &mut file.take(MOST_BYTES))?;
+        let saved = workspace.save_new(FOLDER, &self.source.name, &mut file.take(MAX_BYTES))?;
         // The directory is removed with the browser anyway.
         let _ = rustix::fs::unlinkat(directory, &*self.id, AtFlags::empty());
         Ok((saved, metadata.len()))
     }
 }
 
-/// Derives a safe file name from the site's name: one component, no leading dot, nothing that needs quotes, and no name
-/// that other programs act on.
+/// Derives a safe file name from the one that the site suggests: one path component, no leading dot, no characters that
+/// need quoting, and not a name that other programs act on.
 pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain = |c: char| {
@@ -288,8 +290,8 @@ pub(crate) fn safe_name(name: &str) -> String {
     };
     let plain: String = shorten(last).chars().map(plain).collect();
     let plain = plain.trim_matches(['.', ' ', '-']);
-    let surplus = plain.chars().count().saturating_sub(LONGEST_NAME);
-    // Keeps the extension.
+    let surplus = plain.chars().count().saturating_sub(MAX_NAME_CHARS);
+    // Cutting at the front keeps the extension.
     let cut: String = plain.chars().skip(surplus).collect();
     if cut.is_empty() {
         "download".to_owned()
@@ -314,11 +316,11 @@ mod tests {
         assert_eq!(safe_name("AGENTS.md"), "AGENTS.md.download");
         assert_eq!(safe_name("x.code-workspace"), "x.code-workspace.download");
         let long = safe_name(&format!("{}.zip", "a".repeat(250)));
-        assert!(long.chars().count() <= LONGEST_NAME && long.ends_with(".zip"));
+        assert!(long.chars().count() <= MAX_NAME_CHARS && long.ends_with(".zip"));
     }
 
     #[test]
-    fn a_download_that_was_not_asked_for_is_cancelled() {
+    fn a_download_that_no_call_permits_is_cancelled() {
         let (mut downloads, mut notices) = (Downloads::default(), Notices::default());
         let start = || DownloadStart {
             frame_id: "f".into(),
@@ -349,7 +351,7 @@ mod tests {
             state: "completed".to_owned(),
         };
         downloads.progress(done, &mut notices);
-        assert!(!downloads.are_running());
+        assert!(!downloads.has_running());
         assert_eq!(downloads.take_finished().len(), 1);
     }
 }

@@ -3,92 +3,73 @@
 /// An error of the browser. Its variants differ in what a caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrowserError {
-    /// The browser's process is gone.
+    /// The browser's process has exited.
     #[error(
-        "the browser crashed; what was open in it is gone, and handles from before are invalid; navigate again"
+        "the browser crashed; its open pages are lost, and earlier handles are invalid; navigate again"
     )]
     Crashed,
-    /// The process of the page is gone; other tabs live on.
+    /// The page's process has exited; other tabs still work.
     #[error("the page crashed; navigate again, or close its tab with `browser_tabs`")]
     PageCrashed,
-    /// The browser did not answer.
+    /// The browser did not answer before the timeout.
     #[error(
         "the page did not answer `{method}` within {seconds} s; a script may keep it busy; open another page with \
          `browser_navigate`, or close its tab with `browser_tabs`"
     )]
     TimedOut {
-        /// The method of the protocol.
+        /// The method of the DevTools protocol.
         method: &'static str,
-        /// The time limit in seconds.
         seconds: u64,
     },
-    /// The document, frame or element that a call was about is gone.
-    #[error("the page changed meanwhile; call `browser_observe` to see what it shows now")]
+    /// The document, frame or element of a call no longer exists.
+    #[error("the page changed in the meantime; call `browser_observe` to see its current content")]
     PageChanged,
-    /// The browser refused a call.
     #[error("the browser refused `{method}`: {message}")]
     Protocol {
-        /// The method of the protocol.
+        /// The method of the DevTools protocol.
         method: &'static str,
-        /// The browser's message.
         message: String,
     },
-    /// The browser could not be started.
     #[error("the browser cannot be started: {reason}")]
-    NotStarted {
-        /// The reason.
-        reason: String,
-    },
-    /// The limit of browsers is reached, and all are in use.
+    NotStarted { reason: String },
+    /// The limit of open browsers is reached, and all of them are in use.
     #[error(
         "{count} browsers are open, which is the limit; close one with `browser_close`, or retry in a few minutes"
     )]
-    TooMany {
-        /// The number of open browsers.
-        count: usize,
-    },
-    /// No page is open.
+    TooMany { count: usize },
     #[error("no page is open; open one with `browser_navigate`")]
     NoPage,
-    /// There is no tab of this name.
+    /// No tab has this id.
     #[error("there is no tab `{tab}`; see the tabs with `browser_tabs {{\"action\":\"list\"}}`")]
-    UnknownTab {
-        /// The name that was given.
-        tab: String,
-    },
+    UnknownTab { tab: String },
     /// The element of a handle cannot be found.
     #[error(
-        "the handle `{handle}` is unknown, or from an earlier page or browser; call `browser_observe` for new ones"
+        "the handle `{handle}` is unknown, or belongs to an earlier page or browser; call `browser_observe` for new ones"
     )]
-    StaleHandle {
-        /// The handle that was given.
-        handle: String,
-    },
-    /// An element cannot be acted on now.
+    StaleHandle { handle: String },
+    /// An element cannot be acted on in its current state.
     #[error("{element} {reason}")]
     NotActionable {
-        /// Its handle and description.
+        /// The element's handle and description.
         element: String,
-        /// Why.
         reason: String,
     },
     /// The steps of a call contact several sites.
     #[error(
-        "the steps act on the pages of different sites; make one call for the elements of each frame"
+        "the steps act on elements of different sites; make a separate call for the elements of each frame"
     )]
     SeveralSites,
-    /// The focus is in a frame of another site than the one that the call may contact.
+    /// The focus is in a frame of a site that the call may not contact.
     #[error(
-        "the focus went to a frame of `{host}`, and no key was pressed; observe the page and call again"
+        "the focus moved to a frame of `{host}`, and no key was pressed; observe the page and call again"
     )]
     FocusMoved {
         /// The host of that frame; empty if it has none.
         host: String,
     },
-    /// The page has no host, so the user cannot be asked about it.
+    /// The page has no host, so lango cannot ask the user about it.
     #[error("the page belongs to no site; open one with `browser_navigate`")]
     NoSite,
-    /// The arguments of a call are invalid.
     #[error("{message}")]
     Argument {
         /// The problem, and what to write instead.
@@ -96,15 +77,9 @@ pub enum BrowserError {
     },
     /// The page has too many elements, or too much text, to be captured.
     #[error(
-        "the page is too large to look at (more than 200,000 elements and texts, or 16 MiB of text); read it in parts with `browser_extract`"
+        "the page is too large to observe (more than 200,000 elements and texts, or 16 MiB of text); read it in parts with `browser_extract`"
     )]
     PageTooLarge,
-    /// A page could not be opened.
     #[error("{address} cannot be opened: {reason}")]
-    Navigation {
-        /// The requested URL.
-        address: String,
-        /// The reason in plain words.
-        reason: String,
-    },
+    Navigation { address: String, reason: String },
 }

@@ -1,4 +1,4 @@
-//! Extracts the content of a page: its main text as Markdown, its tables, its links. Works on the rendered documents
+//! Extracts the content of a page: its main text as Markdown, its tables, or its links. It reads the rendered documents
 //! ([`Scene`]), so it skips hidden text and includes shadow trees and frames.
 
 mod cut;
@@ -11,55 +11,49 @@ use lango_documents::{Link, markdown, read_html};
 use serde_json::json;
 use std::collections::HashSet;
 
-/// Options of an extraction.
 #[derive(Debug, Clone, Default)]
 pub struct ExtractOptions {
-    /// The handle of the element to read; the whole page if none.
+    /// The handle of the element to read; `None` for the whole page.
     pub scope: Option<String>,
-    /// Which part.
     pub part: ExtractedPart,
-    /// How to write it.
     pub format: ExtractFormat,
 }
 
-/// A part of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtractedPart {
-    /// The text: the main content of a page, all of an element.
+    /// The text: the main content of a page, or the whole text of an element.
     #[default]
     Page,
-    /// The tables.
     Tables,
-    /// The links with their addresses.
+    /// The links with their URLs.
     Links,
 }
 
-/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtractFormat {
-    /// Markdown.
     #[default]
     Markdown,
-    /// JSON, for tables and links.
+    /// Only for tables and links.
     Json,
     /// All visible text, without markup.
     Text,
 }
 
-/// The extracted content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extract {
-    /// The whole text.
+pub struct ExtractedContent {
     pub text: String,
-    /// The links in it.
+    /// The links in the text.
     pub links: Vec<Link>,
-    /// Whether the page was too large to be read to its end.
+    /// Whether the text ends early because the page is too large.
     pub was_cut: bool,
 }
 
 impl Page {
-    /// Reads a part of the page.
-    pub async fn extract(&self, options: &ExtractOptions) -> Result<Extract, BrowserError> {
+    /// Extracts a part of the page. Of a page that is too large to be captured, it reads only the start.
+    pub async fn extract(
+        &self,
+        options: &ExtractOptions,
+    ) -> Result<ExtractedContent, BrowserError> {
         if options.part == ExtractedPart::Page && options.format == ExtractFormat::Json {
             return Err(BrowserError::Argument {
                 message: "the format `json` is for tables and links; use `markdown` or `text` for the page".to_owned(),
@@ -98,26 +92,26 @@ impl Page {
                 options,
                 scope.is_some(),
             ),
-            ExtractedPart::Tables => whole(tables::write(&scene, scope, options.format)),
+            ExtractedPart::Tables => complete_text(tables::write(&scene, scope, options.format)),
             ExtractedPart::Links => write_links(links_of(&scene, scope), options.format),
         })
     }
 }
 
-fn whole(text: String) -> Extract {
-    Extract {
+fn complete_text(text: String) -> ExtractedContent {
+    ExtractedContent {
         text,
         links: Vec::new(),
         was_cut: false,
     }
 }
 
-fn read(html: &str, url: &str, options: &ExtractOptions, has_scope: bool) -> Extract {
+fn read(html: &str, url: &str, options: &ExtractOptions, has_scope: bool) -> ExtractedContent {
     if options.part == ExtractedPart::Links {
         return write_links(markdown(html, url).links, options.format);
     }
     if has_scope || options.format == ExtractFormat::Text {
-        return whole(read_html(html).text);
+        return complete_text(read_html(html).text);
     }
     let readable = markdown(html, url);
     let mut text = String::new();
@@ -125,7 +119,7 @@ fn read(html: &str, url: &str, options: &ExtractOptions, has_scope: bool) -> Ext
         text.push_str(&format!("Published: {}\n", one_line(date)));
     }
     text.push_str(&readable.markdown);
-    Extract {
+    ExtractedContent {
         text,
         links: readable.links,
         was_cut: readable.was_cut,
@@ -150,7 +144,7 @@ fn links_of(scene: &Scene, scope: Option<usize>) -> Vec<Link> {
     links
 }
 
-fn write_links(links: Vec<Link>, format: ExtractFormat) -> Extract {
+fn write_links(links: Vec<Link>, format: ExtractFormat) -> ExtractedContent {
     let mut text = String::new();
     for Link { text: name, url } in &links {
         let line = match format {
@@ -160,7 +154,7 @@ fn write_links(links: Vec<Link>, format: ExtractFormat) -> Extract {
         text.push_str(&line);
         text.push('\n');
     }
-    Extract {
+    ExtractedContent {
         text,
         links,
         was_cut: false,

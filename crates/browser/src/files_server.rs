@@ -1,6 +1,6 @@
-//! The server behind the browser's second listener: serves workspace files under `http://workspace.localhost/`, and
-//! nothing else. Pages from there have no other network. It responds only while such a page is open, because a web page
-//! that has taken over the browser's process can reach the listener too.
+//! The server behind the browser's second listener. It serves workspace files under `http://workspace.localhost/` and
+//! nothing else; pages loaded from it have no other network access. It answers only while such a page is open, because
+//! a web page that has compromised the browser's process can reach the listener too.
 
 mod media_type;
 
@@ -22,18 +22,18 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// The host name of workspace files.
 pub(crate) const FILES_HOST: &str = "workspace.localhost";
-/// The largest file that is served.
-const MOST_BYTES: u64 = 20 << 20;
+/// Maximum size of a served file.
+const MAX_BYTES: u64 = 20 << 20;
 /// Maximum number of files read concurrently.
-const MOST_FILES: usize = 4;
-/// Maximum number of connections; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 32;
-/// Time for the headers of a request, and between two requests of a connection.
-const HEADER_TIME: Duration = Duration::from_secs(60);
+const MAX_FILES: usize = 4;
+/// Maximum number of connections; further ones wait to be accepted.
+const MAX_CONNECTIONS: usize = 32;
+/// Timeout for the headers of a request, and between two requests of a connection.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Reply = Response<Full<Bytes>>;
 
-/// Whether a page of the workspace is open.
+/// Returns whether a page of the workspace is open.
 type IsOpen = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A running server. Dropping it closes all its connections.
@@ -58,7 +58,7 @@ impl FilesServer {
         let files = Files {
             workspace,
             is_open: Box::new(is_open),
-            reading: Semaphore::new(MOST_FILES),
+            reading: Semaphore::new(MAX_FILES),
         };
         Ok(Self(tokio::spawn(accept(listener, Arc::new(files)))))
     }
@@ -71,10 +71,10 @@ impl Drop for FilesServer {
 }
 
 async fn accept(listener: TcpListener, files: Arc<Files>) {
-    // Dropped with this task, and its connections with it.
+    // Dropping this set, when the task is aborted, closes the connections.
     let mut connections = JoinSet::new();
     loop {
-        if connections.len() >= MOST_CONNECTIONS {
+        if connections.len() >= MAX_CONNECTIONS {
             connections.join_next().await;
             continue;
         }
@@ -98,7 +98,7 @@ async fn serve_connection(stream: TcpStream, files: Arc<Files>) {
     // The browser reopens broken connections.
     let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
+        .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service)
         .await;
 }
@@ -110,7 +110,7 @@ impl Files {
         }
         let uri = request.uri();
         if uri.host() != Some(FILES_HOST) || uri.port_u16().is_some_and(|port| port != 80) {
-            let text = "pages of the workspace reach nothing but files of the workspace";
+            let text = "pages of the workspace can load only files of the workspace";
             return reply(StatusCode::FORBIDDEN, text);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -125,11 +125,19 @@ impl Files {
         };
         let path = path.into_owned();
         let Ok(_permit) = self.reading.acquire().await else {
-            return reply(StatusCode::SERVICE_UNAVAILABLE, "the server ends");
+            return reply(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            );
         };
         let files = Arc::clone(&self);
         let read = tokio::task::spawn_blocking(move || files.read(&path)).await;
-        read.unwrap_or_else(|_| reply(StatusCode::INTERNAL_SERVER_ERROR, "the file was not read"))
+        read.unwrap_or_else(|_| {
+            reply(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the file could not be read",
+            )
+        })
     }
 
     fn read(&self, path: &str) -> Reply {
@@ -153,12 +161,12 @@ impl Files {
                         moved.headers_mut().insert(LOCATION, location);
                         moved
                     }
-                    Err(_) => reply(StatusCode::NOT_FOUND, "there is no such file"),
+                    Err(_) => reply(StatusCode::NOT_FOUND, "file not found"),
                 }
             }
             Err(_) => reply(
                 StatusCode::NOT_FOUND,
-                "there is no such file in the workspace",
+                "the workspace has no file at this path",
             ),
         }
     }
@@ -184,16 +192,19 @@ fn encode_path(path: &str) -> String {
 }
 
 fn read_file(name: &str, file: std::fs::File, size: u64) -> Reply {
-    if size > MOST_BYTES {
+    if size > MAX_BYTES {
         return reply(
             StatusCode::PAYLOAD_TOO_LARGE,
             "the file is larger than 20 MiB",
         );
     }
     let mut bytes = Vec::with_capacity(size as usize);
-    // It may grow meanwhile.
-    if file.take(MOST_BYTES).read_to_end(&mut bytes).is_err() {
-        return reply(StatusCode::INTERNAL_SERVER_ERROR, "the file was not read");
+    // The file may grow while it is read.
+    if file.take(MAX_BYTES).read_to_end(&mut bytes).is_err() {
+        return reply(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the file could not be read",
+        );
     }
     let mut read = Response::new(Full::new(Bytes::from(bytes)));
     let media_type = media_type::of_name(name);
@@ -218,7 +229,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    async fn ask(address: SocketAddr, line: &str) -> String {
+    async fn send_request(address: SocketAddr, line: &str) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -228,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_files_of_the_workspace_are_served_and_only_for_reading() {
+    async fn only_workspace_files_are_served_and_only_for_reading() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.html"), "the page").unwrap();
         std::fs::write(folder.path().join("key"), "the key").unwrap();
@@ -241,10 +252,10 @@ mod tests {
         let open = Arc::clone(&is_open);
         let open = move || open.load(Ordering::Relaxed);
         let _server = FilesServer::serve(listener, workspace, open).unwrap();
-        let refused = ask(address, "GET http://workspace.localhost/a.html").await;
+        let refused = send_request(address, "GET http://workspace.localhost/a.html").await;
         assert!(refused.starts_with("HTTP/1.1 403"), "{refused}");
         is_open.store(true, Ordering::Relaxed);
-        let file = ask(address, "GET http://workspace.localhost/a.html").await;
+        let file = send_request(address, "GET http://workspace.localhost/a.html").await;
         assert!(
             file.starts_with("HTTP/1.1 200") && file.contains("text/html"),
             "{file}"
@@ -262,7 +273,7 @@ mod tests {
             ("GET http://workspace.localhost/%2fetc/passwd", "404"),
             ("GET http://workspace.localhost/%00", "404"),
         ] {
-            let reply = ask(address, line).await;
+            let reply = send_request(address, line).await;
             assert!(
                 reply.starts_with(&format!("HTTP/1.1 {status}")),
                 "{line}: {reply}"

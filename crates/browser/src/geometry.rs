@@ -1,4 +1,5 @@
-//! Positions of elements in the window, including those of out-of-process frames, and drawing handles over them.
+//! Computes the positions of elements in the window, including elements in out-of-process frames, and draws handles
+//! over them.
 
 use crate::handles::Element;
 use crate::{BrowserError, Frame, Page};
@@ -7,18 +8,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Maximum number of drawn handles.
-const MOST_DRAWN: usize = 200;
+const MAX_DRAWN_HANDLES: usize = 200;
 
 /// A rectangle in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Area {
-    /// Distance from the left.
     pub x: f64,
-    /// Distance from the top.
     pub y: f64,
-    /// Width.
     pub width: f64,
-    /// Height.
     pub height: f64,
 }
 
@@ -48,11 +45,11 @@ impl Area {
         }
     }
 
-    /// Cuts the rectangle to a size, from its upper left corner.
-    pub(crate) fn limited(self, most: f64) -> Self {
+    /// Limits the width and height; the upper left corner stays where it is.
+    pub(crate) fn limited(self, limit: f64) -> Self {
         Self {
-            width: self.width.min(most),
-            height: self.height.min(most),
+            width: self.width.min(limit),
+            height: self.height.min(limit),
             ..self
         }
     }
@@ -95,13 +92,13 @@ impl Page {
     async fn area_in(&self, frames: &[Frame], element: &Element) -> Result<Area, BrowserError> {
         let hidden = || BrowserError::Protocol {
             method: "DOM.getBoxModel",
-            message: "the element is not shown".to_owned(),
+            message: "the element is hidden".to_owned(),
         };
         let params = json!({ "backendNodeId": element.node });
         let session = self.session_of(element);
         let reply: BoxReply = session.call("DOM.getBoxModel", params).await?;
         let mut area = Area::around(&reply.model.border).ok_or_else(hidden)?;
-        // Frames of one process share coordinates; each change of process adds the offset of its frame.
+        // Frames of one process share coordinates. At each process boundary the offset of the frame is added.
         let mut current = frames.iter().find(|frame| frame.id == element.frame);
         while let Some(frame) = current {
             let parent = frame.parent.as_ref();
@@ -121,12 +118,12 @@ impl Page {
         Ok(area)
     }
 
-    /// Draws the handles over their elements; returns whether there are any.
+    /// Draws the handles over their elements; returns `false` if no element with a handle is visible.
     pub(crate) async fn draw_handles(&self) -> Result<bool, BrowserError> {
         let frames = self.frames().await?;
         let mut boxes = Vec::new();
-        for (handle, element) in self.handles().iter().take(MOST_DRAWN) {
-            // An element that is gone or invisible has no rectangle.
+        for (handle, element) in self.handles().iter().take(MAX_DRAWN_HANDLES) {
+            // A removed or invisible element has no rectangle.
             if let Ok(area) = self.area_in(&frames, element).await {
                 boxes.push(json!([handle, area.x, area.y, area.width, area.height]));
             }
@@ -149,7 +146,8 @@ impl Page {
     }
 }
 
-/// Runs in lango's isolated world; the page briefly sees one more element, but not its content.
+/// The script that draws the handles. It runs in the isolated world; the page briefly sees one more element, but not
+/// its content.
 const DRAW: &str = r"boxes => {
     globalThis.langoOverlay?.remove();
     const overlay = document.createElement('div');

@@ -1,26 +1,26 @@
-//! Handles (`e1`, `e2`, …): short names of a page's elements in observations. A node keeps its handle as long as its
-//! document lives; a browser never reuses a number. A tab drops its handles with its document.
+//! Handles (`e1`, `e2`, …): short names for a page's elements in observations. A node keeps its handle as long as its
+//! document exists, and a browser never reuses a number. When a tab loads a new document, it drops the old handles.
 
 use crate::BrowserError;
 use crate::observe::ShownLines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of handles beyond which those of removed nodes are dropped.
-const MANY: usize = 5000;
+/// Number of handles from which on the handles of removed nodes are dropped.
+const PRUNE_THRESHOLD: usize = 5000;
 
 /// An element that has a handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
-    /// Its frame.
+    /// The id of the frame that contains it.
     pub frame: Arc<str>,
     /// The protocol session of that frame.
     pub session: Arc<str>,
     /// The browser's node id, valid as long as the node exists.
     pub node: i64,
-    /// The absolute URL of a link.
+    /// The absolute URL, if the element is a link.
     pub link: Option<Arc<str>>,
-    /// Its description in the observation, such as `button "Log in"`.
+    /// The description in the observation, such as `button "Log in"`.
     pub label: Arc<str>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct NodeKey {
 pub struct Handles {
     elements: HashMap<String, Element>,
     by_node: HashMap<NodeKey, String>,
-    /// The lines that observations of the document have shown.
+    /// The lines that observations of the document have shown so far.
     pub(crate) shown: ShownLines,
 }
 
@@ -49,14 +49,14 @@ impl Handles {
         self.elements.get(handle).ok_or_else(stale)
     }
 
-    /// Returns all handles with their elements, in no order.
+    /// Returns all handles with their elements, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Element)> {
         self.elements
             .iter()
             .map(|(handle, element)| (handle.as_str(), element))
     }
 
-    /// Returns the handle of an element; assigns the next number to a new one.
+    /// Returns the handle of an element; assigns the next number to a new element.
     pub(crate) fn assign(&mut self, element: Element, last: &mut u32) -> String {
         let key = element.key();
         let handle = self.by_node.entry(key).or_insert_with(|| {
@@ -73,9 +73,9 @@ impl Handles {
         self.by_node.get(key).map(String::as_str)
     }
 
-    /// Drops the handles of removed nodes when there are many.
-    pub(crate) fn forget(&mut self, exists: impl Fn(&NodeKey) -> bool) {
-        if self.elements.len() < MANY {
+    /// Drops the handles of removed nodes, but only if there are many handles.
+    pub(crate) fn prune_removed(&mut self, exists: impl Fn(&NodeKey) -> bool) {
+        if self.elements.len() < PRUNE_THRESHOLD {
             return;
         }
         self.elements.retain(|_, element| exists(&element.key()));

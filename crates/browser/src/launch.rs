@@ -6,18 +6,18 @@ mod flags;
 mod private;
 mod process;
 
-pub use find::{BrowserProgram, NoBrowser, find_browser};
+pub use find::{BrowserNotFound, BrowserProgram, find_browser};
 pub(crate) use private::PrivateDirectory;
 pub use private::remove_abandoned_directories;
 
 use crate::files_server::FilesServer;
 use crate::{Browser, BrowserError, ContextProxies};
-pub(crate) use flags::OwnSandbox;
+pub(crate) use flags::ChromiumSandbox;
 use lango_core::error_chain;
 use lango_net::{Budget, Egress, Proxy, ProxyHandle, ProxyOptions};
 use lango_sandbox::{
-    Command, FILES_PORT, LaunchError, Launcher, Limits, Network, NewFiles, PROXY_PORT, Policy,
-    Profile, Stdin,
+    Command, FILES_PORT, LaunchError, Launcher, Network, NewFiles, PROXY_PORT, Policy,
+    ResourceLimits, SandboxProfile, Stdin,
 };
 use lango_tools::Workspace;
 use std::path::PathBuf;
@@ -25,26 +25,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeout for starting the sandbox and the browser.
-const START_TIME: Duration = Duration::from_secs(30);
-/// Passes the pipe to the browser as descriptors 3 and 4, and redirects its standard output away from the pipe.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Shell script that passes the pipe to the browser as file descriptors 3 and 4, and redirects its standard output away
+/// from the pipe.
 const PIPE_SCRIPT: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>&2"#;
 
 /// The settings for starting browsers.
 #[derive(Debug, Clone)]
 pub struct BrowserLauncher {
-    /// The program.
     pub program: BrowserProgram,
-    /// The sandbox.
     pub sandbox: Launcher,
-    /// The parent of the private directories.
+    /// The parent of the browsers' private directories.
     pub directory: PathBuf,
-    /// The egress guard.
     pub egress: Egress,
     /// The files that pages of the workspace can load.
     pub workspace: Workspace,
 }
 
-/// A running browser with the servers that it uses.
+/// A running browser with the proxy and the file server that it uses.
 #[derive(Debug)]
 pub(crate) struct StartedBrowser {
     pub(crate) browser: Browser,
@@ -54,38 +52,41 @@ pub(crate) struct StartedBrowser {
 }
 
 impl BrowserLauncher {
-    /// Tests whether Chromium's own sandbox can start inside lango's.
-    pub(crate) async fn find_own_sandbox(&self) -> Result<OwnSandbox, BrowserError> {
+    /// Tests whether Chromium's sandbox can start inside lango's.
+    pub(crate) async fn check_chromium_sandbox(&self) -> Result<ChromiumSandbox, BrowserError> {
         match self.sandbox.check_nesting().await {
-            Ok(()) => Ok(OwnSandbox::On),
-            Err(LaunchError::NoNesting { .. }) => Ok(OwnSandbox::Off),
+            Ok(()) => Ok(ChromiumSandbox::On),
+            Err(LaunchError::NoNesting { .. }) => Ok(ChromiumSandbox::Off),
             Err(error) => Err(not_started(error_chain(&error))),
         }
     }
 
-    /// Starts a browser. Its requests count in `budget` until another one is set.
+    /// Starts a browser. Its requests are charged to `budget` until another budget is set.
     pub(crate) async fn start(
         &self,
-        own_sandbox: OwnSandbox,
+        chromium_sandbox: ChromiumSandbox,
         budget: Budget,
     ) -> Result<StartedBrowser, BrowserError> {
-        let starting = self.start_unlimited(own_sandbox, budget);
-        let starting = tokio::time::timeout(START_TIME, starting);
-        let seconds = START_TIME.as_secs();
+        let starting = self.start_unlimited(chromium_sandbox, budget);
+        let starting = tokio::time::timeout(START_TIMEOUT, starting);
+        let seconds = START_TIMEOUT.as_secs();
         let late = || not_started(format!("it took longer than {seconds} s"));
         starting.await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn start_unlimited(
         &self,
-        own_sandbox: OwnSandbox,
+        chromium_sandbox: ChromiumSandbox,
         budget: Budget,
     ) -> Result<StartedBrowser, BrowserError> {
         let private = PrivateDirectory::create(&self.directory).map_err(not_started)?;
         let private = Arc::new(private);
         let mut child = self
             .sandbox
-            .spawn(&self.policy(&private), self.command(&private, own_sandbox))
+            .spawn(
+                &self.policy(&private),
+                self.command(&private, chromium_sandbox),
+            )
             .map_err(|error| not_started(error_chain(&error)))?;
         let listeners = child.listeners().await;
         let listeners = listeners.map_err(|error| not_started(error_chain(&error)))?;
@@ -96,7 +97,7 @@ impl BrowserLauncher {
         };
         let proxy = Proxy::serve(listeners.proxy, self.egress.clone(), options);
         let proxy = proxy.map_err(not_started)?;
-        let (service, reader, writer) = process::follow(child, Arc::clone(&private))?;
+        let (service, reader, writer) = process::watch(child, Arc::clone(&private))?;
         let proxies = ContextProxies {
             web: &format!("http://127.0.0.1:{PROXY_PORT}"),
             files: &format!("http://127.0.0.1:{FILES_PORT}"),
@@ -130,24 +131,24 @@ impl BrowserLauncher {
         policy
     }
 
-    fn command(&self, private: &PrivateDirectory, own_sandbox: OwnSandbox) -> Command {
+    fn command(&self, private: &PrivateDirectory, chromium_sandbox: ChromiumSandbox) -> Command {
         let mut argv = vec!["sh".into(), "-c".into(), PIPE_SCRIPT.into()];
         argv.push(self.program.path().into());
-        argv.extend(flags::flags(&private.profile(), own_sandbox));
+        argv.extend(flags::flags(&private.profile(), chromium_sandbox));
         let mut command = Command::new(argv, private.path().to_owned());
         command.env = flags::environment(private.path());
         command.stdin = Stdin::Piped;
-        command.profile = Profile::Browser;
+        command.profile = SandboxProfile::Browser;
         command.new_files = NewFiles::Report;
         command.limits = limits();
         command
     }
 }
 
-/// Returns the limits of a browser, whose many threads each count as a process.
-fn limits() -> Limits {
+/// Returns the resource limits of a browser. It has many threads, and each counts as a process.
+fn limits() -> ResourceLimits {
     const GIB: u64 = 1 << 30;
-    Limits {
+    ResourceLimits {
         time: None,
         processes: 2048,
         memory_bytes: 4 * GIB,

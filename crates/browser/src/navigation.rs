@@ -1,21 +1,21 @@
-//! Navigation to a URL, and plain descriptions of its errors.
+//! Navigation to URLs and in the history, and readable descriptions of network errors.
 
 use crate::tabs::Tabs;
-use crate::{BrowserError, Page, Settled};
+use crate::{BrowserError, Page, SettleResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Timeout for the first bytes of a page, redirects included.
-const OPEN_TIME: Duration = Duration::from_secs(30);
+/// Timeout for the first bytes of a page, including redirects.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Time for the browser to start an announced download.
-const DOWNLOAD_START_TIME: Duration = Duration::from_secs(10);
+/// Timeout for the browser to start a download that it announced.
+const DOWNLOAD_START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of opening a URL.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
-    Page(Settled),
+pub(crate) enum OpenOutcome {
+    Page(SettleResult),
     /// The URL started a download; the tab still shows the previous page.
     Download,
 }
@@ -43,12 +43,12 @@ struct HistoryEntry {
 
 impl Page {
     /// Opens a URL and waits until the page settles.
-    pub(crate) async fn open(&self, address: &str) -> Result<Opened, BrowserError> {
+    pub(crate) async fn open(&self, address: &str) -> Result<OpenOutcome, BrowserError> {
         let downloads = self.browser().tabs().downloads.starts;
         let params = json!({ "url": address });
         let navigation =
             self.session()
-                .call_within::<Navigation>(OPEN_TIME, "Page.navigate", params);
+                .call_within::<Navigation>(OPEN_TIMEOUT, "Page.navigate", params);
         let failed = |reason: String| BrowserError::Navigation {
             address: crate::notice::shorten(address),
             reason,
@@ -64,20 +64,20 @@ impl Page {
             Err(error) => return Err(error),
         };
         if navigation.is_download {
-            // Its event comes after the reply.
+            // The event for the download arrives after the reply.
             let started = |tabs: &Tabs| (tabs.downloads.starts > downloads).then_some(());
             self.browser()
-                .wait_for(DOWNLOAD_START_TIME, started)
+                .wait_for(DOWNLOAD_START_TIMEOUT, started)
                 .await?;
-            return Ok(Opened::Download);
+            return Ok(OpenOutcome::Download);
         }
         if let Some(error) = navigation.error_text {
             return Err(failed(describe(&error)));
         }
-        Ok(Opened::Page(self.settle().await?))
+        Ok(OpenOutcome::Page(self.settle().await?))
     }
 
-    /// Goes back in the history; returns whether there was a previous page.
+    /// Goes back in the history; returns `false` if there is no previous page.
     pub(crate) async fn go_back(&self) -> Result<bool, BrowserError> {
         let history: History = self.call("Page.getNavigationHistory", json!({})).await?;
         let mut before = history.entries.into_iter().take(history.current_index);
@@ -94,7 +94,7 @@ impl Page {
             let tab = tabs.tab(self.tab())?;
             (tab.loader != document || *tab.url == *entry.url).then_some(())
         };
-        match self.browser().wait_for(OPEN_TIME, changed).await {
+        match self.browser().wait_for(OPEN_TIMEOUT, changed).await {
             Ok(()) => {}
             Err(BrowserError::TimedOut { seconds, .. }) => {
                 return Err(BrowserError::Navigation {
@@ -109,20 +109,20 @@ impl Page {
     }
 }
 
-/// Translates network errors of the browser into plain words.
-const WORDS: [(&str, &str); 16] = [
-    ("net::ERR_NAME_NOT_RESOLVED", "there is no such host"),
+/// Readable descriptions of the browser's network errors.
+const NETWORK_ERRORS: [(&str, &str); 16] = [
+    ("net::ERR_NAME_NOT_RESOLVED", "the host name does not exist"),
     (
         "net::ERR_CONNECTION_REFUSED",
-        "the host refuses connections",
+        "the host refused the connection",
     ),
     (
         "net::ERR_CONNECTION_RESET",
-        "the host broke the connection off",
+        "the host closed the connection",
     ),
     (
         "net::ERR_CONNECTION_CLOSED",
-        "the host broke the connection off",
+        "the host closed the connection",
     ),
     (
         "net::ERR_CONNECTION_TIMED_OUT",
@@ -132,7 +132,7 @@ const WORDS: [(&str, &str); 16] = [
     ("net::ERR_EMPTY_RESPONSE", "the host sent nothing"),
     (
         "net::ERR_TOO_MANY_REDIRECTS",
-        "the site redirects without end",
+        "the site redirects endlessly",
     ),
     (
         "net::ERR_TUNNEL_CONNECTION_FAILED",
@@ -140,28 +140,31 @@ const WORDS: [(&str, &str); 16] = [
     ),
     (
         "net::ERR_PROXY_CONNECTION_FAILED",
-        "lango's proxy does not answer",
+        "lango's proxy is not responding",
     ),
     (
         "net::ERR_INVALID_AUTH_CREDENTIALS",
-        "the site asks for a password",
+        "the site requires a password",
     ),
     ("net::ERR_ABORTED", "the site sent no page"),
     (
         "net::ERR_BLOCKED_BY_RESPONSE",
-        "the site does not allow it here",
+        "the site blocked the response",
     ),
-    ("net::ERR_UNSAFE_PORT", "browsers do not open that port"),
+    ("net::ERR_UNSAFE_PORT", "browsers refuse to open this port"),
     (
         "net::ERR_SSL_PROTOCOL_ERROR",
-        "the site has no working encryption",
+        "the site's TLS does not work",
     ),
-    ("net::ERR_INVALID_RESPONSE", "the site's answer is not HTTP"),
+    (
+        "net::ERR_INVALID_RESPONSE",
+        "the site's response is not valid HTTP",
+    ),
 ];
 
 fn describe(error: &str) -> String {
-    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == error) {
-        return format!("{words} ({error})");
+    if let Some((_, description)) = NETWORK_ERRORS.iter().find(|(known, _)| *known == error) {
+        return format!("{description} ({error})");
     }
     if error.starts_with("net::ERR_CERT_") {
         return format!("the site's certificate is not valid ({error})");

@@ -1,8 +1,9 @@
-//! Observations: one line for each readable or actionable thing on a page, with handles for the actionable ones.
+//! Observations: one line for each readable or actionable item on a page, with handles for the actionable ones.
 //!
-//! A capture of all documents ([`snapshot`]) becomes one list of nodes with positions ([`scene`]). Together with the
-//! accessibility data ([`semantics`], [`roles`]) it yields items ([`items`]) on lines ([`lines`]), which are selected
-//! by distance to the viewport ([`select`]) and compared with the previous observation ([`changes`]).
+//! A capture of all documents ([`snapshot`]) becomes one list of nodes with positions ([`scene`]). Combined with the
+//! accessibility data ([`semantics`], [`roles`]), it yields items ([`items`]) that are arranged on lines ([`lines`]).
+//! Lines are selected by distance to the viewport ([`select`]) and compared with the previous observation
+//! ([`changes`]).
 
 mod appearance;
 mod changes;
@@ -20,7 +21,7 @@ mod snapshot;
 mod tokens;
 
 pub(crate) use changes::ShownLines;
-pub(crate) use print::{cut, is_unseen, one_line, quote};
+pub(crate) use print::{cut, is_invisible, one_line, quote};
 pub(crate) use report::source_line;
 pub(crate) use scene::{Scene, SceneKind};
 
@@ -33,51 +34,48 @@ use std::sync::Arc;
 /// Default number of tokens of an observation.
 pub const DEFAULT_TOKENS: usize = 2000;
 /// Maximum number of tokens of an observation.
-pub const MOST_TOKENS: usize = 20_000;
+pub const MAX_TOKENS: usize = 20_000;
 
-/// Options of an observation.
 #[derive(Debug, Clone, Default)]
 pub struct ObserveOptions {
-    /// The handle of the element to look into; the whole page if none.
+    /// The handle of the element to observe; `None` for the whole page.
     pub scope: Option<String>,
-    /// Approximate number of tokens; [`DEFAULT_TOKENS`] if `None`.
+    /// Approximate maximum number of tokens; [`DEFAULT_TOKENS`] if `None`.
     pub tokens: Option<usize>,
-    /// The lines to show.
     pub extent: ObservedExtent,
 }
 
-/// The extent of an observation.
+/// Which lines an observation shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObservedExtent {
     /// The changes since the last observation if they are shorter than the page, else the page.
     #[default]
     Shorter,
-    /// The whole page.
     Whole,
     /// The changes since the last observation; the whole page for a new document.
     Changes,
 }
 
-/// An observation of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
     /// The text for the model.
     pub text: String,
-    /// The absolute URLs of its links.
+    /// The absolute URLs of the links in the text.
     pub links: Vec<Arc<str>>,
     /// Whether nothing changed since the last observation.
     pub is_same: bool,
 }
 
-/// What was found on a page.
-struct Look {
+/// The captured page with its items and lines.
+struct PageView {
     scene: Scene,
     items: Vec<Item>,
     lines: Vec<Line>,
 }
 
 impl Page {
-    /// Observes the page.
+    /// Observes the page and assigns handles to its elements. Fails with [`BrowserError::StaleHandle`] if the scope no
+    /// longer exists.
     pub async fn observe(&self, options: &ObserveOptions) -> Result<Observation, BrowserError> {
         let scope = match &options.scope {
             Some(handle) => Some((handle.as_str(), self.element(handle)?.key())),
@@ -86,7 +84,7 @@ impl Page {
         let tokens = options
             .tokens
             .unwrap_or(DEFAULT_TOKENS)
-            .clamp(50, MOST_TOKENS);
+            .clamp(50, MAX_TOKENS);
         let scene = Scene::capture(self).await?;
         let title = self.title().await?;
         let place = match &scope {
@@ -101,7 +99,7 @@ impl Page {
         let roles = roles::assign(&scene, &semantics);
         let items = items::find(&scene, &semantics, &roles, place);
         let lines = lines::arrange(&items);
-        let look = Look {
+        let view = PageView {
             scene,
             items,
             lines,
@@ -112,11 +110,11 @@ impl Page {
             tokens,
             extent: options.extent,
         };
-        Ok(report::write(self, &look, &request))
+        Ok(report::write(self, &view, &request))
     }
 }
 
-impl Look {
+impl PageView {
     fn key(&self, item: usize) -> NodeKey {
         self.scene.key(self.items[item].at)
     }

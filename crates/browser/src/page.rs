@@ -1,4 +1,4 @@
-//! A page: the document in one tab, as the tools see it.
+//! A page: the document in one tab, with the operations that the tools use.
 
 use crate::cdp::CdpSession;
 use crate::dialogs::DialogAnswer;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Timeout of an evaluated script.
-const SCRIPT_TIME: Duration = Duration::from_secs(10);
-/// Timeout of a page that may be busy with something large.
-const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Timeout after which a frame is skipped, and a page that is being left is killed.
-const RESPONSE_TIME: Duration = Duration::from_secs(3);
-/// The name of the isolated world of lango's scripts: they see the document, but no changes of page scripts to the
-/// built-in functions.
+/// Default timeout of an evaluated script.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for the frame tree of the main process, which may be busy with a large page.
+const FRAME_TREE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout after which an unresponsive frame is skipped, and an unresponsive page counts as hanging.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The name of the isolated world in which lango's scripts run: they see the document, but not what the page's scripts
+/// changed about built-in functions.
 pub(crate) const WORLD: &str = "lango";
 
 /// A tab with its document.
@@ -29,16 +29,13 @@ pub struct Page {
     session: CdpSession,
 }
 
-/// A frame of a page.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// The browser's frame id.
     pub id: Arc<str>,
-    /// Its parent; `None` for the main frame.
+    /// The id of the parent frame; `None` for the main frame.
     pub parent: Option<Arc<str>>,
-    /// The address of its document.
     pub url: Arc<str>,
-    /// The protocol session of its process. Frames of one process share it.
+    /// The protocol session of the frame's process. Frames of one process share it.
     pub session: CdpSession,
 }
 
@@ -90,7 +87,7 @@ struct ExceptionDetails {
 
 impl Page {
     /// Maximum number of frames.
-    pub const MOST_FRAMES: usize = 100;
+    pub const MAX_FRAMES: usize = 100;
 
     pub(crate) fn new(browser: Browser, id: TabId) -> Result<Self, BrowserError> {
         let session = browser.tabs().tab(id).map(|tab| Arc::clone(&tab.session));
@@ -102,17 +99,15 @@ impl Page {
         })
     }
 
-    /// Returns its browser.
     pub fn browser(&self) -> &Browser {
         &self.browser
     }
 
-    /// Returns its tab.
     pub fn tab(&self) -> TabId {
         self.id
     }
 
-    /// Returns the protocol session of its main frame.
+    /// Returns the protocol session of the main frame.
     pub fn session(&self) -> &CdpSession {
         &self.session
     }
@@ -137,7 +132,7 @@ impl Page {
         crate::address::host_of(&self.url())
     }
 
-    /// Returns its browser context.
+    /// Returns the kind of browser context; `None` if the tab is closed.
     pub fn context(&self) -> Option<ContextKind> {
         self.read(|tab| tab.context)
     }
@@ -147,17 +142,17 @@ impl Page {
         self.read(|tab| tab.status).flatten()
     }
 
-    /// Returns the loader id, which changes with the document but not with changes inside it.
+    /// Returns the loader id, which changes when a new document is loaded but not when the document changes.
     pub fn document(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.loader)).unwrap_or_default()
     }
 
-    /// Returns whether its process is gone.
+    /// Returns whether the page's process has exited.
     pub fn is_crashed(&self) -> bool {
         self.read(|tab| tab.is_crashed).unwrap_or(true)
     }
 
-    /// Returns whether its document is still loading.
+    /// Returns whether the document is still loading.
     pub(crate) fn is_loading(&self) -> bool {
         self.read(|tab| !tab.is_loaded).unwrap_or_default()
     }
@@ -171,13 +166,13 @@ impl Page {
         Ok(title.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Returns the id of its main frame.
+    /// Returns the id of the main frame.
     pub fn main_frame(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.main_frame))
             .unwrap_or_default()
     }
 
-    /// Returns its frames, the main one first, each after its parent.
+    /// Returns the frames, parents before their children. Skips frames that disappeared or hang.
     pub async fn frames(&self) -> Result<Vec<Frame>, BrowserError> {
         self.expect_alive()?;
         let inner = self.read(|tab| {
@@ -186,23 +181,23 @@ impl Page {
             ready.collect::<Vec<_>>()
         });
         let mut frames = Vec::new();
-        add_frames(&mut frames, ANSWER_TIME, &self.session, None).await?;
-        let mut waiting = inner.unwrap_or_default();
+        add_frames(&mut frames, FRAME_TREE_TIMEOUT, &self.session, None).await?;
+        let mut pending = inner.unwrap_or_default();
         // Each pass adds the frames whose parent is known.
-        while frames.len() < Self::MOST_FRAMES {
+        while frames.len() < Self::MAX_FRAMES {
             let is_known = |parent: &Option<Arc<str>>| {
                 let parent = parent.as_ref();
                 parent.is_none_or(|parent| frames.iter().any(|frame| frame.id == *parent))
             };
-            let Some(next) = waiting
+            let Some(next) = pending
                 .iter()
                 .position(|(_, frame)| is_known(&frame.parent))
             else {
                 break;
             };
-            let (session, frame) = waiting.swap_remove(next);
+            let (session, frame) = pending.swap_remove(next);
             let session = self.browser.session(&session);
-            match add_frames(&mut frames, RESPONSE_TIME, &session, frame.parent).await {
+            match add_frames(&mut frames, RESPONSE_TIMEOUT, &session, frame.parent).await {
                 // A frame that disappeared or hangs is skipped.
                 Ok(())
                 | Err(
@@ -213,22 +208,22 @@ impl Page {
                 Err(error) => return Err(error),
             }
         }
-        frames.truncate(Self::MOST_FRAMES);
+        frames.truncate(Self::MAX_FRAMES);
         Ok(frames)
     }
 
-    /// Evaluates an expression in lango's isolated world of a frame, awaits its promise, and returns its value.
+    /// Evaluates an expression in the isolated world of a frame, awaits a promise, and returns the value.
     pub async fn evaluate(
         &self,
         session: &CdpSession,
         frame: &str,
         expression: &str,
     ) -> Result<Value, BrowserError> {
-        self.evaluate_within(SCRIPT_TIME, session, frame, expression)
+        self.evaluate_within(SCRIPT_TIMEOUT, session, frame, expression)
             .await
     }
 
-    /// Evaluates an expression with another timeout.
+    /// Evaluates an expression with the timeout `limit`.
     pub async fn evaluate_within(
         &self,
         limit: Duration,
@@ -265,12 +260,12 @@ impl Page {
         self.change(|tab| tab.dialogs.answer = Some(answer));
     }
 
-    /// Takes the frame and the node of the file input whose chooser the page opened last.
+    /// Removes and returns the frame and node of the file input whose chooser the page opened last.
     pub(crate) fn take_file_chooser(&self) -> Option<(Arc<str>, i64)> {
         self.change(|tab| tab.file_chooser.take()).flatten()
     }
 
-    /// Updates the handles of the document; the number is the last one that the browser assigned.
+    /// Updates the handles of the document. `change` also gets the last handle number that was assigned in the browser.
     pub(crate) fn change_handles<T>(
         &self,
         change: impl FnOnce(&mut Handles, &mut u32) -> T,
@@ -284,7 +279,6 @@ impl Page {
         changed
     }
 
-    /// Returns the handles of the document.
     pub fn handles(&self) -> Handles {
         self.read(|tab| tab.handles.clone()).unwrap_or_default()
     }
@@ -295,34 +289,34 @@ impl Page {
         element.unwrap_or(Err(BrowserError::NoPage))
     }
 
-    /// Returns the session of an element's frame.
+    /// Returns the protocol session of an element's frame.
     pub fn session_of(&self, element: &Element) -> CdpSession {
         self.browser.session(&element.session)
     }
 
-    /// Returns whether its process runs and is not blocked by a script.
+    /// Returns whether the page's process is running and not blocked by a script.
     pub(crate) async fn is_responsive(&self) -> bool {
         let frame = self.main_frame();
-        let look = self.evaluate_within(RESPONSE_TIME, &self.session, &frame, "0");
+        let probe = self.evaluate_within(RESPONSE_TIMEOUT, &self.session, &frame, "0");
         !matches!(
-            look.await,
+            probe.await,
             Err(BrowserError::PageCrashed | BrowserError::TimedOut { .. })
         )
     }
 
-    /// Kills its process.
+    /// Kills the page's process.
     pub(crate) async fn end_process(&self) {
         if self.is_crashed() {
             return;
         }
-        // There is no reply, only an event.
+        // The browser sends no reply, only an event.
         let _: Result<Value, _> = self
             .session
-            .call_within(RESPONSE_TIME, "Page.crash", json!({}))
+            .call_within(RESPONSE_TIMEOUT, "Page.crash", json!({}))
             .await;
     }
 
-    /// Fails if the process or tab of the page is gone.
+    /// Fails if the browser or the page crashed, or the tab was closed.
     pub(crate) fn expect_alive(&self) -> Result<(), BrowserError> {
         if !self.browser.is_running() {
             return Err(BrowserError::Crashed);
@@ -352,11 +346,11 @@ async fn add_frames(
     let tree: FrameTreeReply = session
         .call_within(limit, "Page.getFrameTree", json!({}))
         .await?;
-    let mut waiting = vec![(parent, tree.frame_tree)];
-    while let (Some((parent, tree)), true) = (waiting.pop(), frames.len() < Page::MOST_FRAMES) {
+    let mut pending = vec![(parent, tree.frame_tree)];
+    while let (Some((parent, tree)), true) = (pending.pop(), frames.len() < Page::MAX_FRAMES) {
         let id = Arc::clone(&tree.frame.id);
         let children = tree.child_frames.into_iter().rev();
-        waiting.extend(children.map(|child| (Some(Arc::clone(&id)), child)));
+        pending.extend(children.map(|child| (Some(Arc::clone(&id)), child)));
         frames.push(Frame {
             id,
             parent: tree.frame.parent_id.or(parent),

@@ -1,10 +1,10 @@
-//! The browsers of sessions: one per session, started on first use, closed when idle, limited in number.
+//! The browsers of sessions: at most one per session, started on first use, closed when idle, and limited in number.
 
-mod visit;
+mod guard;
 
-pub(crate) use visit::{Visit, describe_refusal};
+pub(crate) use guard::{BrowserGuard, describe_refusal};
 
-use crate::launch::{BrowserLauncher, OwnSandbox, StartedBrowser};
+use crate::launch::{BrowserLauncher, ChromiumSandbox, StartedBrowser};
 use crate::{Browser, BrowserError};
 use lango_core::{Caller, SessionId};
 use lango_net::SeenLinks;
@@ -15,72 +15,71 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
 /// Maximum number of browsers per lango process.
-const MOST_BROWSERS: usize = 4;
+const MAX_BROWSERS: usize = 4;
 
 /// The settings of the sessions' browsers.
 #[derive(Debug, Clone)]
 pub struct BrowserSetup {
-    /// Starts them.
     pub launcher: BrowserLauncher,
     /// The links that each session has seen.
     pub seen_links: SeenLinks,
     /// Idle time after which a browser is closed.
     pub idle_time: Duration,
-    /// The URL of a search, with `{query}` as placeholder.
+    /// The URL of the search engine, with `{query}` as placeholder.
     pub search_url: String,
 }
 
-/// The browsers of all sessions of this process. Clones share them; dropping the last one ends them.
+/// The browsers of all sessions of this process. Clones share them; dropping the last clone ends them.
 #[derive(Debug, Clone)]
-pub struct Sessions {
+pub struct BrowserSessions {
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
     setup: BrowserSetup,
-    /// Determined with the first browser.
-    own_sandbox: OnceCell<OwnSandbox>,
-    entries: Mutex<HashMap<SessionId, Entry>>,
+    /// Determined when the first browser starts.
+    chromium_sandbox: OnceCell<ChromiumSandbox>,
+    entries: Mutex<HashMap<SessionId, SessionEntry>>,
     secrets: OnceLock<Arc<dyn SecretSource>>,
-    /// The sessions whose pages may show a secret that was typed.
+    /// The sessions in which a secret was typed into a page, so that their pages may show it.
     typed_secrets: Mutex<HashSet<SessionId>>,
 }
 
 #[derive(Debug)]
-struct Entry {
-    state: State,
-    /// One call at a time.
+struct SessionEntry {
+    state: BrowserState,
+    /// Serializes the calls of the session.
     calls: Arc<tokio::sync::Mutex<()>>,
     last_used: Instant,
-    /// The last handle number of the crashed browser. The next browser continues from it, so that no handle is reused.
+    /// The last handle number of the crashed browser. The next browser continues from it, so no handle is reused.
     last_handle: u32,
 }
 
 #[derive(Debug)]
-enum State {
+enum BrowserState {
     Starting,
     Open(Arc<StartedBrowser>),
-    /// It crashed and was not replaced yet.
+    /// The browser crashed and has not been replaced yet.
     Lost,
 }
 
-/// The kind of browser that a call needs.
+/// What a call requires of the session's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Any: the call brings its own URL, so a browser is started if there is none.
-    Any,
-    /// One with an open page.
-    Open,
+pub(crate) enum BrowserNeed {
+    /// The call opens a URL itself, so a browser is started if none is running.
+    StartIfNone,
+    /// The browser must already be running, because the call uses its open page.
+    MustBeOpen,
 }
 
-impl Sessions {
-    /// Creates sessions without browsers.
+impl BrowserSessions {
+    /// Creates an empty registry; no browser is started.
     pub fn new(setup: BrowserSetup) -> Self {
         Self {
             shared: Arc::new(Shared {
                 setup,
-                own_sandbox: OnceCell::new(),
+                chromium_sandbox: OnceCell::new(),
                 entries: Mutex::default(),
                 secrets: OnceLock::new(),
                 typed_secrets: Mutex::default(),
@@ -88,9 +87,9 @@ impl Sessions {
         }
     }
 
-    /// Lets pages be typed secrets of this source. Later calls change nothing.
+    /// Sets the source of secrets that `browser_act` may type into pages. Only the first call has an effect.
     pub fn set_secrets(&self, source: Arc<dyn SecretSource>) {
-        // Only the first source counts.
+        // An error means that a source is already set.
         let _ = self.shared.secrets.set(source);
     }
 
@@ -98,7 +97,7 @@ impl Sessions {
         self.shared.secrets.get()
     }
 
-    /// Refuses pictures from now on: a page can show a password that was typed.
+    /// Records that a secret was typed, so that screenshots are refused from now on: a page can show a typed password.
     pub(crate) fn note_typed_secret(&self, session: &SessionId) {
         let typed = &self.shared.typed_secrets;
         let mut typed = typed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,71 +115,75 @@ impl Sessions {
         &self.shared.setup
     }
 
-    /// Returns the open browser of a session; starts none.
+    /// Returns the running browser of a session; never starts one.
     pub fn browser(&self, session: &SessionId) -> Option<Browser> {
         match &self.lock().get(session)?.state {
-            State::Open(open) if open.browser.is_running() => Some(open.browser.clone()),
-            State::Open(_) | State::Starting | State::Lost => None,
+            BrowserState::Open(open) if open.browser.is_running() => Some(open.browser.clone()),
+            BrowserState::Open(_) | BrowserState::Starting | BrowserState::Lost => None,
         }
     }
 
-    /// Gives a call exclusive use of the session's browser, after earlier calls.
-    pub(crate) async fn visit(&self, caller: &Caller, need: Need) -> Result<Visit, BrowserError> {
+    /// Gives a call exclusive use of the session's browser, after waiting for earlier calls.
+    pub(crate) async fn acquire(
+        &self,
+        caller: &Caller,
+        need: BrowserNeed,
+    ) -> Result<BrowserGuard, BrowserError> {
         let session = &caller.session;
         let calls = {
             let mut entries = self.lock();
             match entries.get(session) {
                 Some(entry) => Arc::clone(&entry.calls),
-                None if need == Need::Open => return Err(BrowserError::NoPage),
+                None if need == BrowserNeed::MustBeOpen => return Err(BrowserError::NoPage),
                 None => {
-                    let room = make_room(&mut entries)?;
-                    let entry = Entry::starting();
+                    let evicted = evict_if_full(&mut entries)?;
+                    let entry = SessionEntry::starting();
                     let calls = Arc::clone(&entry.calls);
                     entries.insert(session.clone(), entry);
                     drop(entries);
-                    drop(room);
+                    drop(evicted);
                     calls
                 }
             }
         };
-        let turn = calls.lock_owned().await;
+        let call_lock = calls.lock_owned().await;
         let mut notice = None;
         let open = match self.current(session, &mut notice) {
             Some(open) => open,
-            None if need == Need::Open => return Err(BrowserError::Crashed),
+            None if need == BrowserNeed::MustBeOpen => return Err(BrowserError::Crashed),
             None => self.start(caller).await?,
         };
         let budgets = self.shared.setup.launcher.egress.budgets();
         open.proxy.set_budget(budgets.of(session, &caller.turn));
         open.browser.start_call();
-        Ok(Visit::new(
+        Ok(BrowserGuard::new(
             self.clone(),
             session.clone(),
             open,
-            turn,
+            call_lock,
             notice,
         ))
     }
 
-    /// Closes a session's browser; returns whether there was one.
+    /// Closes a session's browser; returns whether one was open.
     pub async fn close(&self, session: &SessionId) -> bool {
         let entry = self.lock().remove(session);
         let Some(entry) = entry else { return false };
-        // A running call ends first.
-        let _turn = entry.calls.lock().await;
+        // Waits for a running call to end.
+        let _call_lock = entry.calls.lock().await;
         match entry.state {
-            State::Open(open) => {
+            BrowserState::Open(open) => {
                 open.browser.clone().close().await;
                 true
             }
-            State::Starting | State::Lost => false,
+            BrowserState::Starting | BrowserState::Lost => false,
         }
     }
 
     /// Returns the number of open browsers.
     pub fn count(&self) -> usize {
         let entries = self.lock();
-        let is_lost = |entry: &&Entry| matches!(entry.state, State::Lost);
+        let is_lost = |entry: &&SessionEntry| matches!(entry.state, BrowserState::Lost);
         entries.len() - entries.values().filter(is_lost).count()
     }
 
@@ -192,17 +195,16 @@ impl Sessions {
         let mut entries = self.lock();
         let entry = entries.get_mut(session)?;
         entry.last_used = Instant::now();
-        if let State::Open(open) = &entry.state {
+        if let BrowserState::Open(open) = &entry.state {
             if open.browser.is_running() {
                 return Some(Arc::clone(open));
             }
             entry.last_handle = open.browser.tabs().last_handle;
-            entry.state = State::Lost;
+            entry.state = BrowserState::Lost;
         }
-        if matches!(entry.state, State::Lost) {
+        if matches!(entry.state, BrowserState::Lost) {
             *notice = Some(
-                "the browser had crashed and was started anew; what was open before is gone, and handles from before are \
-                 invalid",
+                "the browser had crashed and was restarted; its open pages are lost, and earlier handles are invalid",
             );
         }
         None
@@ -213,24 +215,24 @@ impl Sessions {
         let budget = setup.launcher.egress.budgets();
         let budget = budget.of(&caller.session, &caller.turn);
         let launcher = &setup.launcher;
-        let own_sandbox = self
+        let chromium_sandbox = self
             .shared
-            .own_sandbox
-            .get_or_try_init(|| launcher.find_own_sandbox());
-        let started = match own_sandbox.await {
-            Ok(own_sandbox) => launcher.start(*own_sandbox, budget).await,
+            .chromium_sandbox
+            .get_or_try_init(|| launcher.check_chromium_sandbox());
+        let started = match chromium_sandbox.await {
+            Ok(chromium_sandbox) => launcher.start(*chromium_sandbox, budget).await,
             Err(error) => Err(error),
         };
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&caller.session) else {
-            // Closed meanwhile.
+            // The session's browser was closed in the meantime.
             return Err(BrowserError::NoPage);
         };
         match started {
             Ok(started) => {
                 let open = Arc::new(started);
                 open.browser.tabs().last_handle = entry.last_handle;
-                entry.state = State::Open(Arc::clone(&open));
+                entry.state = BrowserState::Open(Arc::clone(&open));
                 entry.last_used = Instant::now();
                 tokio::spawn(close_when_idle(
                     Arc::downgrade(&self.shared),
@@ -247,40 +249,43 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry>> {
         self.shared.lock()
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
+impl SessionEntry {
     fn starting() -> Self {
         Self {
-            state: State::Starting,
+            state: BrowserState::Starting,
             calls: Arc::default(),
             last_used: Instant::now(),
             last_handle: 0,
         }
     }
 
-    /// Returns whether no call uses or awaits it.
+    /// Returns whether no call is using or waiting for the browser.
     fn is_free(&self) -> bool {
         Arc::strong_count(&self.calls) == 1
     }
 }
 
-/// Removes the least recently used browser if the limit is reached, a crashed one first.
-fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, BrowserError> {
-    if entries.len() < MOST_BROWSERS {
+/// Removes the least recently used idle browser if the limit is reached; crashed ones go first. Fails if all browsers
+/// are in use.
+fn evict_if_full(
+    entries: &mut HashMap<SessionId, SessionEntry>,
+) -> Result<Option<SessionEntry>, BrowserError> {
+    if entries.len() < MAX_BROWSERS {
         return Ok(None);
     }
     let free = entries.iter().filter(|(_, entry)| entry.is_free());
-    let is_open = |entry: &Entry| matches!(entry.state, State::Open(_));
+    let is_open = |entry: &SessionEntry| matches!(entry.state, BrowserState::Open(_));
     let oldest = free.min_by_key(|(_, entry)| (is_open(entry), entry.last_used));
     let oldest = oldest.map(|(session, _)| session.clone());
     let oldest = oldest.ok_or(BrowserError::TooMany {
@@ -289,7 +294,7 @@ fn make_room(entries: &mut HashMap<SessionId, Entry>) -> Result<Option<Entry>, B
     Ok(entries.remove(&oldest))
 }
 
-/// Closes a browser after its idle time.
+/// Closes a browser once it has been idle for `idle_time`.
 async fn close_when_idle(
     shared: Weak<Shared>,
     session: SessionId,
@@ -306,7 +311,7 @@ async fn close_when_idle(
         let Some(entry) = entries.get(&session) else {
             return;
         };
-        if !matches!(&entry.state, State::Open(current) if Arc::ptr_eq(current, &open)) {
+        if !matches!(&entry.state, BrowserState::Open(current) if Arc::ptr_eq(current, &open)) {
             return;
         }
         let idle = entry.last_used.elapsed();

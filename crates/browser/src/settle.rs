@@ -1,34 +1,34 @@
-//! Waits until a page settles: it is loaded, the network was quiet for half a second, and the document did not change
-//! for a tenth of a second. Gives up after ten seconds if it still loads, and after two if only its content keeps
-//! changing, such as a clock or an endless animation.
+//! Waits until a page settles: it is loaded, the network has been quiet for half a second, and the document has not
+//! changed for a tenth of a second. Gives up after ten seconds if the page is still loading, and after two if only its
+//! content keeps changing, for example because of a clock or an endless animation.
 
 use crate::{BrowserError, Page};
 use std::time::{Duration, Instant};
 
-/// Required time of a quiet network.
+/// How long the network must be quiet.
 const QUIET_NETWORK: Duration = Duration::from_millis(500);
-/// Required time without changes of the document, in milliseconds.
+/// How long the document must not change, in milliseconds.
 const QUIET_DOCUMENT_MS: u64 = 100;
 /// Maximum time to wait for a document that keeps changing.
-const RESTLESS: Duration = Duration::from_secs(2);
+const CHANGING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a page.
-const LONGEST: Duration = Duration::from_secs(10);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of waiting for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
-    /// The activity that was still going on at the timeout; `None` if the page settled.
+pub struct SettleResult {
+    /// What was still happening at the timeout; `None` if the page settled.
     pub pending: Option<String>,
 }
 
 impl Page {
-    /// Waits until the page settles, for ten seconds at most.
-    pub async fn settle(&self) -> Result<Settled, BrowserError> {
-        self.settle_within(LONGEST).await
+    /// Waits until the page settles, for at most ten seconds.
+    pub async fn settle(&self) -> Result<SettleResult, BrowserError> {
+        self.settle_within(SETTLE_TIMEOUT).await
     }
 
-    /// Waits until the page settles, with another limit.
-    pub async fn settle_within(&self, limit: Duration) -> Result<Settled, BrowserError> {
+    /// Waits until the page settles, for at most `limit`.
+    pub async fn settle_within(&self, limit: Duration) -> Result<SettleResult, BrowserError> {
         let end = Instant::now() + limit;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -36,16 +36,16 @@ impl Page {
                 return Ok(self.unsettled());
             }
             let started = Instant::now();
-            let left = end.saturating_duration_since(started).min(RESTLESS);
+            let left = end.saturating_duration_since(started).min(CHANGING_TIMEOUT);
             let before = self.document();
             let is_quiet = self.wait_for_document(left).await?;
             if before != self.document() || !self.is_network_quiet() {
                 continue;
             }
             if is_quiet {
-                return Ok(Settled { pending: None });
+                return Ok(SettleResult { pending: None });
             }
-            if started.elapsed() >= RESTLESS {
+            if started.elapsed() >= CHANGING_TIMEOUT {
                 return Ok(self.unsettled());
             }
         }
@@ -58,11 +58,12 @@ impl Page {
             loop {
                 changes.borrow_and_update();
                 self.expect_alive()?;
-                let quiet_in = self.read(|tab| tab.quiet_in(QUIET_NETWORK, Instant::now()));
-                match quiet_in.flatten() {
+                let time_until_quiet =
+                    self.read(|tab| tab.time_until_quiet(QUIET_NETWORK, Instant::now()));
+                match time_until_quiet.flatten() {
                     Some(Duration::ZERO) => return Ok(true),
                     Some(rest) => {
-                        // Wakes on either; the loop checks both again.
+                        // Whether the time passed or something changed, the loop checks again.
                         let _ = tokio::time::timeout(rest, changes.changed()).await;
                     }
                     None => {
@@ -76,8 +77,8 @@ impl Page {
             .unwrap_or(Ok(false))
     }
 
-    /// Waits for a document that does not change; returns `false` if it was replaced or its scripts block everything
-    /// else.
+    /// Waits until the document stops changing; returns `false` on timeout, if the document was replaced, or if its
+    /// scripts block the page.
     async fn wait_for_document(&self, limit: Duration) -> Result<bool, BrowserError> {
         let limit_ms = limit.as_millis() as u64;
         let script = format!(
@@ -109,13 +110,13 @@ impl Page {
     }
 
     fn is_network_quiet(&self) -> bool {
-        let quiet_in = self.read(|tab| tab.quiet_in(QUIET_NETWORK, Instant::now()));
-        quiet_in.flatten() == Some(Duration::ZERO)
+        let time_until_quiet = self.read(|tab| tab.time_until_quiet(QUIET_NETWORK, Instant::now()));
+        time_until_quiet.flatten() == Some(Duration::ZERO)
     }
 
-    fn unsettled(&self) -> Settled {
+    fn unsettled(&self) -> SettleResult {
         let pending = self.read(|tab| tab.pending(Instant::now())).flatten();
-        Settled {
+        SettleResult {
             pending: Some(pending.unwrap_or_else(|| "the page keeps changing".to_owned())),
         }
     }

@@ -3,13 +3,13 @@
 
 use crate::browser::Shared;
 use crate::cdp::{CdpSession, Connection, EventStream, NoParams};
-use crate::tabs::Action;
+use crate::tabs::TabAction;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Processes events until the connection is lost.
-pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut events: EventStream) {
+pub(crate) async fn run(connection: Connection, shared: Arc<Shared>, mut events: EventStream) {
     while let Some(event) = events.recv().await {
         let actions = shared.tabs().apply(&event, Instant::now());
         for action in actions {
@@ -21,14 +21,14 @@ pub(crate) async fn follow(connection: Connection, shared: Arc<Shared>, mut even
     shared.changes.send_modify(|count| *count += 1);
 }
 
-/// Attaches to tabs before they run.
+/// Returns the parameters for attaching to new tabs before they run.
 pub(crate) fn attach_tabs() -> Value {
     auto_attach(json!([{ "type": "page" }]))
 }
 
-/// Attaches to what a page starts, before it runs: frames with processes of their own, workers, worklets. The browser lets all
-/// of them wait, also those that are not attached to, which would then wait for ever. Service workers belong to no page, and
-/// do not wait.
+/// Returns the parameters for attaching to the children of a page before they run: out-of-process frames, workers and
+/// worklets. The browser pauses all of them, including those that lango does not attach to, so lango attaches to all:
+/// otherwise some would stay paused forever. Service workers belong to no page and are not paused.
 fn attach_children() -> Value {
     auto_attach(json!([{ "type": "service_worker", "exclude": true }, {}]))
 }
@@ -42,37 +42,45 @@ fn auto_attach(filter: Value) -> Value {
     })
 }
 
-async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) {
+async fn carry_out(connection: Connection, shared: Arc<Shared>, action: TabAction) {
     // Errors are ignored: a target that disappeared needs nothing, and one that hangs fails the call that uses it.
     match action {
-        Action::PrepareTab { session } => {
-            prepare(&connection.session(Arc::clone(&session)), Depth::Tab).await;
+        TabAction::PrepareTab { session } => {
+            prepare(
+                &connection.session(Arc::clone(&session)),
+                PageTargetKind::Tab,
+            )
+            .await;
             shared.tabs().set_ready(&session);
         }
-        Action::PrepareFrame { session } => {
-            prepare(&connection.session(Arc::clone(&session)), Depth::Frame).await;
+        TabAction::PrepareFrame { session } => {
+            prepare(
+                &connection.session(Arc::clone(&session)),
+                PageTargetKind::Frame,
+            )
+            .await;
             shared.tabs().set_ready(&session);
         }
-        Action::PrepareWorker { session } => {
+        TabAction::PrepareWorker { session } => {
             prepare_worker(&connection.session(session)).await;
         }
-        Action::Release { session } => release(&connection.session(session)).await,
-        Action::CloseTab { target, session } => {
+        TabAction::Release { session } => release(&connection.session(session)).await,
+        TabAction::CloseTab { target, session } => {
             let browser = connection.browser();
             let session = connection.session(session);
-            // The page that opened it waits until it runs, for ever if it is closed before. Both are sent at once, so that it
-            // hardly does.
+            // The page that opened the tab is blocked until the tab runs, so the tab is released as well as closed.
+            // Both calls are sent together to keep it from running for long.
             let params = json!({ "targetId": target });
             tokio::join!(
                 release(&session),
                 send(&browser, "Target.closeTarget", params)
             );
         }
-        Action::CancelDownload { id, context } => {
+        TabAction::CancelDownload { id, context } => {
             let params = json!({ "guid": id, "browserContextId": shared.context_id(context) });
             send(&connection.browser(), "Browser.cancelDownload", params).await;
         }
-        Action::AnswerDialog {
+        TabAction::AnswerDialog {
             session,
             accept,
             text,
@@ -81,7 +89,7 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
             let session = connection.session(session);
             send(&session, "Page.handleJavaScriptDialog", params).await;
         }
-        Action::EndPage { session } => end_page(&connection.session(session)).await,
+        TabAction::EndPage { session } => end_page(&connection.session(session)).await,
     }
     shared.changes.send_modify(|count| *count += 1);
 }
@@ -90,7 +98,7 @@ async fn carry_out(connection: Connection, shared: Arc<Shared>, action: Action) 
 /// script that waits in a dialog.
 async fn end_page(session: &CdpSession) {
     let answer = async {
-        // The crash must arrive before the script continues, and the two messages take different paths.
+        // The crash command must arrive before the script continues, and the two messages take different paths.
         tokio::time::sleep(Duration::from_millis(300)).await;
         let params = json!({ "accept": false });
         send(session, "Page.handleJavaScriptDialog", params).await;
@@ -99,15 +107,16 @@ async fn end_page(session: &CdpSession) {
 }
 
 #[derive(PartialEq)]
-enum Depth {
+enum PageTargetKind {
     Tab,
     Frame,
 }
 
-/// Sends all calls at once; the browser carries them out in this order.
-async fn prepare(session: &CdpSession, depth: Depth) {
+/// Sets up a tab or frame and lets it run. Sends all calls without waiting in between; the browser carries them out in
+/// this order.
+async fn prepare(session: &CdpSession, kind: PageTargetKind) {
     let own = async {
-        if depth == Depth::Tab {
+        if kind == PageTargetKind::Tab {
             let focus = json!({ "enabled": true });
             tokio::join!(
                 send(session, "Emulation.setFocusEmulationEnabled", focus),
@@ -129,7 +138,8 @@ async fn prepare(session: &CdpSession, depth: Depth) {
     );
 }
 
-/// Workers have no pages: only their requests count, and the workers that they start.
+/// Sets up a worker and lets it run. A worker has no page, so lango tracks only its requests and the workers that it
+/// starts.
 async fn prepare_worker(session: &CdpSession) {
     tokio::join!(
         send(session, "Network.enable", json!({ "maxPostDataSize": 0 })),

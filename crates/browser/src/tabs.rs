@@ -1,5 +1,5 @@
-//! The state of a browser's tabs, changed only by events of the browser, and the actions that follow from an event.
-//! Performs no I/O; the supervisor of a [`Browser`](crate::Browser) carries out the actions.
+//! The state of a browser's tabs. Events from the browser change it and yield actions. This module performs no I/O; the
+//! supervisor of a [`Browser`](crate::Browser) carries out the actions.
 
 mod apply;
 mod requests;
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Maximum number of tabs per browser; further popups are closed.
-pub(crate) const MOST_TABS: usize = 10;
+pub(crate) const MAX_TABS: usize = 10;
 
-/// The name of a tab: `t1`, `t2`, … in the order in which they opened.
+/// The id of a tab: `t1`, `t2`, … in the order in which the tabs opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(test, derive(Default))]
 pub struct TabId(u32);
@@ -28,40 +28,40 @@ impl std::fmt::Display for TabId {
     }
 }
 
-/// All tabs.
+/// All tabs of a browser.
 #[derive(Debug, Default)]
 pub(crate) struct Tabs {
     tabs: BTreeMap<TabId, Tab>,
     active: Option<TabId>,
     last: u32,
-    /// The number of the last handle.
+    /// The number of the most recently assigned handle.
     pub(crate) last_handle: u32,
     pub(crate) notices: Notices,
     pub(crate) downloads: Downloads,
-    /// The context whose pages are files of the workspace.
+    /// The browser context for workspace files.
     pub(crate) files_context: Option<Arc<str>>,
 }
 
 /// An action that follows from an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum TabAction {
     /// Set up a new tab, then let it run.
     PrepareTab {
         session: Arc<str>,
     },
-    /// Set up a frame that has a process of its own, then let it run.
+    /// Set up an out-of-process frame, then let it run.
     PrepareFrame {
         session: Arc<str>,
     },
-    /// Follow the requests of a worker, then let it run.
+    /// Start tracking the requests of a worker, then let it run.
     PrepareWorker {
         session: Arc<str>,
     },
-    /// Resume a target that needs no setup.
+    /// Let a target run that needs no setup.
     Release {
         session: Arc<str>,
     },
-    /// Close a tab that is not set up.
+    /// Close a new tab without setting it up.
     CloseTab {
         target: Arc<str>,
         session: Arc<str>,
@@ -75,14 +75,13 @@ pub(crate) enum Action {
         accept: bool,
         text: String,
     },
-    /// Kill the process of a page that nothing else stops.
+    /// Kill the process of a page that cannot be stopped otherwise.
     EndPage {
         session: Arc<str>,
     },
 }
 
 impl Tabs {
-    /// Returns the tab of this id.
     pub(crate) fn tab(&self, id: TabId) -> Option<&Tab> {
         self.tabs.get(&id)
     }
@@ -96,17 +95,15 @@ impl Tabs {
         self.tabs.iter().map(|(id, tab)| (*id, tab))
     }
 
-    /// Returns the active tab.
     pub(crate) fn active(&self) -> Option<TabId> {
         self.active
     }
 
-    /// Activates a tab.
     pub(crate) fn activate(&mut self, id: TabId) {
         self.active = Some(id);
     }
 
-    /// Returns the tab with a name such as `t2`.
+    /// Parses a tab id such as `t2`. Fails if no such tab is open.
     pub(crate) fn find(&self, name: &str) -> Result<TabId, BrowserError> {
         let number = name
             .strip_prefix('t')
@@ -117,8 +114,8 @@ impl Tabs {
         })
     }
 
-    /// Returns the tab of a target.
-    pub(crate) fn of_target(&self, target: &str) -> Option<TabId> {
+    /// Returns the tab of a protocol target.
+    pub(crate) fn find_by_target(&self, target: &str) -> Option<TabId> {
         let mut tabs = self.tabs.iter();
         tabs.find(|(_, tab)| &*tab.target == target)
             .map(|(id, _)| *id)
@@ -126,7 +123,7 @@ impl Tabs {
 
     /// Marks a tab or frame as set up.
     pub(crate) fn set_ready(&mut self, session: &str) {
-        if let Some((_, tab)) = self.of_session(session) {
+        if let Some((_, tab)) = self.find_by_session(session) {
             match tab.frames.get_mut(session) {
                 Some(frame) => frame.is_ready = true,
                 None => tab.is_ready = true,
@@ -134,7 +131,7 @@ impl Tabs {
         }
     }
 
-    /// Starts a call: clears the answers to dialogs and their count, and permits no downloads.
+    /// Starts a call: resets the answers to dialogs and their count, and revokes the permission to download.
     pub(crate) fn start_call(&mut self) {
         self.downloads.forbid();
         for tab in self.tabs.values_mut() {
@@ -149,7 +146,7 @@ impl Tabs {
         tabs.any(|tab| tab.context == ContextKind::Workspace)
     }
 
-    /// Returns where the download of a frame comes from. A tab that the permitted one opened during the call is
+    /// Returns the origin of a frame's download. A tab that the permitted tab opened during the call counts as
     /// permitted too.
     fn download_origin(&self, frame: &str) -> DownloadOrigin {
         let mut tabs = self.tabs.iter();
@@ -166,8 +163,8 @@ impl Tabs {
         }
     }
 
-    /// Returns the tab of a session, whether it is the tab's own or one of its frames'.
-    fn of_session(&mut self, session: &str) -> Option<(TabId, &mut Tab)> {
+    /// Returns the tab that a session belongs to: its own session, or that of one of its frames or workers.
+    fn find_by_session(&mut self, session: &str) -> Option<(TabId, &mut Tab)> {
         self.tabs
             .iter_mut()
             .find(|(_, tab)| tab.has_session(session))

@@ -1,4 +1,4 @@
-//! The tools of the navigator, one file each.
+//! The `browser_*` tools, one file each.
 
 mod act;
 mod back;
@@ -13,17 +13,17 @@ mod tabs;
 
 pub use secret::{TYPING_FIELD, TYPING_TOOL};
 
-use crate::sessions::{Need, Visit};
-use crate::{BrowserError, Page, Sessions};
+use crate::sessions::{BrowserGuard, BrowserNeed};
+use crate::{BrowserError, BrowserSessions, Page};
 use lango_core::{
-    BoxFuture, Caller, Declaration, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
+    BoxFuture, Caller, Effect, Inspection, Risk, RuleSubject, Tool, ToolDeclaration, ToolError,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// Returns the browser tools.
-pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
+pub fn browser_tools(sessions: &BrowserSessions) -> Vec<Arc<dyn Tool>> {
     vec![
         navigate::tool(sessions),
         search::tool(sessions),
@@ -37,9 +37,9 @@ pub fn browser_tools(sessions: &Sessions) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Returns a tool about what is open in the browser, which contacts no site that the user would be asked about.
+/// Builds a tool that works on the open page and contacts no site, so it needs no approval.
 fn page_tool<A, F>(
-    sessions: &Sessions,
+    sessions: &BrowserSessions,
     name: &'static str,
     description: &'static str,
     effect: Effect,
@@ -47,53 +47,53 @@ fn page_tool<A, F>(
 ) -> Arc<dyn Tool>
 where
     A: JsonSchema + DeserializeOwned + Send + 'static,
-    F: for<'a> Fn(&'a Visit, A) -> BoxFuture<'a, Result<String, BrowserError>>,
+    F: for<'a> Fn(&'a BrowserGuard, A) -> BoxFuture<'a, Result<String, BrowserError>>,
     F: Send + Sync + 'static,
 {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name,
         description,
         effect,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     let (sessions, code) = (sessions.clone(), Arc::new(code));
     declaration.with_code(move |caller: Caller, arguments| {
         let (sessions, code) = (sessions.clone(), Arc::clone(&code));
         async move {
-            let visit = sessions.visit(&caller, Need::Open).await?;
-            let text = code(&visit, arguments).await;
-            visit.end(text).await
+            let guard = sessions.acquire(&caller, BrowserNeed::MustBeOpen).await?;
+            let text = code(&guard, arguments).await;
+            guard.finish(text).await
         }
     })
 }
 
-/// Returns a tool that contacts a site, which `inspect` names before the call is allowed.
+/// Builds a tool that contacts a site. `inspect` names the site before the call is approved.
 fn site_tool<A, R, I>(
-    sessions: &Sessions,
+    sessions: &BrowserSessions,
     name: &'static str,
     description: &'static str,
-    run: impl Fn(Sessions, Caller, A) -> R + Send + Sync + 'static,
-    inspect: impl Fn(Sessions, Caller, A) -> I + Send + Sync + 'static,
+    run: impl Fn(BrowserSessions, Caller, A) -> R + Send + Sync + 'static,
+    inspect: impl Fn(BrowserSessions, Caller, A) -> I + Send + Sync + 'static,
 ) -> Arc<dyn Tool>
 where
     A: JsonSchema + DeserializeOwned + 'static,
     R: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     I: Future<Output = Inspection> + Send + 'static,
 {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name,
         description,
-        effect: Effect::Effect,
+        effect: Effect::NonIdempotent,
         risk: Risk::Safe,
-        subject: Subject::Site,
+        subject: RuleSubject::Site,
     };
-    let (running, looking) = (sessions.clone(), sessions.clone());
+    let (run_sessions, inspect_sessions) = (sessions.clone(), sessions.clone());
     declaration.with_parts(
-        move |caller, arguments| run(running.clone(), caller, arguments),
+        move |caller, arguments| run(run_sessions.clone(), caller, arguments),
         None,
         Some(Box::new(move |caller, arguments| {
-            Box::pin(inspect(looking.clone(), caller, arguments))
+            Box::pin(inspect(inspect_sessions.clone(), caller, arguments))
         })),
     )
 }
@@ -104,9 +104,9 @@ impl From<BrowserError> for ToolError {
     }
 }
 
-/// Describes a page in one line: its URL, its title, and its status if that is an error.
+/// Describes a page in one line: its URL, its title, and its HTTP status if that is an error.
 pub(crate) async fn describe_page(page: &Page) -> String {
-    // A blocked page has no title.
+    // The title of a blocked page cannot be read.
     let title = page.title().await.unwrap_or_default();
     let title = crate::notice::shorten(&title);
     let url = crate::notice::shorten(&page.url());

@@ -1,9 +1,9 @@
-//! Uploads: lango copies a workspace file into the browser's private directory, the only one that the browser can read,
-//! and passes that copy to the page. Sensitive files ask the user each time ([`SensitiveFiles`]).
+//! Uploads. lango copies a workspace file into the browser's private directory, the only one that the browser can read,
+//! and passes the copy to the page. Every upload of a sensitive file needs the user's approval ([`SensitiveFiles`]).
 
 use crate::downloads::safe_name;
 use crate::observe::{one_line, quote};
-use crate::{Action, Step};
+use crate::{ActionKind, ActionStep};
 use lango_core::{GuardedTarget, ToolError};
 use lango_sandbox::protection_of_path;
 use lango_tools::{Workspace, WorkspaceEntry};
@@ -15,14 +15,14 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The largest upload in bytes.
-const MOST_BYTES: u64 = 100 << 20;
+/// Maximum size of an uploaded file.
+const MAX_BYTES: u64 = 100 << 20;
 
 /// Extensions of key files.
-const KEY_ENDINGS: [&str; 10] = [
+const KEY_EXTENSIONS: [&str; 10] = [
     "pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk", "asc", "ovpn",
 ];
-/// Parts of the names of secret files, in lower case.
+/// Parts of file names that suggest a secret, in lower case.
 const SECRET_PARTS: [&str; 8] = [
     "secret",
     "credential",
@@ -34,14 +34,17 @@ const SECRET_PARTS: [&str; 8] = [
     "id_ecdsa",
 ];
 
-/// The sensitive files of a call, by their paths without links; each upload of one asks the user.
+/// The sensitive files that a call uploads, as paths with links resolved. The user must approve each upload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SensitiveFiles(Vec<PathBuf>);
 
 impl SensitiveFiles {
-    /// Finds the sensitive files among the uploads of steps. A file that cannot be opened fails its step later.
-    pub(crate) fn find(workspace: &Workspace, steps: &[Step]) -> Self {
-        let uploads = steps.iter().filter(|step| step.action == Action::Upload);
+    /// Finds the sensitive files among the uploads of the steps. Skips files that cannot be opened; their steps fail
+    /// later.
+    pub(crate) fn find(workspace: &Workspace, steps: &[ActionStep]) -> Self {
+        let uploads = steps
+            .iter()
+            .filter(|step| step.action == ActionKind::Upload);
         let mut found = Vec::new();
         for path in uploads.flat_map(|step| &step.values) {
             if let Ok(WorkspaceEntry::File { path, .. }) = workspace.open_entry(path)
@@ -54,12 +57,12 @@ impl SensitiveFiles {
         Self(found)
     }
 
-    /// Returns the files to ask the user about.
+    /// Returns what the user must approve; `None` if no file is sensitive.
     pub(crate) fn target(&self, host: &str) -> Option<GuardedTarget> {
         let first = self.0.first()?;
         let names: Vec<String> = self.0.iter().map(|path| quote_path(path)).collect();
         let reason = format!(
-            "{} would be uploaded to `{host}`, and may hold secrets",
+            "{} would be uploaded to `{host}` and may contain secrets",
             names.join(", ")
         );
         Some(GuardedTarget {
@@ -68,18 +71,19 @@ impl SensitiveFiles {
         })
     }
 
+    /// Fails if a file is sensitive but not part of the approval.
     fn expect(&self, path: &Path) -> Result<(), ToolError> {
         if !is_sensitive(path) || self.0.iter().any(|known| known == path) {
             return Ok(());
         }
         let path = quote_path(path);
         Err(ToolError::new(format!(
-            "{path} is not uploaded: it may hold secrets, and the user was not asked about it; call again"
+            "{path} was not uploaded: it may contain secrets, and the user has not approved it; call again"
         )))
     }
 }
 
-/// Returns whether a file is hidden, acted on by other programs, or named like a key or secret.
+/// Returns whether a file is hidden, is acted on by other programs, or is named like a key or secret.
 fn is_sensitive(path: &Path) -> bool {
     let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
     let name = path.file_name().unwrap_or_default();
@@ -87,7 +91,7 @@ fn is_sensitive(path: &Path) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     path.iter().any(is_hidden)
         || protection_of_path(path).is_some()
-        || KEY_ENDINGS.contains(&ending)
+        || KEY_EXTENSIONS.contains(&ending)
         || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
@@ -95,8 +99,8 @@ fn quote_path(path: &Path) -> String {
     quote(&one_line(&path.to_string_lossy()))
 }
 
-/// Copies a file under its own name into a new folder, and returns its path below the directory. Creates everything
-/// relative to open handles, because a page that has taken over the browser may rename files there.
+/// Copies a file under its own name into a new folder, and returns its path relative to `directory`. Creates everything
+/// relative to open handles, because a page that has compromised the browser may rename files there.
 pub(crate) fn stage(
     workspace: &Workspace,
     path: &str,
@@ -109,7 +113,7 @@ pub(crate) fn stage(
             size,
             path: own_path,
         } => {
-            // The path may lead to another file since the approval.
+            // The path may lead to a different file than at the time of the approval.
             sensitive.expect(&own_path)?;
             (file, size)
         }
@@ -118,8 +122,8 @@ pub(crate) fn stage(
             return Err(ToolError::new(text));
         }
     };
-    if size > MOST_BYTES {
-        let text = format!("`{path}` is larger than 100 MiB, the most that can be uploaded");
+    if size > MAX_BYTES {
+        let text = format!("`{path}` is larger than 100 MiB, the limit for uploads");
         return Err(ToolError::new(text));
     }
     let name = Path::new(path).file_name().unwrap_or_default();
@@ -132,10 +136,10 @@ pub(crate) fn stage(
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let created = rustix::fs::openat(&opened, &name, flags, Mode::RUSR | Mode::WUSR)?;
         let mut created = File::from(created);
-        io::copy(&mut file.take(MOST_BYTES), &mut created)?;
+        io::copy(&mut file.take(MAX_BYTES), &mut created)?;
         Ok(Path::new(&folder).join(&name))
     };
-    copy().map_err(|error| ToolError::new(format!("`{path}` was not copied: {error}")))
+    copy().map_err(|error| ToolError::new(format!("`{path}` could not be copied: {error}")))
 }
 
 #[cfg(test)]
@@ -143,7 +147,7 @@ mod tests {
     use crate::launch::PrivateDirectory;
 
     #[test]
-    fn a_link_in_place_of_the_browsers_folders_leads_nowhere() {
+    fn replacing_the_browsers_folders_by_links_has_no_effect() {
         let parent = tempfile::tempdir().unwrap();
         let private = PrivateDirectory::create(parent.path()).unwrap();
         let outside = tempfile::tempdir().unwrap();
@@ -166,6 +170,7 @@ mod tests {
         let moved = private.uploads().with_extension("moved").join(staged);
         assert_eq!(std::fs::read_to_string(moved).unwrap(), "a");
     }
+
     #[test]
     fn hidden_protected_and_secret_files_are_sensitive() {
         let is_sensitive = |path: &str| super::is_sensitive(path.as_ref());

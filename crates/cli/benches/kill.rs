@@ -1,24 +1,24 @@
-//! `kill -9` of `lango serve` at random moments: `cargo bench -p lango-cli --bench kill -- 1000`.
+//! Kills `lango serve` with SIGKILL at random moments: `cargo bench -p lango-cli --bench kill -- 1000`.
 //!
-//! Clients send jobs while the server is killed and started again, a person answers what is asked, and at the end the oracle
-//! says what was lost or done twice. Ends with 1 unless nothing was.
+//! Clients send jobs while the server is killed and restarted, and a simulated user answers approval requests. At the
+//! end the oracle reports what was lost or done twice. Exits with 1 if anything was.
 
 #![allow(clippy::unwrap_used, reason = "in a harness, a panic is the report")]
 
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod common;
 
-use common::caller::Caller;
 use common::client::Clients;
 use common::evidence::{Evidence, Log};
-use common::oracle::judge;
-use common::person::Person;
-use common::place::Place;
-use common::planted::{plant_what_is_wanted, unseen};
+use common::oracle::check_evidence;
+use common::planted_faults::{plant_requested_fault, undetected_faults};
 use common::random::Random;
+use common::rpc_client::RpcClient;
 use common::script::ScriptedProvider;
-use common::serving::{Said, Serving, free_port};
+use common::server_process::{ServerLog, ServerProcess, free_port};
 use common::settling::settle;
+use common::simulated_user::SimulatedUser;
+use common::test_env::TestEnv;
 use lango_store::Store;
 use rusqlite::Connection;
 use std::process::ExitCode;
@@ -28,12 +28,13 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 8;
 
-/// The longest that a server lives after it serves.
-const LIFE: Duration = Duration::from_millis(300);
+/// Maximum time that a server runs once it is ready.
+const MAX_UPTIME: Duration = Duration::from_millis(300);
 
-/// How long a start may take on a busy machine, and how long everything may take to settle.
-const START: Duration = Duration::from_secs(30);
-const SETTLE: Duration = Duration::from_secs(120);
+/// How long a start may take on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long all tasks may take to end.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -41,48 +42,46 @@ fn main() -> ExitCode {
     let kills: u64 = kills.unwrap_or(20);
     let seed = Random::seed();
     println!("kill: {kills} kills, {CLIENTS} clients, seed {seed}");
-    let began = Instant::now();
+    let started = Instant::now();
     let mut random = Random::new(seed);
     let provider = ScriptedProvider::start(Duration::ZERO, Duration::from_millis(10));
-    let place = Place::new(provider.url(), "");
-    let mut evidence = run(&place, kills, &mut random);
-    plant_what_is_wanted(&mut evidence);
-    let verdict = judge(&evidence);
+    let test_env = TestEnv::new(provider.url(), "");
+    let mut evidence = run(&test_env, kills, &mut random);
+    plant_requested_fault(&mut evidence);
+    let report = check_evidence(&evidence);
     println!(
         "kills             {kills} in {} s",
-        began.elapsed().as_secs()
+        started.elapsed().as_secs()
     );
     println!("answers killed    {}", evidence.answers.kills);
-    verdict.print();
-    let unseen = unseen(&evidence);
-    println!("planted, unseen   {} {unseen:?}", unseen.len());
-    match verdict.is_good() && unseen.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => {
-            println!("everything is kept in {}", place.keep().display());
-            ExitCode::FAILURE
-        }
+    report.print();
+    let undetected = undetected_faults(&evidence);
+    println!("undetected faults {} {undetected:?}", undetected.len());
+    if report.is_good() && undetected.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        println!("the files of this run are in {}", test_env.keep().display());
+        ExitCode::FAILURE
     }
 }
 
-fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
-    let (said, home, port) = (Said::default(), place.home(), free_port(random));
-    let start = || Serving::start(place, &home, port, &said);
+fn run(test_env: &TestEnv, kills: u64, random: &mut Random) -> Evidence {
+    let (server_log, home, port) = (ServerLog::default(), test_env.home(), free_port(random));
+    let start = || ServerProcess::start(test_env, &home, port, &server_log);
     let mut server = start();
-    let caller = Caller::new(place, &home, port);
-    let clients = Clients::start(CLIENTS, 3, vec![caller.clone()], random);
-    let person = Person::new(Random::new(random.next()), 20);
+    let rpc_client = RpcClient::new(test_env, &home, port);
+    let clients = Clients::start(CLIENTS, 3, vec![rpc_client.clone()], random);
+    let user = SimulatedUser::new(Random::new(random.next()), 20);
     let is_over = AtomicBool::new(false);
-    let person = thread::scope(|scope| {
-        let person = scope.spawn(|| person.work(place, &is_over));
+    let user = thread::scope(|scope| {
+        let user = scope.spawn(|| user.work(test_env, &is_over));
         for kill in 0..kills {
-            // Every fifth dies while it starts.
-            match random.chance(20) {
-                true => thread::sleep(random.within(Duration::from_millis(60))),
-                false => {
-                    server.is_ready_within(START);
-                    thread::sleep(random.within(LIFE));
-                }
+            // One in five is killed while it starts.
+            if random.chance(20) {
+                thread::sleep(random.within(Duration::from_millis(60)));
+            } else {
+                server.is_ready_within(START_TIMEOUT);
+                thread::sleep(random.within(MAX_UPTIME));
             }
             server.kill();
             server = start();
@@ -95,43 +94,51 @@ fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
             }
         }
         is_over.store(true, Ordering::Relaxed);
-        person.join().unwrap()
+        user.join().unwrap()
     });
     let ledger = clients.finish();
     server.kill();
     server = start();
-    assert!(server.is_ready_within(START), "{:?}", said.last());
-    let mut person = person.calmly();
-    settle(
-        place,
-        std::slice::from_ref(&caller),
-        &ledger,
-        &mut person,
-        SETTLE,
+    assert!(
+        server.is_ready_within(START_TIMEOUT),
+        "{:?}",
+        server_log.last()
     );
-    server.end(START);
-    // What is told after one more start is what is stored.
+    let mut user = user.without_kills();
+    settle(
+        test_env,
+        std::slice::from_ref(&rpc_client),
+        &ledger,
+        &mut user,
+        SETTLE_TIMEOUT,
+    );
+    server.end(START_TIMEOUT);
+    // Restart once more, so that the tasks come from the store and not from memory.
     server = start();
-    assert!(server.is_ready_within(START), "{:?}", said.last());
-    let tasks = settle(place, &[caller], &ledger, &mut person, Duration::ZERO);
-    server.end(START);
+    assert!(
+        server.is_ready_within(START_TIMEOUT),
+        "{:?}",
+        server_log.last()
+    );
+    let tasks = settle(test_env, &[rpc_client], &ledger, &mut user, Duration::ZERO);
+    server.end(START_TIMEOUT);
     Evidence {
         ledger,
         tasks,
-        effects: place.effects(),
-        written: place.written(),
-        answers: person.answers,
-        log: read_log(place),
-        authors: place.authors(),
-        crashes: said.crashes(),
+        effects: test_env.effects(),
+        written: test_env.written(),
+        answers: user.answers,
+        log: read_log(test_env),
+        authors: test_env.authors(),
+        crashes: server_log.crashes(),
     }
 }
 
-fn read_log(place: &Place) -> Log {
+fn read_log(test_env: &TestEnv) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = Store::open_sqlite(place.database(), "lango-orchestrator".into()).unwrap();
-    let mut log = runtime.block_on(Log::read(&store)).verified_by(place);
-    let database = Connection::open(place.database()).unwrap();
+    let store = Store::open_sqlite(test_env.database(), "lango-orchestrator".into()).unwrap();
+    let mut log = runtime.block_on(Log::read(&store)).verify_with(test_env);
+    let database = Connection::open(test_env.database()).unwrap();
     let found: String = database
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .unwrap();

@@ -1,19 +1,19 @@
-//! The tree of agents, from the roster, the tools and the configuration.
+//! Builds the agent tree from the roster, the tools and the configuration.
 
 use crate::config::{AgentSettings, OrchestratorTools};
-use crate::elsewhere::Elsewhere;
+use crate::remote_agents::RemoteAgents;
 use crate::roster::Roster;
 use lango_core::ToolSpec;
-use lango_engine::{Homes, Skipped, Tree, TreeError, TreeSettings};
+use lango_engine::{SkippedAgent, ToolAssignments, Tree, TreeError, TreeSettings};
 use std::sync::Arc;
 
-/// Builds the tree. Remote agents that cannot be reached are named among those that are left out.
+/// Builds the tree. Remote agents that cannot be reached are listed as skipped.
 pub fn build_tree(
     agent: &AgentSettings,
     roster: &Roster,
     tools: Vec<Arc<ToolSpec>>,
-    homes: Homes,
-    elsewhere: &Elsewhere,
+    tool_assignments: ToolAssignments,
+    remote_agents: &RemoteAgents,
 ) -> Result<Tree, TreeError> {
     let settings = TreeSettings {
         rounds: agent.limits().rounds,
@@ -22,15 +22,15 @@ pub fn build_tree(
             OrchestratorTools::All => lango_engine::OrchestratorTools::All,
         }),
         strict_tools: agent.strict_tools,
-        homes,
+        tool_assignments,
         project_instructions: roster.instructions.clone(),
     };
     let Some(topology) = &roster.topology else {
         return Tree::single(tools, &settings);
     };
-    let mut tree = Tree::multi(topology, tools, elsewhere.cards(), &settings)?;
-    let skipped = elsewhere.skipped().into_iter();
+    let mut tree = Tree::multi(topology, tools, remote_agents.cards(), &settings)?;
+    let skipped = remote_agents.skipped().into_iter();
     tree.skipped
-        .extend(skipped.map(|(name, reason)| Skipped { name, reason }));
+        .extend(skipped.map(|(name, reason)| SkippedAgent { name, reason }));
     Ok(tree)
 }

@@ -1,21 +1,21 @@
-//! The wiring: from the configuration to a tree of agents, a store, a model, and a runner over all of them.
+//! The wiring: builds the agent tree, the store, the model and the runner from the configuration.
 
 mod build;
 
 use crate::agent_tree::build_tree;
 use crate::browser::BrowserStatus;
-use crate::config::{Loaded, StoreLocation, Surroundings};
-use crate::elsewhere::Elsewhere;
-use crate::environment::ThisMachine;
+use crate::config::{LoadedConfig, ProcessEnv, StoreLocation};
+use crate::environment::LocalEnvironment;
 use crate::exit::{Exit, Failure};
-use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
-use crate::model_choice::{Choice, ModelChoice};
 use crate::model_lists::ModelLists;
+use crate::model_selector::{ChosenModel, ModelSelector};
 use crate::payment::PaymentStatus;
+use crate::remote_agents::RemoteAgents;
 use crate::roster::Roster;
-use crate::sessions::{Kept, Sessions};
+use crate::sandbox_setup::{self, SandboxStatus};
+use crate::sessions::{Sessions, Storage};
 use crate::vault::{Credentials, UserVaults, VaultAccess};
 use lango_a2a::client::SlowCards;
 use lango_core::{
@@ -23,12 +23,13 @@ use lango_core::{
     Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Tree, TreeError,
+    ApprovalRule, ApprovalRules, Gate, RandomIds, RuleAction, Runner, RunnerParts, SystemClock,
+    Tree, TreeError,
 };
 use lango_knowledge::MemoryReport;
-use lango_mcp::Start;
+use lango_mcp::StartMode;
 use lango_net::Egress;
-use lango_sandbox::{Launcher, Strength};
+use lango_sandbox::{Launcher, SandboxStrength};
 use lango_secrets::SecretSource;
 use lango_store::Store;
 use lango_tools::{Skills, Trash, Workspace};
@@ -39,184 +40,182 @@ use std::sync::Arc;
 
 /// Everything that a command works with.
 pub struct App {
-    /// The configuration.
-    pub loaded: Loaded,
-    /// The agents.
+    pub loaded: LoadedConfig,
     pub tree: Arc<Tree>,
-    /// Where they come from.
+    /// The agent definitions and where they come from.
     pub roster: Roster,
-    /// The folder the agents work in.
+    /// The directory in which the agents work.
     pub workspace: Workspace,
-    /// How well commands are held here.
-    pub held: Held,
-    /// The skills that were found, and those that are broken.
+    /// How well the sandbox isolates commands on this machine.
+    pub sandbox: SandboxStatus,
+    /// The skills, including those that are broken.
     pub skills: Skills,
-    /// What was deleted.
+    /// Files that agents deleted.
     pub trash: Trash,
-    /// What starts commands.
+    /// Starts commands in the sandbox.
     pub launcher: Launcher,
-    /// Where everything is kept.
-    pub kept: Kept,
-    /// The user's secrets.
+    pub storage: Storage,
     pub(crate) vault: VaultAccess,
-    /// The secrets of all users whose turns run here.
+    /// The vaults of all users whose turns run in this process.
     pub(crate) vaults: Arc<UserVaults>,
-    /// The keys and tokens of the configuration.
+    /// The API keys and tokens that the configuration names.
     pub(crate) credentials: Arc<Credentials>,
-    /// What is known and remembered; nothing where nothing is to be kept.
+    /// Knowledge and memory; `None` if nothing may be persisted.
     pub knowledge: Option<Knowledge>,
-    /// What decides which hosts may be contacted.
+    /// The guard that decides which hosts may be contacted.
     pub egress: Egress,
-    /// Whether agents have a browser.
     pub browser: BrowserStatus,
-    /// Whether agents can pay.
     pub payments: PaymentStatus,
-    /// Agents that run elsewhere.
-    pub elsewhere: Elsewhere,
-    /// The MCP servers.
+    pub remote_agents: RemoteAgents,
     pub mcp: Arc<Mcp>,
-    /// Which models providers offer.
+    /// The models that providers offer.
     pub(crate) model_lists: ModelLists,
     env: BTreeMap<OsString, OsString>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
 
-/// What a command may leave behind.
+/// Whether a command may persist anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
-    /// Sessions, and what is known and remembered.
+pub enum Persistence {
+    /// Sessions, knowledge and memory are stored.
     Everything,
-    /// Nothing: there is no knowledge and no memory either.
+    /// Nothing is stored; there is no knowledge and no memory.
     Nothing,
 }
 
 impl App {
-    /// Reads the configuration and builds what follows from it. The store is opened when it is needed.
+    /// Loads the configuration and builds everything that follows from it. The store is opened when it is needed.
     pub async fn load(flags: Vec<String>) -> Result<Self, Failure> {
-        Self::build(flags, Keeping::Everything, Start::PinsOnly).await
+        Self::build(flags, Persistence::Everything, StartMode::PinsOnly).await
     }
 
-    /// The same for somebody who is about to use the tools, and says what may be kept.
-    pub async fn load_for(flags: Vec<String>, keeping: Keeping) -> Result<Self, Failure> {
-        let surroundings = Surroundings::from_process(Vec::new())?;
-        hands::check_workspace(&surroundings.cwd, &hands::homes(surroundings.home()))?;
-        Self::build(flags, keeping, mcp::start_for(keeping)).await
+    /// Does the same as [`load`](Self::load) for a command that uses tools: it checks the workspace first, and
+    /// `persistence` says what may be stored.
+    pub async fn load_for(flags: Vec<String>, persistence: Persistence) -> Result<Self, Failure> {
+        let process_env = ProcessEnv::from_process(Vec::new())?;
+        sandbox_setup::check_workspace(
+            &process_env.cwd,
+            &sandbox_setup::homes(process_env.home()),
+        )?;
+        Self::build(flags, persistence, mcp::start_for(persistence)).await
     }
 
-    /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
+    /// Connects to the remote agents, for a command that runs turns or lists agents.
     pub async fn connect(&mut self) -> Result<(), Failure> {
         if self.roster.topology.is_some() {
             let slow_cards = match &self.knowledge {
                 Some(_) => SlowCards::at(self.loaded.paths.slow_cards()),
-                // Nothing is to be kept.
+                // Nothing may be persisted.
                 None => SlowCards::default(),
             };
             let (a2a, credentials) = (&self.loaded.settings.a2a, &self.credentials);
-            self.elsewhere = Elsewhere::connect(a2a, credentials, &self.egress, slow_cards).await;
-            self.build_tree_anew()?;
+            self.remote_agents =
+                RemoteAgents::connect(a2a, credentials, &self.egress, slow_cards).await;
+            self.rebuild_tree()?;
         }
         Ok(())
     }
 
-    /// Takes in agents that came to be there meanwhile; says whether there are any.
-    pub fn take_in(&mut self) -> Result<bool, Failure> {
-        let has_changed = self.elsewhere.has_changed();
+    /// Adds remote agents that became available since the tree was built; returns whether there were any.
+    pub fn add_new_remote_agents(&mut self) -> Result<bool, Failure> {
+        let has_changed = self.remote_agents.has_changed();
         if has_changed {
-            self.build_tree_anew()?;
+            self.rebuild_tree()?;
         }
         Ok(has_changed)
     }
 
-    fn build_tree_anew(&mut self) -> Result<(), TreeError> {
+    fn rebuild_tree(&mut self) -> Result<(), TreeError> {
         let specs = self.tools.iter();
         let specs = specs.map(|tool| Arc::new(tool.spec().clone()));
-        self.tree = Arc::new(self.tree_of(specs.collect())?);
+        self.tree = Arc::new(self.tree_with_tools(specs.collect())?);
         Ok(())
     }
 
-    /// The agents that the configuration would give these tools.
-    pub fn tree_of(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
+    /// Builds the agent tree that the configuration gives for these tools.
+    pub fn tree_with_tools(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
-        let homes = self.mcp.homes.clone();
-        build_tree(agent, &self.roster, tools, homes, &self.elsewhere)
+        let assignments = self.mcp.assignments.clone();
+        build_tree(agent, &self.roster, tools, assignments, &self.remote_agents)
     }
 
-    /// The folder the agents work in, by which answers that hold for a folder are kept.
+    /// Returns the workspace as text. Approvals that apply to a folder are stored under it.
     pub fn folder(&self) -> String {
         let path = self.workspace.path();
         match path.to_str() {
             Some(path) => path.to_owned(),
-            // Written so that no two folders are the same.
+            // Escaped, so that different directories never get the same text.
             None => format!("{path:?}"),
         }
     }
 
-    /// Which calls run, which are asked for, which never run.
-    fn rules(&self) -> Rules {
+    /// Returns the approval rules: those of the configuration, of a degraded sandbox and of the MCP servers.
+    fn rules(&self) -> ApprovalRules {
         let mut rules = self.loaded.settings.approval.rules.rules.clone();
-        if let Strength::Degraded { missing } = &self.held.strength {
+        if let SandboxStrength::Degraded { missing } = &self.sandbox.strength {
             rules.extend(["exec*", "skill_*"].map(|tool| {
-                Rule {
-                    action: Action::AskEachTime,
+                ApprovalRule {
+                    action: RuleAction::AskEachTime,
                     agent: None,
                     tool: Some(tool.to_owned()),
                     matching: None,
                     origin: format!(
-                        "the sandbox is degraded ({missing}), so every command is asked for"
+                        "the sandbox is degraded ({missing}), so every command needs approval"
                     )
                     .into(),
                 }
             }));
         }
         rules.extend(self.mcp.rules());
-        Rules::new(rules).in_folder(self.folder().into())
+        ApprovalRules::new(rules).in_folder(self.folder().into())
     }
 
-    /// The person on the command line.
+    /// Returns the user of the command line.
     pub fn user(&self) -> UserId {
         self.loaded.settings.session.user.clone()
     }
 
-    /// Those whose questions are answered here: the person, and whoever calls the server.
+    /// Returns the users whose turns run here: the one of the command line, and the one that callers of the server
+    /// act as.
     pub fn users(&self) -> Vec<UserId> {
         let (own, caller) = (self.user(), self.loaded.settings.server.user.clone());
         let other = (caller != own).then_some(caller);
         std::iter::once(own).chain(other).collect()
     }
 
-    /// Opens the store, for turns.
+    /// Opens the store for turns.
     pub async fn sessions(&self) -> Result<Sessions, Failure> {
-        self.kept.database.open_now().await?;
-        Ok(self.kept_sessions())
+        self.storage.database.open_now().await?;
+        Ok(self.persistent_sessions())
     }
 
-    fn kept_sessions(&self) -> Sessions {
-        let store = &self.kept.database;
+    fn persistent_sessions(&self) -> Sessions {
+        let store = &self.storage.database;
         Sessions {
             store: Arc::clone(store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(store) as Arc<dyn TaskStore>,
             task_log: Arc::clone(store) as Arc<dyn TaskLog>,
             attachments: Arc::clone(store) as Arc<dyn AttachmentStore>,
-            is_kept: true,
+            is_persistent: true,
         }
     }
 
-    /// The store for looking back: where there is no database yet, nothing was said, and none is made. One that cannot be
-    /// written can still be read.
-    pub async fn past_sessions(&self) -> Result<Sessions, Failure> {
+    /// Opens the store for reading. If there is no database yet, it returns an empty store and creates none. A
+    /// database that cannot be written can still be read.
+    pub async fn sessions_for_reading(&self) -> Result<Sessions, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
                 Ok(self.ephemeral_sessions())
             }
             _ => {
-                self.kept.database.open_for_reading().await?;
-                Ok(self.kept_sessions())
+                self.storage.database.open_for_reading().await?;
+                Ok(self.persistent_sessions())
             }
         }
     }
 
-    /// A store that forgets everything at the end.
+    /// Returns an in-memory store that is lost when the process ends.
     pub fn ephemeral_sessions(&self) -> Sessions {
         let store = Arc::new(Store::in_memory());
         Sessions {
@@ -225,26 +224,27 @@ impl App {
             tasks: Arc::clone(&store) as Arc<dyn TaskStore>,
             task_log: Arc::clone(&store) as Arc<dyn TaskLog>,
             attachments: store,
-            is_kept: false,
+            is_persistent: false,
         }
     }
 
-    /// How models are chosen here.
-    pub fn model_choice(&self) -> ModelChoice<'_> {
-        ModelChoice {
+    /// Returns the rules for choosing models.
+    pub fn model_selector(&self) -> ModelSelector<'_> {
+        ModelSelector {
             settings: &self.loaded.settings,
             credentials: &self.credentials,
             lists: &self.model_lists,
         }
     }
 
-    /// The model of this run. That of a single agent is no less needed: if one cannot be had, nothing begins.
-    pub async fn choose_model(&self) -> Result<Choice, Failure> {
+    /// Chooses the model of this run. Fails if the model of any single agent is unavailable, so that no turn starts
+    /// without it.
+    pub async fn choose_model(&self) -> Result<ChosenModel, Failure> {
         self.agent_models()?;
-        self.model_choice().choose().await
+        self.model_selector().choose().await
     }
 
-    /// The models of agents that have one of their own.
+    /// Returns the models of agents that specify their own.
     fn agent_models(&self) -> Result<BTreeMap<AgentName, Arc<dyn Model>>, Failure> {
         let mut models = BTreeMap::new();
         for agent in &self.tree.agents {
@@ -252,8 +252,8 @@ impl App {
             let Some(name) = spec.and_then(|spec| spec.model.as_ref()) else {
                 continue;
             };
-            let model = self.model_choice().own(name).map_err(|failure| {
-                let place = self.roster.place_of_model(&agent.name);
+            let model = self.model_selector().agent_model(name).map_err(|failure| {
+                let place = self.roster.model_location(&agent.name);
                 failure.at(&format!("{place}: the model of `{}`", agent.name))
             })?;
             models.insert(agent.name.clone(), model);
@@ -261,24 +261,25 @@ impl App {
         Ok(models)
     }
 
-    /// Does what memory has to do after a turn: observing and condensing what was said. It can be dropped anywhere.
+    /// Updates memory after a turn: observes and condenses the conversation. It is safe to drop this future at any
+    /// point.
     pub async fn remember(&self, user: &UserId, session: &SessionId) -> Option<MemoryReport> {
         let memory = self.knowledge.as_ref()?.memory.as_ref()?;
         memory.work_due(user, session).await.ok()
     }
 
-    /// Refuses a workspace in which nothing should run.
+    /// Refuses a workspace in which no turn should run.
     pub fn check_workspace(&self) -> Result<(), Failure> {
         let home = self.env.get(OsStr::new("HOME")).map(Path::new);
-        hands::check_workspace(self.workspace.path(), &hands::homes(home))
+        sandbox_setup::check_workspace(self.workspace.path(), &sandbox_setup::homes(home))
     }
 
-    /// Ends what was started.
+    /// Stops the MCP servers.
     pub async fn close(&self) {
         self.mcp.close().await;
     }
 
-    /// The gate over the tools.
+    /// Builds the gate over all tools.
     pub fn gate(&self) -> Result<Gate, Failure> {
         Gate::new(&self.tree, self.tools.clone())
             .map(|gate| gate.with_masks(self.credentials.masks().clone()))
@@ -286,7 +287,7 @@ impl App {
             .map_err(|error| Failure::new(Exit::Config, error.to_string()))
     }
 
-    /// A runner over this store with this model.
+    /// Builds a runner over this store and model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
         self.check_workspace()?;
         let gate = self.gate()?;
@@ -296,23 +297,23 @@ impl App {
             model: Arc::clone(model),
             models: self.agent_models()?,
             model_settings: self.loaded.settings.agent.model_settings(),
-            environment: Some(Arc::new(ThisMachine)),
-            remotes: self.elsewhere.agents(),
+            environment: Some(Arc::new(LocalEnvironment)),
+            remotes: self.remote_agents.agents(),
             store: Arc::clone(&sessions.store),
             attachments: Arc::clone(&sessions.attachments),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
-            recollection: match &self.knowledge {
-                Some(known) if sessions.is_kept => known.recollection(),
+            memory: match &self.knowledge {
+                Some(known) if sessions.is_persistent => known.memory_provider(),
                 _ => None,
             },
             busy_policy: self.loaded.settings.session.busy_policy(),
         }))
     }
 
-    /// The session whose id begins like this.
+    /// Finds the session whose id starts with `prefix`.
     pub async fn find_session(
         &self,
         sessions: &Sessions,
@@ -320,7 +321,7 @@ impl App {
     ) -> Result<SessionId, Failure> {
         if prefix.is_empty() {
             return Err(Failure::new(Exit::Usage, "the id of the session is empty")
-                .next("`lango sessions list` shows the sessions"));
+                .next("run `lango sessions list` to see the sessions"));
         }
         let mut found = Vec::new();
         for user in self.users() {
@@ -331,16 +332,16 @@ impl App {
             (Some(summary), _) | (None, [summary]) => Ok(summary.id.clone()),
             (None, []) => Err(
                 Failure::new(Exit::Usage, format!("there is no session `{prefix}`"))
-                    .next("`lango sessions list` shows the sessions"),
+                    .next("run `lango sessions list` to see the sessions"),
             ),
             (None, [one, two, more @ ..]) => {
                 let message = format!(
-                    "more than one session begins with `{prefix}`: {}, {}{}",
+                    "more than one session id starts with `{prefix}`: {}, {}{}",
                     one.id,
                     two.id,
                     if more.is_empty() { "" } else { ", …" }
                 );
-                Err(Failure::new(Exit::Usage, message).next("write more of the id"))
+                Err(Failure::new(Exit::Usage, message).next("give more characters of the id"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: commands, flags and their help texts.
 
 mod archive;
 mod examples;
@@ -9,21 +9,23 @@ mod secrets;
 mod serve;
 mod tokens;
 
+use crate::logs::LogFormat;
 pub use archive::{
-    DeleteArguments, ExportArguments, ImportArguments, StoreCommand, VerifyArguments, WhichSessions,
+    DeleteArguments, ExportArguments, ImportArguments, SessionSelection, StoreCommand,
+    VerifyArguments,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
 pub use flags::with_flags_first;
-use lango_knowledge::Mode;
+use lango_knowledge::LibrarySearchMode;
 pub use payments::{PaymentsCommand, WalletCommand};
 pub use run::RunArguments;
 pub use secrets::{BindArguments, MethodArguments, MethodsCommand, SecretsCommand};
-pub use serve::{Grace, ServeArguments};
+pub use serve::{DurationArg, ServeArguments};
 use std::path::PathBuf;
 pub use tokens::{TokensCommand, WebArguments};
 
-/// What was typed.
+/// The parsed command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "lango",
@@ -32,53 +34,56 @@ pub use tokens::{TokensCommand, WebArguments};
     long_about = "A multi-agent runtime on your own machine. Without a command it opens a chat.",
     after_help = "Examples:\n  lango                                  chat in this terminal\n  \
                   lango run \"what files are here?\"       one question, the answer on stdout\n  \
-                  lango agents                           who is there, with which tools\n\n\
+                  lango agents                           the agents and their tools\n\n\
                   Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
-                  4 something was denied because nobody could allow it, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted."
+                  4 a call was denied because no user could be asked, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted."
 )]
 pub struct Arguments {
     /// Set a configuration key for this run, such as -c agent.multiAgent=false; can be repeated.
     #[arg(short = 'c', value_name = "KEY=VALUE", global = true)]
     pub config: Vec<String>,
 
-    /// What to do; a chat if nothing is said.
+    /// Format of the logs on stderr. LANGO_LOG selects what is logged, such as LANGO_LOG=info.
+    #[arg(long, value_name = "FORMAT", global = true)]
+    pub log_format: Option<LogFormat>,
+
+    /// The command; a chat if none is given.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 impl Arguments {
-    /// Returns whether the command serves many callers at a time.
+    /// Returns whether the command serves many callers concurrently.
     pub fn is_server(&self) -> bool {
         matches!(self.command, Some(Command::Serve(_) | Command::Web(_)))
     }
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run one turn: the answer on stdout, progress on stderr
     Run(RunArguments),
-    /// Open the page: see who acts, answer approvals, look into every call
+    /// Open the page: see which agent acts, answer approvals, inspect every call
     Web(WebArguments),
     /// Serve the page, the HTTP API and the A2A protocol, without opening a browser
     Serve(ServeArguments),
-    /// Create, list and revoke tokens of the HTTP API, and links that sign a browser in
+    /// Create, list and revoke tokens of the HTTP API, and links that sign in a browser
     Tokens {
-        /// What to do with them.
+        /// The action.
         #[command(subcommand)]
         command: TokensCommand,
     },
-    /// Show the agents, their tools, and what they are told; write new ones
+    /// Show the agents, their tools and their instructions; create new agents
     Agents(AgentsArguments),
     /// List, show or resume sessions; export, import, verify or delete them
     Sessions {
-        /// What to do with them.
+        /// The action.
         #[command(subcommand)]
         command: SessionsCommand,
     },
-    /// Copy, move or tidy the database that everything is in
+    /// Back up, restore, compact or move the database
     Store {
-        /// What to do with it.
+        /// The action.
         #[command(subcommand)]
         command: StoreCommand,
     },
@@ -87,61 +92,61 @@ pub enum Command {
         /// Use the vault of `server.user`, which callers of `lango serve` use, instead of yours.
         #[arg(long, global = true)]
         server: bool,
-        /// What to do with them.
+        /// The action.
         #[command(subcommand)]
         command: SecretsCommand,
     },
-    /// The wallet of the agents: what was paid, what it has, what is unknown
+    /// Show the wallet of the agents and its payments; reconcile unknown ones
     Payments {
-        /// What to do.
+        /// The action.
         #[command(subcommand)]
         command: PaymentsCommand,
     },
     /// Show or check the configuration
     Config {
-        /// What to do with it.
+        /// The action.
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// What waits for your answer, and what you granted
+    /// List and answer pending approvals; revoke grants
     Approvals {
-        /// What to do; the list if nothing is said.
+        /// The action; list if none is given.
         #[command(subcommand)]
         command: Option<ApprovalsCommand>,
     },
-    /// Add documents to the library, search it, list and forget them
+    /// Add documents to the library; search, list and forget them
     Knowledge {
-        /// What to do with it.
+        /// The action.
         #[command(subcommand)]
         command: KnowledgeCommand,
     },
-    /// Which MCP servers there are, whether they answer, and accepting what they changed
+    /// List and test MCP servers, log in to them, and accept their changes
     Mcp {
-        /// What to do with them.
+        /// The action.
         #[command(subcommand)]
         command: McpCommand,
     },
-    /// Which skills the agents can use, and what is wrong with the others
+    /// List the skills that agents can use, and what is wrong with the others
     Skills {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// What agents deleted, and getting it back
+    /// List, restore or permanently delete what agents deleted
     Trash {
-        /// What to do; the list if nothing is said.
+        /// The action; list if none is given.
         #[command(subcommand)]
         command: Option<TrashCommand>,
     },
-    /// Which models can be asked, what they cost, and which one answers now
+    /// List the available models and their prices, and the one in use
     Models {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Choose a model, try it, and write the configuration file
+    /// Choose a model, test it, and write the configuration file
     Setup(SetupArguments),
-    /// Look for problems, change nothing
+    /// Check for problems without changing anything
     Doctor {
         /// Print JSON.
         #[arg(long)]
@@ -155,11 +160,11 @@ pub enum Command {
     after_help = "Examples:\n  lango setup\n  lango setup --model anthropic/claude-sonnet-5-5"
 )]
 pub struct SetupArguments {
-    /// The model, as provider/model; without it you are asked.
+    /// The model, as provider/model; asks if not given.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
 
-    /// Write the file anew if it is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     pub force: bool,
 }
@@ -174,7 +179,7 @@ pub struct SetupArguments {
     args_conflicts_with_subcommands = true
 )]
 pub struct AgentsArguments {
-    /// What to do; the list if nothing is said.
+    /// The action; list if none is given.
     #[command(subcommand)]
     pub command: Option<AgentsCommand>,
 
@@ -186,81 +191,80 @@ pub struct AgentsArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub instruction: Option<String>,
 
-    /// See what another tool set would give: a JSON list of names, or of objects with name and description.
+    /// Show the agents for another tool set: a JSON list of names, or of objects with name and description.
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
 }
 
-/// What can be done with agents besides looking.
+/// Further actions of `lango agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentsCommand {
-    /// Write the file of a new agent, or of a built-in one to change it
+    /// Create the file of a new agent, or of a built-in one to change it
     New {
-        /// The agent's name.
         name: String,
-        /// Into the project's folder, not into your own.
+        /// Create it in the project's folder instead of yours.
         #[arg(long)]
         project: bool,
     },
 }
 
-/// What can be done with sessions.
+/// The actions of `lango sessions`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango sessions list\n  lango sessions show s_1k2m\n  lango sessions resume s_1k2m\n  \
                         lango sessions export --all --output sessions.jsonl"
 )]
 pub enum SessionsCommand {
-    /// The sessions, the one used last first
+    /// List the sessions, most recently used first
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// How many at most.
+        /// The maximum number of entries.
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
-    /// What was said in a session, with the author of every message
+    /// Show a session, with the author of every message
     Show {
-        /// The session; the beginning of its id is enough.
+        /// The id of the session, or its first characters.
         id: String,
-        /// Print every event, one JSON object a line.
+        /// Print every event, one JSON object per line.
         #[arg(long)]
         jsonl: bool,
     },
     /// Open a chat in a session
     Resume {
-        /// The session; the beginning of its id is enough.
+        /// The id of the session, or its first characters.
         id: String,
     },
-    /// Give up a turn that was cut off or waits: what may have happened is unknown, what is asked for is denied
+    /// Abandon an interrupted or waiting turn: unfinished calls stay unknown, pending approvals are denied
     Close {
-        /// The session; the beginning of its id is enough.
+        /// The id of the session, or its first characters.
         id: String,
     },
-    /// Write sessions out as lines of JSON, with the hashes that prove them
+    /// Export sessions as lines of JSON, with hashes that prove their integrity
     Export(ExportArguments),
-    /// Take in sessions that were exported
+    /// Import exported sessions
     Import(ImportArguments),
-    /// Check that logs are gap-free, with authors, and as they were written
+    /// Verify that logs have no gaps, name every author, and are unchanged
     Verify(VerifyArguments),
-    /// Delete sessions for good
+    /// Delete sessions permanently
     Delete(DeleteArguments),
 }
 
-/// What can be done with the library.
+/// The actions of `lango knowledge`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango knowledge add docs/ notes.md\n  lango knowledge search \"how is it deployed\"\n  \
                         lango knowledge forget docs/old.md"
 )]
 pub enum KnowledgeCommand {
-    /// Add files and folders; what has not changed is skipped, what is gone is removed
+    /// Add files and folders; unchanged files are skipped, deleted ones are removed
     Add {
         /// Text, markdown, HTML, PDF, source code, and folders of them.
         #[arg(required = true)]
         paths: Vec<PathBuf>,
-        /// Their words may be believed; otherwise every hit is marked untrusted.
+        /// Mark the documents as trusted; otherwise every hit is marked untrusted.
         #[arg(long)]
         trust: bool,
         /// Print JSON.
@@ -269,95 +273,95 @@ pub enum KnowledgeCommand {
     },
     /// Search documents and saved knowledge
     Search {
-        /// Any text.
+        /// The text to search for.
         #[arg(required = true)]
         query: Vec<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// How many hits at most.
+        /// The maximum number of hits.
         #[arg(long, default_value_t = 10)]
         limit: usize,
-        /// How to search.
+        /// The search method.
         #[arg(long, default_value = "fused")]
         mode: SearchMode,
     },
-    /// The documents
+    /// List the documents
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// How many at most.
+        /// The maximum number of entries.
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// Forget a document, by its id or its file; a folder stands for all below it
+    /// Forget a document, by its id or file; a folder means all documents in it
     Forget {
         /// The document.
         name: String,
     },
-    /// Make all vectors anew, after the embedding provider has changed
+    /// Recompute all vectors, after the embedding provider has changed
     Reindex,
 }
 
-/// What can be done with MCP servers.
+/// The actions of `lango mcp`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango mcp list\n  lango mcp test git\n  lango mcp trust git\n  lango mcp login tracker"
 )]
 pub enum McpCommand {
-    /// The servers, who holds their tools, and what changed; starts nothing
+    /// List the servers, the agents that own their tools, and changes; starts nothing
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Connect now and show what comes of it
+    /// Connect to servers and show the result
     Test {
-        /// The server; all of them if nothing is said.
+        /// The server; all if not given.
         id: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Log in to a server at an address; you agree in a browser on this machine
+    /// Log in to a remote server; you grant access in a browser on this machine
     Login {
         /// The server.
         id: String,
-        /// What to ask for besides what the server names itself.
+        /// Scopes to request in addition to those that the server names.
         #[arg(long, value_name = "SCOPES")]
         scope: Option<String>,
     },
-    /// Forget what was granted at a login
+    /// Delete the stored access of a login
     Logout {
         /// The server.
         id: String,
     },
-    /// Show what agents could write of a server's program and how its tools changed, and accept both as they are now
+    /// Show changed tools and program files that agents could write, and accept their current content
     Trust {
         /// The server.
         id: String,
-        /// Accept all that is shown, without asking.
+        /// Accept everything that is shown, without asking.
         #[arg(long)]
         yes: bool,
-        /// Accept the form with this hash (its first 12 digits will do) and no other, without asking. May be repeated.
+        /// Accept only the version with this hash (or its first 12 digits), without asking. Can be repeated.
         #[arg(long, value_name = "HASH", conflicts_with = "yes")]
         hash: Vec<String>,
     },
 }
 
-/// How the library is searched.
+/// The search method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SearchMode {
-    /// By words and vectors together.
+    /// Keywords and vectors combined.
     Fused,
-    /// By words.
+    /// Keywords only.
     Lexical,
-    /// By vectors.
+    /// Vectors only.
     Vector,
 }
 
-impl From<SearchMode> for Mode {
+impl From<SearchMode> for LibrarySearchMode {
     fn from(mode: SearchMode) -> Self {
         match mode {
             SearchMode::Fused => Self::Fused,
@@ -367,28 +371,28 @@ impl From<SearchMode> for Mode {
     }
 }
 
-/// What can be done with what was deleted.
+/// The actions of `lango trash`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango trash\n  lango trash restore zfb5dq\n  lango trash empty"
 )]
 pub enum TrashCommand {
-    /// What is in the trash, the latest first
+    /// List the trash, newest first
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Put something back where it was
+    /// Restore an item to its original path
     Restore {
-        /// Its id, as the list shows it.
+        /// The id, as shown in the list.
         id: String,
     },
-    /// Delete everything in it for good
+    /// Permanently delete everything in the trash
     Empty,
 }
 
-/// What can be done with approvals.
+/// The actions of `lango approvals`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango approvals list\n  lango approvals answer p_1a2b yes\n  \
@@ -397,44 +401,44 @@ pub enum TrashCommand {
                         lango approvals revoke p_1a2b"
 )]
 pub enum ApprovalsCommand {
-    /// What waits, and what was granted for calls to come
+    /// List pending approvals and grants
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Everything about a call that waits
+    /// Show a pending call in full
     Show {
-        /// The request; the beginning of its id is enough.
+        /// The id of the request, or its first characters.
         id: String,
     },
-    /// Answer what waits, and go on with its turn
+    /// Answer a pending approval and continue its turn
     Answer {
-        /// The request; the beginning of its id is enough.
+        /// The id of the request, or its first characters.
         id: String,
-        /// What you say.
+        /// The answer.
         answer: AnswerWord,
-        /// For `session` and `always`: the calls it holds for, instead of the pattern that is offered.
+        /// For `session` and `always`: the pattern of calls to allow, instead of the offered one.
         #[arg(long)]
         pattern: Option<String>,
-        /// For `no` and `happened`: what the agent is told.
+        /// For `no` and `happened`: a text for the agent.
         #[arg(long, value_name = "TEXT")]
         because: Option<String>,
         /// Print one JSON object with the answer, the outcome and the counts.
         #[arg(long)]
         json: bool,
-        /// No progress on stderr.
+        /// Print no progress on stderr.
         #[arg(short, long)]
         quiet: bool,
     },
-    /// Take back what was granted
+    /// Revoke a grant
     Revoke {
-        /// The grant; the beginning of its id is enough.
+        /// The id of the grant, or its first characters.
         id: String,
     },
 }
 
-/// What can be said to a request.
+/// The possible answers to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswerWord {
     /// This call may run.
@@ -444,25 +448,25 @@ pub enum AnswerWord {
     Session,
     /// Calls like this may run in this folder.
     Always,
-    /// It may not run.
+    /// This call may not run.
     No,
-    /// A call that may have run is to run again.
+    /// Run a call with unknown outcome again.
     Retry,
-    /// A call that may have run is left as it is; the agent is told that nobody knows.
+    /// Leave a call with unknown outcome alone; the agent is told that its outcome is unknown.
     Skip,
-    /// You know what became of a call that may have run; say it with --because.
+    /// Report what happened to a call with unknown outcome; describe it with --because.
     Happened,
 }
 
-/// What can be done with the configuration.
+/// The actions of `lango config`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango config show --origin\n  lango -c agent.topology=classic config show\n  lango config check"
 )]
 pub enum ConfigCommand {
-    /// Every key with its value
+    /// Show every key with its value
     Show {
-        /// Say where each value comes from.
+        /// Show where each value comes from.
         #[arg(long, conflicts_with = "json")]
         origin: bool,
         /// Print JSON.
@@ -471,9 +475,9 @@ pub enum ConfigCommand {
     },
     /// Check files, environment and flags, and that the agents can be built
     Check,
-    /// Trust the project's lango.toml, agents and AGENTS.md, each file as it is now
+    /// Trust the current content of the project's lango.toml, agents and AGENTS.md
     Trust {
-        /// Take the trust back.
+        /// Revoke the trust.
         #[arg(long)]
         revoke: bool,
     },

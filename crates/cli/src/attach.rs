@@ -1,4 +1,4 @@
-//! Files that the person attaches: named on the command line, or as `@path` in a chat.
+//! Files that the user attaches: named on the command line, or as `@path` in a chat.
 
 use crate::exit::{Exit, Failure};
 use lango_core::{AttachedFile, Attachment};
@@ -9,15 +9,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Reads the files of a question, or says which one cannot be attached.
+/// Reads the files of a question; fails with the first one that cannot be attached.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<AttachedFile>, Failure> {
     if paths.len() > AttachedFile::PER_MESSAGE {
         let message = format!(
-            "{} files are attached; a message takes {} at most",
+            "{} files are attached; a message can have at most {}",
             paths.len(),
             AttachedFile::PER_MESSAGE
         );
-        return Err(Failure::new(Exit::Usage, message).next("ask about them one after the other"));
+        return Err(Failure::new(Exit::Usage, message).next("ask about them in separate messages"));
     }
     let files: Vec<AttachedFile> = paths
         .iter()
@@ -26,10 +26,10 @@ pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<AttachedFile>, Failu
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     if bytes > AttachedFile::MESSAGE_BYTES {
         let message = format!(
-            "the attached files have {bytes} bytes together; a message takes {} at most",
+            "the attached files have {bytes} bytes in total; a message can have at most {}",
             AttachedFile::MESSAGE_BYTES
         );
-        return Err(Failure::new(Exit::Usage, message).next("ask about them one after the other"));
+        return Err(Failure::new(Exit::Usage, message).next("ask about them in separate messages"));
     }
     Ok(files)
 }
@@ -38,24 +38,24 @@ fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
     let shown = path.display();
     let unreadable = |error: io::Error| {
         let message = format!("`{shown}` cannot be attached: {error}");
-        Failure::new(Exit::Usage, message).next("check the name, and that you may read the file")
+        Failure::new(Exit::Usage, message).next("check the name and that you can read the file")
     };
     let mut file = open_regular(path).map_err(unreadable)?;
-    let most = AttachedFile::FILE_BYTES as u64;
+    let max_bytes = AttachedFile::FILE_BYTES as u64;
     let mut bytes = Vec::new();
     file.by_ref()
-        .take(most + 1)
+        .take(max_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    if bytes.len() as u64 > most {
-        let size = file.metadata().map_or(most + 1, |data| data.len());
-        let message = format!("`{shown}` has {size} bytes; a file may have {most} at most");
-        return Err(Failure::new(Exit::Usage, message).next("attach the part that matters"));
+    if bytes.len() as u64 > max_bytes {
+        let size = file.metadata().map_or(max_bytes + 1, |data| data.len());
+        let message = format!("`{shown}` has {size} bytes; a file can have at most {max_bytes}");
+        return Err(Failure::new(Exit::Usage, message).next("attach only the relevant part"));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     read_attachment(&name, bytes).map_err(|error| {
         let next = match error {
-            AttachmentError::TooLarge { .. } => "attach a smaller one, or the part that matters",
+            AttachmentError::TooLarge { .. } => "attach a smaller file, or only the relevant part",
             AttachmentError::NotSupported { .. } => "convert it first, to PNG or to text",
             AttachmentError::NoText { .. } => "attach its pages as images, or its text",
         };
@@ -63,7 +63,8 @@ fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
     })
 }
 
-/// Opens a file, and refuses what is none: a pipe or a device would block, or never end. What is checked is what was opened.
+/// Opens a regular file. A pipe or a device is refused, because it would block or never end. The check uses the open
+/// handle, so the file cannot be swapped.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
@@ -76,7 +77,8 @@ fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The files that a line names as `@path`: words that begin with `@` and name a file that exists. Any other `@` is text.
+/// Returns the files that a line mentions: words that start with `@` and name an existing file. Any other `@` is
+/// text.
 pub fn mentioned_files(line: &str) -> Vec<&str> {
     let mut found: Vec<&str> = Vec::new();
     for word in line.split_whitespace() {
@@ -90,7 +92,7 @@ pub fn mentioned_files(line: &str) -> Vec<&str> {
     found
 }
 
-/// The file that a word names, without the punctuation that may follow it.
+/// Returns the file that a word names, without trailing punctuation.
 fn existing_file(word: &str) -> Option<&str> {
     let bare = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
     [word, bare]
@@ -98,7 +100,7 @@ fn existing_file(word: &str) -> Option<&str> {
         .find(|path| !path.is_empty() && Path::new(path).is_file())
 }
 
-/// An attachment on a line: `attached: plan.png (image/png, 48.2 kB)`.
+/// Describes an attachment on one line: `attached: plan.png (image/png, 48.2 kB)`.
 pub fn attachment_line(attachment: &Attachment) -> String {
     let Attachment {
         name,
@@ -106,10 +108,10 @@ pub fn attachment_line(attachment: &Attachment) -> String {
         size,
         ..
     } = attachment;
-    format!("attached: {name} ({media_type}, {})", shown_size(*size))
+    format!("attached: {name} ({media_type}, {})", format_size(*size))
 }
 
-fn shown_size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} bytes"),
         1000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),

@@ -1,73 +1,69 @@
-//! The browser from the configuration: whether there is one, and its tools.
+//! The browser from the configuration: whether one is available, and its tools.
 
 use crate::config::{BrowserSettings, BrowserUse, Paths, SearchSettings};
 use crate::exit::{Exit, Failure};
 use lango_browser::{
-    BrowserLauncher, BrowserProgram, BrowserSetup, Sessions, browser_tools, find_browser,
+    BrowserLauncher, BrowserProgram, BrowserSessions, BrowserSetup, browser_tools, find_browser,
     remove_abandoned_directories,
 };
 use lango_core::Tool;
 use lango_net::{Egress, SeenLinks, Url};
-use lango_sandbox::{LaunchError, Launcher, Strength};
+use lango_sandbox::{LaunchError, Launcher, SandboxStrength};
 use lango_secrets::SecretSource;
 use lango_tools::Workspace;
 use lango_web::ProviderKind;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// The search page without a configured one.
+/// The default search page.
 const SEARCH_URL: &str = "https://duckduckgo.com/html/?q={query}";
-/// Why there is none, and the way to one.
-const DISABLED: &str = "`browser.enabled` is false; set it to \"auto\" to have one";
-/// Where the query goes in the address of a search.
+/// Why there is no browser, and how to get one.
+const DISABLED: &str = "`browser.enabled` is false; set it to \"auto\" to use a browser";
+/// The placeholder for the query in a search address.
 const QUERY: &str = "{query}";
 
 /// Whether agents have a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BrowserStatus {
-    /// They have this one.
+    /// This browser is available.
     Ready(BrowserProgram),
-    /// They have none, because the user does not want one.
+    /// The user has disabled the browser.
     Disabled,
-    /// They have none, for this reason.
+    /// No browser is available, for this reason.
     Absent(String),
 }
 
 impl BrowserStatus {
-    /// Returns whether agents have one.
+    /// Returns whether agents have a browser.
     pub fn is_available(&self) -> bool {
         matches!(self, Self::Ready(_))
     }
 }
 
-/// What the browser's tools are made of.
+/// What the browser's tools are built from.
 pub struct Parts<'a> {
-    /// The keys under `browser`.
     pub settings: &'a BrowserSettings,
-    /// The search services.
     pub search: &'a SearchSettings,
-    /// The folders of this run.
     pub paths: &'a Paths,
     /// The value of `PATH`.
     pub search_path: Option<&'a OsStr>,
-    /// What starts commands.
+    /// Starts programs in the sandbox.
     pub launcher: &'a Launcher,
-    /// How well they are confined.
-    pub strength: &'a Strength,
-    /// The guard.
+    /// How well the sandbox isolates them.
+    pub strength: &'a SandboxStrength,
+    /// The egress guard.
     pub egress: &'a Egress,
-    /// The addresses that sessions know.
+    /// The links that sessions have seen.
     pub links: &'a SeenLinks,
-    /// The files of the agents.
     pub workspace: &'a Workspace,
     /// The secrets that may be typed into pages.
     pub secrets: Arc<dyn SecretSource>,
 }
 
-/// Finds the browser and makes its tools; starts nothing. Removes what browsers of killed processes left behind.
+/// Finds the browser and creates its tools; starts nothing. Removes what browsers of killed processes left behind.
 pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
-    // Also without a browser now: a lango that was killed may have had one.
+    // Also if there is no browser now: a killed lango may have had one.
     remove_abandoned_directories(&parts.paths.browsers());
     let search_url = search_url(settings, parts.search)?;
     if settings.enabled == BrowserUse::Never {
@@ -77,12 +73,12 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
         Ok(program) => program,
         Err(reason) if settings.enabled == BrowserUse::Always => {
             let message = format!("`browser.enabled` is true, but there is no browser: {reason}");
-            let next = "set `browser.enabled = \"auto\"` to do without one";
+            let next = "set `browser.enabled = \"auto\"` to run without a browser";
             return Err(Failure::new(Exit::Config, message).next(next));
         }
         Err(reason) => return Ok((Vec::new(), BrowserStatus::Absent(reason))),
     };
-    let sessions = Sessions::new(BrowserSetup {
+    let sessions = BrowserSessions::new(BrowserSetup {
         launcher: BrowserLauncher {
             program: program.clone(),
             sandbox: parts.launcher.clone(),
@@ -100,10 +96,10 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
 
 fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
     let missing = match parts.strength {
-        Strength::Full if cfg!(target_os = "linux") => None,
-        Strength::Full => Some("a browser is only confined on Linux"),
-        Strength::Degraded { missing } => Some(missing.as_str()),
-        Strength::None { why } => Some(why.as_str()),
+        SandboxStrength::Full if cfg!(target_os = "linux") => None,
+        SandboxStrength::Full => Some("lango can sandbox a browser only on Linux"),
+        SandboxStrength::Degraded { missing } => Some(missing.as_str()),
+        SandboxStrength::None { why } => Some(why.as_str()),
     };
     if let Some(missing) = missing {
         return Err(format!("a browser needs the full sandbox: {missing}"));
@@ -112,7 +108,7 @@ fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
     found.map_err(|error| error.to_string())
 }
 
-/// The configured search page, the user's own SearXNG, or DuckDuckGo.
+/// Returns the configured search page, the user's own SearXNG, or DuckDuckGo.
 fn search_url(settings: &BrowserSettings, search: &SearchSettings) -> Result<String, Failure> {
     if let Some(url) = &settings.search_url {
         let is_address = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
@@ -140,7 +136,7 @@ impl BrowserStatus {
         matches!(self, Self::Ready(_))
     }
 
-    /// Describes it in a line for `lango doctor`.
+    /// Describes the browser for `lango doctor`.
     pub async fn describe(&self, launcher: &Launcher) -> String {
         match self {
             Self::Ready(program) => {
@@ -148,7 +144,7 @@ impl BrowserStatus {
                 match launcher.check_nesting().await {
                     Ok(()) => path.to_string(),
                     Err(LaunchError::NoNesting { why }) => format!(
-                        "{path}\nChromium's own sandbox cannot start here ({why}); lango's sandbox alone contains it"
+                        "{path}\nChromium's own sandbox cannot start here ({why}); only lango's sandbox isolates it"
                     ),
                     Err(error) => format!("{path}\nit cannot start: {error}"),
                 }
@@ -158,7 +154,7 @@ impl BrowserStatus {
         }
     }
 
-    /// What is missing because there is none.
+    /// Describes the missing tools, if there is no browser.
     pub fn absent_tools(&self) -> Option<String> {
         match self {
             Self::Ready(_) => None,

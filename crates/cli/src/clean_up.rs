@@ -1,18 +1,19 @@
-//! What the user is told of clean-ups after commands. The model reads the same in a tool's result, and might keep it to itself.
+//! Reports to the user about clean-ups after commands. The model gets the same in a tool's result, but might not pass
+//! it on.
 
 use crate::screen;
 use lango_sandbox::{CleanUpReport, Launcher};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Tells the user what was cleaned up after commands since the last time.
+/// Prints what was cleaned up after commands since the last call.
 pub fn warn() {
-    lango_sandbox::unseen_reports()
+    lango_sandbox::take_unseen_reports()
         .iter()
         .for_each(warn_of_report);
 }
 
-/// Finishes clean-ups that a crash interrupted, and tells what they found.
+/// Finishes clean-ups that a crash interrupted, and prints what they found.
 pub async fn recover(launcher: &Launcher) {
     const SHORT: Duration = Duration::from_secs(1);
     let mut recovery = std::pin::pin!(launcher.recover());
@@ -37,6 +38,6 @@ fn warn_of_report(report: &CleanUpReport) {
         );
     }
     if !report.removed.is_empty() {
-        screen::say("  next: `lango trash` lists what was moved");
+        screen::say("  next: run `lango trash` to see what was moved");
     }
 }

@@ -1,4 +1,4 @@
-//! The commands: each takes what was typed, does its work through the library, and says how it ended.
+//! The commands: each parses its arguments, does its work through the library, and returns its exit code.
 
 pub(crate) mod agents;
 pub(crate) mod approvals;
@@ -33,12 +33,14 @@ use crate::screen;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Runs what was typed.
+/// Runs the command that was given on the command line.
 pub async fn run(arguments: Arguments) -> Exit {
-    let Arguments { config, command } = arguments;
+    let Arguments {
+        config, command, ..
+    } = arguments;
     let result = match command {
         None if std::io::stdin().is_terminal() => chat::chat(config).await,
-        None => run::run(config, run::piped()).await,
+        None => run::run(config, run::piped_arguments()).await,
         Some(Command::Run(arguments)) => run::run(config, arguments).await,
         Some(Command::Serve(arguments)) => {
             serve::serve_command(config, arguments, serve::Purpose::Serve).await
@@ -77,7 +79,7 @@ pub async fn run(arguments: Arguments) -> Exit {
     result.unwrap_or_else(|failure| report(&failure))
 }
 
-/// Waits until the commands that agents started are gone and cleaned up after, and tells what was found.
+/// Waits until all commands that agents started have ended and have been cleaned up, and prints what clean-up found.
 pub async fn finish() {
     const SHORT: Duration = Duration::from_secs(1);
     const LONG: Duration = Duration::from_secs(90);
@@ -85,7 +87,7 @@ pub async fn finish() {
         screen::say("cleaning up after commands…");
         if !lango_sandbox::wait_for_clean_up(LONG).await {
             screen::say(
-                "warning: clean-up after a command is not done yet; it goes on, and the next start of lango reports it",
+                "warning: clean-up after a command is not done yet; it continues in the background, and the next start of lango reports the result",
             );
         }
     }

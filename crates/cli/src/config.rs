@@ -1,9 +1,9 @@
-//! The configuration: which keys there are, where their values come from, and what they mean.
+//! The configuration: which keys exist, where their values come from, and what they mean.
 //!
-//! A key is one row of [`KEYS`] and one field of [`Settings`]; everything else follows from that. [`load`] lays the
-//! layers over each other, weakest first: defaults, the user's file, the project's file, `LANGO_*` variables, `-c` flags.
-//! It remembers the [`Origin`] of each value and collects every problem of every layer before it gives up. It reads three
-//! files at most, writes none, and takes everything else from its [`Surroundings`].
+//! A key is one row of [`KEYS`] and one field of [`Settings`]; everything else is derived from that. [`load`] merges
+//! the layers, weakest first: defaults, the user's file, the project's file, `LANGO_*` variables, `-c` flags. It
+//! records the [`Origin`] of each value and collects every problem of every layer before it fails. It reads at most
+//! three files, writes none, and takes everything else from its [`ProcessEnv`].
 
 mod browser;
 mod choices;
@@ -17,6 +17,7 @@ mod overlay;
 mod ownership;
 mod payment;
 mod problem;
+mod process_env;
 mod quote;
 mod remote_agents;
 mod rules;
@@ -24,22 +25,24 @@ mod search;
 mod setting;
 mod settings;
 mod show;
-mod surroundings;
-mod trust;
+mod trusted_files;
 
 pub use browser::{BrowserSettings, BrowserUse};
-pub use choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
+pub use choices::{BusySetting, OrchestratorTools, StoreLocation, TopologyChoice};
 pub use duration::{parse as duration, parse_age as age};
 pub use egress::{AllowedHosts, EgressSettings, NetworkAccess};
 pub use keys::{KEYS, Key};
 pub use mcp::{Capability, McpServer, McpSettings};
 pub use model_settings::{OutputTokens, Temperature};
 pub use origin::Origin;
-pub use overlay::Ignored;
+pub use overlay::IgnoredSetting;
 pub use ownership::{ForeignPath, ForeignReason};
 pub use payment::PaymentSettings;
-pub use problem::{Problem, Problems};
-pub use remote_agents::{RemoteAgentConfig, RemoteAgents};
+pub use problem::{ConfigProblem, ConfigProblems};
+pub use process_env::{
+    NEW_VAULT_PASSPHRASE, Paths, ProcessEnv, SERVER_VAULT_PASSPHRASE, VAULT_PASSPHRASE,
+};
+pub use remote_agents::{RemoteAgentConfig, RemoteAgentConfigs};
 pub use rules::ApprovalRules;
 pub use search::{SearchProviderConfig, SearchSettings};
 pub use settings::{
@@ -48,63 +51,58 @@ pub use settings::{
     ToolSettings, VaultSettings,
 };
 pub use show::{Layout, json, show};
-pub use surroundings::{
-    NEW_VAULT_PASSPHRASE, Paths, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE,
-};
-pub use trust::Trust;
+pub use trusted_files::TrustedFiles;
 
-use overlay::{Overlay, Whose};
+use overlay::{Overlay, TrustLevel};
 
-/// A configuration that holds: every key was known and every value fitted.
+/// A valid configuration: every key is known and every value has the right type.
 #[derive(Debug, Clone)]
-pub struct Loaded {
-    /// What the program runs with.
+pub struct LoadedConfig {
     pub settings: Settings,
-    /// The same, key by key in the order of [`KEYS`], with where each value came from.
-    pub values: Vec<Value>,
-    /// The files and folders of this run.
+    /// Every value with its origin, in the order of [`KEYS`].
+    pub values: Vec<ConfigValue>,
     pub paths: Paths,
-    /// What a project's file says and what does not hold, because nobody trusts the file.
-    pub ignored: Vec<Ignored>,
+    /// Settings of the project's file that are ignored because the user does not trust the file.
+    pub ignored: Vec<IgnoredSetting>,
 }
 
-impl Loaded {
-    /// Whether the project's file has the last word on this key.
-    pub fn is_the_projects(&self, key: &str) -> bool {
-        let mut values = self.values.iter();
-        let value = values.find(|value| value.key.name == key);
+impl LoadedConfig {
+    /// Returns whether the effective value of this key comes from the project's file.
+    pub fn is_set_by_project(&self, key: &str) -> bool {
+        let value = self.values.iter().find(|value| value.key.name == key);
         value.is_some_and(|value| match &value.origin {
             Origin::File { path, .. } => self.paths.project_file.as_ref() == Some(path),
             _ => false,
         })
     }
 
-    /// What a project's file says and what is not heard, because nobody trusts the file.
-    pub fn unheard(&self) -> Vec<String> {
+    /// Describes the settings and rules of the project's file that are ignored because the user does not trust it.
+    pub fn ignored_settings(&self) -> Vec<String> {
         let keys = self.ignored.iter().map(ToString::to_string);
         let rules = self.settings.approval.rules.ignored.iter();
         keys.chain(rules.map(ToString::to_string)).collect()
     }
 
-    /// What of the project's files is ignored, with the next step: one warning for all settings, one for each file.
+    /// Returns warnings about ignored parts of the project, with the next step: one for all settings, one for each
+    /// file.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let mut ignored = self.unheard();
+        let mut ignored = self.ignored_settings();
         if !ignored.is_empty() {
-            let more = ignored.len().saturating_sub(MOST_IGNORED_SHOWN);
-            ignored.truncate(MOST_IGNORED_SHOWN);
+            let more = ignored.len().saturating_sub(MAX_IGNORED_SHOWN);
+            ignored.truncate(MAX_IGNORED_SHOWN);
             if more > 0 {
                 ignored.push(format!("… and {more} more"));
             }
             warnings.push(format!(
-                "ignored, because the project's file is not trusted: {}; read the file, then `lango config trust` trusts it as it is",
+                "ignored because the project's file is not trusted: {}; read the file, then run `lango config trust` to trust its current content",
                 ignored.join(", ")
             ));
         }
         let own_file = self.paths.foreign_project_file();
         warnings.extend(self.paths.foreign.iter().map(|foreign| {
             let next = if own_file == Some(foreign) {
-                "read it, then `lango config trust` trusts it as it is"
+                "read it, then run `lango config trust` to trust its current content"
             } else {
                 "make it yours with chown and chmod, or name it in skill.dirs of your own file"
             };
@@ -115,66 +113,67 @@ impl Loaded {
     }
 }
 
-/// How many ignored settings a warning names before it only counts the rest.
-const MOST_IGNORED_SHOWN: usize = 20;
+/// How many ignored settings a warning lists by name; it only counts the others.
+const MAX_IGNORED_SHOWN: usize = 20;
 
 /// The value of one key.
 #[derive(Debug, Clone)]
-pub struct Value {
-    /// Whose value it is.
+pub struct ConfigValue {
     pub key: &'static Key,
-    /// The whole name of the key.
+    /// The full name of the key, with its id if it has one.
     pub name: String,
-    /// The value as TOML would hold it; nothing if the key is not set.
+    /// The value as TOML; `None` if the key is not set.
     pub value: Option<toml::Value>,
-    /// Which layer had the last word.
+    /// The layer that set the value.
     pub origin: Origin,
 }
 
-impl Value {
-    /// The value as it would be written in a file, on a single line; nothing if the key is not set.
-    pub fn rendered(&self) -> Option<String> {
-        self.value.as_ref().map(quote::rendered)
+impl ConfigValue {
+    /// Renders the value as a single line of a configuration file; `None` if the key is not set.
+    pub fn render(&self) -> Option<String> {
+        self.value.as_ref().map(quote::render)
     }
 }
 
-/// The database that somebody means who writes this on the command line; or what would have been accepted.
+/// Parses a database location given on the command line.
+/// ¶ # Errors
+/// A description of what would have been accepted.
 pub fn store_location(
     text: &str,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
 ) -> Result<StoreLocation, std::borrow::Cow<'static, str>> {
-    let base = setting::Base {
-        whose: Whose::Person,
+    let context = setting::ValueContext {
+        trust_level: TrustLevel::Trusted,
         origin: &Origin::Flag,
-        folder: &surroundings.cwd,
-        home: surroundings.home(),
+        folder: &process_env.cwd,
+        home: process_env.home(),
     };
-    StoreLocation::read(text, &base)
+    StoreLocation::read(text, &context)
 }
 
-/// Reads all layers.
+/// Reads and merges all layers.
 ///
 /// # Errors
-/// All problems of all layers at once. Only a home that cannot be found is reported alone: without it there is no
-/// telling which files to read.
-pub fn load(surroundings: &Surroundings) -> Result<Loaded, Problems> {
-    let paths = Paths::locate(surroundings)?;
-    let mut overlay = Overlay::new(surroundings, Settings::with_defaults(&paths));
-    overlay.read_file(&paths.user_file, |_| Whose::Person);
+/// All problems of all layers together. Only a missing home directory is reported alone, because without it the files
+/// cannot be located.
+pub fn load(process_env: &ProcessEnv) -> Result<LoadedConfig, ConfigProblems> {
+    let paths = Paths::locate(process_env)?;
+    let mut overlay = Overlay::new(process_env, Settings::with_defaults(&paths));
+    overlay.read_file(&paths.user_file, |_| TrustLevel::Trusted);
     if let Some(project_file) = &paths.project_file {
-        let trust = Trust::read(&paths);
+        let trust = TrustedFiles::read(&paths);
         overlay.read_file(project_file, |content| {
-            if trust.holds(project_file, content) {
-                Whose::Person
+            if trust.is_trusted(project_file, content) {
+                TrustLevel::Trusted
             } else {
-                Whose::Project
+                TrustLevel::Untrusted
             }
         });
     }
     overlay.read_environment();
     overlay.read_flags();
     let (settings, values, ignored) = overlay.finish()?;
-    Ok(Loaded {
+    Ok(LoadedConfig {
         settings,
         values,
         paths,

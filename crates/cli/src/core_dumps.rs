@@ -1,7 +1,7 @@
-//! Keeps keys out of core dumps: the memory of this process holds API keys and what was said.
+//! Disables core dumps, because the memory of this process contains API keys and conversations.
 
-/// Forbids core dumps of this process, and other processes of the user to read its memory. What cannot be forbidden stays
-/// as the system has it.
+/// Forbids core dumps of this process, and reading its memory by other processes of the user. If the system refuses,
+/// its defaults stay in effect.
 pub fn forbid() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let none = Rlimit {
@@ -9,7 +9,7 @@ pub fn forbid() {
         maximum: Some(0),
     };
     let _ = setrlimit(Resource::Core, none);
-    // A limit does not hold for a program that the kernel hands dumps to.
+    // The limit does not apply if the kernel passes dumps to a program.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }

@@ -1,4 +1,4 @@
-//! The one egress guard of the process, from the configuration. Everything that contacts a host which a model or a remote
+//! The egress guard of the process, built from the configuration. Every contact to a host that a model or a remote
 //! agent chose goes through it.
 
 use crate::config::{EgressSettings, NetworkAccess};
@@ -21,7 +21,7 @@ pub fn guard(settings: &EgressSettings) -> Egress {
     Egress::new(rules, limits)
 }
 
-/// The proxy that commands have, if they may contact some hosts and not all.
+/// Returns the proxy for commands, if they may contact only some hosts.
 pub fn command_proxy(access: &NetworkAccess, egress: &Egress) -> Option<CommandProxy> {
     match access {
         NetworkAccess::Closed | NetworkAccess::Open => None,
@@ -32,18 +32,19 @@ pub fn command_proxy(access: &NetworkAccess, egress: &Egress) -> Option<CommandP
     }
 }
 
-/// Gives commands and MCP programs the secrets that a source resolves, and masks their values in what the programs receive.
+/// Gives commands and MCP programs access to the secrets of a source, and masks the values in what the programs
+/// receive.
 pub fn secret_access(source: Arc<dyn SecretSource>, masks: Masks) -> SecretAccess {
     SecretAccess::new(source, masks)
 }
 
-/// Says what is missing before a secret that is bound to an origin can be used there by commands, or by the program of an
-/// MCP server, whose network access `key` names; `None` if nothing is.
+/// Describes what is missing before a secret bound to an origin can be used there by commands or by an MCP program;
+/// `key` is the setting of their network access. `None` if nothing is missing.
 pub fn missing_access(access: &NetworkAccess, key: &str, origin: &Origin) -> Option<String> {
     let entry = missing_entry(access, origin)?;
     Some(match access {
         NetworkAccess::Open => format!(
-            "`{key} = true` has no proxy that could replace the placeholder; set `{key} = [\"{entry}\"]`, with all hosts that are needed"
+            "`{key} = true` uses no proxy, so the placeholder cannot be replaced; set `{key} = [\"{entry}\"]`, with all required hosts"
         ),
         NetworkAccess::Closed | NetworkAccess::Hosts(_) => {
             format!("add `{entry}` to `{key}`, which does not list it")
@@ -51,7 +52,7 @@ pub fn missing_access(access: &NetworkAccess, key: &str, origin: &Origin) -> Opt
     })
 }
 
-/// Returns the entry for an origin that a list of hosts lacks; `None` if it lists the origin.
+/// Returns the entry that a list of hosts lacks for an origin; `None` if the list covers it.
 pub fn missing_entry(access: &NetworkAccess, origin: &Origin) -> Option<String> {
     let (host, port) = (origin.host(), origin.port());
     if let NetworkAccess::Hosts(hosts) = access
@@ -62,7 +63,7 @@ pub fn missing_entry(access: &NetworkAccess, origin: &Origin) -> Option<String> 
     Some(origin.host_and_port())
 }
 
-/// Describes in a few words what commands reach of the network.
+/// Describes the network access of commands in a few words.
 pub fn describe_access(access: &NetworkAccess) -> String {
     match access {
         NetworkAccess::Closed => "closed".to_owned(),
@@ -71,7 +72,7 @@ pub fn describe_access(access: &NetworkAccess) -> String {
     }
 }
 
-/// Describes the guard in a line for `lango doctor`.
+/// Describes the guard on one line for `lango doctor`.
 pub fn describe(egress: &Egress) -> String {
     let (rules, limits) = (egress.rules(), egress.limits());
     format!(
@@ -83,7 +84,7 @@ pub fn describe(egress: &Egress) -> String {
     )
 }
 
-/// A number of bytes in the largest unit that gives a whole number.
+/// Formats a number of bytes in the largest unit that gives a whole number.
 fn describe_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = |unit: u64| bytes >= unit && bytes.is_multiple_of(unit);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_in_the_largest_whole_unit() {
+    fn sizes_use_the_largest_whole_unit() {
         for (bytes, text) in [
             (512 << 20, "512 MiB"),
             (3 << 30, "3 GiB"),

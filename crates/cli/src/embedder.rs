@@ -1,27 +1,29 @@
-//! What makes vectors of texts: chosen by `embedding.provider`.
+//! The embedding model, chosen by `embedding.provider`.
 
 use crate::config::EmbeddingConfig;
-use crate::model_choice::ModelChoice;
+use crate::model_selector::ModelSelector;
 use lango_core::Embedder;
 use lango_knowledge::{Model2Vec, OfflineEmbedder};
 use lango_models::{
-    EmbeddingKind, EmbeddingSettings, Kind, Patience, ProviderSettings, connect_embedder,
+    EmbeddingKind, EmbeddingSettings, ProviderFamily, ProviderSettings, ProviderTimeouts,
+    connect_embedder,
 };
 use lango_store::Store;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a server may be silent.
-const LONGEST_SILENCE: Duration = Duration::from_secs(10);
+/// How long an embedding server may send nothing.
+const MAX_IDLE: Duration = Duration::from_secs(10);
 
-/// The embedder that is configured; none if none is wanted. A server whose vectors have an unknown size is asked for one.
+/// Returns the configured embedder; `None` if there is none. If the length of a server's vectors is unknown, one text
+/// is embedded to find out.
 pub async fn embedder(
     config: &EmbeddingConfig,
-    providers: &ModelChoice<'_>,
+    providers: &ModelSelector<'_>,
     store: Arc<Store>,
 ) -> Result<Option<Arc<dyn Embedder>>, String> {
     let model = || {
-        let missing = "embedding.model must be set with this embedding.provider";
+        let missing = "this embedding.provider needs embedding.model";
         config.model.clone().ok_or_else(|| missing.to_owned())
     };
     let embedder: Arc<dyn Embedder> = match config.provider.as_deref() {
@@ -49,9 +51,13 @@ fn over_http(
 ) -> Result<EmbeddingSettings, String> {
     let kind = match (provider.id.as_str(), provider.kind) {
         ("ollama", _) => EmbeddingKind::Ollama,
-        (_, Kind::OpenAi) => EmbeddingKind::OpenAi,
-        (_, Kind::Gemini) => EmbeddingKind::Gemini,
-        (id, Kind::Anthropic) => return Err(format!("`{id}` makes no vectors; choose another")),
+        (_, ProviderFamily::OpenAi) => EmbeddingKind::OpenAi,
+        (_, ProviderFamily::Gemini) => EmbeddingKind::Gemini,
+        (id, ProviderFamily::Anthropic) => {
+            return Err(format!(
+                "`{id}` has no embedding models; choose another provider"
+            ));
+        }
     };
     let dimensions = dimensions.map(u32::try_from).transpose();
     Ok(EmbeddingSettings {
@@ -59,14 +65,15 @@ fn over_http(
         kind,
         base_url: provider.base_url,
         api_key: provider.api_key,
+        plain_http: provider.plain_http,
         masks: provider.masks,
         key_source: provider.key_source,
         model,
         dimensions: dimensions.map_err(|_| "embedding.dimensions is too large".to_owned())?,
-        // It is asked at the start, where nobody wants to wait for long.
-        patience: Patience {
-            idle: provider.patience.idle.min(LONGEST_SILENCE),
-            ..provider.patience
+        // The server is contacted at the start, which must not take long.
+        timeouts: ProviderTimeouts {
+            idle: provider.timeouts.idle.min(MAX_IDLE),
+            ..provider.timeouts
         },
     })
 }

@@ -1,8 +1,8 @@
-//! How a command ends: the exit codes, and the one place where errors become one.
+//! Exit codes, and the conversion of errors to failures with an exit code and a next step.
 
 mod vault;
 
-use crate::config::{Problem, Problems};
+use crate::config::{ConfigProblem, ConfigProblems};
 use crate::redact::redact;
 use lango_core::{Outcome, SessionId, StoreError};
 use lango_engine::{RunnerError, TopologyError, TreeError};
@@ -11,29 +11,27 @@ use lango_mcp::{LoginError, PinError};
 use lango_tools::{TrashError, WorkspaceError};
 use std::fmt;
 
-/// The exit codes, as the documentation lists them.
+/// The exit codes listed in the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It worked; a limit that still gave an answer is named, and is no failure.
+    /// Success. A limit that was hit after an answer is mentioned, but is not a failure.
     Ok,
-    /// The turn failed.
     Failed,
-    /// The command line, or what it names, is wrong.
+    /// The command line, or something it refers to, is wrong.
     Usage,
     /// The model, a key or the configuration is wrong.
     Config,
-    /// Something was denied because nobody could allow it, or waits for an answer.
+    /// A call was denied because no user could be asked, or waits for an answer.
     Denied,
-    /// A limit was hit before there was an answer.
+    /// A limit was hit before the answer.
     Limit,
-    /// Stopped from the keyboard.
+    /// Stopped with Ctrl-C.
     Interrupted,
-    /// Ended by a signal of the system.
+    /// Ended by a termination signal.
     Terminated,
 }
 
 impl Exit {
-    /// The number.
     pub fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -60,17 +58,16 @@ impl From<&Outcome> for Exit {
     }
 }
 
-/// Why a command could not do its work: the exit code, what failed, and what to do next.
+/// Why a command failed: the exit code, the error, and what to do next.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit code.
     pub exit: Exit,
     error: anyhow::Error,
     next: Option<String>,
 }
 
 impl Failure {
-    /// A failure with this text.
+    /// Creates a failure with this message.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -79,28 +76,28 @@ impl Failure {
         }
     }
 
-    /// What failed, without causes and the next step.
+    /// Returns the message, without causes and next step.
     pub fn message(&self) -> String {
         redact(&self.error.to_string()).into_owned()
     }
 
-    /// The same, with the next step.
+    /// Adds the next step.
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// The same, with the place that is at fault in front.
+    /// Prefixes the message with the location of the problem.
     pub fn at(mut self, place: &str) -> Self {
         let message = format!("{place}: {}", self.error);
         self.error = anyhow::Error::msg(message);
         self
     }
 
-    /// The same, with another beginning of the commands that it names, such as `lango secrets --server`.
+    /// Replaces the start of the commands that it mentions, such as by `lango secrets --server`.
     pub fn with_command(mut self, from: &str, to: &str) -> Self {
         if from != to {
-            // What names the other command already must not get it twice.
+            // A text that already contains the new command must not get it twice.
             let replace = |text: &str| text.replace(to, from).replace(from, to);
             self.error = anyhow::Error::msg(replace(&format!("{:#}", self.error)));
             self.next = self.next.map(|next| replace(&next));
@@ -108,12 +105,12 @@ impl Failure {
         self
     }
 
-    /// The same, with the name of the vault in an error that is about a whole vault, such as "vault of `ann`".
-    pub fn of_vault(mut self, name: &str) -> Self {
+    /// Adds the name of the vault, such as "vault of `ann`", to an error about a whole vault.
+    pub fn with_vault_name(mut self, name: &str) -> Self {
         let text = self
             .error
             .downcast_ref()
-            .and_then(|error| vault::name_vault(error, name));
+            .and_then(|error| vault::text_with_vault_name(error, name));
         if let Some(text) = text {
             self.error = anyhow::Error::msg(text);
         }
@@ -130,7 +127,7 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// What failed, its causes, and the next step, a line each; without the secrets of addresses.
+    /// Writes the message, its causes and the next step, one per line, without secrets in addresses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&redact(&self.error.to_string()))?;
         for cause in self.error.chain().skip(1) {
@@ -143,19 +140,19 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<Problems> for Failure {
-    fn from(problems: Problems) -> Self {
+impl From<ConfigProblems> for Failure {
+    fn from(problems: ConfigProblems) -> Self {
         let exit = if problems.is_usage() {
             Exit::Usage
         } else {
             Exit::Config
         };
         let next = match problems.iter().next() {
-            Some(Problem::NoWorkingFolder(_)) => "change to a folder that exists",
-            Some(Problem::NoHome) => "LANGO_HOME=FOLDER lango …",
-            // Without its flags the command works.
-            _ if problems.is_usage() => "`lango config show` lists every key with its help",
-            _ => "correct what is named above; `lango config check` tells when all is well",
+            Some(ConfigProblem::NoWorkingFolder(_)) => "change to an existing folder",
+            Some(ConfigProblem::NoHome) => "LANGO_HOME=FOLDER lango …",
+            // Only the flags are wrong, so this command works without them.
+            _ if problems.is_usage() => "run `lango config show` to see every key with its help",
+            _ => "fix the problems above; `lango config check` checks the configuration again",
         };
         Self::of(exit, problems, Some(next))
     }
@@ -166,10 +163,10 @@ impl From<StoreError> for Failure {
         let (exit, next) = match &error {
             StoreError::NotFound { .. } => (
                 Exit::Usage,
-                Some("`lango sessions list` shows the sessions"),
+                Some("run `lango sessions list` to see the sessions"),
             ),
             StoreError::NotGranted { .. } => {
-                (Exit::Usage, Some("`lango approvals` lists what is granted"))
+                (Exit::Usage, Some("run `lango approvals` to see the grants"))
             }
             StoreError::Exists { .. } => (Exit::Usage, None),
             StoreError::Foreign { .. } => (
@@ -182,38 +179,37 @@ impl From<StoreError> for Failure {
             ),
             StoreError::Unreadable { place, .. } if is_server(place) => (
                 Exit::Config,
-                Some("correct session.store; `lango doctor` tries it"),
+                Some("correct session.store; `lango doctor` tests it"),
             ),
             StoreError::ReadOnly { place, .. } if is_server(place) => (
                 Exit::Config,
-                Some("give its user the right to write there, or set session.store to another"),
+                Some("grant its user write access, or set session.store to another database"),
             ),
             StoreError::Unreadable { .. } => (
                 Exit::Config,
-                Some(
-                    "put a backup in its place, or set session.store or LANGO_HOME to another place",
-                ),
+                Some("restore a backup, or set session.store or LANGO_HOME to another location"),
             ),
             StoreError::ReadOnly { .. } => (
                 Exit::Config,
                 Some(
-                    "set LANGO_HOME or session.store to another place, or store nothing with `lango run --ephemeral`",
+                    "set LANGO_HOME or session.store to another location, or store nothing with `lango run --ephemeral`",
                 ),
             ),
             StoreError::Full { .. } => (
                 Exit::Failed,
-                Some("what was stored before is safe; make room and try again"),
+                Some("stored data is safe; free some disk space and try again"),
             ),
-            StoreError::Busy { .. } => {
-                (Exit::Failed, Some("wait for it, or stop it where it runs"))
-            }
-            StoreError::Lost { .. } => (
+            StoreError::Busy { .. } => (
                 Exit::Failed,
-                Some("open the session again; nothing that was stored is lost"),
+                Some("wait for the running turn, or stop it where it runs"),
+            ),
+            StoreError::LeaseLost { .. } => (
+                Exit::Failed,
+                Some("open the session again; no stored data is lost"),
             ),
             StoreError::Unreachable { .. } => (
                 Exit::Config,
-                Some("see that it runs and that session.store names it"),
+                Some("check that it is running and that session.store is correct"),
             ),
             StoreError::Conflict { .. }
             | StoreError::Damaged { .. }
@@ -223,13 +219,13 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Whether a place is a database on a server, and no file.
+/// Returns whether a location is a database server rather than a file.
 fn is_server(place: &str) -> bool {
     place.starts_with("postgres")
 }
 
 impl Failure {
-    /// What kept a turn from going on, once it was begun: it is in the log, and asking anew would do it twice.
+    /// Converts an error after a turn has started: the turn is in the log, and asking again could repeat its effects.
     pub fn in_turn(error: RunnerError, session: &SessionId) -> Self {
         let is_outage = matches!(
             error,
@@ -237,18 +233,18 @@ impl Failure {
                 StoreError::Full { .. }
                     | StoreError::ReadOnly { .. }
                     | StoreError::Unreachable { .. }
-                    | StoreError::Lost { .. }
+                    | StoreError::LeaseLost { .. }
                     | StoreError::Failed { .. }
             )
         );
         let failure = Self::from(error);
-        match is_outage {
-            false => failure,
-            true => failure.next(format!(
-                "the turn is in session {session} as far as it was stored; do not ask anew. When the store can be \
-                 written again: lango sessions resume {session}. A call that may have run is put to you there"
-            )),
+        if !is_outage {
+            return failure;
         }
+        failure.next(format!(
+            "session {session} has the turn as far as it was stored; do not ask the question again. When the store can be \
+             written again, run `lango sessions resume {session}`; it asks you about calls that may have run"
+        ))
     }
 }
 
@@ -259,42 +255,42 @@ impl From<RunnerError> for Failure {
             RunnerError::InputTooLong { .. } => {
                 Self::of(Exit::Usage, error, Some("lango run \"read FILE\""))
             }
-            RunnerError::Waiting { .. } => Self::of(
+            RunnerError::ApprovalPending { .. } => Self::of(
                 Exit::Denied,
                 error,
-                Some("`lango approvals` lists what waits"),
+                Some("run `lango approvals` to see the pending approvals"),
             ),
-            RunnerError::Elsewhere { ref folder, .. } => {
+            RunnerError::WrongFolder { ref folder, .. } => {
                 let next = format!("cd {folder}");
                 Self::of(Exit::Usage, error, Some(&next))
             }
-            RunnerError::BegunElsewhere {
+            RunnerError::InterruptedInOtherFolder {
                 ref session,
                 ref folder,
             } => {
                 let next = format!(
-                    "cd {folder} && lango sessions resume {session}, or give the turn up: lango sessions close {session}"
+                    "cd {folder} && lango sessions resume {session}, or abandon the turn: lango sessions close {session}"
                 );
                 Self::of(Exit::Usage, error, Some(&next))
             }
             RunnerError::AgentMissing { ref session, .. } => {
                 let next = format!(
-                    "`lango agents` shows who is there; to give the turn up: lango sessions close {session}"
+                    "run `lango agents` to see the agents; to abandon the turn: lango sessions close {session}"
                 );
                 Self::of(Exit::Config, error, Some(&next))
             }
-            RunnerError::NotBegun => Self::of(Exit::Interrupted, error, None),
-            RunnerError::NothingWaits
-            | RunnerError::NotWaiting { .. }
-            | RunnerError::NoAnswer { .. } => Self::of(
+            RunnerError::CancelledWhileQueued => Self::of(Exit::Interrupted, error, None),
+            RunnerError::NothingPending
+            | RunnerError::NotPending { .. }
+            | RunnerError::WrongAnswer { .. } => Self::of(
                 Exit::Usage,
                 error,
-                Some("`lango approvals` lists what waits"),
+                Some("run `lango approvals` to see the pending approvals"),
             ),
-            RunnerError::NotAttached { .. } | RunnerError::Duplicate => {
+            RunnerError::AttachmentRejected { .. } | RunnerError::Duplicate => {
                 Self::of(Exit::Usage, error, None)
             }
-            RunnerError::InputEmpty => Self::of(
+            RunnerError::EmptyInput => Self::of(
                 Exit::Usage,
                 error,
                 Some("lango run \"what files are here?\""),
@@ -308,7 +304,7 @@ impl From<TopologyError> for Failure {
         Self::of(
             Exit::Config,
             error,
-            Some("`lango config show --origin` tells where agent.topology is set"),
+            Some("run `lango config show --origin` to see where agent.topology is set"),
         )
     }
 }
@@ -329,7 +325,7 @@ impl From<TreeError> for Failure {
             error => Self::of(
                 Exit::Config,
                 error,
-                Some("`lango agents` shows which agent holds which tool"),
+                Some("run `lango agents` to see which agent owns which tool"),
             ),
         }
     }
@@ -345,16 +341,18 @@ impl From<LibraryError> for Failure {
     fn from(error: LibraryError) -> Self {
         let (exit, next) = match error {
             LibraryError::Store(error) => return error.into(),
-            LibraryError::OtherMaker { .. } => (Exit::Config, Some("lango knowledge reindex")),
+            LibraryError::OtherEmbeddingModel { .. } => {
+                (Exit::Config, Some("lango knowledge reindex"))
+            }
             LibraryError::NoEmbedder => (Exit::Config, Some("-c embedding.provider=offline")),
             LibraryError::NoSuchDocument { .. } => (Exit::Usage, Some("lango knowledge list")),
             LibraryError::NoSuchPath { .. } => (
                 Exit::Usage,
-                Some("name files and folders that are there: lango knowledge add docs/"),
+                Some("name existing files and folders, such as `lango knowledge add docs/`"),
             ),
             LibraryError::Unusable { .. } => (Exit::Usage, None),
             LibraryError::WrongVectors { .. } | LibraryError::Embed(_) => (Exit::Config, None),
-            LibraryError::BrokenOff { .. } => (Exit::Failed, None),
+            LibraryError::Interrupted { .. } => (Exit::Failed, None),
         };
         Self::of(exit, error, next)
     }
@@ -384,7 +382,7 @@ impl From<TrashError> for Failure {
         Self::of(
             Exit::Usage,
             error,
-            Some("`lango trash` lists what was deleted"),
+            Some("run `lango trash` to list the deleted files"),
         )
     }
 }
@@ -396,9 +394,9 @@ impl From<serde_json::Error> for Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    /// All that a command does with files itself is to write to standard output.
+    /// Commands convert I/O errors this way only when they write to standard output.
     fn from(error: std::io::Error) -> Self {
-        let error = anyhow::Error::new(error).context("standard output cannot be written");
+        let error = anyhow::Error::new(error).context("cannot write to standard output");
         Self::of(Exit::Failed, error, None)
     }
 }

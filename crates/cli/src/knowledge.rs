@@ -1,10 +1,10 @@
-//! What the librarian and the chronicler work with: graph, library and memory over the database of the sessions.
+//! Graph, library and memory over the session database: what the librarian and the chronicler work with.
 
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::embedder::embedder;
-use crate::model_choice::ModelChoice;
+use crate::model_selector::ModelSelector;
 use lango_core::{
-    BoxFuture, Clock, MemoryContext, Model, Recollection, SessionId, StoreError, Tool, UserId,
+    BoxFuture, Clock, MemoryContext, MemoryProvider, Model, SessionId, StoreError, Tool, UserId,
 };
 use lango_engine::SystemClock;
 use lango_knowledge::{
@@ -14,24 +14,24 @@ use lango_knowledge::{
 use lango_store::Store;
 use std::sync::Arc;
 
-/// What is known, and the tools over it. The database is opened when one of them first needs it.
+/// The knowledge of a user, and the tools over it. The database is opened when a tool first needs it.
 pub struct Knowledge {
     /// Documents, saved knowledge and learnings.
     pub library: Library,
-    /// What is remembered of conversations, unless that is turned off.
+    /// Memory of earlier conversations, unless that is turned off.
     pub memory: Option<Memory>,
-    /// What does not work as it is configured.
+    /// A warning if a configured feature does not work.
     pub warning: Option<String>,
-    /// The tools.
     pub tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Knowledge {
-    /// What the configuration asks for. `observer` is the model that observes; without one the built-in rules do.
-    pub async fn of(
-        loaded: &Loaded,
+    /// Builds what the configuration asks for. `observer` is the model that observes conversations; without one the
+    /// built-in rules do.
+    pub async fn from_config(
+        loaded: &LoadedConfig,
         store: &Arc<Store>,
-        providers: &ModelChoice<'_>,
+        providers: &ModelSelector<'_>,
         observer: Option<Arc<dyn Model>>,
     ) -> Result<Self, StoreError> {
         let settings = &loaded.settings;
@@ -41,7 +41,9 @@ impl Knowledge {
             Ok(embedder) => (embedder, None),
             Err(detail) => (
                 None,
-                Some(format!("the library is searched by words alone: {detail}")),
+                Some(format!(
+                    "the library is searched by keywords only: {detail}"
+                )),
             ),
         };
         let retrieves = embedder.is_some();
@@ -80,16 +82,16 @@ impl Knowledge {
         })
     }
 
-    /// What the next turn is told of earlier ones.
-    pub fn recollection(&self) -> Option<Arc<dyn Recollection>> {
+    /// Returns the source of the memory that a turn gets as context.
+    pub fn memory_provider(&self) -> Option<Arc<dyn MemoryProvider>> {
         let memory = self.memory.clone()?;
-        Some(Arc::new(Remembered(memory)))
+        Some(Arc::new(StoredMemory(memory)))
     }
 }
 
-struct Remembered(Memory);
+struct StoredMemory(Memory);
 
-impl Recollection for Remembered {
+impl MemoryProvider for StoredMemory {
     fn recall(&self, user: &UserId, session: &SessionId) -> BoxFuture<'_, Option<MemoryContext>> {
         let (user, session) = (user.clone(), session.clone());
         Box::pin(async move {

@@ -1,5 +1,5 @@
-//! The binary `lango` as a library: configuration, wiring, commands, and what is shown on a terminal. The binary itself is
-//! a few lines, so that the tests reach everything.
+//! The binary `lango` as a library: configuration, wiring, commands, and terminal output. `main.rs` is only a few
+//! lines, so that tests can reach everything.
 
 mod agent_tree;
 pub mod app;
@@ -10,23 +10,24 @@ mod clean_up;
 pub mod commands;
 pub mod config;
 pub mod core_dumps;
+mod disabled_exec;
 mod egress;
-mod elsewhere;
 mod embedder;
 mod environment;
 pub mod exit;
-pub mod hands;
 pub mod knowledge;
+pub mod logs;
 pub mod markdown;
 pub mod mcp;
 mod memory_queue;
-pub mod model_choice;
 mod model_lists;
 mod model_offers;
-mod no_commands;
+pub mod model_selector;
 mod payment;
 pub mod redact;
+mod remote_agents;
 pub mod roster;
+pub mod sandbox_setup;
 pub mod screen;
 mod served_app;
 pub mod sessions;

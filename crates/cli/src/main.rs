@@ -1,20 +1,28 @@
-//! The binary `lango`: reads the command line and hands over to the command. All it adds is the exit code.
+//! The binary `lango`: parses the command line, runs the command, and returns its exit code.
 
 use clap::error::ErrorKind;
-use lango_cli::hands::SANDBOX_MARK;
+use lango_cli::sandbox_setup::SANDBOX_ARGUMENT;
 use std::process::ExitCode;
 
-/// Threads of a server for work that blocks, such as reading files. Each one needs memory, and more of them are not faster.
+/// The most threads a server uses for blocking work such as reading files. Each needs memory, and more would not be
+/// faster.
 const MAX_BLOCKING_THREADS: usize = 64;
 
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
-    if typed.next().is_some_and(|mark| mark == SANDBOX_MARK) {
+    if typed
+        .next()
+        .is_some_and(|argument| argument == SANDBOX_ARGUMENT)
+    {
         lango_sandbox::enter(typed);
     }
     lango_cli::core_dumps::forbid();
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
+    if let Err(problem) = lango_cli::logs::init(arguments.log_format) {
+        lango_cli::screen::say(&format!("error: {problem}"));
+        return ExitCode::from(lango_cli::exit::Exit::Usage.code());
+    }
     // A server uses all cores; a command starts faster on one thread.
     let mut runtime = if arguments.is_server() {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -31,7 +39,7 @@ fn main() -> ExitCode {
                 lango_cli::commands::finish().await;
                 exit
             });
-            // A tool that was given up on, or a terminal that is still being read, must not hold up the end.
+            // An abandoned tool call, or a pending read of the terminal, must not delay the exit.
             runtime.shutdown_background();
             exit
         }
@@ -43,18 +51,18 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Says what is wrong with the command line, or prints the help that was asked for, and ends.
+/// Prints what is wrong with the command line, or the requested help, and exits.
 fn refuse(error: &clap::Error) -> ! {
     if error.kind() != ErrorKind::InvalidUtf8 {
         error.exit();
     }
-    let wrong: Vec<String> = std::env::args_os()
+    let invalid: Vec<String> = std::env::args_os()
         .filter_map(|argument| argument.into_string().err())
         .map(|argument| format!("`{}`", argument.to_string_lossy()))
         .collect();
     lango_cli::screen::say(&format!(
-        "error: not UTF-8 text on the command line: {}\n  next: give it in UTF-8",
-        wrong.join(", ")
+        "error: arguments are not valid UTF-8: {}\n  next: pass them in UTF-8",
+        invalid.join(", ")
     ));
     std::process::exit(lango_cli::exit::Exit::Usage.code().into());
 }

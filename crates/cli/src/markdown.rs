@@ -1,15 +1,15 @@
-//! What models write, shown to people: markdown for terminals.
+//! Renders the markdown that models write for terminals.
 //!
-//! [`render`] lays a text out, [`Blocks`] cuts a text that is still arriving into pieces that can be rendered on their
-//! own. The text is not trusted: nothing in it reaches a terminal as a control character, and nothing that a browser
-//! would hide (HTML, comments, link definitions) is hidden here. Lines are not wrapped; the terminal does that.
+//! [`render`] formats a text; [`Blocks`] splits a text that is still arriving into pieces that can be rendered on
+//! their own. The text is untrusted: no control character in it reaches the terminal, and everything that a browser
+//! would hide (HTML, comments, link definitions) is shown. Lines are not wrapped; the terminal does that.
 
 mod blocks;
-mod ink;
 mod page;
+mod renderer;
 mod sanitize;
+mod styled_text;
 mod table;
-mod walk;
 
 pub use blocks::Blocks;
 pub use sanitize::sanitize;
@@ -20,21 +20,21 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{Options, Parser};
 
-/// Where the text goes.
+/// The destination of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Into a file or a pipe: the text as it is, byte for byte.
+    /// A file or a pipe: the text byte for byte.
     Plain,
-    /// To a terminal that shall not be coloured: the markdown itself, [sanitized](sanitize()).
+    /// A terminal without colours: the markdown source, [sanitized](sanitize()).
     Uncoloured,
-    /// To a terminal: laid out and coloured.
+    /// A terminal with colours: formatted and coloured.
     Coloured,
 }
 
-/// The text in the given style.
+/// Renders the text in the given style.
 ///
-/// Coloured, blocks are one blank line apart, and the text ends in as many newlines as `text` did, but at most two. So
-/// the pieces of [`Blocks`], rendered one by one and printed one after the other, look like the whole.
+/// In colour, one blank line separates blocks, and the result ends in as many newlines as `text` did, but at most
+/// two. So the pieces of [`Blocks`], rendered and printed one by one, look like the whole.
 pub fn render(text: &str, style: Style) -> String {
     match style {
         Style::Plain => text.into(),
@@ -43,12 +43,12 @@ pub fn render(text: &str, style: Style) -> String {
     }
 }
 
-/// How often link definitions are looked for. Each time finds all but those that repeat a label.
-const MOST_PASSES: usize = 8;
+/// How many times to search for link definitions. Each pass finds all but those that repeat a label.
+const MAX_PASSES: usize = 8;
 
 fn coloured(text: &str) -> String {
     let mut body = match without_definitions(text) {
-        Some(source) => walk::page(parser(&source)),
+        Some(source) => renderer::render_events(parser(&source)),
         None => sanitize(text).trim_end_matches(is_blank).into(),
     };
     if !body.is_empty() {
@@ -61,7 +61,7 @@ fn coloured(text: &str) -> String {
     body
 }
 
-/// What a blank line consists of. Other white space is text to markdown.
+/// Returns whether a character can be part of a blank line. Markdown treats other white space as text.
 fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\r' | '\n')
 }
@@ -70,11 +70,12 @@ fn parser(source: &str) -> Parser<'_> {
     Parser::new_ext(source, Options::ENABLE_TABLES)
 }
 
-/// The text with its link definitions turned into ordinary text. They would be swallowed otherwise, and with them
-/// whatever a model likes to hide there; and a link would mean something else when its definition is in another block.
+/// Escapes link definitions, so that they are shown as text. Otherwise they would be swallowed, along with whatever a
+/// model hides in them, and a link would change its meaning if its definition is in another block. Returns `None` if
+/// some are left after [`MAX_PASSES`].
 fn without_definitions(text: &str) -> Option<Cow<'_, str>> {
     let mut source = Cow::Borrowed(text);
-    for _ in 0..MOST_PASSES {
+    for _ in 0..MAX_PASSES {
         let mut starts: Vec<usize> = parser(&source)
             .reference_definitions()
             .iter()

@@ -1,5 +1,5 @@
-//! Updates memory after the turns of a server. Answers do not wait for it. A few sessions are updated at a time, and turns of
-//! one session that end within two seconds cause a single update.
+//! Updates memory after the turns of a server, without delaying answers. A few sessions are updated concurrently, and
+//! turns of one session that end within two seconds share a single update.
 
 use lango_core::{SessionId, UserId};
 use lango_knowledge::Memory;
@@ -10,82 +10,83 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Sessions that are worked on at a time.
+/// How many sessions are updated concurrently.
 const WORKERS: usize = 2;
 
-/// How long to wait after a turn, so that the next turns of the session are covered by the same update.
+/// How long to wait after a turn, so that the session's next turns can share the update.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// Sessions that may wait. What does not fit is done after the session's next turn.
-const MAX_WAITING: usize = 10_000;
+/// The maximum number of queued sessions. One that does not fit is updated after its next turn.
+const MAX_QUEUED: usize = 10_000;
 
-/// Sessions whose memory has work to do. Dropping the queue stops the work, which can stop anywhere.
+/// A queue of sessions whose memory must be updated. Dropping it stops the workers, which is safe at any point.
 pub struct MemoryQueue {
-    waiting: Arc<Waiting>,
+    queue: Arc<SharedQueue>,
     _workers: JoinSet<()>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    sessions: Mutex<Sessions>,
+struct SharedQueue {
+    sessions: Mutex<QueuedSessions>,
     added: Notify,
 }
 
 #[derive(Default)]
-struct Sessions {
-    order: VecDeque<Waiter>,
+struct QueuedSessions {
+    order: VecDeque<QueuedSession>,
     known: HashSet<SessionId>,
 }
 
-struct Waiter {
+struct QueuedSession {
     user: UserId,
     session: SessionId,
     due: Instant,
 }
 
 impl MemoryQueue {
-    /// Creates a queue with its workers. Call it within a runtime.
+    /// Creates a queue and starts its workers. Must be called within a runtime.
     pub fn new(memory: &Memory) -> Self {
-        let waiting = Arc::new(Waiting::default());
+        let queue = Arc::new(SharedQueue::default());
         let mut workers = JoinSet::new();
         for _ in 0..WORKERS {
-            workers.spawn(work(memory.clone(), Arc::clone(&waiting)));
+            workers.spawn(work(memory.clone(), Arc::clone(&queue)));
         }
         Self {
-            waiting,
+            queue,
             _workers: workers,
         }
     }
 
-    /// Adds a session, unless it waits already.
+    /// Adds a session, unless it is already queued.
     pub fn add(&self, user: &UserId, session: &SessionId) {
-        let mut sessions = self.waiting.lock();
-        if sessions.order.len() < MAX_WAITING && sessions.known.insert(session.clone()) {
-            sessions.order.push_back(Waiter {
+        let mut sessions = self.queue.lock();
+        if sessions.order.len() < MAX_QUEUED && sessions.known.insert(session.clone()) {
+            sessions.order.push_back(QueuedSession {
                 user: user.clone(),
                 session: session.clone(),
                 due: Instant::now() + DELAY,
             });
             drop(sessions);
-            self.waiting.added.notify_one();
+            self.queue.added.notify_one();
         }
     }
 }
 
-impl Waiting {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
+impl SharedQueue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, QueuedSessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the next session that is due.
-    async fn next(&self) -> Waiter {
+    async fn next(&self) -> QueuedSession {
         loop {
             let added = self.added.notified();
             let next = self.lock().order.pop_front();
             match next {
                 Some(next) => {
                     tokio::time::sleep_until(next.due).await;
-                    // A turn that ends from now on may come too late for this work.
+                    // A turn that ends from now on may be too late for this update, so it must be able to queue
+                    // another.
                     self.lock().known.remove(&next.session);
                     return next;
                 }
@@ -95,10 +96,10 @@ impl Waiting {
     }
 }
 
-async fn work(memory: Memory, waiting: Arc<Waiting>) {
+async fn work(memory: Memory, queue: Arc<SharedQueue>) {
     loop {
-        let Waiter { user, session, .. } = waiting.next().await;
-        // What fails now is done after the next turn.
+        let QueuedSession { user, session, .. } = queue.next().await;
+        // If this fails, the session's next turn triggers it again.
         let _ = memory.work_due(&user, &session).await;
     }
 }

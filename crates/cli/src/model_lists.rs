@@ -1,8 +1,8 @@
-//! Which models a provider offers: asked of it, and stored for a day.
+//! The models that providers offer, fetched from them and cached for a day.
 //!
-//! A list decides which model a key alone selects, so reading it must neither fail nor delay a start: the stored list is
-//! good for [`FRESH`], a provider has [`START_TIMEOUT`] to answer, and one that did not is left alone for [`RETRY_PAUSE`].
-//! A file holds ids and times, and never a key.
+//! The list decides which model is selected if only a key is set, so reading it must neither fail nor delay a start:
+//! a stored list is valid for [`FRESH`], a provider has [`START_TIMEOUT`] to answer, and after a failure it is not
+//! asked again for [`RETRY_PAUSE`]. A file contains ids and times, never a key.
 
 use lango_core::{Clock, Timestamp};
 use lango_engine::SystemClock;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a stored list is as good as a new one.
+/// How long a stored list counts as fresh.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
 /// How long a start waits for a list.
@@ -26,43 +26,44 @@ const START_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a command that shows lists waits for one.
 const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long starts do without a list after a provider failed to give it.
+/// How long starts do not ask a provider again after it failed to return its list.
 const RETRY_PAUSE: Duration = Duration::from_secs(600);
 
-/// The longest file that is read, and how many ids of what length are stored. The longest known list has about a thousand.
-const LONGEST_FILE: u64 = 2 << 20;
-const MOST_MODELS: usize = 4000;
-const LONGEST_ID: usize = 200;
+/// Limits on stored lists: file size, number of ids, and length of an id. The longest known list has about a thousand
+/// ids.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+const MAX_MODELS: usize = 4000;
+const MAX_ID_BYTES: usize = 200;
 
-/// The models that a provider offers, as far as that can be told.
+/// The models that a provider offers, as far as they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelList {
-    /// Their ids; none if nothing is known.
+    /// The ids of the models; empty if nothing is known.
     pub models: Vec<String>,
     pub source: ListSource,
-    /// Why the provider could not be asked.
+    /// Why the provider's list could not be fetched.
     pub error: Option<String>,
 }
 
-/// Where a list is from.
+/// The source of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListSource {
-    /// The provider, just now.
+    /// Fetched just now.
     Live,
-    /// The provider, at that time.
+    /// Fetched at that time.
     Cache(Timestamp),
-    /// The table of models that is part of lango.
+    /// lango's built-in table of models.
     Table,
 }
 
-/// What a list is of: the same name at another address is another provider.
+/// The identity of a list: the same name at another address is another provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListKey {
     pub provider: String,
     pub base_url: String,
 }
 
-/// Whether starts may leave files behind. A command that shows lists always stores them.
+/// Whether starts may store lists. A command that shows lists always stores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListStorage {
     Stored,
@@ -73,25 +74,26 @@ pub enum ListStorage {
 pub struct ModelLists {
     directory: PathBuf,
     storage: ListStorage,
-    /// What this process knows already, so that it asks once.
+    /// Lists known to this process, so that each provider is asked once.
     known: Mutex<BTreeMap<ListKey, ModelList>>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored {
-    /// For readers of the file.
+struct StoredList {
+    /// Only informative, for a reader of the file.
     provider: String,
-    /// When the provider gave the list; not set if it never did.
+    /// When the provider last returned its list; `None` if it never did.
     listed_at: Option<Timestamp>,
-    /// When it was last asked and gave none. Why is not stored: a provider may repeat the key that it refuses.
+    /// When the provider last failed to return its list. The error is not stored, because it may repeat the rejected
+    /// key.
     failed_at: Option<Timestamp>,
     models: Vec<String>,
 }
 
 impl ModelLists {
-    /// Reads and creates nothing yet.
+    /// Creates the cache without reading or writing anything yet.
     pub fn at(directory: PathBuf, storage: ListStorage) -> Self {
         Self {
             directory,
@@ -100,9 +102,9 @@ impl ModelLists {
         }
     }
 
-    /// Gives the list that a start goes by: a fresh one if there is one or the provider answers in time, else whatever is
-    /// stored. Never fails; the list may be empty.
-    pub async fn for_start(&self, key: &ListKey, provider: &Provider) -> ModelList {
+    /// Returns the list for choosing a model at the start: a fresh one if one is stored or the provider answers in
+    /// time, else whatever is stored. Never fails; the list may be empty.
+    pub async fn list_for_start(&self, key: &ListKey, provider: &Provider) -> ModelList {
         if let Some(list) = self.known().get(key) {
             return list.clone();
         }
@@ -111,7 +113,9 @@ impl ModelLists {
         let list = if is_within(stored.listed_at, FRESH) {
             stored.list(None)
         } else if is_within(stored.failed_at, RETRY_PAUSE) {
-            stored.list(Some("it gave no list a few minutes ago".to_owned()))
+            stored.list(Some(
+                "it did not return a list a few minutes ago".to_owned(),
+            ))
         } else {
             let (list, stored) = ask(key, provider, stored, START_TIMEOUT).await;
             if self.storage == ListStorage::Stored {
@@ -123,8 +127,8 @@ impl ModelLists {
         list
     }
 
-    /// Gives the list to show: the provider's own, else the stored one, else that of lango's table.
-    pub async fn to_show(&self, key: &ListKey, provider: &Provider) -> ModelList {
+    /// Returns the list for display: the provider's own, else the stored one, else the built-in table.
+    pub async fn list_for_display(&self, key: &ListKey, provider: &Provider) -> ModelList {
         let (mut list, stored) = ask(key, provider, self.read(key), SHOW_TIMEOUT).await;
         self.write(key, &stored);
         self.known().insert(key.clone(), list.clone());
@@ -141,29 +145,26 @@ impl ModelLists {
 
     fn file(&self, key: &ListKey) -> PathBuf {
         let digest = Sha256::digest(format!("{}\n{}", key.provider, key.base_url));
-        let name: String = digest[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = base16ct::lower::encode_string(&digest[..8]);
         self.directory.join(format!("{name}.json"))
     }
 
-    /// What is stored; a file that cannot be read is as good as none.
-    fn read(&self, key: &ListKey) -> Stored {
+    /// Reads the stored list; an unreadable file counts as none.
+    fn read(&self, key: &ListKey) -> StoredList {
         let mut text = Vec::new();
         let read = File::open(self.file(key))
-            .and_then(|file| file.take(LONGEST_FILE).read_to_end(&mut text));
+            .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut text));
         let stored = read.ok().and_then(|_| serde_json::from_slice(&text).ok());
         stored.unwrap_or_default()
     }
 
-    /// That it cannot be stored costs time at the next start, and nothing else.
-    fn write(&self, key: &ListKey, stored: &Stored) {
+    /// Stores the list. A failure is ignored: it only costs time at the next start.
+    fn write(&self, key: &ListKey, stored: &StoredList) {
         let _: io::Result<()> = replace(&self.directory, &self.file(key), stored);
     }
 }
 
-impl Stored {
+impl StoredList {
     fn list(&self, error: Option<String>) -> ModelList {
         ModelList {
             models: self.models.clone(),
@@ -173,22 +174,22 @@ impl Stored {
     }
 }
 
-/// Asks the provider. Gives the list, and what to store.
+/// Fetches the list from the provider. Returns the list and what to store.
 async fn ask(
     key: &ListKey,
     provider: &Provider,
-    stored: Stored,
+    stored: StoredList,
     timeout: Duration,
-) -> (ModelList, Stored) {
+) -> (ModelList, StoredList) {
     let error = match tokio::time::timeout(timeout, provider.list()).await {
         Ok(Ok(mut models)) => {
-            models.retain(|id| id.len() <= LONGEST_ID);
-            models.truncate(MOST_MODELS);
-            let stored = Stored {
+            models.retain(|id| id.len() <= MAX_ID_BYTES);
+            models.truncate(MAX_MODELS);
+            let stored = StoredList {
                 provider: key.provider.clone(),
                 listed_at: Some(SystemClock.now()),
                 models: models.clone(),
-                ..Stored::default()
+                ..StoredList::default()
             };
             let list = ModelList {
                 models,
@@ -200,7 +201,7 @@ async fn ask(
         Ok(Err(error)) => error.fault.to_string(),
         Err(_elapsed) => format!("no answer within {} s", timeout.as_secs()),
     };
-    let stored = Stored {
+    let stored = StoredList {
         provider: key.provider.clone(),
         failed_at: Some(SystemClock.now()),
         ..stored
@@ -209,15 +210,15 @@ async fn ask(
 }
 
 fn age(then: Timestamp) -> Duration {
-    // A time in the future is no reason to trust a list for longer.
+    // A time in the future must not make a list valid for longer.
     let now = SystemClock.now();
     now.0
         .checked_sub(then.0)
         .map_or(Duration::MAX, Duration::from_millis)
 }
 
-/// Writes beside the file first, under a name of this process alone, then moves it there.
-fn replace(directory: &Path, file: &Path, stored: &Stored) -> io::Result<()> {
+/// Writes a temporary file with a name unique to this process, then renames it.
+fn replace(directory: &Path, file: &Path, stored: &StoredList) -> io::Result<()> {
     let mut directories = DirBuilder::new();
     directories.recursive(true).mode(0o700).create(directory)?;
     let new = file.with_extension(format!("{}.new", std::process::id()));

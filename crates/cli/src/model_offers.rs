@@ -1,7 +1,7 @@
-//! The models that can be asked, with what is known of each: the list behind `lango models` and `lango setup`.
+//! The available models with what is known about each, for `lango models` and `lango setup`.
 
-use crate::model_choice::ModelChoice;
 use crate::model_lists::{ListSource, ModelList};
+use crate::model_selector::ModelSelector;
 use crate::screen;
 use chrono::DateTime;
 use futures_util::future::join_all;
@@ -9,30 +9,30 @@ use lango_core::{Clock, Price, Timestamp};
 use lango_engine::SystemClock;
 use lango_models::{KnownProvider, ModelFacts, facts_of, known_providers};
 
-/// What one provider offers.
+/// The models of one provider.
 pub struct ProviderOffers {
     pub provider: String,
     pub offers: Vec<ModelOffer>,
-    /// Where the list is from; nothing if there is none.
+    /// The source of the list; `None` if there is no list.
     pub source: Option<ListSource>,
-    /// Why the provider could not be asked now.
+    /// Why the provider's current list could not be fetched.
     pub error: Option<String>,
 }
 
-/// A model that can be asked.
+/// An available model.
 pub struct ModelOffer {
-    /// Its name as `provider/model`.
+    /// The name as `provider/model`.
     pub name: String,
     pub facts: ModelFacts,
-    /// Whether the provider's key alone selects it.
+    /// Whether this model is selected if only the provider's key is set.
     pub is_default: bool,
 }
 
-/// Lists what all providers offer that can be reached, asking them at the same time.
-pub async fn list_offers(choice: &ModelChoice<'_>) -> Vec<ProviderOffers> {
-    let ids = choice.reachable().await;
+/// Lists the models of all available providers, which are asked concurrently.
+pub async fn list_offers(selector: &ModelSelector<'_>) -> Vec<ProviderOffers> {
+    let ids = selector.reachable().await;
     let lists = ids.into_iter().map(|id| async {
-        match choice.offered(&id).await {
+        match selector.list_models(&id).await {
             Ok(list) => ProviderOffers::new(id, list),
             Err(failure) => ProviderOffers {
                 provider: id,
@@ -62,7 +62,7 @@ impl ProviderOffers {
         }
     }
 
-    /// Says where the list is from: `list of anthropic: 3 h ago`.
+    /// Describes the source of the list: `list of anthropic: cache, 3 h ago`.
     pub fn origin(&self) -> Option<String> {
         let source = match self.source? {
             ListSource::Live => "live".to_owned(),
@@ -86,7 +86,7 @@ fn default_of<'a>(known: &'a KnownProvider, models: &'a [String]) -> Option<&'a 
 }
 
 impl ModelOffer {
-    /// Describes it on one line: `$2 in, $10 out per million tokens · 1M window · default`.
+    /// Describes the model on one line: `$2 in, $10 out per million tokens · 1M window · default`.
     pub fn note(&self) -> String {
         let mut parts = vec![
             self.facts
@@ -117,7 +117,7 @@ fn describe_price(price: &Price) -> String {
     }
 }
 
-/// `1M`, `272k`, `8192`: thousands and millions in short, rounded down.
+/// Abbreviates a number, rounded down: `1M`, `272k`, `8192`.
 fn short_count(tokens: u64) -> String {
     match tokens {
         1_000_000.. => {
@@ -132,7 +132,7 @@ fn short_count(tokens: u64) -> String {
     }
 }
 
-/// The day of a time, as `2026-12-11`.
+/// Formats the day of a time as `2026-12-11`.
 fn date_of(time: Timestamp) -> String {
     let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
     let day = DateTime::from_timestamp_millis(ms).unwrap_or_default();
@@ -144,14 +144,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_short_and_never_too_large() {
+    fn counts_are_abbreviated_and_rounded_down() {
         let counts = [8192, 128_000, 272_000, 1_000_000, 1_048_576, 1_150_000];
         let short = ["8192", "128k", "272k", "1M", "1M", "1.1M"];
         assert_eq!(counts.map(short_count), short);
     }
 
     #[test]
-    fn a_note_says_what_is_known_and_what_is_not() {
+    fn a_note_describes_what_is_known_about_a_model() {
         let offer = |facts, is_default| ModelOffer {
             name: "openai/any".to_owned(),
             facts,

@@ -1,16 +1,16 @@
-//! Payments from the configuration: there when `payment.rpcUrl` and `payment.wallet` are set and the wallet's key is in the vault.
-//! The key is read from the vault for each signature, and never leaves this process.
+//! Payments from the configuration: available if `payment.rpcUrl` and `payment.wallet` are set and the wallet's key
+//! is in the vault. The key is read from the vault for each signature and never leaves this process.
 
 mod wallet;
 
 pub use wallet::StoredWallet;
 
-use crate::app::Keeping;
-use crate::config::{Loaded, PaymentSettings};
+use crate::app::Persistence;
+use crate::config::{LoadedConfig, PaymentSettings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::sessions::Kept;
-use crate::vault::{Asking, Opening, UserVaults, VaultAccess};
+use crate::sessions::Storage;
+use crate::vault::{OpenResult, PromptMode, UserVaults, VaultAccess};
 use lango_core::{BoxFuture, PaymentLimits, PaymentStore, Tool};
 use lango_engine::SystemClock;
 use lango_net::Egress;
@@ -26,25 +26,22 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use wallet::WalletNameError;
 
-/// The time between two reconciliations of a server.
-const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+/// Interval between reconciliations of a server.
+const RECONCILE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Whether agents can pay.
 pub enum PaymentStatus {
-    /// They can.
     Ready(Payments),
-    /// They cannot, because the configuration does not ask for it.
+    /// They cannot, because payments are not configured.
     Absent(SetupProblem),
-    /// They cannot, although the configuration asks for it.
+    /// They cannot, although payments are configured.
     Broken(SetupProblem),
 }
 
-/// What keeps agents from paying.
+/// Why agents cannot pay.
 #[derive(Debug, Clone)]
 pub struct SetupProblem {
-    /// What is missing or wrong.
     pub message: String,
-    /// The next step.
     pub next: String,
 }
 
@@ -61,28 +58,26 @@ impl From<SetupProblem> for Failure {
     }
 }
 
-/// What payments are made of.
-pub struct Source<'a> {
-    /// The configuration.
-    pub loaded: &'a Loaded,
+/// What opening the payments needs.
+pub struct PaymentSource<'a> {
+    pub loaded: &'a LoadedConfig,
     /// The vault with the wallet's key.
     pub vault: VaultAccess,
-    /// The database.
-    pub kept: &'a Kept,
+    pub storage: &'a Storage,
     /// Whether lango may prompt for the passphrase of the vault.
-    pub asking: Asking,
-    /// Where a key that a tool cannot use is reported; `None` for commands, which fail with it.
+    pub prompt_mode: PromptMode,
+    /// Where to report a key that a tool cannot use; `None` for commands, which fail with the error.
     pub reports: Option<Arc<UserVaults>>,
 }
 
-/// Returns the tools, if payments are set up, and how it stands with them.
+/// Returns the payment tools, if payments are set up, and their status.
 pub async fn open(
-    source: Source<'_>,
-    keeping: Keeping,
+    source: PaymentSource<'_>,
+    persistence: Persistence,
     egress: &Egress,
 ) -> Result<(Vec<Arc<dyn Tool>>, PaymentStatus), Failure> {
-    // A payment that nothing is stored about could be made twice.
-    if keeping == Keeping::Nothing {
+    // Without a stored record a payment could be made twice.
+    if persistence == Persistence::Nothing {
         let problem = SetupProblem {
             message: "nothing is stored in this run, and payments need the ledger".to_owned(),
             next: "run it without `--ephemeral`".to_owned(),
@@ -101,16 +96,16 @@ pub async fn open(
     Ok((tools, status))
 }
 
-/// Says how to set the endpoint.
-pub fn set_rpc_url(network: Network) -> String {
+/// Describes how to set the endpoint.
+pub fn rpc_url_step(network: Network) -> String {
     format!("set payment.rpcUrl = \"https://…\", a JSON-RPC endpoint of {network}")
 }
 
-/// Returns the next step for an endpoint that does not answer as it should; `None` for other errors.
-pub fn correct_endpoint(error: &PaymentError) -> Option<&'static str> {
+/// Returns the next step for an endpoint that does not work; `None` for other errors.
+pub fn endpoint_step(error: &PaymentError) -> Option<&'static str> {
     match error {
         PaymentError::Unreachable { .. } | PaymentError::Refused { .. } => Some(
-            "see that the endpoint of `payment.rpcUrl` runs, or set it to another one; `lango config show --origin` tells where it is set",
+            "check that the endpoint in `payment.rpcUrl` is running, or set another one; run `lango config show --origin` to see where it is set",
         ),
         _ => None,
     }
@@ -136,9 +131,9 @@ struct VaultWallet {
 impl VaultWallet {
     async fn opened(&self) -> Result<&OpenVault, PaymentError> {
         let open = self.open.get_or_try_init(|| async {
-            match self.access.try_open(Asking::Never).await {
-                Ok(Opening::Open(open)) => Ok(open),
-                Ok(Opening::Locked(locked)) => Err(PaymentError::Key {
+            match self.access.try_open(PromptMode::Never).await {
+                Ok(OpenResult::Open(open)) => Ok(open),
+                Ok(OpenResult::Locked(locked)) => Err(PaymentError::Key {
                     detail: locked.line(),
                 }),
                 Err(failure) => Err(PaymentError::Key {
@@ -178,20 +173,20 @@ impl WalletKey for VaultWallet {
 
 /// Whether payments work, for `lango doctor`.
 pub enum PaymentHealth {
-    /// The chain answers, and the wallet opens.
-    Well,
-    /// They are not set up.
+    /// The chain answers, and the vault with the wallet's key opens.
+    Working,
+    /// Payments are not set up.
     Absent,
-    /// The key of the wallet is in a vault that is locked here.
+    /// The wallet's key is in a locked vault.
     Locked,
-    /// They do not work.
-    Faulty,
+    /// Payments do not work.
+    Broken,
 }
 
 impl PaymentStatus {
-    /// Looks whether payments are set up. Contacts nothing, and opens the vault only if it may ask; a vault that stays locked
-    /// then is an error.
-    pub async fn of(source: &Source<'_>) -> Result<Self, Failure> {
+    /// Checks whether payments are set up. Contacts nothing, and opens the vault only if prompting is allowed; then a
+    /// vault that stays locked is an error.
+    pub async fn of(source: &PaymentSource<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
         let file = source.loaded.paths.user_file.display();
         let access = source.vault.clone();
@@ -202,7 +197,7 @@ impl PaymentStatus {
             };
             return Ok(Self::Absent(SetupProblem {
                 message: format!("`payment.rpcUrl` is not set{other}"),
-                next: format!("{} in {file}", set_rpc_url(settings.network)),
+                next: format!("{} in {file}", rpc_url_step(settings.network)),
             }));
         };
         let rpc = match Rpc::new(url) {
@@ -211,8 +206,8 @@ impl PaymentStatus {
                 return Ok(Self::Broken(SetupProblem {
                     message: format!("`payment.rpcUrl` cannot be used: {problem}"),
                     next: format!(
-                        "{}; `lango config show --origin` tells where it is set",
-                        set_rpc_url(settings.network)
+                        "{}; run `lango config show --origin` to see where it is set",
+                        rpc_url_step(settings.network)
                     ),
                 }));
             }
@@ -226,13 +221,13 @@ impl PaymentStatus {
             Err(WalletNameError::Failed(failure)) => {
                 return Ok(Self::Broken(SetupProblem {
                     message: failure.message(),
-                    next: "`lango doctor` examines the vault".to_owned(),
+                    next: "run `lango doctor` to check the vault".to_owned(),
                 }));
             }
         };
-        let open = match source.asking {
-            Asking::Never => None,
-            asking => Some(access.open(asking).await?),
+        let open = match source.prompt_mode {
+            PromptMode::Never => None,
+            prompt_mode => Some(access.open(prompt_mode).await?),
         };
         let key = VaultWallet {
             access,
@@ -240,21 +235,21 @@ impl PaymentStatus {
             open: OnceCell::new_with(open),
             reports: source.reports.clone(),
         };
-        // A call that the turn cuts off would say less than one that ends by itself.
-        let most = source.loaded.settings.agent.tool_timeout.mul_f64(0.7);
+        // Ends before the call's own time limit, because a result then says more than an interrupted call.
+        let longest = source.loaded.settings.agent.tool_timeout.mul_f64(0.7);
         Ok(Self::Ready(Payments::new(PaymentParts {
             network: settings.network,
             rpc,
-            store: Arc::clone(&source.kept.database) as Arc<dyn PaymentStore>,
+            store: Arc::clone(&source.storage.database) as Arc<dyn PaymentStore>,
             key: Arc::new(key),
             clock: Arc::new(SystemClock),
             limits: limits(settings),
             max_fee: settings.max_gas,
-            confirmation_timeout: settings.confirmation_timeout.min(most),
+            confirmation_timeout: settings.confirmation_timeout.min(longest),
         })))
     }
 
-    /// Returns the payments, or why there are none.
+    /// Returns the payments; fails if they are not available.
     pub fn payments(&self) -> Result<&Payments, Failure> {
         match self {
             Self::Ready(payments) => Ok(payments),
@@ -262,33 +257,33 @@ impl PaymentStatus {
         }
     }
 
-    /// Looks at open payments now and every minute, until the result is dropped.
-    pub fn keep_reconciled(&self) -> Option<Reconciling> {
+    /// Reconciles open payments now and every minute, until the result is dropped.
+    pub fn start_reconciling(&self) -> Option<ReconcileTask> {
         let Self::Ready(payments) = self else {
             return None;
         };
         let payments = payments.clone();
         let task = tokio::spawn(async move {
             loop {
-                // What cannot be found out now is tried again; the payments stay open meanwhile.
+                // If this fails, the payments stay open and are tried again.
                 let _ = payments.reconcile().await;
-                tokio::time::sleep(RECONCILE_EVERY).await;
+                tokio::time::sleep(RECONCILE_INTERVAL).await;
             }
         });
-        Some(Reconciling(task.abort_handle()))
+        Some(ReconcileTask(task.abort_handle()))
     }
 
-    /// Describes it for `lango doctor`, after asking the chain; whether it is well comes first.
+    /// Describes the payments for `lango doctor`, after querying the chain.
     pub async fn describe(&self) -> (PaymentHealth, String) {
         let payments = match self {
             Self::Ready(payments) => payments,
             Self::Absent(problem) => return (PaymentHealth::Absent, format!("none; {problem}")),
-            Self::Broken(problem) => return (PaymentHealth::Faulty, problem.to_string()),
+            Self::Broken(problem) => return (PaymentHealth::Broken, problem.to_string()),
         };
         let limits = payments.limits();
         let usdc = lango_payment::Usdc;
         let bounds = format!(
-            "at most {} a payment, {} a day, {} a recipient, {} a purpose; fee at most {}",
+            "at most {} per payment, {} per day, {} per recipient, {} per purpose; fee at most {}",
             usdc(limits.payment),
             usdc(limits.day),
             usdc(limits.recipient),
@@ -306,18 +301,18 @@ impl PaymentStatus {
                 let detail = format!(
                     "{network}, chain {chain} answers; wallet {wallet}: {balance}, {ether}\n{bounds}"
                 );
-                (PaymentHealth::Well, detail)
+                (PaymentHealth::Working, detail)
             }
-            // A command that only looks does not ask for the passphrase.
+            // This read-only command does not prompt for the passphrase.
             Err(error @ PaymentError::Key { .. }) => (
                 PaymentHealth::Locked,
                 format!("{network}; {error}\n{bounds}"),
             ),
             Err(error) => {
-                let next = correct_endpoint(&error).map(|next| format!("\nnext: {next}"));
+                let next = endpoint_step(&error).map(|next| format!("\nnext: {next}"));
                 let next = next.unwrap_or_default();
                 (
-                    PaymentHealth::Faulty,
+                    PaymentHealth::Broken,
                     format!("{network}; {error}{next}\n{bounds}"),
                 )
             }
@@ -325,10 +320,10 @@ impl PaymentStatus {
     }
 }
 
-/// A task that ends when this is dropped.
-pub struct Reconciling(AbortHandle);
+/// The background task; dropping this stops it.
+pub struct ReconcileTask(AbortHandle);
 
-impl Drop for Reconciling {
+impl Drop for ReconcileTask {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -1,12 +1,12 @@
-//! Takes secrets out of text that is shown: passwords and tokens in addresses, and values of options that are named like
-//! one. What is shown is often passed around, in a report of a problem for example.
+//! Removes secrets from text that is shown: passwords and tokens in addresses, and values of options with
+//! secret-sounding names. Such text is often shared, for example in bug reports.
 
 use std::borrow::Cow;
 
-/// What stands in the place of a secret.
+/// The replacement for a secret.
 const HIDDEN: &str = "…";
 
-/// Parts of the names of parameters and options whose values are secret.
+/// Parts of names of parameters and options whose values are secret.
 const SECRET_NAMES: [&str; 12] = [
     "password",
     "passwd",
@@ -22,11 +22,11 @@ const SECRET_NAMES: [&str; 12] = [
     "jwt",
 ];
 
-/// Short names that are secret only when they are the whole name.
-const SECRET_WORDS: [&str; 5] = ["key", "sig", "pass", "code", "pat"];
+/// Short names that are secret only as the whole name.
+const EXACT_SECRET_NAMES: [&str; 5] = ["key", "sig", "pass", "code", "pat"];
 
-/// The text with the secrets in its addresses hidden: the password before the host (for web addresses all that stands
-/// there), and the values of parameters such as `token`.
+/// Hides the secrets in the addresses of a text: the password before the host (for web addresses everything before
+/// it), and the values of parameters such as `token`.
 pub fn redact(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
@@ -49,7 +49,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A value of the configuration with its secrets hidden: addresses, and the values of a program's options.
+/// Hides the secrets in a configuration value: in addresses, and the values of a program's options.
 pub fn redact_value(value: toml::Value) -> toml::Value {
     match value {
         toml::Value::String(text) => redact_option(&text).into(),
@@ -76,7 +76,7 @@ pub fn redact_value(value: toml::Value) -> toml::Value {
     }
 }
 
-/// A word of a command line: `--token=abc` hides the value.
+/// Redacts one argument of a command line: `--token=abc` loses its value.
 fn redact_option(text: &str) -> String {
     match text.split_once('=') {
         Some((name, _)) if name.starts_with('-') && is_secret_name(name) => {
@@ -88,7 +88,7 @@ fn redact_option(text: &str) -> String {
 
 fn push_address(out: &mut String, scheme: &str, address: &str) {
     let authority_end = address.find(['/', '?', '#']).unwrap_or(address.len());
-    // A password that was not written as it should be may have a slash or another `@` in it.
+    // A password that was not escaped correctly may contain a slash or another `@`.
     let user_end = match address[..authority_end].rfind('@') {
         Some(at) => Some(at),
         None => misplaced_user_end(address),
@@ -132,7 +132,7 @@ fn push_address(out: &mut String, scheme: &str, address: &str) {
     }
 }
 
-/// Where `user:pass/word@` ends, if that is what an address begins with.
+/// Returns the end of `user:pass/word@`, if an address starts with that.
 fn misplaced_user_end(address: &str) -> Option<usize> {
     let end = address.find(['?', '#']).unwrap_or(address.len());
     let at = address[..end].rfind('@')?;
@@ -145,19 +145,20 @@ fn misplaced_user_end(address: &str) -> Option<usize> {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    let folded: String = name
+    let normalized: String = name
         .chars()
         .filter(|letter| letter.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect();
-    SECRET_WORDS.contains(&folded.as_str()) || SECRET_NAMES.iter().any(|part| folded.contains(part))
+    EXACT_SECRET_NAMES.contains(&normalized.as_str())
+        || SECRET_NAMES.iter().any(|part| normalized.contains(part))
 }
 
 fn is_scheme(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.')
 }
 
-/// What cannot be in an address as people write it into a sentence.
+/// Returns whether a character ends an address in running text.
 fn ends_address(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '`' | '"' | '\'' | '<' | '>' | ')' | ']' | '}')
 }

@@ -1,4 +1,4 @@
-//! What is shown to people: calm lines that say what is happening, who is doing it, and what it cost.
+//! Terminal output: lines that say what is happening, which agent acts, and what it cost.
 
 mod bar;
 mod json;
@@ -8,28 +8,30 @@ mod transcript;
 
 use crate::markdown::sanitize;
 use crate::redact::redact;
-pub use bar::{Bar, Ticker, share};
+pub use bar::{ProgressBar, Ticker, progress_share};
 pub use json::{Layout, json};
 use lango_core::{Outcome, Timestamp};
 use lango_engine::{Tree, TurnReport};
-use lango_models::Offline;
+use lango_models::OfflineModel;
 pub use progress::Progress;
-pub use request::{Shown, allowing_rule, is_unseen, request, subject_line, visible};
+pub use request::{
+    RequestDetail, allowing_rule, escape_invisible, is_invisible, request, subject_line,
+};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;
 
-/// What is said while a turn waits for its session.
-pub const IN_LINE: &str =
-    "the session is busy with another turn; waiting in line · ctrl-c gives up";
+/// The notice while a turn waits for its session.
+pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
 
-/// Lines on stdout, [sanitized](sanitize()): whatever they quote, a terminal only shows it. A reader that has gone away ends
-/// the process quietly, as it does for other programs.
+/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal only displays what they quote. If the reader
+/// has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
     print_rendered(&sanitize(line))
 }
 
-/// The same for text that is laid out for where it goes: a rendered answer with its colours, or bytes for a pipe.
+/// Prints text that is already formatted for its destination: a rendered answer with its colours, or bytes for a
+/// pipe.
 pub fn print_rendered(line: &str) -> std::io::Result<()> {
     match write_all(&format!("{line}\n")) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
@@ -37,46 +39,51 @@ pub fn print_rendered(line: &str) -> std::io::Result<()> {
     }
 }
 
-/// Lines on stdout in the middle of a turn, sanitized, which a reader that has gone away must not cut short.
+/// Prints lines on stdout during a turn, sanitized. Returns an error if the reader has gone away, because that must
+/// not end the turn.
 pub fn write_line(line: &str) -> std::io::Result<()> {
     write_all(&format!("{}\n", sanitize(line)))
 }
 
-/// Text on stdout as it is: only for text that is [rendered](crate::markdown::render).
+/// Writes text to stdout unchanged; only for text that is [rendered](crate::markdown::render).
 pub fn write_all(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Lines on stderr, safe to show whatever they quote. That nobody reads them is no reason to stop.
+/// Prints lines on stderr, sanitized. Errors are ignored: a missing reader is no reason to stop.
 pub fn say(lines: &str) {
+    if crate::logs::is_json() {
+        tracing::info!(target: "lango", "{}", sanitize(lines));
+        return;
+    }
     let _ = writeln!(std::io::stderr().lock(), "{}", sanitize(lines));
 }
 
-/// Whether stdout is a terminal that wants colours.
+/// Returns whether stdout is a terminal that supports colours.
 pub fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
         && std::io::stdout().is_terminal()
 }
 
-/// How many columns the terminal has; as many as usual if there is none.
+/// Returns the width of the terminal in columns; 80 if there is none.
 pub fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     size.map_or(80, |size| usize::from(size.ws_col.max(20)))
 }
 
-/// How many rows the terminal has; as many as usual if there is none.
+/// Returns the height of the terminal in rows; 24 if there is none.
 pub fn rows() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     size.map_or(24, |size| usize::from(size.ws_row.max(10)))
 }
 
-/// What a turn cost, and how it ended if not well.
+/// Describes the cost of a turn, and its outcome if it did not end well.
 pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     let tokens = match model {
-        Offline::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
+        OfflineModel::NAME => "0 tokens (built-in rules, not an AI model)".to_owned(),
         _ => tokens_and_cost(report),
     };
     let mut parts = vec![
@@ -101,7 +108,7 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
             limit.key()
         )),
         Outcome::Failed { error, setup: true } => Some(format!(
-            "failed: {}\n  next: `lango models` lists what can be reached, `lango setup` chooses one",
+            "failed: {}\n  next: run `lango models` to list available models, or `lango setup` to choose one",
             redact(error)
         )),
         Outcome::Failed { error, .. } => Some(format!("failed: {}", redact(error))),
@@ -112,8 +119,8 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     ending.map_or(line.clone(), |ending| format!("{ending}\n{line}"))
 }
 
-/// Who of the topology is not in the tree, one text for each reason: `vault, librarian (no tools)`.
-pub fn absences(tree: &Tree) -> Vec<String> {
+/// Lists the agents that are not in the tree, grouped by reason: `vault, librarian (no tools)`.
+pub fn skipped_agents(tree: &Tree) -> Vec<String> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for skipped in &tree.skipped {
         let (name, reason) = (skipped.name.as_str(), skipped.reason.as_str());
@@ -133,7 +140,7 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         cached => format!(" ({cached} cached)"),
     };
     let cost = match report.cost_micros {
-        // Calls that failed or were stopped are not counted, and what they cost is not known.
+        // Failed and stopped calls are not counted, because their cost is unknown.
         Some(0) => String::new(),
         Some(micros) => format!(" · ${:.4}", micros as f64 / 1e6),
         None => " · cost unknown".to_owned(),
@@ -145,7 +152,7 @@ fn tokens_and_cost(report: &TurnReport) -> String {
     )
 }
 
-/// How long ago something was.
+/// Describes how long ago something was.
 pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.0.saturating_sub(then.0) / 1000;
     match seconds {
@@ -156,18 +163,18 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// `1 turn`, `2 turns`.
+/// Formats a number with its noun: `1 turn`, `2 turns`.
 pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The beginning of a text, on one line, safe to show.
-pub(crate) fn one_line(text: &str, most: usize) -> String {
+/// Returns the beginning of a text on one line, sanitized.
+pub(crate) fn one_line(text: &str, max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = sanitize(&line).into_owned();
-    if line.chars().count() <= most {
+    if line.chars().count() <= max {
         return line;
     }
-    let beginning: String = line.chars().take(most.saturating_sub(1)).collect();
+    let beginning: String = line.chars().take(max.saturating_sub(1)).collect();
     format!("{beginning}…")
 }

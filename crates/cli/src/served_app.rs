@@ -1,4 +1,4 @@
-//! The program around the server: a runner with the agents that are configured now, the store, and memory after each turn.
+//! The context of the server: a runner with the current agents, the store, and memory updates after each turn.
 
 mod api;
 
@@ -11,7 +11,7 @@ use crate::sessions::Sessions;
 use lango_a2a::server::AgentServer;
 use lango_api::Feeds;
 use lango_core::{BoxFuture, Model, SessionCatalog, SessionId, TaskLog, TurnId, UserId};
-use lango_engine::{InterruptedTurns, Runner, Shown};
+use lango_engine::{InterruptedTurnPolicy, Runner, TurnUpdate};
 use lango_knowledge::Library;
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext, latest_attempt};
@@ -19,7 +19,7 @@ use lango_store::Store;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Sessions that are exported at a time.
+/// How many sessions can be exported concurrently.
 const MAX_EXPORTS: usize = 2;
 
 /// The context of turns that callers start.
@@ -30,7 +30,7 @@ pub struct ServedApp {
     mcp: Arc<Mcp>,
     egress: Egress,
     errors: RecentErrors,
-    interrupted: InterruptedTurns,
+    interrupted: InterruptedTurnPolicy,
     store: Arc<Store>,
     feeds: Arc<Feeds>,
     library: Option<Library>,
@@ -38,23 +38,23 @@ pub struct ServedApp {
     flags: Vec<String>,
     /// Serializes those checks.
     checks: tokio::sync::Mutex<()>,
-    /// Permits to export a session, whose log is verified first.
+    /// Permits for exports, which verify the log first.
     exports: Arc<tokio::sync::Semaphore>,
-    /// The server of tasks, which is built on this.
+    /// The task server, which is built on top of this.
     server: OnceLock<AgentServer>,
 }
 
-/// Errors that were printed lately, so that an outage does not print one line for each task.
+/// Recently printed errors, so that an outage does not print a line for each task.
 #[derive(Default)]
 struct RecentErrors(Mutex<Vec<(String, Instant)>>);
 
 impl RecentErrors {
-    /// An error is printed again only after it has not occurred for this long.
+    /// How long an error must not have occurred before it is printed again.
     const QUIET: Duration = Duration::from_secs(30);
-    /// How many different errors are printed in that time.
+    /// The most different errors printed in that time.
     const MAX_REMEMBERED: usize = 64;
 
-    /// Returns the error if it was not printed lately.
+    /// Returns the error if it was not printed recently.
     fn first(&self, error: String) -> Option<String> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         recent.retain(|(_, last)| last.elapsed() < Self::QUIET);
@@ -70,7 +70,7 @@ impl RecentErrors {
     }
 }
 
-/// What changes when agents are added.
+/// The parts that are replaced when remote agents are added.
 struct Agents {
     app: App,
     model: Arc<dyn Model>,
@@ -78,12 +78,12 @@ struct Agents {
 }
 
 impl ServedApp {
-    /// Creates the context for this program, store and model.
+    /// Creates the context for this app, store and model.
     pub fn new(
         app: App,
         sessions: Sessions,
         model: Arc<dyn Model>,
-        interrupted: InterruptedTurns,
+        interrupted: InterruptedTurnPolicy,
         feeds: Arc<Feeds>,
         flags: Vec<String>,
     ) -> Result<Self, Failure> {
@@ -96,7 +96,7 @@ impl ServedApp {
         let mcp = Arc::clone(&app.mcp);
         let egress = app.egress.clone();
         let library = app.knowledge.as_ref().map(|known| known.library.clone());
-        let store = Arc::clone(&app.kept.database);
+        let store = Arc::clone(&app.storage.database);
         Ok(Self {
             agents: Mutex::new(Agents { app, model, runner }),
             sessions,
@@ -115,7 +115,7 @@ impl ServedApp {
         })
     }
 
-    /// Sets the server whose tasks are updated and cancelled. A second call changes nothing.
+    /// Sets the server whose tasks are updated and cancelled. Only the first call has an effect.
     pub fn set_server(&self, server: AgentServer) {
         let _ = self.server.set(server);
     }
@@ -133,7 +133,7 @@ impl ServedApp {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the MCP servers that were started.
+    /// Stops the MCP servers.
     pub async fn close(&self) {
         self.mcp.close().await;
     }
@@ -142,8 +142,8 @@ impl ServedApp {
 impl ServerContext for ServedApp {
     fn runner(&self) -> Runner {
         let mut agents = self.lock();
-        // If new agents cannot be added, the earlier ones stay.
-        if let Ok(true) = agents.app.take_in()
+        // If new agents cannot be added, the previous runner stays in use.
+        if let Ok(true) = agents.app.add_new_remote_agents()
             && let Ok(runner) = agents.app.runner(&self.sessions, &agents.model)
         {
             agents.runner = runner.with_interrupted(self.interrupted);
@@ -180,8 +180,8 @@ impl ServerContext for ServedApp {
         screen::say(&text);
     }
 
-    fn turn_shown(&self, session: &SessionId, turn: &TurnId, shown: &Shown) {
-        self.feeds.publish(session, turn, shown);
+    fn publish_update(&self, session: &SessionId, turn: &TurnId, update: &TurnUpdate) {
+        self.feeds.publish(session, turn, update);
     }
 
     fn turn_continued<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, ()> {

@@ -1,36 +1,35 @@
-//! Where everything is kept, and the store of a run with all its faces.
+//! The database of a run, and the store traits through which the rest of the program uses it.
 
-use crate::app::Keeping;
+use crate::app::Persistence;
 use crate::config::{SessionSettings, StoreLocation};
 use crate::exit::{Exit, Failure};
 use lango_core::{
-    AgentName, AttachmentStore, Changes, SessionCatalog, SessionId, SessionStore, StoreError,
+    AgentName, AttachmentStore, ChangeFeed, SessionCatalog, SessionId, SessionStore, StoreError,
     TaskLog, TaskStore, WebCache,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
 use lango_store::{PostgresOptions, Store};
 use std::sync::Arc;
 
-/// The database of the configuration. It is opened when it is first used.
+/// The configured database. It is opened when it is first used.
 #[derive(Clone)]
-pub struct Kept {
-    /// The database.
+pub struct Storage {
     pub database: Arc<Store>,
-    /// What other copies of lango change in it, where there can be some.
-    pub changes: Option<Arc<dyn Changes>>,
+    /// Notifications of changes by other replicas; only PostgreSQL has them.
+    pub changes: Option<Arc<dyn ChangeFeed>>,
 }
 
-impl Kept {
-    /// Where fetched web pages are stored: in the database, or in memory where nothing is to be kept.
-    pub fn web_cache(&self, keeping: Keeping) -> Arc<dyn WebCache> {
-        match keeping {
-            Keeping::Nothing => Arc::new(Store::in_memory()),
-            Keeping::Everything => Arc::clone(&self.database) as Arc<dyn WebCache>,
+impl Storage {
+    /// Returns where fetched web pages are cached: in the database, or in memory if nothing may be persisted.
+    pub fn web_cache(&self, persistence: Persistence) -> Arc<dyn WebCache> {
+        match persistence {
+            Persistence::Nothing => Arc::new(Store::in_memory()),
+            Persistence::Everything => Arc::clone(&self.database) as Arc<dyn WebCache>,
         }
     }
 
-    /// The database that the configuration names.
-    pub fn of(settings: &SessionSettings, root: AgentName) -> Result<Self, StoreError> {
+    /// Returns the configured database without opening it.
+    pub fn from_settings(settings: &SessionSettings, root: AgentName) -> Result<Self, StoreError> {
         match &settings.store {
             StoreLocation::Sqlite(path) => Ok(Self {
                 database: Arc::new(Store::sqlite(path, root)?),
@@ -43,7 +42,7 @@ impl Kept {
                 };
                 let store = Arc::new(Store::postgres_with(address, root, options)?);
                 Ok(Self {
-                    changes: Some(Arc::clone(&store) as Arc<dyn Changes>),
+                    changes: Some(Arc::clone(&store) as Arc<dyn ChangeFeed>),
                     database: store,
                 })
             }
@@ -51,28 +50,24 @@ impl Kept {
     }
 }
 
-/// A store with all its faces.
+/// One store behind each of the traits that it implements.
 pub struct Sessions {
-    /// For turns.
     pub store: Arc<dyn SessionStore>,
-    /// For people.
     pub catalog: Arc<dyn SessionCatalog>,
-    /// For callers from outside.
     pub tasks: Arc<dyn TaskStore>,
-    /// For tasks that are stored with events.
     pub task_log: Arc<dyn TaskLog>,
-    /// For the files of messages.
     pub attachments: Arc<dyn AttachmentStore>,
-    /// Whether anything of it outlives the process.
-    pub(crate) is_kept: bool,
+    /// Whether the data outlives the process.
+    pub(crate) is_persistent: bool,
 }
 
-/// Opens a session for another turn. One with an event that cannot be read is refused with how to look at it.
+/// Opens a session for another turn. If an event cannot be read, the error names the command that examines the
+/// session.
 pub async fn open_session(runner: &Runner, session: SessionId) -> Result<Conversation, Failure> {
     match runner.open(session.clone()).await {
         Err(RunnerError::Store(error @ StoreError::Damaged { .. })) => {
             Err(Failure::new(Exit::Failed, error.to_string())
-                .next(format!("`lango sessions verify {session}` tells more")))
+                .next(format!("run `lango sessions verify {session}` for details")))
         }
         opened => Ok(opened?),
     }

@@ -1,5 +1,5 @@
-//! The signals that end a process: Ctrl-C, and those with which systems end a service. tokio handles a signal from its first
-//! use to the end of the process, so whoever listened once has to go on.
+//! The signals that end a process: Ctrl-C, SIGTERM and SIGHUP. After its first use tokio handles a signal until the
+//! process ends, so code that has listened once must keep listening.
 
 use crate::exit::{Exit, Failure};
 use crate::vault::can_ask;
@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub enum StopSignal {
     /// Ctrl-C.
     Interrupt,
-    /// A system ends a service, or a terminal was closed.
+    /// SIGTERM, or SIGHUP because the terminal was closed.
     Terminate,
 }
 
@@ -19,12 +19,13 @@ impl From<StopSignal> for Failure {
     fn from(signal: StopSignal) -> Self {
         match signal {
             StopSignal::Interrupt => Self::new(Exit::Interrupted, "interrupted"),
-            StopSignal::Terminate => Self::new(Exit::Terminated, "ended by a signal"),
+            StopSignal::Terminate => Self::new(Exit::Terminated, "terminated by a signal"),
         }
     }
 }
 
-/// The signals since [`listen`](Self::listen). A signal that nothing waits for is delivered to the next wait.
+/// The signals since [`listen`](Self::listen). A signal that arrives while nothing waits is delivered to the next
+/// wait.
 pub struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -32,7 +33,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Handles the signals from now on. None of them ends the process by itself any more.
+    /// Handles the signals from now on. They no longer end the process by default.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -71,8 +72,8 @@ impl StopSignals {
     }
 }
 
-/// Handles signals while a command starts that may prompt. Without a terminal nothing is prompted for, and signals keep their
-/// default action.
+/// Handles signals while a command starts that may prompt. Without a terminal there are no prompts, and signals keep
+/// their default action.
 pub struct StartSignals(Option<StopSignals>);
 
 impl StartSignals {

@@ -1,20 +1,21 @@
-//! The state of the terminal, for a line that is given up while a thread edits it: the editor restores nothing then.
+//! Saves and restores the terminal's settings, for prompts that are abandoned while a thread edits a line: the line
+//! editor restores nothing then.
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// The state of a terminal; of standard input that is no terminal nothing.
+/// The settings of a terminal; `None` if standard input is not one.
 pub struct TerminalState(Option<Termios>);
 
 impl TerminalState {
-    /// Reads the state of standard input.
+    /// Reads the settings of standard input.
     pub fn of_input() -> Self {
         Self(tcgetattr(std::io::stdin()).ok())
     }
 
-    /// Sets the terminal back to it.
+    /// Restores the settings.
     pub fn restore(&self) {
         if let Some(state) = &self.0 {
-            // A terminal that is gone needs no state.
+            // If the terminal is gone, nothing has to be restored.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, state);
         }
     }

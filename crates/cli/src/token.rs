@@ -1,4 +1,4 @@
-//! The token that callers of the server have to know: made once, kept in a file that only its owner can read.
+//! The token that callers of the server must send: created once, and stored in a file that only its owner can read.
 
 use crate::exit::{Exit, Failure};
 use crate::vault::SERVER_TOKEN;
@@ -7,32 +7,33 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The shortest token that is accepted.
-const SHORTEST: usize = 16;
+/// The minimum length of a token.
+const MIN_LENGTH: usize = 16;
 
-/// Fails for a text that is too short for a token, or has characters that no header can carry.
+/// Fails if a text is too short for a token, or has characters that a header cannot carry.
 pub fn check(token: &str) -> Result<(), Failure> {
     if is_token(token) {
         return Ok(());
     }
-    let message = format!("the token of the server has {SHORTEST} or more plain characters");
+    let message =
+        format!("the server's token must have at least {MIN_LENGTH} visible ASCII characters");
     Err(Failure::new(Exit::Config, message).next(format!(
-        "`openssl rand -hex 32 | lango secrets rotate {SERVER_TOKEN}` stores a new one"
+        "store a new one with `openssl rand -hex 32 | lango secrets rotate {SERVER_TOKEN}`"
     )))
 }
 
 fn is_token(text: &str) -> bool {
-    text.len() >= SHORTEST && text.chars().all(|c| c.is_ascii_graphic())
+    text.len() >= MIN_LENGTH && text.chars().all(|c| c.is_ascii_graphic())
 }
 
-/// The token in this file, made now if there is none.
+/// Returns the token in this file, and creates it if there is none.
 pub fn server_token(file: &Path) -> Result<String, Failure> {
     let failed = |error: io::Error| {
         let message = format!(
             "the token file `{}` cannot be used: {error}",
             file.display()
         );
-        Failure::new(Exit::Config, message).next("remove it, and a new one is made")
+        Failure::new(Exit::Config, message).next("remove it, and lango creates a new one")
     };
     if let Some(folder) = file.parent() {
         let mut builder = DirBuilder::new();
@@ -41,29 +42,29 @@ pub fn server_token(file: &Path) -> Result<String, Failure> {
     }
     match read(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        there => return there.map_err(failed),
+        found => return found.map_err(failed),
     }
-    match make(file) {
-        // Another server was faster.
+    match create(file) {
+        // Another server created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(file).map_err(failed),
-        made => made.map_err(failed),
+        created => created.map_err(failed),
     }
 }
 
-fn make(file: &Path) -> io::Result<String> {
-    // Written aside first, so that nobody ever reads half of it.
-    let aside = file.with_extension(format!("{}", std::process::id()));
+fn create(file: &Path) -> io::Result<String> {
+    // Written to a temporary file first, so that no process reads a partial token.
+    let temporary = file.with_extension(format!("{}", std::process::id()));
     let mut random = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = base16ct::lower::encode_string(&random);
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true).mode(0o600);
-    let mut written = options.open(&aside)?;
+    let mut written = options.open(&temporary)?;
     written.write_all(format!("{token}\n").as_bytes())?;
     written.sync_all()?;
-    // Unlike a rename, this leaves a token alone that is there.
-    let linked = std::fs::hard_link(&aside, file);
-    std::fs::remove_file(&aside)?;
+    // Unlike a rename, a hard link never replaces an existing token.
+    let linked = std::fs::hard_link(&temporary, file);
+    std::fs::remove_file(&temporary)?;
     linked.map(|()| token)
 }
 
@@ -72,7 +73,9 @@ fn read(file: &Path) -> io::Result<String> {
     File::open(file)?.take(4096).read_to_string(&mut text)?;
     let token = text.trim();
     if !is_token(token) {
-        let message = format!("it holds no token of {SHORTEST} or more plain characters");
+        let message = format!(
+            "it does not contain a token of at least {MIN_LENGTH} visible ASCII characters"
+        );
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     std::fs::set_permissions(file, Permissions::from_mode(0o600))?;

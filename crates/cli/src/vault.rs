@@ -19,17 +19,17 @@ pub use addresses::derive_address;
 pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
-pub use locked::Locked;
-pub use places::{Places, no_server, server_fields};
-pub use prompt::{Silence, can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
-pub use prompts::{typed, typed_value, warn_if_short};
+pub use locked::LockedVault;
+pub use places::{BindingPlaces, no_server, server_fields};
+pub use prompt::{EchoGuard, can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
+pub use prompts::{read_secret_value, read_typed, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
 pub use source::UserVaults;
 
-use crate::config::{Loaded, SERVER_VAULT_PASSPHRASE, StoreLocation, Surroundings};
+use crate::config::{LoadedConfig, ProcessEnv, SERVER_VAULT_PASSPHRASE, StoreLocation};
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::sessions::Kept;
+use crate::sessions::Storage;
 use failed_unlocks::FailedUnlocks;
 use lango_core::{RecordSelection, UserId, VaultEvent, VaultStore};
 use lango_engine::SystemClock;
@@ -47,85 +47,82 @@ pub const OWN_COMMAND: &str = "lango secrets";
 const SERVER_COMMAND: &str = "lango secrets --server";
 
 /// Maximum number of passphrase prompts.
-pub const TRIES: usize = 3;
+pub const MAX_TRIES: usize = 3;
 
 /// Whether lango may prompt for the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
-    /// At a terminal, if there is one.
+pub enum PromptMode {
+    /// Prompt at a terminal, if there is one.
     Allowed,
-    /// At a terminal, for a command that goes on with a locked vault after an empty line.
+    /// Prompt at a terminal; an empty line leaves the vault locked, and the command continues.
     AllowedOrDeclined,
-    /// At a terminal, by a command that says itself how long the unlock lasts.
+    /// Prompt at a terminal; the command itself prints how long the unlock lasts.
     AllowedForUnlock,
-    /// Never: a vault that needs a prompt stays locked.
+    /// Never prompt: a vault that needs it stays locked.
     Never,
 }
 
 /// The result of opening a vault.
-pub enum Opening {
-    /// It is open.
+pub enum OpenResult {
     Open(OpenVault),
     /// No available method unlocks it.
-    Locked(Locked),
+    Locked(LockedVault),
 }
 
 /// The vault of the configured user, with the available unlock methods.
 #[derive(Clone)]
 pub struct VaultAccess {
-    /// The vault.
     pub vault: Vault,
     /// The location of the database.
-    place: StoreLocation,
-    /// Whether the database is the one that is used if nothing is configured.
-    is_default_place: bool,
-    /// The passphrase of the environment for the vault of `own_user`.
+    location: StoreLocation,
+    /// Whether the database is the default one.
+    is_default_location: bool,
+    /// The passphrase in the environment for the vault of `own_user`.
     own_passphrase: Option<Arc<SecretValue>>,
-    /// The passphrase of the environment for other vaults.
+    /// The passphrase in the environment for other vaults.
     server_passphrase: Option<Arc<SecretValue>>,
     /// `vault.keyFile`.
     pub key_file: Option<PathBuf>,
-    /// The keyring of the desktop.
     pub keyring: OsKeyring,
-    /// The user of the commands without `--server`.
+    /// The user whose vault commands without `--server` use.
     own_user: UserId,
-    /// The unlocks that failed in this process.
+    /// Secrets that failed to unlock a vault in this process.
     failed: Arc<FailedUnlocks>,
-    /// Keeps the echo of the terminal off from the first prompt to the last one.
-    silence: Option<Silence>,
+    /// Keeps the terminal's echo off between the prompts of a command.
+    echo_guard: Option<EchoGuard>,
 }
 
 impl VaultAccess {
     /// Creates the access to the vault in this database. Reads nothing yet.
-    pub fn new(loaded: &Loaded, surroundings: &Surroundings, kept: &Kept) -> Self {
+    pub fn new(loaded: &LoadedConfig, process_env: &ProcessEnv, storage: &Storage) -> Self {
         Self {
-            vault: vault_of(loaded, kept),
-            place: loaded.settings.session.store.clone(),
-            is_default_place: is_default(loaded),
-            own_passphrase: surroundings.vault_passphrase.clone(),
-            server_passphrase: surroundings.server_vault_passphrase.clone(),
+            vault: vault_of(loaded, storage),
+            location: loaded.settings.session.store.clone(),
+            is_default_location: is_default(loaded),
+            own_passphrase: process_env.vault_passphrase.clone(),
+            server_passphrase: process_env.server_vault_passphrase.clone(),
             key_file: loaded.settings.vault.key_file.clone(),
-            keyring: OsKeyring::new(&surroundings.env),
+            keyring: OsKeyring::new(&process_env.env),
             own_user: loaded.settings.session.user.clone(),
             failed: Arc::default(),
-            silence: None,
+            echo_guard: None,
         }
     }
 
-    /// Returns the same for a command with several prompts: the echo stays off between them, until this is dropped.
-    pub fn silent_between_prompts(self) -> Self {
+    /// Returns a copy for a command with several prompts: the echo stays off between them, until this is dropped.
+    pub fn without_echo_between_prompts(self) -> Self {
         Self {
-            silence: Some(Silence::default()),
+            echo_guard: Some(EchoGuard::default()),
             ..self
         }
     }
 
-    /// Returns the silence for the next prompt.
-    pub fn silence(&self) -> Silence {
-        self.silence.clone().unwrap_or_default()
+    /// Returns the echo guard for the next prompt.
+    pub fn echo_guard(&self) -> EchoGuard {
+        self.echo_guard.clone().unwrap_or_default()
     }
 
-    /// Returns the access to another user's vault by the same unlock methods.
+    /// Returns the access to another user's vault with the same unlock methods.
     pub fn for_user(&self, user: UserId) -> Self {
         Self {
             vault: self.vault.of_user(user),
@@ -133,13 +130,13 @@ impl VaultAccess {
         }
     }
 
-    /// Returns whether it is the vault of the commands without `--server`.
+    /// Returns whether this is the vault of commands without `--server`.
     fn is_own(&self) -> bool {
         *self.vault.user() == self.own_user
     }
 
-    /// Returns the name of the vault for people, without an article: "vault of `ann`". It has the database if that is not
-    /// the default one.
+    /// Returns the display name of the vault, without an article: "vault of `ann`". It includes the database if that
+    /// is not the default one.
     pub fn name(&self) -> String {
         let user = self.vault.user();
         let name = if self.is_own() {
@@ -147,14 +144,14 @@ impl VaultAccess {
         } else {
             format!("vault of the server (`{user}`)")
         };
-        if self.is_default_place {
+        if self.is_default_location {
             name
         } else {
-            format!("{name} in {}", self.place)
+            format!("{name} in {}", self.location)
         }
     }
 
-    /// Returns the beginning of the commands that work on this vault: `lango secrets`, or with `--server`.
+    /// Returns the start of commands for this vault: `lango secrets`, with `--server` if needed.
     pub fn command(&self) -> &'static str {
         if self.is_own() {
             OWN_COMMAND
@@ -163,21 +160,21 @@ impl VaultAccess {
         }
     }
 
-    /// Returns an error with the name of this vault.
+    /// Converts an error and adds the name of this vault.
     fn failure(&self, error: VaultError) -> Failure {
-        Failure::from(error).of_vault(&self.name())
+        Failure::from(error).with_vault_name(&self.name())
     }
 
-    /// Reads the locked vault; `None` if there is none. Creates no database.
+    /// Reads the vault without unlocking it; `None` if there is none. Never creates a database.
     pub async fn read(&self, records: RecordSelection) -> Result<Option<SealedVault>, Failure> {
-        if is_missing(&self.place) {
+        if is_missing(&self.location) {
             return Ok(None);
         }
         let sealed = self.vault.read(records).await;
         sealed.map_err(|error| self.failure(error))
     }
 
-    /// Reads the locked vault; fails if there is none.
+    /// Reads the vault without unlocking it; fails if there is none.
     pub async fn sealed(&self) -> Result<SealedVault, Failure> {
         let sealed = self.read(RecordSelection::None).await?;
         sealed.ok_or_else(|| self.failure(VaultError::Absent))
@@ -185,7 +182,7 @@ impl VaultAccess {
 
     /// Returns the newest entries of the audit log.
     pub async fn events(&self, limit: usize) -> Result<Vec<VaultEvent>, Failure> {
-        if is_missing(&self.place) {
+        if is_missing(&self.location) {
             return Ok(Vec::new());
         }
         let events = self.vault.events(limit).await;
@@ -194,78 +191,83 @@ impl VaultAccess {
 
     /// Opens the vault with the cached unlock, the environment, the key file, the desktop's keyring, or a prompt, in
     /// this order.
-    pub async fn open(&self, asking: Asking) -> Result<OpenVault, Failure> {
-        match self.try_open(asking).await? {
-            Opening::Open(open) => Ok(open),
-            Opening::Locked(locked) => Err(locked.into()),
+    pub async fn open(&self, prompt_mode: PromptMode) -> Result<OpenVault, Failure> {
+        match self.try_open(prompt_mode).await? {
+            OpenResult::Open(open) => Ok(open),
+            OpenResult::Locked(locked) => Err(locked.into()),
         }
     }
 
-    /// Opens the vault like [`open`](Self::open), but returns [`Opening::Locked`] if no method works. A failing method
+    /// Opens the vault like [`open`](Self::open), but returns [`OpenResult::Locked`] if no method works. A failing method
     /// falls through to the next one, except a wrong passphrase in the environment, which ends the search.
-    pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
+    pub async fn try_open(&self, prompt_mode: PromptMode) -> Result<OpenResult, Failure> {
         let sealed = self.sealed().await?;
-        let opening = self.try_methods(&sealed, asking).await?;
-        if let Opening::Open(open) = &opening {
+        let opening = self.try_methods(&sealed, prompt_mode).await?;
+        if let OpenResult::Open(open) = &opening {
             addresses::add_missing(&sealed, open).await;
         }
         Ok(opening)
     }
 
-    async fn try_methods(&self, sealed: &SealedVault, asking: Asking) -> Result<Opening, Failure> {
-        // An explicit unlock does not use the cache: its time would not start anew, and a wrong passphrase would not be noticed.
-        if asking != Asking::AllowedForUnlock
+    async fn try_methods(
+        &self,
+        sealed: &SealedVault,
+        prompt_mode: PromptMode,
+    ) -> Result<OpenResult, Failure> {
+        // An explicit unlock skips the cache: otherwise its time would not start again, and a wrong passphrase would
+        // go unnoticed.
+        if prompt_mode != PromptMode::AllowedForUnlock
             && let Some(open) = self.open_cached(sealed).await?
         {
-            return Ok(Opening::Open(open));
+            return Ok(OpenResult::Open(open));
         }
         let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
         let mut problems = Vec::new();
         if let Some(passphrase) = self.passphrase().filter(|_| has(MethodKind::Passphrase)) {
             match self.attempt(sealed, passphrase.secret()).await {
-                Ok(open) => return Ok(Opening::Open(open)),
-                Err(VaultError::WrongSecret { .. }) if passphrase.is_borrowed => {
+                Ok(open) => return Ok(OpenResult::Open(open)),
+                Err(VaultError::WrongSecret { .. }) if passphrase.is_fallback => {
                     problems.push(format!(
-                        "{} does not unlock the {}; if that has another passphrase, set {SERVER_VAULT_PASSPHRASE}",
+                        "{} does not unlock the {}; if its passphrase is different, set {SERVER_VAULT_PASSPHRASE}",
                         passphrase.variable,
                         self.name()
                     ));
                 }
                 Err(VaultError::WrongSecret { .. }) => {
-                    let locked = Locked::new(self, sealed, Vec::new());
-                    return Ok(Opening::Locked(locked.with_wrong_passphrase()));
+                    let locked = LockedVault::new(self, sealed, Vec::new());
+                    return Ok(OpenResult::Locked(locked.with_wrong_passphrase()));
                 }
                 Err(error) => return Err(self.failure(error)),
             }
         }
         for secret in self.stored_secrets(sealed, &mut problems) {
             match self.attempt(sealed, secret).await {
-                Ok(open) => return Ok(Opening::Open(open)),
+                Ok(open) => return Ok(OpenResult::Open(open)),
                 Err(error @ (VaultError::WrongSecret { .. } | VaultError::NoMethod { .. })) => {
                     problems.push(self.failure(error).message());
                 }
                 Err(error) => return Err(self.failure(error)),
             }
         }
-        let can_ask = asking != Asking::Never && can_ask();
+        let can_ask = prompt_mode != PromptMode::Never && can_ask();
         if can_ask && has(MethodKind::Passphrase) {
             problems.iter().for_each(|problem| screen::say(problem));
-            let empty = match asking {
-                Asking::AllowedOrDeclined => EmptyAnswer::Declines,
+            let empty = match prompt_mode {
+                PromptMode::AllowedOrDeclined => EmptyAnswer::Declines,
                 _ => EmptyAnswer::Tried,
             };
             let open = self.ask(empty).await?;
-            // Without a cache each command asks; that is no error.
-            let is_cached = self.remember(sealed, &open);
-            if is_cached && asking != Asking::AllowedForUnlock {
+            // Without a cache each command asks; that is not an error.
+            let is_cached = self.cache_unlock(sealed, &open);
+            if is_cached && prompt_mode != PromptMode::AllowedForUnlock {
                 screen::say(&self.cache_notice());
             }
-            return Ok(Opening::Open(open));
+            return Ok(OpenResult::Open(open));
         }
-        Ok(Opening::Locked(Locked::new(self, sealed, problems)))
+        Ok(OpenResult::Locked(LockedVault::new(self, sealed, problems)))
     }
 
-    /// Unlocks the vault with a secret that this machine has, unless it failed before.
+    /// Unlocks the vault with a secret of this machine, unless the same secret has already failed.
     async fn attempt(
         &self,
         sealed: &SealedVault,
@@ -283,21 +285,21 @@ impl VaultAccess {
         unlocked
     }
 
-    /// Says how long a cached unlock lasts.
+    /// Returns a message that says how long a cached unlock lasts.
     pub fn cache_notice(&self) -> String {
         let (name, command) = (self.name(), self.command());
         format!(
-            "the {name} is unlocked for 15 minutes in this login session; `{command} lock` ends it"
+            "the {name} is unlocked for 15 minutes in this login session; run `{command} lock` to lock it"
         )
     }
 
-    /// Caches the unlock. Returns whether this system supports it.
-    pub fn remember(&self, sealed: &SealedVault, open: &OpenVault) -> bool {
+    /// Caches the unlock. Returns whether this system supports that.
+    pub fn cache_unlock(&self, sealed: &SealedVault, open: &OpenVault) -> bool {
         cache::store(sealed.id(), open.master())
     }
 
     /// Removes the cached unlock. Returns whether there was one.
-    pub fn forget(&self, sealed: &SealedVault) -> bool {
+    pub fn clear_cached_unlock(&self, sealed: &SealedVault) -> bool {
         cache::remove(sealed.id())
     }
 
@@ -337,17 +339,17 @@ impl VaultAccess {
         }
     }
 
-    /// Prompts for the passphrase, and anew if it is wrong. Fails after [`TRIES`] times.
+    /// Prompts for the passphrase, up to [`MAX_TRIES`] times if it is wrong.
     async fn ask(&self, empty: EmptyAnswer) -> Result<OpenVault, Failure> {
-        let (name, silence) = (self.name(), self.silence());
+        let (name, echo_guard) = (self.name(), self.echo_guard());
         let mut tries = 1;
         loop {
-            let typed = read_hidden(&silence, &format!("passphrase of the {name}: ")).await?;
+            let typed = read_hidden(&echo_guard, &format!("passphrase of the {name}: ")).await?;
             if typed.is_empty() && empty == EmptyAnswer::Declines {
                 return Err(Failure::new(Exit::Config, "no passphrase was typed"));
             }
             match self.vault.unlock(UnlockSecret::Passphrase(typed)).await {
-                Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
+                Err(error @ VaultError::WrongSecret { .. }) if tries < MAX_TRIES => {
                     tries += 1;
                     screen::say(&format!("{}; try again", self.failure(error).message()));
                 }
@@ -360,23 +362,23 @@ impl VaultAccess {
 /// What an empty line at a passphrase prompt means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EmptyAnswer {
-    /// It is tried like any other.
+    /// It is tried like any other passphrase.
     Tried,
     /// The vault stays locked.
     Declines,
 }
 
-/// Returns whether the database is the one that is used if nothing is configured.
-fn is_default(loaded: &Loaded) -> bool {
-    let place = &loaded.settings.session.store;
-    matches!(place, StoreLocation::Sqlite(path) if *path == loaded.paths.database())
+/// Returns whether the database is the default one.
+fn is_default(loaded: &LoadedConfig) -> bool {
+    let location = &loaded.settings.session.store;
+    matches!(location, StoreLocation::Sqlite(path) if *path == loaded.paths.database())
 }
 
-/// Opens the vault of the configured user in this database.
-fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
+/// Returns the vault of the configured user in this database, without opening it.
+fn vault_of(loaded: &LoadedConfig, storage: &Storage) -> Vault {
     let uid = rustix::process::getuid().as_raw();
     Vault::new(VaultParts {
-        store: Arc::clone(&kept.database) as Arc<dyn VaultStore>,
+        store: Arc::clone(&storage.database) as Arc<dyn VaultStore>,
         clock: Arc::new(SystemClock),
         owner: loaded.settings.session.user.clone(),
         actor: format!("command line of uid {uid}").into(),
@@ -384,8 +386,8 @@ fn vault_of(loaded: &Loaded, kept: &Kept) -> Vault {
 }
 
 /// Returns whether there is no database yet. A first use that ran out of disk space leaves an empty file.
-fn is_missing(place: &StoreLocation) -> bool {
-    let StoreLocation::Sqlite(path) = place else {
+fn is_missing(location: &StoreLocation) -> bool {
+    let StoreLocation::Sqlite(path) = location else {
         return false;
     };
     match path.metadata() {

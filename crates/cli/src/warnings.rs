@@ -1,22 +1,22 @@
-//! What a person should know before the first turn: what is missing, what is left out, what is not heard.
+//! Warnings before the first turn: what is missing, skipped or ignored.
 
 use crate::app::App;
 use crate::redact::redact;
 use crate::web;
-use lango_core::{AgentName, Subject};
-use lango_engine::{Action, Agent, Rule, narrower_command};
-use lango_sandbox::Strength;
+use lango_core::{AgentName, RuleSubject};
+use lango_engine::{Agent, ApprovalRule, RuleAction, narrower_command};
+use lango_sandbox::SandboxStrength;
 
-/// How many skills that are left out a warning names before it only counts the rest.
-const MOST_SKILLS_SHOWN: usize = 5;
+/// How many broken skills a warning names; the others are only counted.
+const MAX_SKILLS_SHOWN: usize = 5;
 
 impl App {
-    /// Tools that are not here on this machine, and why.
+    /// Describes the tools that are unavailable on this machine, and why.
     pub fn absent_tools(&self) -> Option<String> {
-        let commands = match &self.held.strength {
-            Strength::Full | Strength::Degraded { .. } => None,
-            Strength::None { why } => Some(format!(
-                "exec_bg, exec_status, exec_stop; exec runs nothing (commands cannot be held here: {why})"
+        let commands = match &self.sandbox.strength {
+            SandboxStrength::Full | SandboxStrength::Degraded { .. } => None,
+            SandboxStrength::None { why } => Some(format!(
+                "exec_bg, exec_status, exec_stop; exec runs nothing (no sandbox works here: {why})"
             )),
         };
         let has_search = self
@@ -30,51 +30,51 @@ impl App {
         (!absent.is_empty()).then(|| absent.join("; "))
     }
 
-    /// How well commands are confined, in a few words, unless all is well. `lango doctor` says more, and so does the
-    /// first command that is wanted.
+    /// Describes the sandbox in a few words, unless it is complete. `lango doctor` and the first command give
+    /// details.
     pub fn sandbox_notice(&self) -> Option<&'static str> {
-        match &self.held.strength {
-            Strength::Full => None,
-            Strength::Degraded { .. } => {
-                Some("each command is asked for: the sandbox is degraded (`lango doctor` says why)")
-            }
-            Strength::None { .. } => {
-                Some("commands cannot run: no sandbox works here (`lango doctor` says why)")
+        match &self.sandbox.strength {
+            SandboxStrength::Full => None,
+            SandboxStrength::Degraded { .. } => Some(
+                "every command needs approval: the sandbox is degraded (run `lango doctor` for details)",
+            ),
+            SandboxStrength::None { .. } => {
+                Some("commands cannot run: no sandbox works here (run `lango doctor` for details)")
             }
         }
     }
 
-    /// What a person should know before the first turn.
+    /// Returns all warnings to show before the first turn, without secrets.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.tree.unmatched.is_empty() {
             let names = self.tree.unmatched.iter().map(|name| name.as_str());
             let names: Vec<&str> = names.collect();
             warnings.push(format!(
-                "no agent holds these tools, so they cannot run: {}",
+                "no agent owns these tools, so they cannot run: {}",
                 names.join(", ")
             ));
         }
         if self.workspace.policy().hide_dotfiles_in.is_some() {
-            let text = "the workspace is your home folder: agents do not see its files and folders whose names begin with a dot";
+            let text = "the workspace is your home folder: its files and folders whose names start with a dot are hidden from agents";
             warnings.push(text.to_owned());
         }
-        warnings.extend(self.absent_remotes());
-        warnings.extend(self.broken_skills());
+        warnings.extend(self.missing_remote_warnings());
+        warnings.extend(self.broken_skill_warnings());
         warnings.extend(self.loaded.warnings());
-        warnings.extend(self.unheard_agents());
+        warnings.extend(self.untrusted_files_warning());
         let knowledge = self.knowledge.as_ref();
         warnings.extend(knowledge.and_then(|known| known.warning.clone()));
         warnings.extend(self.mcp.warnings());
-        warnings.extend(self.idle_rules());
+        warnings.extend(self.unused_rule_warnings());
         let shown = warnings.iter().map(|text| redact(text).into_owned());
         shown.collect()
     }
 
-    /// Skills that are left out, and why; the first few of them.
-    fn broken_skills(&self) -> Vec<String> {
+    /// Describes the first few broken skills, and why they are left out.
+    fn broken_skill_warnings(&self) -> Vec<String> {
         let broken = &self.skills.broken;
-        let shown = broken.iter().take(MOST_SKILLS_SHOWN);
+        let shown = broken.iter().take(MAX_SKILLS_SHOWN);
         let shown = shown.map(|skill| {
             format!(
                 "the skill {} is left out: {}",
@@ -82,19 +82,19 @@ impl App {
                 skill.problem
             )
         });
-        let more = broken.len().saturating_sub(MOST_SKILLS_SHOWN);
-        let rest = format!("{more} more skills are left out; `lango skills` lists them");
+        let more = broken.len().saturating_sub(MAX_SKILLS_SHOWN);
+        let rest = format!("{more} more skills are left out; run `lango skills` to list them");
         shown.chain((more > 0).then_some(rest)).collect()
     }
 
-    /// Agents elsewhere that are not in the tree, and why.
-    fn absent_remotes(&self) -> Vec<String> {
-        let unreached = self.elsewhere.skipped();
+    /// Describes the remote agents that are not in the tree, and why.
+    fn missing_remote_warnings(&self) -> Vec<String> {
+        let unreached = self.remote_agents.skipped();
         let is_refused = |name: &AgentName| {
             let agent = self.tree.sub_agent(name.as_str());
-            !agent.is_some_and(|agent| agent.remote)
+            !agent.is_some_and(|agent| agent.is_remote)
         };
-        let refused = self.elsewhere.cards().into_iter();
+        let refused = self.remote_agents.cards().into_iter();
         let refused = refused.filter(|card| is_refused(&card.name)).map(|card| {
             let mut skipped = self.tree.skipped.iter().rev();
             let skipped = skipped.find(|skipped| skipped.name == card.name);
@@ -107,45 +107,48 @@ impl App {
             .collect()
     }
 
-    /// The project's agent files that nobody trusts.
-    pub fn unheard_agents(&self) -> Option<String> {
-        let unheard = self.roster.unheard.iter();
-        let names: Vec<String> = unheard.map(|path| path.display().to_string()).collect();
+    /// Describes the project's files for models that are not trusted.
+    pub fn untrusted_files_warning(&self) -> Option<String> {
+        let untrusted_files = self.roster.untrusted_files.iter();
+        let names: Vec<String> = untrusted_files
+            .map(|path| path.display().to_string())
+            .collect();
         (!names.is_empty()).then(|| {
             format!(
-                "not heard, because these files of the project are not trusted as they are: {}; read them, then `lango config trust`",
+                "ignored because the current content of these project files is not trusted: {}; read them, then run `lango config trust`",
                 names.join(", ")
             )
         })
     }
 
-    /// Rules that allow commands by a wildcard, for `config check` and `doctor`: every turn would repeat them.
-    pub fn loose_rules(&self) -> Vec<String> {
-        let is_for_commands = |rule: &&Rule| {
+    /// Returns warnings about rules that allow commands by a wildcard, for `config check` and `doctor` only: before
+    /// every turn they would be noise.
+    pub fn wildcard_rule_warnings(&self) -> Vec<String> {
+        let is_for_commands = |rule: &&ApprovalRule| {
             let mut tools = self.tools.iter().map(|tool| tool.spec());
-            rule.action == Action::Allow
+            rule.action == RuleAction::Allow
                 && tools.any(|spec| {
-                    spec.subject == Subject::Command && rule.fits_tool(spec.name.as_str())
+                    spec.subject == RuleSubject::Command && rule.fits_tool(spec.name.as_str())
                 })
         };
         let rules = self.loaded.settings.approval.rules.rules.iter();
         let loose = rules.filter(is_for_commands).filter_map(|rule| {
             let pattern = rule.matching.as_deref()?;
-            let way_out = match &rule.tool {
+            let narrower = match &rule.tool {
                 None => "a `tool`, if it is not meant for commands".to_owned(),
                 Some(_) => narrower_command(pattern)?,
             };
             narrower_command(pattern)?;
             Some(format!(
                 "{rule} also allows options that run other programs or write files, because a wildcard stands for \
-                 any of them; write {way_out}"
+                 any of them; write {narrower}"
             ))
         });
         loose.collect()
     }
 
-    /// Rules that fit nothing here: most likely a name is misspelt.
-    fn idle_rules(&self) -> Vec<String> {
+    /// Returns warnings about rules that match nothing, most likely because a name is misspelt.
+    fn unused_rule_warnings(&self) -> Vec<String> {
         let agents: Vec<&Agent> = std::iter::once(&self.tree.root)
             .chain(&self.tree.agents)
             .collect();
@@ -155,7 +158,7 @@ impl App {
             !agents.iter().any(|agent| rule.fits_agent(&agent.name))
                 || !tools().any(|tool| rule.fits_tool(tool))
         });
-        idle.map(|rule| format!("{rule} fits no agent or tool here; is a name misspelt?"))
+        idle.map(|rule| format!("{rule} matches no agent or tool; is a name misspelt?"))
             .collect()
     }
 }

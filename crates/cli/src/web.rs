@@ -1,11 +1,11 @@
-//! The web tools from the configuration: `search_fetch` always, `search_web` when there is a search service.
+//! The web tools from the configuration: `search_fetch` always, `search_web` if a search service is configured.
 
 use crate::config::{SearchProviderConfig, SearchSettings};
 use crate::exit::{Exit, Failure};
 use crate::vault::Credentials;
 use lango_core::{Tool, WebCache};
 use lango_engine::SystemClock;
-use lango_net::{Egress, SeenLinks, Url};
+use lango_net::{Egress, PlainHttp, SeenLinks, Url};
 use lango_web::{
     FetchParts, ProviderKind, Providers, SearchParts, SearchProvider, fetch_tool, search_tool,
 };
@@ -16,21 +16,18 @@ pub const NO_PROVIDER: &str = "search_web needs a search service, for example \
      `search.providers.local.kind = \"searxng\"` with `search.providers.local.url`, or \
      `search.providers.brave.apiKeyEnv = \"BRAVE_API_KEY\"` (docs/web.md)";
 
-/// What the tools are made of.
+/// What the tools are built from.
 pub struct Parts<'a> {
-    /// The search services.
     pub settings: &'a SearchSettings,
-    /// The keys.
     pub credentials: &'a Arc<Credentials>,
-    /// The guard.
+    /// The egress guard.
     pub egress: &'a Egress,
-    /// The addresses that sessions know.
+    /// The links that sessions have seen.
     pub links: &'a SeenLinks,
-    /// Where pages are stored.
     pub cache: Arc<dyn WebCache>,
 }
 
-/// Makes the tools.
+/// Creates the tools.
 pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let Parts {
         settings,
@@ -62,7 +59,7 @@ pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     Ok(tools)
 }
 
-/// Whether there is a search service.
+/// Returns whether a search service is configured.
 pub fn is_set_up(settings: &SearchSettings) -> bool {
     !settings.providers.is_empty()
 }
@@ -82,8 +79,8 @@ pub fn describe(settings: &SearchSettings) -> String {
     }
 }
 
-/// The services in the order in which they are asked. Without `search.order`: instances of SearXNG first, since they are the
-/// user's own, then the others, each by name; with the settings of their keys.
+/// Returns the services in the order in which they are tried, each with the setting of its key. Without
+/// `search.order`: instances of SearXNG first, since they are the user's own, then the others, each by name.
 fn providers(settings: &SearchSettings) -> Result<Vec<(SearchProvider, Option<String>)>, Failure> {
     let mut all = Vec::new();
     for (name, config) in &settings.providers {
@@ -98,7 +95,7 @@ fn providers(settings: &SearchSettings) -> Result<Vec<(SearchProvider, Option<St
         let is_named = |(provider, _): &&(SearchProvider, _)| provider.name == *name;
         let found = all.iter().find(is_named);
         let found = found.ok_or_else(|| {
-            wrong(format!(
+            invalid_settings(format!(
                 "`search.order` names `{name}`, but there is no `search.providers.{name}`"
             ))
         })?;
@@ -115,13 +112,13 @@ fn provider(
 ) -> Result<(SearchProvider, Option<String>), Failure> {
     let key = format!("search.providers.{name}");
     let kind = config.kind.or_else(|| name.parse().ok()).ok_or_else(|| {
-        wrong(format!(
-            "`{key}.kind` is not set; it is `searxng`, `brave`, `tavily` or `kagi`"
+        invalid_settings(format!(
+            "`{key}.kind` is not set; it must be `searxng`, `brave`, `tavily` or `kagi`"
         ))
     })?;
     let default_url = kind.default_url().map(str::to_owned);
     let url = config.url.clone().or(default_url).ok_or_else(|| {
-        wrong(format!("`{key}.url` is not set; it is the address of your SearXNG, such as `http://127.0.0.1:8888`"))
+        invalid_settings(format!("`{key}.url` is not set; it must be the address of your SearXNG, such as `http://127.0.0.1:8888`"))
     })?;
     let default_key = kind.default_key_variable().map(str::to_owned);
     let key_variable = config.api_key_env.clone().or(default_key);
@@ -131,10 +128,10 @@ fn provider(
             && url.password().is_none()
     });
     let parsed = parsed.ok_or_else(|| {
-        wrong(format!("`{key}.url` is not an address; it begins with `https://` or `http://` and has no password"))
+        invalid_settings(format!("`{key}.url` is not an address that starts with `https://` or `http://` and has no password"))
     })?;
-    if key_variable.is_some() && parsed.scheme() == "http" && !is_here(&parsed) {
-        return Err(wrong(format!(
+    if key_variable.is_some() && PlainHttp::LocalOnly.check(&parsed).is_err() {
+        return Err(invalid_settings(format!(
             "`{key}.url` would send a key without encryption; use `https://`"
         )));
     }
@@ -147,11 +144,6 @@ fn provider(
     Ok((provider, key_variable))
 }
 
-fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    host == "localhost" || host.starts_with("127.") || host == "[::1]"
-}
-
-fn wrong(message: String) -> Failure {
-    Failure::new(Exit::Config, message).next("docs/web.md shows a configuration")
+fn invalid_settings(message: String) -> Failure {
+    Failure::new(Exit::Config, message).next("see docs/web.md for an example")
 }

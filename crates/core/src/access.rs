@@ -1,5 +1,5 @@
-//! Access tokens of the HTTP API. A token acts as one user, within its scopes. Only digests of tokens are stored, so the
-//! database does not let its reader in.
+//! Access tokens of the HTTP API. A token acts as one user, within its scopes. The database stores only digests of
+//! tokens, so reading it does not give access.
 
 use crate::{BoxFuture, StoreError, Text, Timestamp, UserId};
 use serde::{Serialize, Serializer};
@@ -18,7 +18,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All scopes, in the order in which they are listed.
+    /// All scopes, in the order in which lists show them.
     pub const ALL: [Self; 3] = [Self::Read, Self::Run, Self::Approve];
 
     /// Returns the name that the command line, JSON and the database use.
@@ -101,7 +101,7 @@ impl Serialize for Scopes {
     }
 }
 
-/// What an access token is for.
+/// The kind of an access token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenKind {
@@ -109,7 +109,7 @@ pub enum TokenKind {
     Token,
     /// A browser sends it as a cookie.
     Browser,
-    /// It is part of a sign-in link, and can be exchanged once for a browser's token.
+    /// Part of a sign-in link. It can be exchanged once for a browser token.
     Link,
 }
 
@@ -137,28 +137,24 @@ impl FromStr for TokenKind {
 /// An access token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AccessToken {
-    /// Its id, for listing and revoking.
+    /// The id for listing and revoking.
     pub id: Text,
-    /// The user that it acts as.
+    /// The user that the token acts as.
     pub user: UserId,
-    /// What its user calls it, such as the name of a device.
+    /// A label that the user chose, such as the name of a device.
     pub name: Text,
-    /// Its kind.
     pub kind: TokenKind,
-    /// What it allows.
     pub scopes: Scopes,
-    /// When it was created.
     pub created: Timestamp,
-    /// When it expires; none if it is valid until it is revoked.
+    /// When the token expires; `None` if it is valid until it is revoked.
     pub expires: Option<Timestamp>,
 }
 
 /// The SHA-256 digest of a token's secret.
 pub type TokenDigest = [u8; 32];
 
-/// The access tokens of all users, for all replicas that share the store.
+/// The access tokens of all users, shared by all replicas.
 pub trait TokenStore: Send + Sync {
-    /// Adds a token.
     fn add_token(
         &self,
         token: AccessToken,
@@ -172,14 +168,14 @@ pub trait TokenStore: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'_, Result<Option<AccessToken>, StoreError>>;
 
-    /// Lists all tokens, expired ones included, the oldest first.
+    /// Lists all tokens, including expired ones, oldest first.
     fn tokens(&self) -> BoxFuture<'_, Result<Vec<AccessToken>, StoreError>>;
 
-    /// Deletes the token with this id. Returns whether there was one.
+    /// Deletes the token with this id. Returns whether it existed.
     fn revoke_token(&self, id: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Replaces an unexpired link by a token for the link's user, with the link's scopes. The given user and scopes are
-    /// ignored. Returns the token, or none if the link does not exist, was used before, or has expired.
+    /// Replaces an unexpired link by a token that gets the user and the scopes of the link; those in `token` are
+    /// ignored. Returns the token, or `None` if the link does not exist, was already used, or has expired.
     fn redeem_link(
         &self,
         link: TokenDigest,
@@ -193,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_read_as_they_are_written() {
+    fn scopes_round_trip_through_text() {
         for names in ["", "read", "run approve", "read run approve"] {
             let scopes: Scopes = names.parse().expect("scopes");
             assert_eq!(scopes.to_string(), names);

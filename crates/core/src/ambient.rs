@@ -1,27 +1,27 @@
-//! What a turn would otherwise take from the air: the time and fresh names. Injected, so that tests decide both.
+//! Ambient inputs of a turn: the time, new ids and a description of the machine. They are injected so that tests
+//! control them.
 
 use crate::TurnEnvironment;
 use serde::{Deserialize, Serialize};
 
-/// Milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// Tells the time of day.
+/// The wall clock.
 pub trait Clock: Send + Sync {
-    /// Now.
     fn now(&self) -> Timestamp;
 }
 
-/// Describes the machine that agents work on, and the date there.
+/// A description of the machine that agents work on, with its local date.
 pub trait Environment: Send + Sync {
-    /// Describes it as of this time.
+    /// Describes the machine as of `time`.
     fn at(&self, time: Timestamp) -> TurnEnvironment;
 }
 
-/// Makes names that were not used before.
-pub trait Ids: Send + Sync {
-    /// A fresh name that starts with `prefix`, such as `s_1k2m…` for `s_`.
+/// A generator of unique ids.
+pub trait IdGenerator: Send + Sync {
+    /// Returns a new id that starts with `prefix`, such as `s_1k2m…` for `s_`.
     fn fresh(&self, prefix: &str) -> String;
 }

@@ -1,7 +1,7 @@
-//! Asking a person before a call runs, and what they said.
+//! Approvals: requests to the user about a call, and the answers.
 //!
-//! A request is bound to a digest of agent, tool and exact arguments, so that an answer to one call is never an answer to
-//! another. An answer that shall hold for longer carries a pattern: from then on it is a [`Grant`].
+//! A request is bound to a digest of agent, tool and exact arguments, so an answer to one call never applies to
+//! another. An answer that also covers later calls has a pattern; it becomes a [`Grant`].
 
 use crate::{
     AgentName, ApprovalId, CallId, Effect, Inspection, Risk, SessionId, Text, Timestamp, ToolName,
@@ -11,99 +11,91 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A call that waits for a person.
+/// A request to the user about a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// Its id.
     pub id: ApprovalId,
-    /// Who wants it.
+    /// The agent that made the call.
     pub agent: AgentName,
-    /// The call.
     pub call: CallId,
-    /// The tool.
     pub tool: ToolName,
     /// The arguments, exactly as the tool will get them.
     pub arguments: Arc<Value>,
-    /// What the tool found out about the call.
+    /// The tool's inspection of the call.
     #[serde(default, skip_serializing_if = "Inspection::is_empty")]
     pub inspection: Inspection,
-    /// Stands for agent, tool, arguments and the content that would run: the same call has the same digest.
+    /// A digest of agent, tool, arguments and the content that would run. Equal calls have equal digests.
     pub digest: Text,
-    /// The folder the agent works in.
+    /// The folder that the agent works in.
     #[serde(default)]
     pub folder: Text,
-    /// What happens to the world when it runs.
     pub effect: Effect,
-    /// How much harm it can do.
     pub risk: Risk,
-    /// What is asked.
-    #[serde(default, skip_serializing_if = "Asks::is_permission")]
-    pub asks: Asks,
-    /// What asked: the rule, or the risk.
+    #[serde(
+        default,
+        rename = "asks",
+        skip_serializing_if = "ApprovalQuestion::is_permission"
+    )]
+    pub question: ApprovalQuestion,
+    /// Why the user is asked: the matching rule, or the risk.
     pub reason: Text,
-    /// The pattern that is offered for an answer which shall hold for longer; none if every call has to be asked for.
+    /// The pattern to offer for an answer that covers later calls; `None` if every call needs its own approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Text>,
 }
 
-/// What a person is asked about a call.
+/// The question that an approval request asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asks {
-    /// Whether it may run.
+pub enum ApprovalQuestion {
+    /// May the call run?
     #[default]
     Permission,
-    /// What became of it: its process ended before a result was stored, it may have had its effect, and nobody here can
-    /// know.
-    Fate,
-    /// Whether the turn goes on. Its database was restored from a backup, or copied, in the middle of the turn; what the turn
-    /// did after that is unknown.
-    Turn,
+    /// What happened to the call? The process ended before it stored a result, so the call's outcome is unknown: it may
+    /// have had its effect.
+    #[serde(rename = "fate")]
+    UnknownOutcome,
+    /// May the turn continue? The database was restored from a backup or copied during the turn, so what the turn did
+    /// afterwards is unknown.
+    #[serde(rename = "turn")]
+    ContinueTurn,
 }
 
-impl Asks {
-    /// Returns whether the question is if a call may run.
+impl ApprovalQuestion {
+    /// Whether the question is [`Self::Permission`].
     pub fn is_permission(&self) -> bool {
         *self == Self::Permission
     }
 }
 
-/// What a person says to a request.
+/// The answer to an approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// This call may run.
+pub enum ApprovalAnswer {
+    /// Allows this call.
     Once,
-    /// Calls of this agent and tool that fit the pattern may run in this session.
-    Session {
-        /// What they must look like.
-        pattern: Text,
-    },
-    /// The same in every session of this folder.
-    Always {
-        /// What they must look like.
-        pattern: Text,
-        /// The folder.
-        folder: Text,
-    },
-    /// It may not run.
+    /// Allows matching calls of this agent and tool in this session.
+    Session { pattern: Text },
+    /// Allows matching calls of this agent and tool in every session of this folder.
+    Always { pattern: Text, folder: Text },
+    /// Denies the call.
     No {
-        /// What the model is told.
+        /// The explanation for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
-    /// A call of unknown fate is to run again, under the same key; or the turn goes on.
+    /// Runs a call with an unknown outcome again, with the same idempotency key; or continues the turn.
     Retry,
-    /// A call of unknown fate is left as it is, and the model is told that nobody knows; or the turn ends.
+    /// Does not repeat a call with an unknown outcome and tells the model that its outcome is unknown; or ends the turn.
     Skip,
-    /// The person knows what became of a call.
+    /// Reports what happened to a call with an unknown outcome.
     Happened {
-        /// What the model is told.
+        /// The result for the model.
         text: Text,
     },
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// Whether the call may run.
     pub fn allows(&self) -> bool {
         match self {
@@ -112,7 +104,7 @@ impl Answer {
         }
     }
 
-    /// The pattern of an answer that holds for longer, and the folder if it holds beyond its session.
+    /// Returns the pattern if the answer covers later calls, and the folder if it also covers other sessions.
     pub fn grant(&self) -> Option<(&Text, Option<&Text>)> {
         match self {
             Self::Session { pattern } => Some((pattern, None)),
@@ -121,17 +113,18 @@ impl Answer {
         }
     }
 
-    /// Whether it answers what is asked. A no without more fits everything: nobody could be asked, or the turn ends.
-    pub fn fits(&self, asks: Asks) -> bool {
+    /// Whether the answer is valid for the question. `No` is valid for every question: it is also the answer if the user
+    /// cannot be asked or the turn ends.
+    pub fn fits(&self, question: ApprovalQuestion) -> bool {
         match self {
             Self::No { .. } => true,
-            Self::Once | Self::Session { .. } | Self::Always { .. } => asks == Asks::Permission,
-            Self::Retry | Self::Skip | Self::Happened { .. } => asks != Asks::Permission,
+            Self::Once | Self::Session { .. } | Self::Always { .. } => question.is_permission(),
+            Self::Retry | Self::Skip | Self::Happened { .. } => !question.is_permission(),
         }
     }
 
-    /// The one word for it in JSON and on the screen.
-    pub fn word(&self) -> &'static str {
+    /// Returns the name in JSON and on the screen.
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Once => "once",
             Self::Session { .. } => "session",
@@ -144,54 +137,47 @@ impl Answer {
     }
 }
 
-/// Who gave an answer.
+/// The source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum AnsweredBy {
-    /// A person, now.
+pub enum AnswerSource {
+    /// The user answered this request.
     Person,
-    /// A person, with an earlier answer that still holds.
-    Grant {
-        /// That answer's request.
-        grant: ApprovalId,
-    },
-    /// Nobody was there to be asked, which means no.
-    Nobody,
-    /// The turn ended while it waited, which means no.
+    /// An earlier answer of the user covers this call.
+    Grant { grant: ApprovalId },
+    /// The user could not be asked, so the call is denied.
+    #[serde(rename = "nobody")]
+    Unattended,
+    /// The turn ended before the user answered, so the call is denied.
     TurnEnded,
-    /// The request expired (`approval.expiry`), which denies it.
+    /// The request expired (`approval.expiry`), so the call is denied.
     Expired,
 }
 
-/// An answer that holds for calls to come.
+/// An answer that allows matching later calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// The request it was given to.
+    /// The id of the request that was answered.
     pub id: ApprovalId,
-    /// The session it was given in.
+    /// The session of that request.
     pub session: SessionId,
-    /// Whose calls.
     pub agent: AgentName,
-    /// Of which tool.
     pub tool: ToolName,
-    /// What they must look like.
+    /// The pattern that a call's subject must match.
     pub pattern: Text,
-    /// The folder it holds in; none if it holds in its session.
+    /// The folder in which the grant applies; `None` if it applies only to its session.
     pub folder: Option<Text>,
-    /// When it was given.
+    /// When the user gave the answer.
     pub given: Timestamp,
 }
 
-/// A request that waits, as a list shows it.
+/// A request without an answer, with its session and turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Waiting {
-    /// The session.
+pub struct PendingApproval {
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
-    /// Since when it waits.
+    /// When the request was stored.
     pub asked: Timestamp,
-    /// What is asked.
     #[serde(flatten)]
     pub request: ApprovalRequest,
 }

@@ -1,4 +1,4 @@
-//! Files that belong to a message. Events hold references; the bytes are stored once per user, under their digest.
+//! Files attached to messages. Events contain references; the bytes are stored once per user, under their digest.
 
 use crate::{BoxFuture, StoreError, Text, UserId};
 use serde::{Deserialize, Serialize};
@@ -8,50 +8,49 @@ use std::sync::Arc;
 /// A reference to a stored file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// The name that people and models know it by, unique among those that a turn shows.
+    /// The name that users and models see, unique among the files of a turn.
     pub name: Text,
-    /// An image's media type, or `text/…` for everything that was attached as text.
+    /// The media type of an image, or `text/…` for everything that was attached as text.
     pub media_type: Text,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the bytes, in hexadecimal.
     pub digest: Text,
     /// The size in bytes.
     pub size: u64,
 }
 
 impl Attachment {
-    /// Whether it is an image.
     pub fn is_image(&self) -> bool {
         self.media_type.starts_with("image/")
     }
 
-    /// Whether it is text that every model can read.
     pub fn is_text(&self) -> bool {
         self.media_type.starts_with("text/")
     }
 }
 
-/// A file with its bytes, on its way into a message or out of one.
+/// A file with its bytes, before it is stored or after it is loaded.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// The name that its sender gave it. Whoever stores it makes it safe and unique.
+    /// The name that the sender gave. The engine makes it safe and unique before it stores the file.
     pub name: String,
-    /// An image's media type, or `text/…`.
+    /// The media type of an image, or `text/…`.
     pub media_type: Text,
     /// The content; UTF-8 if it is text.
     pub bytes: Arc<[u8]>,
 }
 
 impl AttachedFile {
-    /// The largest image in bytes.
+    /// The maximum size of an image in bytes.
     pub const IMAGE_BYTES: usize = 5_000_000;
-    /// The largest file in bytes.
+    /// The maximum size of any other file in bytes.
     pub const FILE_BYTES: usize = 10_000_000;
-    /// The most files of one message or one result.
+    /// The maximum number of files in one message or result.
     pub const PER_MESSAGE: usize = 16;
-    /// The most bytes of all files of one message or one result. In base64 they fit into a provider's request.
+    /// The maximum total size of the files in one message or result, in bytes. In base64 they still fit into a
+    /// provider's request.
     pub const MESSAGE_BYTES: usize = 20_000_000;
 
-    /// An image, if the bytes are one of a type that models see: PNG, JPEG, GIF or WebP.
+    /// Creates an image file if the bytes are a PNG, JPEG, GIF or WebP image, the types that models can read.
     pub fn image(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Option<Self> {
         let bytes = bytes.into();
         let media_type = image_type(&bytes)?.into();
@@ -62,7 +61,7 @@ impl AttachedFile {
         })
     }
 
-    /// A file that is shown as text.
+    /// Creates a text file.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -71,8 +70,8 @@ impl AttachedFile {
         }
     }
 
-    /// Returns the largest size that a file of its type may have, in bytes.
-    pub fn most_bytes(&self) -> usize {
+    /// Returns the maximum size of a file of this type, in bytes.
+    pub fn max_bytes(&self) -> usize {
         if self.media_type.starts_with("image/") {
             Self::IMAGE_BYTES
         } else {
@@ -91,7 +90,8 @@ impl std::fmt::Debug for AttachedFile {
     }
 }
 
-/// Returns the media type of an image that models see, by its first bytes: names and senders may be wrong.
+/// Returns the media type of an image that models can read. It checks the first bytes, because names and senders may be
+/// wrong.
 pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
@@ -116,17 +116,17 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Where the bytes of attachments are.
+/// The store of the attachments' bytes.
 pub trait AttachmentStore: Send + Sync {
-    /// Stores bytes of a user, once however often they are stored, and returns their digest. Bytes that no event refers
-    /// to are deleted after a day.
+    /// Stores a user's bytes and returns their digest. Equal bytes are stored once. Bytes that no event refers to are
+    /// deleted after a day.
     fn put<'a>(
         &'a self,
         user: &'a UserId,
         bytes: Arc<[u8]>,
     ) -> BoxFuture<'a, Result<Text, StoreError>>;
 
-    /// Reads bytes of a user by their digest.
+    /// Reads a user's bytes by their digest.
     fn read<'a>(
         &'a self,
         user: &'a UserId,

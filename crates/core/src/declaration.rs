@@ -1,35 +1,33 @@
-//! How a tool comes to be: a declaration joined with a function of one argument type.
+//! Builds a tool from a declaration and a function with one argument type.
 //!
-//! The argument type says everything about the arguments: its JSON schema is what the model sees (the doc comments of
-//! its fields are the descriptions), and the function receives it parsed. Adding a tool is writing that type, the
-//! function, and one declaration.
+//! The argument type defines the arguments: the model sees its JSON schema (the doc comments of its fields are the
+//! descriptions), and the function receives it parsed. To add a tool, write that type, the function and one
+//! declaration.
 
 use crate::{
-    BoxFuture, Caller, Effect, Extent, Inspection, Risk, Subject, Tool, ToolError, ToolOutput,
-    ToolSpec, Trust,
+    BoxFuture, Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolError,
+    ToolOutput, ToolSpec, Trust,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a tool says of itself besides its arguments.
+/// The properties of a tool other than its arguments.
 #[derive(Debug, Clone, Copy)]
-pub struct Declaration {
-    /// Its name; the prefix decides who owns it.
+pub struct ToolDeclaration {
+    /// The name. Its prefix decides which agent owns the tool.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// What the tool does, for the model.
     pub description: &'static str,
-    /// What happens when it runs twice.
     pub effect: Effect,
-    /// How much harm it can do.
     pub risk: Risk,
-    /// What stands for its arguments where a rule speaks of them.
-    pub subject: Subject,
+    /// What approval rules match against.
+    pub subject: RuleSubject,
 }
 
-impl Declaration {
-    /// The tool whose code is an asynchronous function. It is told on whose behalf it runs.
+impl ToolDeclaration {
+    /// Builds a tool from an asynchronous function.
     pub fn with_code<A, F, R, O>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
@@ -40,13 +38,13 @@ impl Declaration {
         self.with_parts(code, None, None)
     }
 
-    /// The same, with what is shown to a person before it runs (what the call would change, or why it would fail), and
-    /// with what is looked at before the gate decides.
+    /// Builds a tool like [`Self::with_code`], with an optional preview for the user who approves a call (what it would
+    /// change, or why it would fail) and an optional inspection before the gate decides.
     pub fn with_parts<A, F, R, O>(
         self,
         code: F,
-        preview: Option<Preview<A>>,
-        inspect: Option<Inspect<A>>,
+        preview: Option<PreviewFn<A>>,
+        inspect: Option<InspectFn<A>>,
     ) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + 'static,
@@ -73,18 +71,18 @@ impl Declaration {
     }
 }
 
-/// Says what a call would change, and changes nothing.
-pub type Preview<A> =
-    Box<dyn Fn(A, Extent) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
+/// A function that describes what a call would change, without changing anything.
+pub type PreviewFn<A> =
+    Box<dyn Fn(A, PreviewLength) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync>;
 
-/// Looks at what a call would touch.
-pub type Inspect<A> = Box<dyn Fn(Caller, A) -> BoxFuture<'static, Inspection> + Send + Sync>;
+/// A function that inspects what a call would touch.
+pub type InspectFn<A> = Box<dyn Fn(Caller, A) -> BoxFuture<'static, Inspection> + Send + Sync>;
 
 struct DeclaredTool<A, F> {
     spec: ToolSpec,
     code: F,
-    preview: Option<Preview<A>>,
-    inspect: Option<Inspect<A>>,
+    preview: Option<PreviewFn<A>>,
+    inspect: Option<InspectFn<A>>,
 }
 
 impl<A, F, R, O> Tool for DeclaredTool<A, F>
@@ -130,12 +128,12 @@ where
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: Extent,
+        length: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let preview = self.preview.as_ref()?;
             let started =
-                parse_arguments(&self.spec, &arguments).map(|arguments| preview(arguments, extent));
+                parse_arguments(&self.spec, &arguments).map(|arguments| preview(arguments, length));
             let shown = match started {
                 Ok(started) => started.await,
                 Err(error) => Err(error),
@@ -145,7 +143,7 @@ where
     }
 }
 
-/// The arguments of a call, or what is wrong with them.
+/// Parses the arguments of a call. The error tells the model what is wrong.
 pub fn parse_arguments<A: DeserializeOwned>(
     spec: &ToolSpec,
     arguments: &Value,
@@ -158,7 +156,7 @@ pub fn parse_arguments<A: DeserializeOwned>(
     })
 }
 
-/// The schema of `A` without what a model has no use for: the dialect, the Rust name and references.
+/// Returns the JSON schema of `A` without parts that are useless to a model: the dialect, the Rust name and references.
 pub fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;

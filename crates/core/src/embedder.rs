@@ -1,14 +1,14 @@
-//! The seam to what turns texts into vectors.
+//! The interface to embedding models.
 
 use crate::{BoxFuture, Text};
 use serde::{Deserialize, Serialize};
 
-/// Turns texts into vectors, near to each other when the texts are alike.
+/// Turns texts into vectors. Similar texts get vectors that are close to each other.
 pub trait Embedder: Send + Sync {
-    /// What made a vector. Vectors of different makers are never compared.
-    fn maker(&self) -> &EmbeddingMaker;
+    /// Returns the identity of the model. Vectors of different models are never compared.
+    fn model(&self) -> &EmbeddingModel;
 
-    /// One vector for each text, in their order.
+    /// Returns one vector for each text, in the same order.
     fn embed(
         &self,
         texts: Vec<String>,
@@ -16,36 +16,34 @@ pub trait Embedder: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>>;
 }
 
-/// What made a vector.
+/// The identity of an embedding model, stored with its vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EmbeddingMaker {
+pub struct EmbeddingModel {
     /// The provider, such as `offline`.
     pub provider: Text,
-    /// The model.
     pub model: Text,
-    /// How many numbers a vector has.
+    /// The length of a vector.
     pub dimensions: u32,
-    /// Changes when the same model begins to give other vectors.
+    /// Changes when the same model starts to return different vectors.
     pub version: u32,
 }
 
-/// What a text is.
+/// The role of a text in a search. Some models embed the two roles differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingPurpose {
-    /// Something to be found.
+    /// A text to be found.
     Document,
-    /// Something to find by.
+    /// A text to search with.
     Query,
 }
 
-/// Why there are no vectors.
+/// A failed embedding request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider} gave no vectors: {detail}")]
 pub struct EmbedError {
-    /// Whom we asked.
     pub provider: Text,
-    /// What went wrong and the way out.
+    /// What went wrong and what to do about it.
     pub detail: String,
-    /// Whether a later try may succeed.
-    pub is_passing: bool,
+    /// Whether a retry may succeed.
+    pub is_transient: bool,
 }

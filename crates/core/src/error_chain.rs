@@ -1,15 +1,15 @@
-//! The text of an error for one line of a message.
+//! Formats an error with its causes on one line.
 
 use std::error::Error;
 
-/// The most causes to follow, in case a chain is circular.
-const MOST_CAUSES: usize = 8;
+/// The limit on the causes to follow, in case a chain is circular.
+const MAX_CAUSES: usize = 8;
 
 /// Joins an error and its causes with colons. Skips a cause whose text the line already contains.
 pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    for cause in causes.take(MOST_CAUSES) {
+    for cause in causes.take(MAX_CAUSES) {
         let cause = cause.to_string();
         if !text.contains(&cause) {
             text.push_str(": ");

@@ -1,11 +1,11 @@
-//! The log: one event is one stored fact of a turn.
+//! The event log. An event is one stored fact of a turn.
 //!
-//! The same JSON goes into the store, over the wire and to `--jsonl`. Events are append-only and numbered without a gap
-//! within their session; replaying a turn's events gives the state that living it gave.
+//! The store, the wire and `--jsonl` use the same JSON. Events are append-only and numbered without gaps within their
+//! session. Replaying a turn's events restores exactly the state that the live turn had.
 
 use crate::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Attachment, Call, CallId, Effect,
-    FrameId, Inspection, Limits, MessageOrigin, ModelSettings, Opaque, Outcome, Price,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalRequest, Attachment, Call, CallId,
+    Effect, FrameId, Inspection, Limits, MessageOrigin, ModelSettings, OpaqueData, Outcome, Price,
     RemoteThread, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -16,346 +16,310 @@ use std::sync::Arc;
 /// One stored fact of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place in the session, from 1.
+    /// The position in the session, starting at 1.
     pub seq: u64,
-    /// The conversation.
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
-    /// The agent's run it belongs to.
+    /// The frame that the event belongs to: one agent's run inside the turn.
     pub frame: FrameId,
-    /// Who said or did it: an agent of the tree, or `user`.
+    /// The agent of the tree that caused the event, or `user`.
     pub author: AgentName,
-    /// When it was decided.
+    /// When the event was created.
     pub time: Timestamp,
-    /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
 }
 
-/// What happened.
+/// The kind of an event, with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum EventBody {
-    /// The person said something: a turn begins.
+    /// The user's message, which starts a turn.
     #[serde(rename = "user.message")]
     UserMessage {
-        /// The words.
         text: Text,
-        /// Where they came from; none in logs of a lango that did not ask.
+        /// `None` in logs of an older lango.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<MessageOrigin>,
-        /// The files that belong to it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
-        /// What holds for this turn.
+        /// The settings that the turn started with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settings: Option<Box<TurnSettings>>,
     },
-    /// An agent's accepted reply, or lango's own words when no agent found any.
+    /// An agent's accepted reply, or a text that lango wrote itself because no agent answered.
     #[serde(rename = "agent.message")]
     AgentMessage {
-        /// The words.
         text: Text,
-        /// The calls, under ids that are unique in the turn.
+        /// The calls. Their ids are unique in the turn.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
-        /// Whether it ends its frame: the answer to the person in the root's, the result of the delegation elsewhere.
+        /// Whether the message ends its frame: it is the answer to the user in the root frame, and the result of the
+        /// delegation in any other.
         #[serde(default, rename = "final")]
         is_final: bool,
-        /// The model that replied; none when lango itself speaks.
+        /// The model that replied; `None` if lango wrote the text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<Text>,
-        /// What it cost.
         #[serde(default)]
         usage: Usage,
-        /// The same in millionths of a US dollar, if the price is known.
+        /// The cost in millionths of a US dollar, if the price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
-        /// What the provider wants back with it, exactly as it came.
+        /// Provider data to send back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        opaque: Option<Opaque>,
-        /// Why the reply ends where it does.
+        opaque: Option<OpaqueData>,
         #[serde(default, skip_serializing_if = "StopReason::is_finished")]
         stop: StopReason,
-        /// The trust label of its author's context: trusted only if the instruction and the tools, the conversation,
-        /// memory, the task and all results of calls are.
+        /// The trust label of the author's context: trusted only if its instruction, tools, conversation, memory, task
+        /// and all call results are trusted.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
         trust: Trust,
     },
-    /// The orchestrator gave a task to an agent: a frame opens under the id of the call.
+    /// The orchestrator delegated a task. This opens a frame whose id is the id of the call.
     #[serde(rename = "agent.delegated")]
     AgentDelegated {
-        /// The call that is answered by the frame's result.
+        /// The call that the frame's result answers.
         call: CallId,
-        /// The agent.
         agent: AgentName,
-        /// What it is to do.
         task: Text,
-        /// The round this delegation belongs to, from 1.
+        /// The round of the delegation, starting at 1.
         round: u32,
-        /// Whether the agent's answer is the person's answer.
+        /// Whether the agent's answer goes straight to the user.
         finish: bool,
-        /// The files of the conversation that the agent is shown.
+        /// The files of the conversation that the agent may see.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
     },
-    /// An agent refused its task; it is out for the rest of the turn.
+    /// A sub-agent rejected its task. It gets no more tasks in this turn.
     #[serde(rename = "agent.rejected")]
-    AgentRejected {
-        /// Why.
-        reason: Text,
-    },
-    /// A tool is about to run; stored before it does.
+    AgentRejected { reason: Text },
+    /// A tool is about to run. The event is stored before the tool runs, or together with the result of a pure tool.
     #[serde(rename = "tool.called")]
     ToolCalled {
-        /// The call.
         call: CallId,
-        /// The tool.
         tool: ToolName,
-        /// The arguments, checked against the schema.
+        /// The arguments, validated against the schema.
         arguments: Arc<Value>,
-        /// What happens when it runs twice.
         effect: Effect,
-        /// What the tool found out about the call before it was allowed.
+        /// The tool's inspection of the call, made before the gate decided.
         #[serde(default, skip_serializing_if = "Inspection::is_empty")]
         inspection: Inspection,
     },
-    /// A tool's outcome.
     #[serde(rename = "tool.returned")]
     ToolReturned {
-        /// The call.
         call: CallId,
-        /// How it went.
         status: CallStatus,
-        /// What the model is told.
+        /// The result for the model.
         output: Text,
-        /// The files that came back with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
         /// The trust label of the output: trusted only if nothing in it came from outside.
         #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
         trust: Trust,
     },
-    /// A call waits for a person.
+    /// A call waits for the user's approval.
     #[serde(rename = "approval.requested")]
     ApprovalRequested(ApprovalRequest),
-    /// A person, or the lack of one, decided.
+    /// A request was answered: by the user, by a grant, or by default because the user could not be asked.
     #[serde(rename = "approval.answered")]
     ApprovalAnswered {
-        /// The request.
         request: ApprovalId,
-        /// What was said.
         #[serde(flatten)]
-        answer: Answer,
-        /// Who said it.
+        answer: ApprovalAnswer,
         #[serde(flatten)]
-        by: AnsweredBy,
+        by: AnswerSource,
     },
-    /// A remote agent is about to be asked.
+    /// A remote agent is about to be called.
     #[serde(rename = "remote.called")]
-    RemoteCalled {
-        /// What it is to do.
-        task: Text,
-    },
-    /// A remote agent took its task: from here on it can be asked what became of it.
+    RemoteCalled { task: Text },
+    /// A remote agent accepted its task. From now on, lango can ask it for the result.
     #[serde(rename = "remote.accepted")]
     RemoteAccepted {
-        /// The names it gave the conversation and the task.
+        /// The ids that the agent gave the conversation and the task.
         thread: RemoteThread,
     },
-    /// A remote agent's outcome.
+    /// The result of a remote call.
     #[serde(rename = "remote.returned")]
     RemoteReturned {
-        /// How it went.
         status: CallStatus,
-        /// What it said.
         output: Text,
-        /// The files that came back with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
-        /// Whether it ends its frame with an answer.
+        /// Whether this ends its frame with an answer.
         #[serde(rename = "final")]
         is_final: bool,
-        /// The conversation that goes on from here; with a task if the words are a question to the person.
+        /// The conversation to continue. If it names a task, the output is a question to the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<RemoteThread>,
     },
-    /// The runner put something right.
+    /// The engine corrected a mistake of a model, or reacted to a limit or an interruption.
     #[serde(rename = "turn.corrected")]
     TurnCorrected {
-        /// What was wrong.
-        fault: Fault,
-        /// The call that the detail answers, if it was about one.
+        fault: TurnFault,
+        /// The call that `detail` answers, if the fault is about a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// What the model, or the reader of the log, is told.
+        /// The explanation for the model or for the reader of the log.
         detail: Text,
-        /// How many tokens the requests of this frame may have from here on, if one was too long.
+        /// The new limit on the tokens of this frame's requests, if one was too long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
     },
-    /// The turn is over.
+    /// The turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished {
-        /// How.
         #[serde(flatten)]
         outcome: Outcome,
-        /// The event that holds the words for the person, if there are any.
+        /// The `seq` of the event with the text for the user, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<u64>,
-        /// What all model calls cost together.
+        /// The sum over all model calls.
         usage: Usage,
-        /// The same in millionths of a US dollar, if every price is known.
+        /// The cost in millionths of a US dollar, if every price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
-        /// Accepted model replies.
         model_calls: u32,
-        /// Tool calls that were allowed to run.
+        /// Tool calls that the gate let run.
         tool_calls: u32,
-        /// Delegation rounds.
         rounds: u32,
     },
 }
 
-/// What holds for a turn, stored with its first event so that a later start decides the same.
+/// The settings of a turn, stored with its first event so that a resumed turn behaves the same.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
-    /// The hard limits.
     pub limits: Limits,
-    /// The model.
     pub model: Text,
     /// A digest of the agent tree.
     pub topology: Text,
-    /// The folder the agents work in.
+    /// The folder that the agents work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Text>,
-    /// What the model's tokens cost, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// How many tokens the model takes at once.
+    /// The size of the model's context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
-    /// What was remembered of earlier conversations when it began.
+    /// What memory supplied when the turn started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Text>,
-    /// The trust label of that and of the earlier turns that the agents are shown.
+    /// The combined trust label of the memory and of the earlier turns in the history.
     #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
     pub history_trust: Trust,
-    /// The models of agents that have one of their own.
+    /// The models of agents that do not use the general one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<AgentName, AgentModel>,
-    /// How every model should answer.
+    /// The general model settings.
     #[serde(default, skip_serializing_if = "ModelSettings::is_default")]
     pub model_settings: ModelSettings,
-    /// The same for agents with settings of their own, the general ones included.
+    /// The complete settings of agents that override some of the general ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agent_model_settings: BTreeMap<AgentName, ModelSettings>,
     /// The JSON schema that the answer to the user must satisfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Arc<Value>>,
-    /// The machine the agents work on, and the date; none in logs of a lango that did not tell them.
+    /// The machine and the date; `None` in logs of an older lango.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<TurnEnvironment>,
 }
 
-/// What agents are told about the machine they work on, as it was when the turn began.
+/// The machine that the agents work on, as of the start of the turn. The prompt mentions it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnEnvironment {
     /// The day, such as `Monday, 2026-11-16`.
     pub date: Text,
-    /// The difference to UTC there, such as `UTC+01:00`.
+    /// The local offset from UTC, such as `UTC+01:00`.
     pub utc_offset: Text,
     /// The operating system, such as `Linux`.
     pub os: Text,
 }
 
-/// The model of a single agent, as it was when the turn began.
+/// The model of a single agent, as of the start of the turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentModel {
-    /// Its name.
     pub model: Text,
-    /// What its tokens cost, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// How many tokens it takes at once.
+    /// The size of the context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
 }
 
-/// How a tool or remote call went.
+/// The status of a tool call or a remote call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
-    /// It ran.
+    /// The call ran and succeeded.
     Ok,
-    /// It ran and failed, or could not run.
+    /// The call failed, or could not run.
     Error,
-    /// It was not allowed to run.
+    /// The gate or the user denied the call.
     Denied,
-    /// Nobody can know whether it ran.
+    /// The outcome is unknown: the call may or may not have taken effect.
     Unknown,
 }
 
-/// What the runner put right.
+/// The reason for a `turn.corrected` event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// A delegation to a name that is not in the tree.
+pub enum TurnFault {
+    /// A delegation to an agent that is not in the tree.
     UnknownAgent,
-    /// A delegation to an agent that refused earlier in this turn.
+    /// A delegation to an agent that rejected a task earlier in this turn.
     RefusedAgent,
-    /// A delegation when none was open: the limit is reached, or the agent may not delegate.
+    /// A delegation that is not allowed: the round limit is reached, or the agent may not delegate.
     DelegationClosed,
-    /// More delegations, or more calls, in one reply than are taken.
+    /// One reply had too many delegations or calls; the surplus did not run.
     TooManyCalls,
     /// A call of a function that does not exist.
     UnknownTool,
-    /// A call of a tool that no agent holds.
+    /// A call of a tool that belongs to no agent.
     UnmatchedTool,
     /// A call of another agent's tool.
-    NotYours,
-    /// Arguments that do not parse or do not fit.
+    #[serde(rename = "not_yours")]
+    ForeignTool,
+    /// Arguments that are not valid JSON or do not match the schema.
     BadArguments,
-    /// A call in a reply that was offered nothing to call.
+    /// A call in a reply to a request that offered no functions.
     CallsNotOffered,
-    /// The same calls gave the same results again and again.
+    /// The same calls returned the same results several times.
     Repetition,
-    /// A reply without words and calls.
+    /// A reply with neither text nor calls.
     EmptyReply,
-    /// A reply that reached the output limit before any words or calls.
+    /// A reply that reached the output limit before any text or call.
     OutputLimit,
-    /// A request that was too long for the model; the next one is shorter.
+    /// A request that exceeded the model's context window. The next one is shorter.
     ContextTooLong,
-    /// A refusal by an agent that cannot refuse.
+    /// A rejection by an agent that must not reject.
     StrayRejection,
-    /// An answer that does not satisfy the schema of the turn.
+    /// An answer that does not match the answer schema of the turn.
     InvalidAnswer,
-    /// The model gave no reply.
+    /// The model call failed.
     ModelFailed,
-    /// A frame had to end without an answer because the model calls were spent.
+    /// A frame ended without an answer because the turn's model calls are used up.
     ModelCallLimit,
-    /// A frame had to end without an answer because the tokens were spent.
+    /// A frame ended without an answer because the turn's tokens are used up.
     TokenLimit,
-    /// A frame had to end without an answer because the money was spent.
+    /// A frame ended without an answer because the turn's money is used up.
     CostLimit,
-    /// A call was not run because the tool calls were spent.
+    /// A call did not run because the turn's tool calls are used up.
     ToolCallLimit,
     /// The turn ran out of time.
     TimeLimit,
-    /// The person stopped the turn.
+    /// The user cancelled the turn.
     Cancelled,
-    /// The process ended in the middle of the turn.
+    /// The process ended during the turn.
     Interrupted,
-    /// The database is a copy that was made in the middle of the turn.
+    /// The database was restored or copied during the turn.
     Restored,
 }
 
 impl EventBody {
-    /// Whether lango is bound by it: what a person said, what is about to happen outside, and the end that is shown. Such
-    /// a fact must outlive the machine before anything follows from it. Every other one must outlive the process; what
-    /// the machine's end may take is the middle of a turn that did not end.
-    pub fn is_binding(&self) -> bool {
+    /// Whether the store must make the event durable (survive a power failure) before anything follows from it. That
+    /// holds for user input, approvals, the start of external effects, and the end of a turn. Other events must only
+    /// survive a crash of the process: a power failure may lose the middle of an unfinished turn.
+    pub fn must_be_durable(&self) -> bool {
         match self {
             Self::UserMessage { .. }
             | Self::RemoteCalled { .. }
@@ -373,10 +337,10 @@ impl EventBody {
         }
     }
 
-    /// Returns the trust label of the text it holds.
+    /// Returns the trust label of the event's text.
     pub fn trust(&self) -> Trust {
         match self {
-            // Whatever is in a file, its author need not be the person who attached it.
+            // The content of a file may come from others than the user who attached it.
             Self::UserMessage { attachments, .. } if !attachments.is_empty() => Trust::Untrusted,
             Self::UserMessage { origin, .. } => {
                 origin.map_or(Trust::Untrusted, MessageOrigin::trust)
@@ -386,7 +350,7 @@ impl EventBody {
         }
     }
 
-    /// Returns the files that it refers to. The store keeps them as long as an event does.
+    /// Returns the files that the event refers to. The store keeps a file while an event refers to it.
     pub fn attachments(&self) -> &[Attachment] {
         match self {
             Self::UserMessage { attachments, .. }
@@ -397,7 +361,7 @@ impl EventBody {
         }
     }
 
-    /// The value of `type` in its JSON.
+    /// Returns the value of `type` in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::UserMessage { .. } => "user.message",

@@ -1,6 +1,6 @@
-//! Names and identifiers, one type each, so that a session can never be passed for a turn.
+//! Names and ids. Each has its own type, so a session id cannot be passed as a turn id.
 //!
-//! All of them are shared strings: cloning one is a counter, not a copy.
+//! All of them are shared strings; cloning one copies no text.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,12 +14,11 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes the text as it is.
+            /// Wraps the text without checking it.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
 
-            /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -64,27 +63,27 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// Whose session it is; `local` on the command line.
+    /// The id of a user, who owns sessions; `local` on the command line.
     UserId
 );
 text_id!(
-    /// A conversation.
+    /// The id of a session: a conversation of a user with lango.
     SessionId
 );
 text_id!(
-    /// One input of the user and all that follows until the answer.
+    /// The id of a turn: one user input and everything up to its answer.
     TurnId
 );
 text_id!(
-    /// One call of a function by a model, unique within its turn.
+    /// The id of a model's function call, unique within its turn.
     CallId
 );
 text_id!(
-    /// One question to a person whether a call may run.
+    /// The id of a request to the user about a call.
     ApprovalId
 );
 text_id!(
-    /// The registered name of an agent, or `user`: every event has one as its author.
+    /// The registered name of an agent, or `user`. Every event has one as its author.
     AgentName
 );
 text_id!(
@@ -92,35 +91,36 @@ text_id!(
     ToolName
 );
 text_id!(
-    /// One agent's run inside a turn: the id of the delegate call that opened it, empty for the root's.
+    /// The id of a frame, one agent's run inside a turn: the id of the `delegate` call that opened it, or empty for the root
+    /// agent.
     FrameId
 );
 
 impl UserId {
-    /// The longest name, in bytes.
-    pub const LONGEST: usize = 4096;
+    /// The maximum length of a user id in bytes.
+    pub const MAX_BYTES: usize = 4096;
 
-    /// Whether a store keeps sessions of this user: the name says something, has an end, and has no control characters,
-    /// with which stores mark what nobody is to see.
-    pub fn can_be_kept(&self) -> bool {
+    /// Whether stores accept the id: it is not blank, not too long, and contains no control characters, which stores
+    /// use to mark hidden sessions.
+    pub fn is_valid(&self) -> bool {
         !self.0.trim().is_empty()
-            && self.0.len() <= Self::LONGEST
+            && self.0.len() <= Self::MAX_BYTES
             && !self.0.contains(char::is_control)
     }
 }
 
 impl AgentName {
-    /// The author of what the person says.
+    /// The author of the user's messages.
     pub const USER: &'static str = "user";
 
-    /// The author of what the person says, as a name.
+    /// Returns [`Self::USER`] as a name.
     pub fn user() -> Self {
         Self::from(Self::USER)
     }
 }
 
 impl FrameId {
-    /// The frame of the root agent.
+    /// Returns the id of the root agent's frame.
     pub fn root() -> Self {
         Self::from("")
     }
@@ -138,7 +138,7 @@ impl From<&CallId> for FrameId {
 }
 
 impl From<&FrameId> for CallId {
-    /// The delegate call that a sub-agent's frame answers.
+    /// Returns the `delegate` call that a sub-agent's frame answers.
     fn from(frame: &FrameId) -> Self {
         Self(Arc::clone(&frame.0))
     }

@@ -1,22 +1,20 @@
-//! What starts a turn: a text, who wrote it, and the files that belong to it.
+//! The input that starts a turn: a text, its origin and its files.
 
 use crate::{AttachedFile, Attachment, Text, Trust};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The text that starts a turn, and where it came from.
+/// The input that starts a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserInput {
-    /// The whole text.
     pub text: Text,
-    /// Where it came from.
     pub origin: MessageOrigin,
-    /// New files that belong to it. The runner stores them before the turn starts.
+    /// New files. The runner stores them before the turn starts.
     pub files: Vec<AttachedFile>,
-    /// Files that belong to it and are stored.
+    /// Files that are already stored.
     pub attachments: Vec<Attachment>,
-    /// The JSON schema that the answer must satisfy; none lets the agents answer in words.
+    /// The JSON schema that the answer must satisfy; `None` for an answer in plain text.
     pub answer_schema: Option<Arc<Value>>,
 }
 
@@ -24,14 +22,14 @@ pub struct UserInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MessageOrigin {
-    /// The person typed it: at the prompt, or as arguments on the command line.
+    /// The user typed it at the prompt or on the command line.
     Person,
-    /// Standard input was a pipe or a file. Its content is whatever another program wrote.
+    /// It was read from a pipe or a redirected file, so another program may have written it.
     Pipe {
-        /// How many bytes at the start are words of the command line, which are the person's.
+        /// The number of bytes at the start that the user typed on the command line.
         typed_bytes: usize,
     },
-    /// A program sent it over the network, as the callers of `lango serve` do.
+    /// A client of `lango serve` sent it.
     Program,
 }
 
@@ -46,7 +44,6 @@ impl MessageOrigin {
 }
 
 impl UserInput {
-    /// A text that came from there, without files.
     fn new(text: Text, origin: MessageOrigin) -> Self {
         Self {
             text,
@@ -57,12 +54,12 @@ impl UserInput {
         }
     }
 
-    /// A text of which the first bytes are typed and the rest came through a pipe.
-    pub fn piped(text: impl Into<Text>, typed_bytes: usize) -> Self {
+    /// Creates an input whose first `typed_bytes` bytes were typed; the rest came through a pipe.
+    pub fn from_pipe(text: impl Into<Text>, typed_bytes: usize) -> Self {
         Self::new(text.into(), MessageOrigin::Pipe { typed_bytes })
     }
 
-    /// The same, with a JSON schema that the answer must satisfy.
+    /// Sets the JSON schema that the answer must satisfy.
     pub fn with_answer_schema(self, schema: Arc<Value>) -> Self {
         Self {
             answer_schema: Some(schema),
@@ -70,13 +67,13 @@ impl UserInput {
         }
     }
 
-    /// A text that a program sent.
-    pub fn of_program(text: impl Into<Text>) -> Self {
+    /// Creates an input that a program sent over the network.
+    pub fn from_program(text: impl Into<Text>) -> Self {
         Self::new(text.into(), MessageOrigin::Program)
     }
 }
 
-/// A text that the person typed. An edge whose texts come from anywhere else says so.
+/// Creates an input that the user typed. For any other origin use one of the constructors.
 impl From<&str> for UserInput {
     fn from(text: &str) -> Self {
         Self::new(text.into(), MessageOrigin::Person)

@@ -1,30 +1,30 @@
-//! Exclusive use of a session: a turn has the lease of its session, and no other turn appends to it meanwhile.
+//! Session leases: while a turn owns the lease of its session, no other turn appends to that session.
 
 use crate::BoxFuture;
 
-/// A lease that its owner drops to let the next waiter in.
+/// An owned lease. Dropping it admits the next waiter.
 pub type BoxLease = Box<dyn SessionLease>;
 
-/// The lease of a session, or the lock of one in a file.
+/// The lease of a session (PostgreSQL), or its lock (SQLite).
 ///
-/// Where replicas share a database it is renewed as long as it lives, and lost when that fails for too long. After that the
-/// store rejects appends from its former owner (fencing).
+/// Where replicas share a database, the lease is renewed in the background and expires if renewing fails for too long.
+/// After that the store rejects appends from its former owner (fencing).
 pub trait SessionLease: Send + Sync {
-    /// Whether this replica still owns the session, as far as it knows. Checked right before an effect outside.
+    /// Whether this replica still owns the session, as far as it knows. Callers check it right before an external effect.
     fn is_valid(&self) -> bool;
 
-    /// Resolves when the lease is lost; never for a lock, which cannot be lost.
+    /// Resolves when the lease is lost. Never resolves for a lock, which cannot be lost.
     fn lost(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What to do with a session that has an owner.
+/// What to do if a session already has an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BusyPolicy {
-    /// Fail with [`StoreError::Busy`](crate::StoreError::Busy) at once.
+    /// Fail immediately with [`StoreError::Busy`](crate::StoreError::Busy).
     Refuse,
-    /// Wait in the order of arrival.
+    /// Wait in order of arrival.
     Wait {
-        /// How many may wait; one more is refused.
+        /// The maximum number of waiters; further ones fail with [`StoreError::Busy`](crate::StoreError::Busy).
         max_waiters: usize,
     },
 }

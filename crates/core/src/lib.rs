@@ -1,10 +1,11 @@
-//! The vocabulary and the seams of lango.
+//! The types and traits that all other crates share.
 //!
-//! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
-//! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`TaskLog`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`TokenStore`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! A [session](SessionId) is a conversation, a turn is one user input and everything up to its answer, and an [`Event`]
+//! is one stored fact of a turn. The seams between crates are small object-safe traits: [`Model`], [`Tool`],
+//! [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`TaskLog`], [`ChangeFeed`], [`WebCache`],
+//! [`VaultStore`], [`PaymentStore`], [`TokenStore`], [`Clock`] and [`IdGenerator`].
 //!
-//! This crate performs no I/O and knows no runtime and no database.
+//! This crate performs no I/O and depends on no async runtime and no database.
 
 mod access;
 mod ambient;
@@ -18,15 +19,16 @@ mod ids;
 mod input;
 mod lease;
 mod limits;
+mod locality;
+mod memory;
 mod model;
 mod model_settings;
 mod outcome;
 mod payment;
 mod price;
-mod recollection;
+mod provenance;
 mod remote;
 mod schema;
-mod source;
 mod store;
 mod task;
 mod tool;
@@ -34,54 +36,61 @@ mod vault;
 mod web_cache;
 
 pub use access::{AccessToken, Scope, Scopes, TokenDigest, TokenKind, TokenStore};
-pub use ambient::{Clock, Environment, Ids, Timestamp};
-pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
+pub use ambient::{Clock, Environment, IdGenerator, Timestamp};
+pub use approval::{
+    AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Grant, PendingApproval,
+};
 pub use attachment::{AttachedFile, Attachment, AttachmentContents, AttachmentStore, image_type};
-pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of};
-pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
+pub use declaration::{InspectFn, PreviewFn, ToolDeclaration, parse_arguments, schema_of};
+pub use embedder::{EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose};
 pub use error_chain::error_chain;
-pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings};
+pub use event::{
+    AgentModel, CallStatus, Event, EventBody, TurnEnvironment, TurnFault, TurnSettings,
+};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};
 pub use lease::{BoxLease, BusyPolicy, SessionLease};
 pub use limits::{Limit, Limits};
+pub use locality::is_loopback_host;
+pub use memory::{MemoryContext, MemoryProvider};
 pub use model::{
-    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
-    ModelSettings, ModelTerms, Opaque, ReasoningEffort, StopReason, Usage,
+    Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelReply,
+    ModelRequest, ModelSettings, OpaqueData, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
 pub use payment::{
     AccountStatus, BudgetKey, BudgetUse, NewTransaction, Payment, PaymentAccount, PaymentChange,
-    PaymentChanged, PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore,
-    PaymentTotals, Reservation, Reserved, SignedTransaction, TotalsQuery,
+    PaymentChangeOutcome, PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore,
+    PaymentTotals, Reservation, ReservationOutcome, SignedTransaction, TotalsQuery,
 };
 pub use price::{Price, PriceTier};
-pub use recollection::{MemoryContext, Recollection};
+pub use provenance::{Provenance, Trust};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use schema::Schema;
-pub use source::{Source, Trust};
 pub use store::{
-    Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
-    SessionQuery, SessionStatus, SessionStore, SessionSummary, StoreError, UnfinishedTurn,
-    UsageQuery, UsageRow,
+    Approvals, EventBatch, EventRange, Exchange, ExchangeAnswer, NewSession, SessionCatalog,
+    SessionHead, SessionQuery, SessionStatus, SessionStore, SessionSummary, StoreError,
+    UnfinishedTurn, UsageQuery, UsageRow,
 };
 pub use task::{
-    Change, Changes, Opened, Put, RunningTask, TaskLog, TaskPage, TaskQuery, TaskRecord, TaskStore,
+    ChangeFeed, RunningTask, StoreChange, TaskInsertOutcome, TaskLog, TaskPage, TaskPutOutcome,
+    TaskQuery, TaskRecord, TaskStore,
 };
 pub use tool::{
-    Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,
-    ToolError, ToolOutput, ToolSpec,
+    Caller, Effect, Escalation, GuardedTarget, Inspection, PreviewLength, Risk, RuleSubject,
+    SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
 };
 pub use vault::{
-    RecordSelection, VaultChange, VaultChanged, VaultEvent, VaultRecord, VaultSnapshot, VaultStore,
+    RecordSelection, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord, VaultSnapshot,
+    VaultStore,
 };
 pub use web_cache::{CachedPage, WebCache};
 
-/// Text that is shared, not copied: the log, the turn's state and the request to the model hold the same bytes.
+/// Shared text. The log, the turn's state and the model request point to the same bytes.
 pub type Text = std::sync::Arc<str>;
 
-/// A future behind a seam.
+/// A boxed future, as the object-safe traits return it.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A stream behind a seam.
+/// A boxed stream, as the object-safe traits return it.
 pub type BoxStream<'a, T> = std::pin::Pin<Box<dyn futures_core::Stream<Item = T> + Send + 'a>>;

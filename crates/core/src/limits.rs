@@ -1,33 +1,33 @@
-//! The hard limits of a turn, over the whole tree of agents. The engine holds them whatever a model does.
+//! The hard limits of a turn, summed over all of its agents. The engine enforces them regardless of the models.
 
 use serde::{Deserialize, Serialize};
 
-/// What a single turn may spend.
+/// The limits of one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Delegation rounds: replies of the orchestrator with at least one valid delegation.
     pub rounds: u32,
-    /// Accepted model replies; the last one is offered no functions. Zero makes no call at all.
+    /// Accepted model replies. The last request offers no functions. Zero allows no call at all.
     pub model_calls: u32,
-    /// Tool calls that were allowed to run.
+    /// Tool calls that the gate let run.
     pub tool_calls: u32,
-    /// Tokens sent and received; zero makes no call at all.
+    /// Tokens sent and received. Zero allows no call at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Millionths of a US dollar; zero makes no call at all.
+    /// The cost in millionths of a US dollar. Zero allows no call at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// Active time in milliseconds; waiting for a person does not count.
+    /// Active time in milliseconds. Waiting for the user does not count.
     pub turn_ms: u64,
-    /// Time of a single tool or remote call in milliseconds.
+    /// The timeout of a single tool or remote call in milliseconds.
     pub tool_ms: u64,
 }
 
 impl Limits {
-    /// How many rounds there are when nobody said otherwise, or said zero.
+    /// The number of rounds if the configuration sets none, or zero.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
-    /// The same limits with `rounds` read as the configuration means it: zero is the default of three.
+    /// Sets `rounds` as in the configuration: zero means [`Self::DEFAULT_ROUNDS`].
     pub fn with_rounds(self, rounds: u32) -> Self {
         let rounds = if rounds == 0 {
             Self::DEFAULT_ROUNDS
@@ -52,26 +52,20 @@ impl Default for Limits {
     }
 }
 
-/// Which limit a turn ran into.
+/// A limit that a turn hit, named after the field of [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// [`Limits::rounds`].
     Rounds,
-    /// [`Limits::model_calls`].
     ModelCalls,
-    /// [`Limits::tool_calls`].
     ToolCalls,
-    /// [`Limits::tokens`].
     Tokens,
-    /// [`Limits::cost_micros`].
     Cost,
-    /// [`Limits::turn_ms`].
     Time,
 }
 
 impl Limit {
-    /// The configuration key that sets it.
+    /// Returns the configuration key that sets the limit.
     pub fn key(self) -> &'static str {
         match self {
             Self::Rounds => "agent.maxDelegationRounds",

@@ -1,7 +1,7 @@
-//! The seam to a language model: one request in, a stream of text and one whole reply out.
+//! The interface to language models: one request in, a stream of text and one complete reply out.
 //!
-//! A request is a pure function of the log and the configuration. A reply is taken as the model sent it; whether its
-//! calls name something real is for the engine to judge, so names and arguments are raw text here.
+//! A request is a pure function of the log and the configuration. A reply is passed on as the model sent it: names and
+//! arguments of calls are raw text here, and the engine checks them.
 
 use crate::schema::Schema;
 use crate::{Attachment, AttachmentContents, BoxStream, CallId, Price, Text};
@@ -9,43 +9,41 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A language model, or whatever answers in place of one.
+/// A language model, or a replacement such as the offline rules.
 pub trait Model: Send + Sync {
-    /// Its name as `provider/model`.
+    /// Returns the name as `provider/model`.
     fn name(&self) -> &str;
 
-    /// What its tokens cost, and how many it takes at once, as far as that is known.
-    fn terms(&self) -> ModelTerms;
+    /// Returns the price and the context window, as far as they are known.
+    fn info(&self) -> ModelInfo;
 
-    /// Sends one request. The stream gives text as it comes and ends with one [`ModelEvent::Reply`] or an error.
+    /// Sends one request. The stream yields text as it arrives and ends with one [`ModelEvent::Reply`] or an error.
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 }
 
-/// What can be known of a model before it is called.
+/// Static facts about a model; `None` where they are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ModelTerms {
-    /// What its tokens cost.
+pub struct ModelInfo {
     pub price: Option<Price>,
-    /// How many tokens it takes at once.
+    /// The size of the context window.
     pub context_tokens: Option<u64>,
 }
 
-/// What an agent's model is sent.
+/// A request to an agent's model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ModelRequest {
     /// The agent's instruction, the stable part of the request.
     pub instruction: Text,
-    /// The conversation in the order of time.
+    /// The conversation, oldest message first.
     pub messages: Vec<Message>,
-    /// What the model may call.
+    /// The functions that the model may call.
     pub functions: Arc<[Function]>,
-    /// How the model should answer.
     #[serde(skip_serializing_if = "ModelSettings::is_default")]
     pub settings: ModelSettings,
     /// The JSON schema that the text of the answer must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_schema: Option<Arc<Value>>,
-    /// Whether an earlier reply reached its output limit before any text: the model gets as much as it can write.
+    /// Whether to raise the output limit to the model's maximum, because an earlier reply reached the limit before any text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub raise_output_limit: bool,
     /// The bytes of the attachments in the messages. The runner loads them.
@@ -53,23 +51,21 @@ pub struct ModelRequest {
     pub contents: AttachmentContents,
 }
 
-/// How a model should answer. A provider is sent only what the model accepts.
+/// Settings of a model call. Settings that a model does not accept are not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ModelSettings {
-    /// Sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How much a reasoning model thinks before it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// The most tokens of one reply, reasoning included.
+    /// The maximum number of tokens in one reply, including reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 
 impl ModelSettings {
-    /// Whether every choice is left to the model's defaults.
+    /// Whether nothing is set, so the model's defaults apply.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -79,21 +75,17 @@ impl ModelSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasoningEffort {
-    /// Not at all.
     None,
-    /// As little as the model offers.
+    /// The least that the model offers.
     Minimal,
-    /// A little.
     Low,
-    /// The usual amount.
     Medium,
-    /// A lot.
     High,
 }
 
 impl ReasoningEffort {
-    /// The word for it in the configuration and on the wire.
-    pub fn word(self) -> &'static str {
+    /// Returns the name in the configuration and in provider requests.
+    pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Minimal => "minimal",
@@ -108,46 +100,36 @@ impl ReasoningEffort {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the person said, or the task a sub-agent was given.
+    /// The user's message, or the task of a sub-agent.
     User {
-        /// The words.
         text: Text,
-        /// The files that belong to it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
     },
-    /// An earlier reply of the very agent that is asked.
+    /// An earlier reply of the same agent.
     Assistant {
-        /// The words.
         text: Text,
-        /// The calls it made.
         calls: Arc<[Call]>,
-        /// What the provider wants back with it.
-        opaque: Option<Opaque>,
+        /// Provider data to send back unchanged.
+        opaque: Option<OpaqueData>,
     },
     /// The result of one of those calls.
     Result {
-        /// The call that is answered.
         call: CallId,
-        /// The function that was called.
+        /// The name of the function.
         name: Text,
-        /// What came back.
         text: Text,
-        /// Whether the call failed or was refused.
+        /// Whether the call failed or was denied.
         failed: bool,
-        /// The files that came back with it.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
     },
-    /// A word of the runner to the model: a correction, or the request to conclude.
-    Notice {
-        /// The words.
-        text: Text,
-    },
+    /// A message of lango to the model: a correction, or a request to finish.
+    Notice { text: Text },
 }
 
 impl Message {
-    /// A message of the user's side without attachments.
+    /// Creates a [`Self::User`] message without attachments.
     pub fn user(text: impl Into<Text>) -> Self {
         Self::User {
             text: text.into(),
@@ -156,120 +138,110 @@ impl Message {
     }
 }
 
-/// A function that is offered to a model.
+/// A function that a model may call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Function {
-    /// Its name.
     pub name: Text,
-    /// What it does.
     pub description: Text,
     /// The JSON schema of its arguments.
     pub parameters: Schema,
 }
 
-/// One call of a function, as the model wrote it.
+/// A function call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// The id that its result refers to.
+    /// The id that the result refers to.
     pub id: CallId,
-    /// The name the model used, registered or not.
+    /// The function name, which may not exist.
     pub name: Text,
-    /// The arguments as raw text, JSON or not.
+    /// The arguments as raw text, which may not be valid JSON.
     pub arguments: Text,
 }
 
-/// What a model's stream gives.
+/// An item of a model's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// More text of the reply.
+    /// The next piece of the reply's text.
     Text(String),
-    /// The text so far is void: the call is made again, or of another model.
-    Retrying {
-        /// Why.
-        reason: String,
-    },
-    /// The whole reply; the last item of the stream.
+    /// The call is retried, or sent to a fallback model. The text so far is void.
+    Retrying { reason: String },
+    /// The complete reply; the last item of the stream.
     Reply(ModelReply),
 }
 
-/// A whole reply.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelReply {
-    /// The words, all of them.
     pub text: String,
-    /// The calls.
     pub calls: Vec<Call>,
-    /// What it cost.
     pub usage: Usage,
-    /// The same in millionths of a US dollar, if the price is known.
+    /// The cost in millionths of a US dollar, if the price is known.
     pub cost_micros: Option<u64>,
-    /// Why the reply ends where it does.
     pub stop: StopReason,
-    /// What the provider wants back with the conversation, exactly as it came.
-    pub opaque: Option<Opaque>,
-    /// The model that replied, if it is not the one that was asked.
+    /// Provider data to send back unchanged with the conversation.
+    pub opaque: Option<OpaqueData>,
+    /// The model that replied, if it is not the requested one.
     pub model: Option<Text>,
 }
 
-/// Why a reply ends where it does.
+/// Why a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum StopReason {
-    /// The model said all it had to say.
+    /// The model finished.
     #[default]
     Finished,
-    /// The output limit was reached.
+    /// The reply reached the output limit.
     OutputLimit,
-    /// The provider ended it: a content filter, a safety rule, a refusal.
+    /// The provider stopped the reply: a content filter, a safety rule or a refusal.
     Filtered {
-        /// What the provider said about it, in one sentence without its full stop.
+        /// The provider's explanation, one sentence without a full stop.
         detail: Text,
     },
 }
 
 impl StopReason {
-    /// Whether the model said all it had to say. Otherwise the last call may not be whole.
+    /// Whether the model finished. If not, the last call may be incomplete.
     pub fn is_finished(&self) -> bool {
         *self == Self::Finished
     }
 }
 
-/// Something of a provider that lango keeps and returns without reading it, such as signed thoughts.
+/// Data of a provider that lango stores and sends back without reading it, such as signed reasoning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opaque {
-    /// The kind of provider that understands it.
+pub struct OpaqueData {
+    /// The kind of provider that understands the data.
     pub kind: Text,
-    /// The model that produced it, as `provider/model`; none in old logs. No other model is sent it.
+    /// The model that produced the data, as `provider/model`; `None` in old logs. It is sent to no other model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Text>,
-    /// The thing itself.
     pub data: Arc<Value>,
 }
 
-/// Tokens that were spent.
+/// Token counts of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens sent, those of a cache included.
+    /// Tokens sent, including cached ones.
     pub input_tokens: u64,
-    /// Tokens sent that the provider had in its cache.
+    /// Tokens sent that the provider read from its cache.
     pub cached_tokens: u64,
     /// Tokens sent that the provider wrote to its cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
-    /// Tokens received, those of its reasoning included.
+    /// Tokens received, including reasoning.
     pub output_tokens: u64,
     /// Tokens received that were reasoning.
     pub reasoning_tokens: u64,
 }
 
-// Logs that were written before there was this number stay the same to the byte.
+// Zero is left out so that logs from before this field existed are rewritten byte for byte.
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
 impl Usage {
-    /// All tokens, sent and received.
+    /// Returns the number of tokens sent and received.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -287,99 +259,71 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why there is no reply, by what can be done about it.
+/// A failed model call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model `{model}`: {fault}")]
 pub struct ModelError {
-    /// The model that was asked.
     pub model: Text,
-    /// What went wrong.
     pub fault: ModelFault,
 }
 
-/// What can go wrong with a model call.
+/// The reason why a model call failed, by what the caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFault {
-    /// Too many requests; the provider may say how long to wait.
     #[error("too many requests{}: {detail}", wait(*retry_after_ms))]
     RateLimited {
-        /// How long the provider wants us to wait.
+        /// How long the provider asks to wait.
         retry_after_ms: Option<u64>,
-        /// What it said.
         detail: String,
     },
-    /// The provider cannot serve now.
     #[error("the provider cannot serve now{}: {detail}", wait(*retry_after_ms))]
     Overloaded {
-        /// How long the provider wants us to wait.
+        /// How long the provider asks to wait.
         retry_after_ms: Option<u64>,
-        /// What it said.
         detail: String,
     },
-    /// Nobody answered.
     #[error("it cannot be reached: {detail}")]
-    Unreachable {
-        /// What was seen.
-        detail: String,
-    },
-    /// The stream ended before the reply was whole.
+    Unreachable { detail: String },
+    /// The stream ended before the reply was complete.
     #[error("its reply was cut off")]
-    CutOff,
-    /// Nothing came for too long.
-    #[error("it was silent for {} s", after_ms / 1000)]
-    Silent {
-        /// How long.
-        after_ms: u64,
-    },
-    /// The conversation does not fit into the model.
+    Incomplete,
+    #[error("it sent nothing for {} s", after_ms / 1000)]
+    TimedOut { after_ms: u64 },
+    /// The request exceeds the model's context window.
     #[error("the conversation is too long for it: {detail}")]
     ContextTooLong {
-        /// What it said.
         detail: String,
-        /// How many tokens it takes at once, if it said so.
+        /// The size of the context window, if the provider reported it.
         limit_tokens: Option<u64>,
     },
-    /// The key cannot be read, so nothing was sent.
+    /// The key cannot be read, so no request was sent.
     #[error("its key cannot be used: {detail}")]
-    NoKey {
-        /// The reason.
-        detail: String,
-    },
-    /// The key is missing or is not accepted.
+    NoKey { detail: String },
+    /// The provider rejected the key, or requires one.
     #[error("its key is not accepted: {detail}")]
     BadKey {
-        /// What it said, and where the key came from.
+        /// The provider's message, and where the key came from.
         detail: String,
     },
-    /// The provider does not have the model, or does not have it there.
-    #[error("there is no such model there: {detail}")]
-    UnknownModel {
-        /// What it said.
-        detail: String,
-    },
-    /// The provider will not answer this request.
+    /// The provider does not offer the model at this endpoint.
+    #[error("the provider has no such model: {detail}")]
+    UnknownModel { detail: String },
     #[error("the provider refuses the request: {detail}")]
-    Refused {
-        /// What it said.
-        detail: String,
-    },
-    /// What came back is not a reply.
+    Refused { detail: String },
+    /// The response is not a valid reply.
     #[error("its reply cannot be read: {detail}")]
-    Malformed {
-        /// What is wrong with it.
-        detail: String,
-    },
+    Malformed { detail: String },
 }
 
 impl ModelFault {
-    /// Whether the same call may succeed in a moment.
-    pub fn is_passing(&self) -> bool {
+    /// Whether a retry of the same call may succeed soon.
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::RateLimited { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
-            | Self::CutOff
-            | Self::Silent { .. }
+            | Self::Incomplete
+            | Self::TimedOut { .. }
             | Self::Malformed { .. } => true,
             Self::ContextTooLong { .. }
             | Self::NoKey { .. }
@@ -389,7 +333,7 @@ impl ModelFault {
         }
     }
 
-    /// What the provider said, if it said something.
+    /// Returns the detail text for editing, for example to mask secrets; `None` if the fault has none.
     pub fn detail_mut(&mut self) -> Option<&mut String> {
         match self {
             Self::RateLimited { detail, .. }
@@ -401,12 +345,12 @@ impl ModelFault {
             | Self::UnknownModel { detail }
             | Self::Refused { detail }
             | Self::Malformed { detail } => Some(detail),
-            Self::CutOff | Self::Silent { .. } => None,
+            Self::Incomplete | Self::TimedOut { .. } => None,
         }
     }
 
-    /// Whether the person has to change a setting before any call can succeed.
-    pub fn is_of_the_setup(&self) -> bool {
+    /// Whether the user must change a setting before any call can succeed.
+    pub fn is_setup_error(&self) -> bool {
         matches!(
             self,
             Self::NoKey { .. } | Self::BadKey { .. } | Self::UnknownModel { .. }

@@ -1,16 +1,16 @@
-//! The bounds of a model's settings, and how an agent's own are laid over the general ones.
+//! Validates model settings and merges an agent's settings with the general ones.
 
 use crate::{ModelSettings, ReasoningEffort};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 impl ModelSettings {
-    /// The temperatures that can be set.
+    /// The allowed temperatures.
     pub const TEMPERATURES: RangeInclusive<f64> = 0.0..=2.0;
-    /// The output limits that can be set.
+    /// The allowed output limits.
     pub const OUTPUT_TOKENS: RangeInclusive<u64> = 1..=1_000_000;
 
-    /// Returns these settings, and those of `general` where nothing is set here.
+    /// Returns these settings, with those of `general` for everything that is not set.
     pub fn or(self, general: Self) -> Self {
         Self {
             temperature: self.temperature.or(general.temperature),
@@ -19,7 +19,7 @@ impl ModelSettings {
         }
     }
 
-    /// Checks the bounds. The error names the setting as topologies and agent files spell it.
+    /// Validates the settings. The error names the setting as topologies and agent files spell it.
     pub fn check(&self) -> Result<(), String> {
         if let Some(temperature) = self.temperature
             && !Self::TEMPERATURES.contains(&temperature)
@@ -40,13 +40,13 @@ impl ModelSettings {
 }
 
 impl std::fmt::Display for ModelSettings {
-    /// What is set, in words with commas in between; empty if nothing is.
+    /// Writes the settings separated by commas; nothing if none is set.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
             self.temperature
                 .map(|temperature| format!("temperature {temperature}")),
             self.reasoning_effort
-                .map(|effort| format!("reasoning effort {}", effort.word())),
+                .map(|effort| format!("reasoning effort {}", effort.name())),
             self.max_output_tokens
                 .map(|tokens| format!("at most {tokens} output tokens")),
         ];
@@ -56,7 +56,7 @@ impl std::fmt::Display for ModelSettings {
 }
 
 impl ReasoningEffort {
-    /// All efforts, the smallest first.
+    /// All efforts, in ascending order.
     pub const ALL: [Self; 5] = [
         Self::None,
         Self::Minimal,
@@ -65,16 +65,16 @@ impl ReasoningEffort {
         Self::High,
     ];
 
-    /// The words for all of them, for the error about one that does not exist.
-    pub const WORDS: &str = "`none`, `minimal`, `low`, `medium` or `high`";
+    /// The list of all names for error messages.
+    pub const NAMES: &str = "`none`, `minimal`, `low`, `medium` or `high`";
 }
 
 impl FromStr for ReasoningEffort {
     type Err = ();
 
-    fn from_str(word: &str) -> Result<Self, ()> {
+    fn from_str(name: &str) -> Result<Self, ()> {
         let mut all = Self::ALL.into_iter();
-        all.find(|effort| effort.word() == word).ok_or(())
+        all.find(|effort| effort.name() == name).ok_or(())
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agents_own_settings_come_first_one_by_one() {
+    fn an_agents_settings_override_the_general_ones_one_by_one() {
         let own = ModelSettings {
             temperature: Some(0.0),
             ..ModelSettings::default()
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_out_of_their_bounds_are_refused_with_the_bounds() {
+    fn settings_out_of_bounds_are_rejected_with_the_bounds() {
         let with = |temperature: f64, tokens: u64| ModelSettings {
             temperature: Some(temperature),
             reasoning_effort: None,
@@ -127,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn every_effort_is_read_from_its_own_word() {
+    fn every_effort_is_parsed_from_its_name() {
         for effort in ReasoningEffort::ALL {
-            assert_eq!(effort.word().parse(), Ok(effort));
-            assert!(ReasoningEffort::WORDS.contains(effort.word()));
+            assert_eq!(effort.name().parse(), Ok(effort));
+            assert!(ReasoningEffort::NAMES.contains(effort.name()));
         }
         assert_eq!("max".parse::<ReasoningEffort>(), Err(()));
     }

@@ -1,40 +1,36 @@
-//! How a turn ended. Every turn ends in exactly one outcome.
+//! The outcome of a turn. Every finished turn has exactly one.
 
 use crate::{Limit, Text};
 use serde::{Deserialize, Serialize};
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// An agent answered. A limit that shaped the answer is named.
+    /// An agent answered.
     Answered {
         /// The limit that cut the work short, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
     },
-    /// A limit was hit before any agent answered; what was done so far is said in lango's own words.
-    Limited {
-        /// The limit.
-        limit: Limit,
-    },
-    /// The turn could not go on; what was done so far is said in lango's own words.
+    /// The turn hit a limit before any agent answered. Instead of an answer, lango summarizes what was done.
+    Limited { limit: Limit },
+    /// The turn failed. Instead of an answer, lango summarizes what was done.
     Failed {
-        /// What stopped it.
         error: Text,
-        /// Whether the person has to change a setting before it can work.
+        /// Whether the user must change a setting before a retry can succeed.
         #[serde(default)]
         setup: bool,
     },
-    /// The person stopped it.
+    /// The user cancelled the turn.
     Cancelled,
-    /// The process ended in the middle of the turn, and a later start closed it.
+    /// The process ended during the turn, and a later start closed it.
     Interrupted,
 }
 
 impl Outcome {
-    /// The one word for it in JSON and on the screen.
-    pub fn word(&self) -> &'static str {
+    /// Returns the name in JSON and on the screen.
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Answered { .. } => "answered",
             Self::Limited { .. } => "limited",
@@ -44,7 +40,7 @@ impl Outcome {
         }
     }
 
-    /// The limit that was hit, with or without an answer.
+    /// Returns the limit that the turn hit, with or without an answer.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::Answered { limit } => *limit,

@@ -1,7 +1,7 @@
-//! The seam to the ledger of payments. A store counts amounts and compares revisions; what an authorization or a signed
-//! transaction says is the business of the payment crate.
+//! The ledger of payments. The store counts amounts and compares revisions; it does not interpret authorizations and
+//! signed transactions, which the payment crate does.
 //!
-//! A payment reserves its amount before anything is signed, and its amount counts towards every limit until the payment is
+//! A payment reserves its amount before anything is signed. The amount counts towards every limit until the payment is
 //! [`Failed`](PaymentState::Failed), which it becomes only when its authorization can no longer be used.
 
 use crate::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
@@ -11,15 +11,15 @@ use crate::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 pub enum PaymentState {
     /// The amount counts towards the limits; nothing is signed.
     Reserved,
-    /// What was signed is stored, and may have been sent.
+    /// The signed payment is stored, and may have been sent.
     Signed,
-    /// It was sent to the chain, or to the host that asked for it.
+    /// The payment was sent to the chain, or to the host that requested it.
     Submitted,
-    /// It was sent, and nothing confirmed it in time. It may have happened.
+    /// The payment was sent but not confirmed in time. The recipient may or may not be paid.
     Unknown,
     /// The recipient was paid.
     Settled,
-    /// The recipient was not paid and can no longer be paid by it.
+    /// The recipient was not paid, and this payment can no longer pay them.
     Failed,
 }
 
@@ -41,18 +41,18 @@ impl PaymentState {
     }
 
     /// Returns the state with this name.
-    pub fn of_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let row = Self::ALL.iter().find(|(_, own)| *own == name);
         row.map(|(state, _)| *state)
     }
 
-    /// Returns whether the payment can still change.
+    /// Whether the payment can still change.
     pub fn is_open(self) -> bool {
         !matches!(self, Self::Settled | Self::Failed)
     }
 
-    /// Returns whether a payment in this state may get the other one. A payment never goes back to being unsigned, and
-    /// never leaves an end.
+    /// Whether a payment may change from this state to `next`. A signed payment never becomes unsigned again, and a
+    /// settled or failed payment never changes.
     pub fn can_become(self, next: Self) -> bool {
         match (self, next) {
             (Self::Settled | Self::Failed, _) => false,
@@ -65,68 +65,62 @@ impl PaymentState {
     }
 }
 
-/// The account that pays: a wallet on a network. Limits and account nonces are counted for each.
+/// The account that pays: a wallet on a network. Each has its own limits and account nonces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentAccount {
     /// The name of the network.
     pub network: Text,
-    /// The address of the wallet, in small letters.
+    /// The address of the wallet, in lower case.
     pub wallet: Text,
 }
 
 /// One payment of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// The nonce of its authorization, in hexadecimal digits; derived from the call that pays.
+    /// The nonce of the authorization, in hexadecimal; derived from the call that pays.
     pub id: Text,
-    /// Who pays.
     pub account: PaymentAccount,
-    /// The user whose agent asked for it.
+    /// The user whose agent requested the payment.
     pub user: UserId,
-    /// The session in which it was asked for.
+    /// The session in which the payment was requested.
     pub session: SessionId,
-    /// The address of the recipient, in small letters.
+    /// The address of the recipient, in lower case.
     pub recipient: Text,
-    /// What it is for.
     pub purpose: Text,
-    /// The host that asked for it, if it pays for a request.
+    /// The host that requested the payment, if it pays for an HTTP request.
     pub host: Option<Text>,
-    /// The budget that it spends, if it pays for a request.
+    /// The budget that the payment uses, if it pays for an HTTP request.
     pub budget: Option<Text>,
     /// The amount in the smallest unit of the token.
     pub amount: u64,
-    /// The day that the amount counts to, in days since 1970 (UTC).
+    /// The day whose limits the amount counts towards, in days since 1970 (UTC).
     pub day: u64,
-    /// The state.
     pub state: PaymentState,
-    /// From when on the authorization is void, in seconds since 1970, by the clock of the chain.
+    /// When the authorization expires, in seconds since 1970, by the clock of the chain.
     pub valid_before: u64,
     /// The signature of the authorization.
     pub authorization: Option<Vec<u8>>,
-    /// The transaction that carries it; none for one that the host submits.
+    /// The transaction that carries the authorization; `None` if the host submits it.
     pub transaction: Option<SignedTransaction>,
     /// What happened last, as a sentence without a full stop.
     pub detail: Text,
-    /// Grows with every change.
+    /// Increases with every change.
     pub revision: u64,
-    /// When it was reserved.
     pub created: Timestamp,
-    /// When it changed last.
     pub updated: Timestamp,
 }
 
 /// A signed transaction of the wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTransaction {
-    /// Its account nonce.
     pub nonce: u64,
     /// The bytes to send.
     pub raw: Vec<u8>,
-    /// Its hash and those of the transactions that it replaced, the newest first, separated by spaces.
+    /// The hash of the transaction and those of the transactions that it replaced, newest first, separated by spaces.
     pub hashes: Text,
 }
 
-/// The most that may be paid, in the smallest unit of the token.
+/// The maximum amounts, in the smallest unit of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentLimits {
     /// With one payment.
@@ -142,31 +136,27 @@ pub struct PaymentLimits {
 /// The amounts of a day that count towards the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentTotals {
-    /// All of them.
+    /// All payments.
     pub day: u64,
-    /// Those to one recipient.
+    /// The amounts paid to one recipient.
     pub recipient: u64,
-    /// Those for one purpose.
+    /// The amounts paid for one purpose.
     pub purpose: u64,
 }
 
-/// A limit that refuses a payment.
+/// A limit that a payment would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentLimit {
-    /// That of one payment.
     Payment,
-    /// That of a day.
     Day,
-    /// That of a recipient.
     Recipient,
-    /// That of a purpose.
     Purpose,
     /// The budget of a host.
     Budget,
 }
 
 impl PaymentLimits {
-    /// Returns the first limit that a payment of `amount` would exceed, with what is left of it.
+    /// Returns the first limit that a payment of `amount` would exceed, with the amount left of it.
     pub fn exceeded(&self, amount: u64, totals: &PaymentTotals) -> Option<(PaymentLimit, u64)> {
         let rows = [
             (PaymentLimit::Payment, self.payment, 0),
@@ -181,12 +171,12 @@ impl PaymentLimits {
     }
 }
 
-/// The part of a budget for a host that a payment spends.
+/// The budget for a host that a payment uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetUse {
-    /// A budget of this amount that the user allowed with this very call.
+    /// A new budget of this amount, which the user allowed with this call.
     New(u64),
-    /// One that was allowed before, in the same session and for the same host.
+    /// A budget that the user allowed earlier, in the same session and for the same host.
     Existing,
 }
 
@@ -195,24 +185,22 @@ pub enum BudgetUse {
 pub struct Reservation {
     /// The payment, in the state [`PaymentState::Reserved`].
     pub payment: Payment,
-    /// The limits.
     pub limits: PaymentLimits,
-    /// The budget that it spends; `payment.budget` is filled in by the store.
+    /// The budget that the payment uses. The store fills in `payment.budget`.
     pub budget: Option<BudgetUse>,
 }
 
 /// The result of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reserved {
-    /// It is reserved now.
+pub enum ReservationOutcome {
+    /// The payment was reserved.
     New(Payment),
-    /// It was reserved before, and is as it is now.
+    /// The payment had been reserved before; this is its current state.
     Existing(Payment),
-    /// It would exceed a limit; nothing was stored.
+    /// The payment would exceed a limit; nothing was stored.
     Refused {
-        /// The limit.
         limit: PaymentLimit,
-        /// What is left of it.
+        /// The amount left of the limit.
         left: u64,
     },
 }
@@ -220,101 +208,87 @@ pub enum Reserved {
 /// A change of a payment that applies only to one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentChange {
-    /// The payment.
     pub id: Text,
-    /// The expected revision.
     pub expected: u64,
-    /// The new state.
     pub state: PaymentState,
-    /// What happened.
     pub detail: Text,
-    /// When.
     pub time: Timestamp,
-    /// The signature, if it is new.
+    /// The new signature of the authorization, if there is one.
     pub authorization: Option<Vec<u8>>,
-    /// The transaction, if it is new.
+    /// The new transaction, if there is one.
     pub transaction: Option<NewTransaction>,
 }
 
 /// A transaction to store with a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTransaction {
-    /// The transaction.
     pub signed: SignedTransaction,
-    /// The next account nonce that [`PaymentStore::payment_account`] returned. The store applies the change only if that is
-    /// still the next nonce, and then sets the next nonce to `signed.nonce + 1`. So every nonce in use has a stored
-    /// transaction. `None` means that `signed` replaces the payment's earlier transaction and reuses its nonce.
+    /// The next account nonce that [`PaymentStore::payment_account`] returned. The store applies the change only if
+    /// that is still the next nonce, and then sets the next nonce to `signed.nonce + 1`. So every used nonce has a
+    /// stored transaction. `None` means that `signed` replaces the payment's earlier transaction and reuses its nonce.
     pub expected_next: Option<u64>,
 }
 
 /// The result of a [`PaymentChange`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaymentChanged {
-    /// It was applied.
+pub enum PaymentChangeOutcome {
     Applied,
-    /// The payment or the next account nonce is not as expected; nothing was changed.
+    /// The payment's revision or the next account nonce differs from the expected one; nothing was changed.
     Outdated,
 }
 
-/// The payments to read.
+/// Selects the payments to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentQuery {
-    /// One.
     Id(Text),
-    /// All of an account that can still change, by account nonce, those without one first.
+    /// All payments of an account that can still change, by account nonce; those without a nonce come first.
     Open(PaymentAccount),
-    /// The newest of an account.
+    /// The newest payments of an account.
     Newest(PaymentAccount),
 }
 
-/// What a store knows of an account.
+/// The state of an account in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AccountStatus {
-    /// The next account nonce that no stored transaction uses.
+    /// The first account nonce that no stored transaction uses.
     pub next_nonce: u64,
-    /// The totals of the day that was asked for.
+    /// The totals of the requested day.
     pub totals: PaymentTotals,
 }
 
-/// Whose totals to read.
+/// Selects the totals to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TotalsQuery {
-    /// The account.
     pub account: PaymentAccount,
-    /// The day.
     pub day: u64,
-    /// The recipient.
     pub recipient: Text,
-    /// The purpose.
     pub purpose: Text,
 }
 
-/// A budget that a user allowed for a host in a session.
+/// The key of a budget that a user allowed for a host in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetKey {
-    /// The account that pays.
     pub account: PaymentAccount,
-    /// The user.
     pub user: UserId,
-    /// The session.
     pub session: SessionId,
-    /// The host.
     pub host: Text,
 }
 
-/// The ledger of payments. Nothing in it is ever deleted by lango, and no export of sessions contains it.
+/// The ledger of payments. lango never deletes anything from it, and session exports leave it out.
 pub trait PaymentStore: Send + Sync {
-    /// Checks all limits and stores the payment, in one transaction in which no other payment of the account is reserved.
+    /// Checks all limits and stores the payment in one transaction, which excludes other reservations of the same
+    /// account.
     fn reserve_payment(
         &self,
         reservation: Reservation,
-    ) -> BoxFuture<'_, Result<Reserved, StoreError>>;
+    ) -> BoxFuture<'_, Result<ReservationOutcome, StoreError>>;
 
-    /// Applies a change if the payment, and for a new account nonce the account, are as expected.
+    /// Applies a change if the payment has the expected revision and, for a new nonce, the account has the expected
+    /// next nonce.
     fn change_payment(
         &self,
         change: PaymentChange,
-    ) -> BoxFuture<'_, Result<PaymentChanged, StoreError>>;
+    ) -> BoxFuture<'_, Result<PaymentChangeOutcome, StoreError>>;
 
     /// Reads at most `limit` payments.
     fn payments(
@@ -329,7 +303,7 @@ pub trait PaymentStore: Send + Sync {
         query: TotalsQuery,
     ) -> BoxFuture<'_, Result<AccountStatus, StoreError>>;
 
-    /// Returns the largest amount that is left of a budget for the host in the session; 0 if there is none.
+    /// Returns the largest remaining amount of a budget for the host in the session; 0 if there is none.
     fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 
@@ -338,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payment_never_leaves_its_end_and_is_never_unsigned_again() {
+    fn a_finished_payment_never_changes_and_a_signed_one_stays_signed() {
         use PaymentState::*;
         let all = [Reserved, Signed, Submitted, Unknown, Settled, Failed];
         for next in all {
@@ -347,12 +321,12 @@ mod tests {
         }
         assert!(!Reserved.can_become(Submitted) && !Reserved.can_become(Settled));
         for state in all {
-            assert_eq!(PaymentState::of_name(state.name()), Some(state));
+            assert_eq!(PaymentState::from_name(state.name()), Some(state));
         }
     }
 
     #[test]
-    fn a_limit_may_be_used_up_to_the_last_unit_and_not_beyond() {
+    fn a_limit_can_be_used_up_exactly_but_not_exceeded() {
         let limits = PaymentLimits {
             payment: 10,
             day: 20,

@@ -1,4 +1,4 @@
-//! The seam to an agent that runs somewhere else. To the orchestrator it is a sub-agent under the same rules.
+//! The interface to an agent on another machine. The orchestrator treats it like any other sub-agent.
 
 use crate::{AgentName, AttachedFile, BoxFuture, BoxStream, Text};
 use serde::{Deserialize, Serialize};
@@ -6,81 +6,74 @@ use std::time::Duration;
 
 /// An agent on another machine.
 pub trait RemoteAgent: Send + Sync {
-    /// The name it is registered under here.
+    /// Returns the name that the agent is registered under here.
     fn name(&self) -> &AgentName;
 
-    /// What it says of itself.
+    /// Returns the agent's description of itself. It is untrusted.
     fn description(&self) -> &str;
 
-    /// Returns how long a call may take, if that is not the time of a tool call.
+    /// Returns the timeout of a call; `None` for the timeout of tool calls.
     fn timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// Gives it a task, or asks what became of one. The stream ends with the answer or the first error; dropping it stops
-    /// listening, and nothing else: the other side goes on unless it is told to [stop](Self::cancel).
+    /// Sends a task, or resumes one. The stream ends with the answer or the first error. Dropping the stream only stops
+    /// listening: the remote agent continues unless the task is [cancelled](Self::cancel).
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>>;
 
-    /// Tells it to stop working on a task. Nobody waits to hear whether it did.
+    /// Asks the agent to cancel a task. The future does not report whether it did.
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()>;
 }
 
-/// What a remote agent is asked.
+/// A request to a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteCall {
-    /// To do something.
+    /// A new message: a task, or the reply to a question of the agent.
     Send {
-        /// The name of this one call among all calls: sent twice, it is still one.
+        /// The idempotency key: a call that is sent twice counts once.
         key: String,
-        /// What it is to do.
         text: Text,
-        /// The files that it is given with that.
         files: Vec<AttachedFile>,
-        /// The conversation this goes on with, and the task in it that waits for words, if one does.
+        /// The conversation to continue, with the task that waits for a reply, if there is one.
         thread: Option<RemoteThread>,
     },
-    /// What became of a task that it accepted before our process ended.
-    GoOn {
-        /// The conversation and the task.
-        thread: RemoteThread,
-    },
+    /// A request for the result of a task that the agent accepted before this process restarted.
+    Resume { thread: RemoteThread },
 }
 
-/// A conversation with a remote agent, by the names that it gave.
+/// A conversation with a remote agent. The ids are the agent's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteThread {
-    /// The conversation.
+    /// The id of the conversation.
     pub context: Text,
-    /// The task in it that is not over.
+    /// The id of the unfinished task in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Text>,
 }
 
-/// What comes from a remote agent while it works.
+/// An item of a remote agent's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteEvent {
-    /// It took the task under this name. Comes at most once, before the answer.
+    /// The agent accepted the task. Sent at most once, before the answer.
     Accepted(RemoteThread),
-    /// More of a text that may become the answer.
+    /// The next piece of a draft of the answer.
     Text(String),
-    /// The text so far will not become the answer.
+    /// The draft so far is void.
     Withdrawn,
-    /// It is done, or asks back.
+    /// The result, or a question back; the last item.
     Answer(RemoteAnswer),
 }
 
-/// What a remote agent answered.
+/// A remote agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteAnswer {
-    /// The words.
     pub text: String,
-    /// The files that came with them.
     pub files: Vec<AttachedFile>,
-    /// The conversation; with a task if the words are a question, and the task goes on with the reply to it.
+    /// The conversation. If it names a task, the text is a question, and the task continues with the reply.
     pub thread: Option<RemoteThread>,
 }
 
-/// An answer without files that opens no conversation.
+/// Creates an answer without files and without a conversation to continue.
 impl From<String> for RemoteAnswer {
     fn from(text: String) -> Self {
         Self {
@@ -91,14 +84,12 @@ impl From<String> for RemoteAnswer {
     }
 }
 
-/// Why a remote agent gave no answer.
+/// A failed call of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("remote agent `{agent}` failed: {detail}")]
 pub struct RemoteError {
-    /// The agent.
     pub agent: AgentName,
-    /// What was seen.
     pub detail: String,
-    /// Whether it may have done what it was asked: it got the task, and then nothing more was heard.
+    /// Whether the outcome is unknown: the agent received the task and may have done it, but sent no result.
     pub is_unknown: bool,
 }

@@ -1,4 +1,4 @@
-//! JSON schemas of tool arguments, as they are sent with every request to a model.
+//! JSON schemas of tool arguments, which are part of every model request.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -16,7 +16,7 @@ struct Parts {
 }
 
 impl Schema {
-    /// Returns it as JSON text.
+    /// Returns the schema as JSON text.
     pub fn text(&self) -> &str {
         self.0.text.get_or_init(|| self.0.value.to_string())
     }

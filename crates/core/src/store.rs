@@ -1,65 +1,67 @@
-//! Traits of storage: sessions, their append-only logs, and the bounded history that a turn needs.
+//! The storage traits: sessions, their append-only logs, and the bounded history that a turn needs.
 
 use crate::{
     AgentName, ApprovalId, Attachment, BoxFuture, BoxLease, BusyPolicy, Event, Grant,
-    MessageOrigin, RemoteThread, SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
+    MessageOrigin, PendingApproval, RemoteThread, SessionId, Text, Timestamp, Trust, TurnId,
+    UserId,
 };
 use serde::Serialize;
 
 /// The logs of sessions, as turns use them.
 ///
-/// A batch is stored whole or not at all, and in its order. When the future resolves it outlives the process; if one of
-/// its events [is binding](crate::EventBody::is_binding), it and all before it outlive the machine. What is read does not
-/// grow with the length of the session.
+/// A batch is stored atomically and in order. When the future resolves, the batch survives a crash of the process. If
+/// one of its events [must be durable](crate::EventBody::must_be_durable), the batch and everything before it also
+/// survive a power failure. No read grows with the length of the session.
 pub trait SessionStore: Send + Sync {
     /// Creates an empty session. Fails with [`StoreError::Exists`] if the id is taken.
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Reads what a new turn needs: where the log ends, and the exchanges of the history.
+    /// Reads what a new turn needs: the end of the log and the exchanges of the history.
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
 
-    /// Acquires the lease of a session, which need not exist yet. If it has an owner, in this process or another, the policy
-    /// decides: wait in the order of arrival, or fail with [`StoreError::Busy`].
+    /// Acquires the lease of a session, which need not exist yet. If the session has an owner, in this process or
+    /// another, `busy_policy` decides whether to wait in order of arrival or to fail with [`StoreError::Busy`].
     fn acquire(
         &self,
         session: &SessionId,
         busy_policy: BusyPolicy,
     ) -> BoxFuture<'_, Result<BoxLease, StoreError>>;
 
-    /// Appends events of one session. Fails with [`StoreError::Conflict`] if the first one's `seq` does not follow the end of
-    /// the log, and with [`StoreError::Lost`] if another replica owns the session.
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Appends events to one session. Fails with [`StoreError::Conflict`] if the first `seq` does not follow the end of
+    /// the log, and with [`StoreError::LeaseLost`] if another replica owns the session.
+    fn append(&self, events: EventBatch) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Reads events of a session, in order.
     fn read(
         &self,
         session: &SessionId,
-        page: Page,
+        page: EventRange,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
-    /// Reads the events of one turn, in order; none if there is no such turn.
+    /// Reads the events of one turn, in order. Returns an empty list if the turn does not exist.
     fn turn_events(
         &self,
         session: &SessionId,
         turn: &TurnId,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
-    /// Reads the exchanges that a turn of the past was shown as its history, oldest first. Fails if there is no such turn.
+    /// Reads the exchanges that an earlier turn saw as its history, oldest first. Fails if the turn does not exist.
     fn history_of(
         &self,
         session: &SessionId,
         turn: &TurnId,
     ) -> BoxFuture<'_, Result<Vec<Exchange>, StoreError>>;
 
-    /// Reads the grants that apply to later calls: those given in this session, and those its user gave for this folder.
-    /// Revoked ones are not among them.
+    /// Reads the grants that apply to calls in this session: those given in it, and those that its user gave for this
+    /// folder. Leaves out revoked ones.
     fn grants(
         &self,
         session: &SessionId,
         folder: &str,
     ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
 
-    /// Reads the state of a session's conversation with a remote agent. It names the remote task only while that is not over.
+    /// Reads the session's conversation with a remote agent. The result names a task only while that task is
+    /// unfinished.
     fn remote_thread(
         &self,
         session: &SessionId,
@@ -67,9 +69,9 @@ pub trait SessionStore: Send + Sync {
     ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>>;
 }
 
-/// The list of sessions and approvals, as users see it.
+/// The catalog of sessions and approvals, as users see it.
 pub trait SessionCatalog: Send + Sync {
-    /// Lists a user's sessions, the most recently used first.
+    /// Lists a user's sessions, most recently used first.
     fn list(
         &self,
         user: &UserId,
@@ -84,11 +86,11 @@ pub trait SessionCatalog: Send + Sync {
         title: &str,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Sums the usage of a user's model calls by day, agent and model, in that order. Only sessions that were used since the
-    /// start are read.
+    /// Sums the usage of a user's model calls by day, agent and model, sorted in that order. Reads only sessions that
+    /// were used since the start of the period.
     fn usage(&self, query: UsageQuery) -> BoxFuture<'_, Result<Vec<UsageRow>, StoreError>>;
 
-    /// Lists a user's sessions whose id begins with `prefix`, by id.
+    /// Lists a user's sessions whose id starts with `prefix`, by id.
     fn find(
         &self,
         user: &UserId,
@@ -96,31 +98,31 @@ pub trait SessionCatalog: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Lists a user's pending requests and grants, the oldest first.
+    /// Lists a user's pending requests and grants, oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
 
-    /// Lists unfinished turns of all users, those that wait for an approval included, by session. Skips sessions that another
-    /// replica is known to own.
+    /// Lists unfinished turns of all users, including those that wait for an approval, by session. Skips sessions that
+    /// another replica is known to own.
     fn unfinished(
         &self,
         after: Option<&SessionId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>>;
 
-    /// Revokes a user's grant. Fails with [`StoreError::NotGranted`] if there is none.
+    /// Revokes a user's grant. Fails with [`StoreError::NotGranted`] if it does not exist.
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// Which of a user's sessions to list.
+/// A filter for listing a user's sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionQuery {
-    /// Only sessions whose title contains this text, in upper or lower case, or whose id is this text.
+    /// Only sessions whose title contains this text, ignoring case, or whose id equals it.
     pub search: Option<String>,
     /// Only sessions with this status.
     pub status: Option<SessionStatus>,
-    /// Only sessions after this one in the list: when it was updated, and its id.
+    /// Only sessions that come after this one in the list, given by its update time and id.
     pub after: Option<(Timestamp, SessionId)>,
-    /// How many at most.
+    /// The maximum number of results.
     pub limit: usize,
 }
 
@@ -134,47 +136,42 @@ impl SessionQuery {
     }
 }
 
-/// How a session's last turn is doing.
+/// The status of a session, derived from its last turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// It has no outcome yet: it runs, or was interrupted.
+    /// The last turn has no outcome yet: it is running, or was interrupted.
     Running,
-    /// It waits for an approval.
+    /// The last turn waits for an approval.
     Waiting,
-    /// It ended without an answer: it failed, hit a limit, or was interrupted.
+    /// The last turn ended without an answer: it failed, hit a limit, or was interrupted.
     Failed,
-    /// It ended with an answer or was cancelled, or there is none.
+    /// The last turn was answered or cancelled, or the session has no turn.
     Idle,
 }
 
-/// Whose usage to sum, and since when.
+/// A query for the usage of a user since a point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageQuery {
-    /// The user.
     pub user: UserId,
-    /// The start.
     pub since: Timestamp,
-    /// How many sums to return at most.
+    /// The maximum number of rows.
     pub limit: usize,
 }
 
 /// The usage of one agent with one model on one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UsageRow {
-    /// The number of days since 1970-01-01, in UTC.
+    /// Days since 1970-01-01, in UTC.
     pub day: u64,
-    /// The agent.
     pub agent: AgentName,
-    /// The model.
     pub model: Text,
     /// The number of model calls.
     pub calls: u64,
-    /// The tokens sent, those of a cache included.
+    /// Tokens sent, including cached ones.
     pub input_tokens: u64,
-    /// The tokens sent that the provider had in its cache.
+    /// Tokens sent that the provider read from its cache.
     pub cached_tokens: u64,
-    /// The tokens received.
     pub output_tokens: u64,
     /// The cost in millionths of a US dollar, if the price of every call is known.
     pub cost_micros: Option<u64>,
@@ -184,76 +181,70 @@ pub struct UsageRow {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Approvals {
     /// Requests without an answer.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<PendingApproval>,
     /// Answers that apply to later calls.
     pub granted: Vec<Grant>,
 }
 
-/// Events that are stored together, shared with their subscribers afterwards.
-pub type Batch = std::sync::Arc<[Event]>;
+/// Events that are stored atomically, then shared with subscribers.
+pub type EventBatch = std::sync::Arc<[Event]>;
 
 /// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
-    /// Its id.
     pub id: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// When it was made.
     pub created: Timestamp,
 }
 
-/// What a new turn needs to know of a session.
+/// What a new turn needs to know about its session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionHead {
-    /// Whose it is.
     pub user: UserId,
     /// The `seq` of the next event.
     pub next_seq: u64,
-    /// How many turns there are, an unfinished one included.
+    /// The number of turns, including an unfinished one.
     pub turns: u64,
-    /// The exchanges from [`SessionHead::history_start`] of the finished turns on, oldest first.
+    /// The exchanges of the finished turns from [`SessionHead::history_start`] on, oldest first.
     pub exchanges: Vec<Exchange>,
-    /// The first `seq` of the last turn, if that turn has not finished.
+    /// The first `seq` of the last turn, if that turn is unfinished.
     pub unfinished: Option<u64>,
 }
 
 impl SessionHead {
-    /// Exchanges are dropped from the history in blocks of this many.
+    /// The number of exchanges that leave the history at a time.
     pub const BLOCK: u64 = 20;
 
-    /// The first turn (counted from 0) in the history of a session with this many turns.
+    /// Returns the index, from 0, of the first turn in the history of a session with this many turns.
     ///
-    /// It moves in blocks, so that requests to a model begin with the same bytes for many turns, which providers cache.
+    /// The index advances in blocks, so model requests start with the same bytes for many turns, which providers cache.
     pub fn history_start(turns: u64) -> u64 {
         (turns / Self::BLOCK).saturating_sub(1) * Self::BLOCK
     }
 }
 
-/// One earlier turn as a later one sees it.
+/// An earlier turn as the history shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// The turn.
     pub turn: TurnId,
-    /// What the person said.
+    /// The user's message.
     pub question: Text,
-    /// Where that came from, if the log says so.
+    /// Where the message came from, if the log records it.
     pub origin: Option<MessageOrigin>,
-    /// The files that belong to it.
     pub attachments: Vec<Attachment>,
-    /// What was answered; none if the turn ended without a word.
+    /// The answer; `None` if the turn ended without one.
     pub answer: Option<ExchangeAnswer>,
 }
 
 impl Exchange {
-    /// Returns the trust label of question and answer together.
+    /// Returns the combined trust label of question and answer.
     pub fn trust(&self) -> Trust {
         let answer = self.answer.as_ref();
         let answer = answer.map_or(Trust::Trusted, |answer| answer.trust);
         self.question_trust().and(answer)
     }
 
-    /// Returns the trust label of the whole question, its files included.
+    /// Returns the trust label of the question, including its files.
     pub fn question_trust(&self) -> Trust {
         if !self.attachments.is_empty() {
             return Trust::Untrusted;
@@ -261,7 +252,7 @@ impl Exchange {
         self.origin.map_or(Trust::Untrusted, MessageOrigin::trust)
     }
 
-    /// Returns the part of the question that did not come through a pipe.
+    /// Returns the question without the part that came through a pipe.
     pub fn typed_part(&self) -> &str {
         match self.origin {
             Some(MessageOrigin::Pipe { typed_bytes }) => {
@@ -272,180 +263,141 @@ impl Exchange {
     }
 }
 
-/// What was answered in an earlier turn.
+/// The answer of an earlier turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExchangeAnswer {
-    /// Who answered.
     pub author: AgentName,
-    /// The words.
     pub text: Text,
-    /// The task, if a sub-agent answered the person itself.
+    /// The delegated task, if a sub-agent answered the user directly.
     pub task: Option<Text>,
-    /// Whether the words came from a remote agent.
+    /// Whether a remote agent wrote the answer.
     pub is_remote: bool,
-    /// Whether lango itself wrote them, because no agent answered.
+    /// Whether lango wrote the answer because no agent did.
     pub is_notice: bool,
-    /// The trust label of its author's context.
+    /// The trust label of the author's context.
     pub trust: Trust,
 }
 
-/// Which events to read.
+/// A range of events to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
-    /// The first `seq`.
+pub struct EventRange {
     pub from: u64,
-    /// How many at most.
+    /// The maximum number of events.
     pub limit: usize,
 }
 
-/// A session in a list.
+/// A session as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionSummary {
-    /// Its id.
     pub id: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// The beginning of the first thing that was said, or what the user renamed it to.
+    /// The start of the first message, or the title that the user set.
     pub title: String,
-    /// When it was made.
     pub created: Timestamp,
-    /// When its first turn began, or its last one ended.
+    /// When the first turn started or the last turn ended, whichever is later.
     pub updated: Timestamp,
-    /// How many turns there are.
+    /// The number of turns.
     pub turns: u64,
     /// The `seq` of the last event.
     pub events: u64,
-    /// How its last turn is doing.
     pub status: SessionStatus,
-    /// Who sent the first message: `person`, `pipe` or `program`; none in logs that do not say it.
+    /// The origin of the first message: `person`, `pipe` or `program`; `None` if the log does not record it.
     pub origin: Option<String>,
 }
 
-/// A turn without an outcome: it runs, waits for an approval, or was interrupted.
+/// A turn without an outcome: it is running, waits for an approval, or was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedTurn {
-    /// The session.
     pub session: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// The turn.
     pub turn: TurnId,
-    /// Whether it waits for an approval.
     pub is_waiting: bool,
 }
 
-/// Why storage could not do it.
+/// A failed storage operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such session.
     #[error("there is no session `{id}`")]
-    NotFound {
-        /// What was asked for.
-        id: SessionId,
-    },
-    /// There is no such grant, or it was revoked.
-    #[error("there is no granted approval `{id}`")]
-    NotGranted {
-        /// What was asked for.
-        id: ApprovalId,
-    },
-    /// The id is taken.
-    #[error("session `{id}` exists already")]
-    Exists {
-        /// The id.
-        id: SessionId,
-    },
+    NotFound { id: SessionId },
+    /// The grant does not exist or was revoked.
+    #[error("there is no grant `{id}`")]
+    NotGranted { id: ApprovalId },
+    #[error("session `{id}` already exists")]
+    Exists { id: SessionId },
     /// Another process appended to the session.
     #[error("session `{id}` was continued by another process; open it again")]
-    Conflict {
-        /// The session.
-        id: SessionId,
-    },
+    Conflict { id: SessionId },
     /// Another turn owns the session.
-    #[error("session `{id}` is busy with another turn{}", in_line(.waiting))]
+    #[error("session `{id}` is busy with another turn{}", busy_hint(.waiting))]
     Busy {
-        /// The session.
         id: SessionId,
-        /// How many wait for it already, if that is why.
+        /// The number of waiters, if the queue is full.
         waiting: Option<usize>,
     },
-    /// The lease expired because the database could not be reached in time; another replica may own the session now.
+    /// The lease expired because the database could not be reached in time. Another replica may own the session now.
     #[error(
-        "the lease of session `{id}` was lost; another server may continue the turn. Open the session again to see how it went"
+        "lost the lease of session `{id}`; another server may continue the turn. Open the session again to see the result"
     )]
-    Lost {
-        /// The session.
-        id: SessionId,
-    },
-    /// The database does not answer.
+    LeaseLost { id: SessionId },
     #[error("the database `{place}` does not answer: {detail}")]
     Unreachable {
-        /// Where it should be, without secrets.
+        /// The address of the database, without secrets.
         place: String,
-        /// What the system said.
+        /// The error of the operating system or the database.
         detail: String,
     },
-    /// The file is there and is not ours.
+    /// The file or database exists but was not created by lango.
     #[error("`{place}` is not a lango database: {detail}")]
     Foreign {
         /// The file, or the address of the server without secrets.
         place: String,
-        /// How we know.
         detail: String,
     },
-    /// A newer lango wrote it.
+    /// A newer version of lango wrote the database.
     #[error("`{place}` was written by a newer lango (schema {found}, this one knows {known})")]
     TooNew {
         /// The file, or the address of the server without secrets.
         place: String,
-        /// The schema that is there.
+        /// The schema version of the database.
         found: u32,
-        /// The newest schema we know.
+        /// The newest schema version that this lango knows.
         known: u32,
     },
-    /// It cannot be opened or read.
+    /// The database cannot be opened or read.
     #[error("cannot open the database `{place}`: {detail}")]
     Unreadable {
         /// The file, or the address of the server without secrets.
         place: String,
-        /// What the system said.
+        /// The error of the operating system or the database.
         detail: String,
     },
-    /// It cannot be written.
     #[error("the database `{place}` cannot be written: {detail}")]
     ReadOnly {
         /// The file, or the address of the server without secrets.
         place: String,
-        /// What the system said.
+        /// The error of the operating system or the database.
         detail: String,
     },
-    /// There is no room left.
-    #[error("no room left for the database `{place}`; free some space and try again")]
+    /// The disk is full.
+    #[error("no space left for the database `{place}`; free some space and try again")]
     Full {
         /// The file, or the address of the server without secrets.
         place: String,
     },
-    /// A row is not what was once written.
+    /// A stored row is corrupt.
     #[error("session `{id}` is damaged at event {seq}: {detail}")]
     Damaged {
-        /// The session.
         id: SessionId,
-        /// The event.
         seq: u64,
-        /// What is wrong with it.
         detail: String,
     },
-    /// Anything else.
     #[error("the database failed: {detail}")]
-    Failed {
-        /// What it said.
-        detail: String,
-    },
+    Failed { detail: String },
 }
 
-fn in_line(waiting: &Option<usize>) -> String {
+fn busy_hint(waiting: &Option<usize>) -> String {
     match waiting {
-        Some(waiting) => format!(", and {waiting} wait for it already; try again later"),
+        Some(waiting) => format!(" and {waiting} more are queued; try again later"),
         None => "; wait until it ends, or cancel it".to_owned(),
     }
 }

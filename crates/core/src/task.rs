@@ -1,111 +1,106 @@
-//! The trait of the store for tasks of outside callers. A task is the JSON of its protocol, with the columns it is found by.
+//! The store of tasks that external clients submit. A task is the JSON of its protocol plus the columns to find it by.
 
-use crate::{Batch, BoxFuture, BoxStream, SessionId, StoreError, Text, Timestamp, UserId};
+use crate::{BoxFuture, BoxStream, EventBatch, SessionId, StoreError, Text, Timestamp, UserId};
 
-/// A task as it is stored.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRecord {
-    /// Its id, unique over all users.
+    /// Unique over all users.
     pub id: Text,
-    /// Whose it is.
     pub user: UserId,
-    /// The conversation it belongs to.
+    /// The conversation that the task belongs to.
     pub context: Text,
-    /// The protocol's name of its state.
+    /// The name of the state in the protocol.
     pub state: Text,
-    /// Whether it has work to do: a replica runs it, or must resume it.
+    /// Whether the task has work to do: a replica runs it, or must resume it.
     pub is_running: bool,
-    /// When its state last changed.
+    /// When the state last changed.
     pub updated: Timestamp,
     /// The task as JSON of its protocol.
     pub body: Text,
-    /// Counts writes; the first is 1.
+    /// The number of writes, starting at 1.
     pub revision: u64,
-    /// How often it was resumed since its run last reported anything.
+    /// How often the task was resumed since its run last reported progress.
     pub attempts: u32,
 }
 
 /// A task with work to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningTask {
-    /// Its id.
     pub id: Text,
-    /// Whose it is.
     pub user: UserId,
-    /// The conversation it belongs to.
+    /// The conversation that the task belongs to.
     pub context: Text,
-    /// When its state last changed.
+    /// When the state last changed.
     pub updated: Timestamp,
-    /// Counts writes; the first is 1.
+    /// The number of writes, starting at 1.
     pub revision: u64,
 }
 
-/// The result of storing a new task.
+/// The result of inserting a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Opened {
-    /// It is stored.
+pub enum TaskInsertOutcome {
     New,
-    /// The message opened the task of this id before. Nothing was changed.
+    /// The message already opened the task with this id. Nothing was changed.
     Known(Text),
 }
 
 /// The result of replacing a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Put {
-    /// It is stored.
+pub enum TaskPutOutcome {
     Stored,
-    /// Another replica wrote it meanwhile, or it was deleted. Nothing was changed: read it again.
-    Overtaken,
+    /// Another replica wrote the task in the meantime, or it was deleted. Nothing was changed; read it again.
+    Outdated,
 }
 
-/// Which tasks to list.
+/// A filter for listing tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskQuery {
-    /// Only of this conversation.
+    /// Only tasks of this conversation.
     pub context: Option<Text>,
-    /// Only in this state.
+    /// Only tasks in this state.
     pub state: Option<Text>,
-    /// Only those whose state changed then or later.
+    /// Only tasks whose state changed at this time or later.
     pub since: Option<Timestamp>,
-    /// Only tasks after this one in the list: when its state changed, and its id.
+    /// Only tasks that come after this one in the list, given by the time of its last state change and its id.
     pub after: Option<(Timestamp, Text)>,
-    /// How many at most.
+    /// The maximum number of results.
     pub limit: usize,
-    /// Whether the whole list is counted, which takes longer the longer it is.
+    /// Whether to count the whole list. The cost grows with its length.
     pub is_counted: bool,
 }
 
-/// Some tasks of a list.
+/// One page of a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskPage {
-    /// The tasks: the latest change first, of those at one time the one with the greatest id.
+    /// Sorted by the time of the last state change, then by id, both descending.
     pub tasks: Vec<TaskRecord>,
-    /// The length of the whole list, if it was to be counted.
+    /// The length of the whole list, if the query asked to count it.
     pub total: Option<u64>,
 }
 
-/// The tasks of callers, for all replicas that share the store.
+/// The tasks of all clients, shared by all replicas.
 ///
-/// When a future resolves, what it changed outlives the machine.
+/// When a future resolves, its change survives a power failure.
 pub trait TaskStore: Send + Sync {
-    /// Stores a new task with revision 1, unless a message of this user with this idempotency key opened one before: one
-    /// message, one task, over all replicas and for as long as the task is stored.
+    /// Inserts a new task with revision 1, unless an earlier message of this user with the same idempotency key opened
+    /// one. While a task is stored, its message opens no second task on any replica.
     fn insert<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,
-    ) -> BoxFuture<'a, Result<Opened, StoreError>>;
+    ) -> BoxFuture<'a, Result<TaskInsertOutcome, StoreError>>;
 
-    /// Returns the id of the task that this user's message with this idempotency key opened, if any.
+    /// Returns the id of the task that the user's message with this idempotency key opened, if any.
     fn opened_by<'a>(
         &'a self,
         user: &'a UserId,
         message: &'a str,
     ) -> BoxFuture<'a, Result<Option<Text>, StoreError>>;
 
-    /// Replaces a task, if its revision follows the stored one. Fails if the id belongs to another user's task. Storing a task
-    /// that does not run any more also removes a request to cancel it.
-    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<Put, StoreError>>;
+    /// Replaces a task if its revision follows the stored one. Fails if the id belongs to another user's task. If the
+    /// task is no longer running, this also removes a pending request to cancel it.
+    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<TaskPutOutcome, StoreError>>;
 
     /// Reads a user's task.
     fn get<'a>(
@@ -121,21 +116,21 @@ pub trait TaskStore: Send + Sync {
         query: TaskQuery,
     ) -> BoxFuture<'a, Result<TaskPage, StoreError>>;
 
-    /// Lists running tasks of all users after this one, by their last change, then by id.
+    /// Lists running tasks of all users that come after this one, by the time of their last state change, then by id.
     fn running<'a>(
         &'a self,
         after: Option<(Timestamp, Text)>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<RunningTask>, StoreError>>;
 
-    /// Stores the request to cancel a running task, for the replica that runs it. Returns whether the task was running.
+    /// Stores a request to cancel a running task, for the replica that runs it. Returns whether the task was running.
     fn request_cancel<'a>(
         &'a self,
         user: &'a UserId,
         id: &'a str,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// Lists running tasks with a request to cancel, by id, after this one.
+    /// Lists running tasks with a request to cancel that come after this id, by id.
     fn cancel_requests<'a>(
         &'a self,
         after: Option<&'a str>,
@@ -143,40 +138,40 @@ pub trait TaskStore: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Text>, StoreError>>;
 }
 
-/// Stores tasks in one transaction with events of their turns. The caller has the lease of the session.
+/// Stores tasks in one transaction with events of their turns. The caller must own the lease of the session.
 pub trait TaskLog: Send + Sync {
-    /// Appends the first events of a turn and [inserts](TaskStore::insert) its task. If the message opened a task before, nothing is
-    /// stored.
+    /// Appends the first events of a turn and [inserts](TaskStore::insert) its task. Stores nothing if the message
+    /// already opened a task.
     fn append_first<'a>(
         &'a self,
-        events: Batch,
+        events: EventBatch,
         task: TaskRecord,
         message: &'a str,
-    ) -> BoxFuture<'a, Result<Opened, StoreError>>;
+    ) -> BoxFuture<'a, Result<TaskInsertOutcome, StoreError>>;
 
-    /// Appends the last events of a turn and [replaces](TaskStore::put) its task. The events are stored even if the task was
-    /// overtaken. The lease ends with them, so the caller must not append anything else under it.
+    /// Appends the last events of a turn and [replaces](TaskStore::put) its task. The events are stored even if the
+    /// task was outdated. This ends the lease, so the caller must not append anything else under it.
     fn append_last(
         &self,
-        events: Batch,
+        events: EventBatch,
         task: TaskRecord,
-    ) -> BoxFuture<'_, Result<Put, StoreError>>;
+    ) -> BoxFuture<'_, Result<TaskPutOutcome, StoreError>>;
 }
 
-/// Notifications of what other replicas changed in a shared store. They may come late, twice or not at all: a subscriber
-/// reads the store anyway, and a notification only makes it read sooner.
-pub trait Changes: Send + Sync {
-    /// Subscribes from now on.
-    fn changes(&self) -> BoxStream<'static, Change>;
+/// Notifications of changes in a shared store, also by other replicas. A notification may be late, duplicated or
+/// missing, so subscribers also poll the store; it only makes them read sooner.
+pub trait ChangeFeed: Send + Sync {
+    /// Subscribes to changes from now on.
+    fn subscribe(&self) -> BoxStream<'static, StoreChange>;
 }
 
-/// The subject of a notification.
+/// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// Something was appended to this session.
+pub enum StoreChange {
+    /// Events were appended to this session.
     Session(SessionId),
-    /// The task of this id was written, or a request to cancel it was.
+    /// The task with this id was written, or a request to cancel it.
     Task(Text),
-    /// Unknown: notifications may have been missed.
+    /// Notifications may have been missed, so anything may have changed.
     Anything,
 }

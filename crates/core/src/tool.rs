@@ -1,4 +1,4 @@
-//! The seam to a tool: what it says of itself, and its code, in one value.
+//! The interface of a tool: its specification and its code.
 
 use crate::schema::Schema;
 use crate::{
@@ -8,32 +8,31 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A tool that an agent can be given.
+/// A tool that an agent can use.
 pub trait Tool: Send + Sync {
-    /// What it is.
     fn spec(&self) -> &ToolSpec;
 
-    /// Runs it. `arguments` fit the schema.
+    /// Runs the tool. `arguments` match the schema.
     fn run<'a>(
         &'a self,
         caller: &'a Caller,
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
-    /// What a call with these arguments would change, for the person who is asked to allow it: a difference between two
-    /// texts, say. Nothing if the arguments say it all.
+    /// Returns what a call with these arguments would change, for the user who approves it: for example a diff. Returns
+    /// `None` if the arguments show everything.
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: Extent,
+        length: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
-        let _ = (arguments, extent);
+        let _ = (arguments, length);
         Box::pin(std::future::ready(None))
     }
 
-    /// Looks at what a call with these arguments would touch, before the gate decides about it. [`Self::run`] gets the
-    /// result in [`Caller::inspection`], and must refuse what is not as it was inspected. `caller` has no inspection yet,
-    /// and the lowest trust label.
+    /// Inspects what a call with these arguments would touch, before the gate decides about it. [`Self::run`] gets the
+    /// result in [`Caller::inspection`] and must refuse to run if it no longer holds. The `caller` given here has no
+    /// inspection yet and the lowest trust label.
     fn inspect<'a>(
         &'a self,
         caller: &'a Caller,
@@ -44,146 +43,143 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// How much a preview shows.
+/// The length of a preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// What fits on a screen, and how much is not shown.
+pub enum PreviewLength {
+    /// At most a screenful, with a note of how much is left out.
     Short,
-    /// All of it.
-    Whole,
+    Full,
 }
 
-/// What a call would touch that its arguments do not say. It is stored with the request for approval and with the call.
+/// Facts about a call that its arguments do not show. The engine stores them with the approval request and with the
+/// call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Something that the call changes and that other programs act on, or a sensitive file that it sends to a site. The user
-    /// is asked about such a call every time.
+    /// A guarded target that the call changes, or a sensitive file that it sends to a site. The user must approve each
+    /// such call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<GuardedTarget>,
-    /// The SHA-256 of the content that the call would run, in hexadecimal digits. An approval holds for that content.
+    /// The SHA-256 of the content that the call would run, in hexadecimal. An approval covers only this content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Text>,
-    /// The site that the call contacts. Such a call is asked for unless its address is known, or the site is allowed.
+    /// The site that the call contacts. The user must approve the call unless the URL is known or the site is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<SiteAccess>,
-    /// Why only the user can allow the call, as a sentence without a full stop. The user is asked each time; no rule and no
-    /// earlier answer allows it, and where nobody can be asked it is refused.
+    /// Why only the user can allow the call, as a sentence without a full stop. The user is asked each time: no rule
+    /// and no grant allows the call, and it is denied if the user cannot be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_only: Option<Text>,
-    /// Why the call cannot work, as a sentence without a full stop. It is refused, and nobody is asked about it.
+    /// Why the call cannot work, as a sentence without a full stop. It is denied without asking the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Text>,
-    /// What the user who is asked should also know, a line each: the secrets that the call may use and where they go.
+    /// Additional lines for the user who approves the call: the secrets that it may use, and where they are sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
 }
 
-/// A site that a call contacts: opens one of its addresses, or acts on its page.
+/// A site that a call contacts, by opening a URL or acting on an open page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteAccess {
-    /// The host, with the port if it is not the scheme's own. Rules and grants are matched against it.
+    /// The host, with the port if it is not the default of the scheme. Rules and grants match against it.
     pub host: Text,
-    /// The address that is opened, as the call has it; none if the call acts on a page that is open.
+    /// The URL to open, as written in the call; `None` if the call acts on a page that is already open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Text>,
-    /// Whether that address is one that a model did not make up: a link or a search result of this session, or verbatim in
-    /// a message of the user. Opening such an address tells the site nothing that it, or the user, did not know.
+    /// Whether the model cannot have made up the URL: it is a link or a search result of this session, or it appears
+    /// verbatim in a message of the user. Opening a known URL leaks nothing that the site or the user did not know
+    /// before.
     #[serde(default)]
     pub is_known: bool,
-    /// What the call does there, for the user who is asked: `click button "Buy"`.
+    /// What the call does on the site, such as `click button "Buy"`, for the user who approves it.
     pub summary: Text,
 }
 
-/// Something that other programs act on (settings of an editor, instructions of another agent, a git directory), or a file
-/// that may hold secrets and leaves the workspace.
+/// A file or folder that needs approval for each call: other programs act on it (editor settings, instructions of
+/// another agent, a git directory), or it may contain secrets and would leave the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardedTarget {
-    /// Its path without links, relative to the workspace if it lies there.
+    /// The path with symbolic links resolved, relative to the workspace if it is inside.
     pub path: Text,
-    /// Why it is guarded, as a sentence without a full stop.
+    /// Why the target is guarded, as a sentence without a full stop.
     pub reason: Text,
 }
 
 impl Inspection {
-    /// Whether there was nothing to find.
+    /// Whether the inspection found nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// On whose behalf a tool runs. None of it comes from a model.
+/// The context of a tool call. None of it comes from a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose session it is.
+    /// The owner of the session.
     pub user: UserId,
-    /// The session.
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
-    /// The agent.
     pub agent: AgentName,
-    /// The call, unique within its turn.
+    /// The id of the call, unique within its turn.
     pub call: CallId,
-    /// The trust label of everything the agent had been shown when it made the call. A tool that stores text of the agent
-    /// stores this label with it.
+    /// The trust label of everything that the agent had seen when it made the call. A tool that stores text of the
+    /// agent stores this label with it.
     pub trust: Trust,
-    /// What the tool found out about the call before it was allowed.
+    /// The tool's inspection of the call.
     pub inspection: Inspection,
 }
 
 impl Caller {
-    /// The name of this one call among all calls: the key under which an effect must not happen twice.
+    /// Returns the idempotency key of the call, unique over all calls. An effect with the same key must not happen
+    /// twice.
     pub fn key(&self) -> String {
         format!("{}/{}", self.turn, self.call)
     }
 }
 
-/// What a tool says of itself.
+/// The specification of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// The name; its prefix decides which agent owns it.
+    /// The name. Its prefix decides which agent owns the tool.
     pub name: ToolName,
-    /// What it does, for the model.
+    /// What the tool does, for the model.
     pub description: Text,
     /// The JSON schema of its arguments.
     pub parameters: Schema,
-    /// What happens when it runs twice.
     pub effect: Effect,
-    /// How much harm it can do. A call that contacts a site is judged by the site instead.
+    /// The risk of a call. For a call that contacts a site, the site decides instead.
     pub risk: Risk,
-    /// An argument with which it can do more.
+    /// An argument that raises the risk.
     pub escalation: Option<Escalation>,
-    /// What stands for its arguments where a rule speaks of them.
-    pub subject: Subject,
-    /// The trust label of its description and its schema, which every agent that holds it is shown.
+    /// What approval rules match against.
+    pub subject: RuleSubject,
+    /// The trust label of the description and the schema, which are part of the owning agent's prompt.
     pub trust: Trust,
 }
 
-/// An argument that makes a call riskier than its tool is without it.
+/// An argument that makes a call riskier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Escalation {
-    /// The argument.
     pub argument: &'static str,
-    /// The risk when it is there.
+    /// The risk of a call that has the argument.
     pub risk: Risk,
 }
 
-/// What of a call's arguments rules and people look at.
+/// The part of a call that approval rules match against and that the user sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Subject {
-    /// All of them, as JSON with sorted keys.
+pub enum RuleSubject {
+    /// All arguments, as JSON with sorted keys.
     #[default]
     Arguments,
-    /// The path in `path`.
+    /// The path in the argument `path`.
     Path,
-    /// The command: a line for the shell in `command`, or words in `argv`.
+    /// The command: a shell line in `command`, or a list of words in `argv`.
     Command,
-    /// The host in [`Inspection::site`]; all arguments of a call that contacts none.
+    /// The host in [`Inspection::site`]; all arguments if the call contacts no site.
     Site,
 }
 
 impl ToolSpec {
-    /// The risk of a call with these arguments.
+    /// Returns the risk of a call with these arguments.
     pub fn risk_of(&self, arguments: &Value) -> Risk {
         let is_there = |escalation: &&Escalation| {
             let argument = arguments.get(escalation.argument);
@@ -194,44 +190,44 @@ impl ToolSpec {
     }
 }
 
-/// What happens to the world when a tool runs.
+/// The effect of a tool on the outside world. It decides whether an interrupted call may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Nothing.
+    /// It changes nothing.
     Pure,
-    /// Something, and running it again changes nothing more.
+    /// It changes something, but running it again with the same arguments changes nothing more.
     Idempotent,
-    /// Something, every time.
-    Effect,
+    /// Each run changes something.
+    #[serde(rename = "effect")]
+    NonIdempotent,
 }
 
-/// How much harm a tool can do.
+/// The harm that a tool can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// None that matters.
+    /// No relevant harm.
     Safe,
-    /// Some that can be undone.
+    /// Harm that can be undone.
     Moderate,
-    /// Some that cannot.
+    /// Harm that cannot be undone.
     Dangerous,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The text for the model.
     pub text: String,
-    /// The trust label of the text: trusted only if nothing in it came from outside. With files it does not count: those
-    /// are untrusted.
+    /// The trust label of the text: trusted only if nothing in it came from outside. The files are always untrusted.
     pub trust: Trust,
-    /// Files for the agent that called: images, or texts.
+    /// Images or texts for the agent that called the tool.
     pub files: Vec<AttachedFile>,
 }
 
 impl ToolOutput {
-    /// A text of lango's own words.
+    /// Creates an output that lango wrote itself.
     pub fn trusted(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -241,7 +237,7 @@ impl ToolOutput {
     }
 }
 
-/// A text that may hold anything.
+/// Creates an output that may contain text from outside.
 impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
         Self {
@@ -252,18 +248,18 @@ impl From<String> for ToolOutput {
     }
 }
 
-/// Why a tool gave nothing back. The text goes to the model, so it says what to do instead.
+/// A failed tool call. The message goes to the model, so it says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What went wrong and the way out.
+    /// What went wrong, and what to do about it.
     pub message: String,
     /// The trust label of the message: trusted only if nothing in it came from outside.
     pub trust: Trust,
 }
 
 impl ToolError {
-    /// An error with this text, which may hold anything.
+    /// Creates an error whose message may contain text from outside.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -271,7 +267,7 @@ impl ToolError {
         }
     }
 
-    /// An error in lango's own words.
+    /// Creates an error whose message lango wrote itself.
     pub fn trusted(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

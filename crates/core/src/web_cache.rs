@@ -1,34 +1,32 @@
-//! The seam to stored web pages, so that reading on in a page, or coming back to it, costs no second request.
+//! The cache of fetched web pages. It saves a request when an agent continues reading a page or returns to it.
 
 use crate::{BoxFuture, StoreError, Text, Timestamp, UserId};
 
-/// A page as it was fetched. What `content` contains is the business of whoever stores it.
+/// A fetched page. The format of `content` is up to the caller; the cache does not read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedPage {
-    /// When the server sent it, or confirmed that it had not changed.
+    /// When the server sent the page, or confirmed that it had not changed.
     pub fetched: Timestamp,
-    /// Until when it may be used without asking the server.
+    /// Until when the page may be used without revalidation.
     pub fresh_until: Timestamp,
-    /// The server's `ETag`, for asking whether it changed.
+    /// The server's `ETag`, for revalidation.
     pub etag: Option<Text>,
-    /// The server's `Last-Modified`, likewise.
+    /// The server's `Last-Modified`, for revalidation.
     pub last_modified: Option<Text>,
-    /// The content.
     pub content: Text,
 }
 
-/// Pages that were fetched, apart for each user. It is a cache: pages disappear when there are too many, and no export
-/// contains them.
+/// A cache of fetched pages, separate for each user. It evicts old pages, and exports leave it out.
 pub trait WebCache: Send + Sync {
-    /// Returns the page stored under an address, fresh or not.
+    /// Returns the cached page of a URL, even if it is no longer fresh.
     fn cached_page<'a>(
         &'a self,
         user: &'a UserId,
         url: &'a str,
     ) -> BoxFuture<'a, Result<Option<CachedPage>, StoreError>>;
 
-    /// Stores a page in place of an older one, and deletes the user's oldest pages beyond the limit. A page that is larger
-    /// than the limit is not stored.
+    /// Stores or replaces the page of a URL, then deletes the user's oldest pages beyond the size limit. A page that alone
+    /// exceeds the limit is not stored.
     fn store_page<'a>(
         &'a self,
         user: &'a UserId,
@@ -36,7 +34,7 @@ pub trait WebCache: Send + Sync {
         page: CachedPage,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Deletes the page under an address, if there is one.
+    /// Deletes the cached page of a URL, if it exists.
     fn remove_page<'a>(
         &'a self,
         user: &'a UserId,

@@ -1,8 +1,9 @@
-//! The quality of the extraction of main content, over a folder with one folder per page: `source.html` is the page,
-//! `expected.html` its content. Precision and recall are over words, each counted as often as it occurs.
+//! Measures the quality of main-content extraction on a folder with one subfolder per page: `source.html` is the page,
+//! `expected.html` its content. Precision and recall count words, each as often as it occurs.
 //!
-//! `readable FOLDER [half] [TEXTS]`: `half` is `even` or `odd`, so that rules are tuned on one half and reported on the
-//! other. With `TEXTS`, a folder with a file `NAME.txt` for each page, the output of another program is measured.
+//! Usage: `readable FOLDER [half] [TEXTS]`. `half` is `even` or `odd`, so that rules can be tuned on one half and
+//! measured on the other. `TEXTS` is a folder with a file `NAME.txt` per page; with it, the output of another program
+//! is measured.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ fn main() {
         .filter(|one| one != "--bench")
         .collect();
     let Some(folder) = arguments.first() else {
-        return println!("readable FOLDER [even|odd] [TEXTS]");
+        return println!("usage: readable FOLDER [even|odd] [TEXTS]");
     };
     let half = arguments
         .iter()
@@ -74,7 +75,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The words of a text without the targets of links and the descriptions of images, which expected texts do not have.
+/// Counts the words of a text. Ignores link targets and image descriptions, which the expected texts do not have.
 fn words(text: &str) -> HashMap<String, usize> {
     let mut plain = String::new();
     let parts = text.split("[image: ").enumerate();

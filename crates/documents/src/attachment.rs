@@ -1,42 +1,32 @@
-//! A file as an attachment, by its content: images as they are, everything with text as text.
+//! Converts a file to an attachment, by its content: images stay as they are, documents become text.
 
 use crate::{decode_unicode, is_pdf, read_html, read_pdf};
 use lango_core::AttachedFile;
 
-/// Why a file cannot be attached.
+/// The reason why a file cannot be attached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AttachmentError {
-    /// It is larger than a file of its kind may be.
-    #[error("`{name}` has {size} bytes; {kind} may have {most} at most")]
+    #[error("`{name}` has {size} bytes; {kind} may have {limit} at most")]
     TooLarge {
-        /// The file.
         name: String,
-        /// `an image` or `a file`.
+        /// `an image`, `a file` or `the text of a file`.
         kind: &'static str,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: usize,
-        /// The largest size.
-        most: usize,
+        /// The maximum size in bytes.
+        limit: usize,
     },
-    /// Models are shown no files of its kind.
+    /// Files of this kind cannot be shown to models.
     #[error(
         "`{name}` cannot be attached: it is not a PNG, JPEG, GIF or WebP image, UTF-8 text, HTML or PDF"
     )]
-    NotSupported {
-        /// The file.
-        name: String,
-    },
-    /// It is a document without text that could be read.
+    NotSupported { name: String },
+    /// The document has no readable text.
     #[error("`{name}` cannot be attached: {reason}")]
-    NoText {
-        /// The file.
-        name: String,
-        /// Why.
-        reason: String,
-    },
+    NoText { name: String, reason: String },
 }
 
-/// Makes the bytes of a file into an attachment. Text, HTML and PDF become plain text under the name of the file.
+/// Converts the bytes of a file to an attachment. Text, HTML and PDF become plain text under the name of the file.
 pub fn read_attachment(name: &str, bytes: Vec<u8>) -> Result<AttachedFile, AttachmentError> {
     if bytes.len() > AttachedFile::FILE_BYTES {
         return Err(too_large(
@@ -61,7 +51,7 @@ pub fn read_attachment(name: &str, bytes: Vec<u8>) -> Result<AttachedFile, Attac
     if text.trim().is_empty() {
         return Err(AttachmentError::NoText {
             name: name.to_owned(),
-            reason: "there is no text in it".to_owned(),
+            reason: "it has no text".to_owned(),
         });
     }
     if text.len() > AttachedFile::FILE_BYTES {
@@ -95,13 +85,13 @@ fn text_of(name: &str, bytes: &[u8]) -> Result<String, AttachmentError> {
     Ok(text.into_owned())
 }
 
-/// Whether a text is an HTML page: by its beginning, or by its name.
+/// Returns whether a text is an HTML page, judging by its start or its file name.
 fn is_html(name: &str, text: &str) -> bool {
     let start = text.trim_start();
-    let begins = |word: &str| {
+    let starts_with = |prefix: &str| {
         start
-            .get(..word.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(word))
+            .get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     };
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     let is_named = extension.is_some_and(|extension| {
@@ -109,15 +99,15 @@ fn is_html(name: &str, text: &str) -> bool {
             .iter()
             .any(|known| extension.eq_ignore_ascii_case(known))
     });
-    is_named || begins("<!doctype html") || begins("<html")
+    is_named || starts_with("<!doctype html") || starts_with("<html")
 }
 
-fn too_large(name: &str, kind: &'static str, size: usize, most: usize) -> AttachmentError {
+fn too_large(name: &str, kind: &'static str, size: usize, limit: usize) -> AttachmentError {
     AttachmentError::TooLarge {
         name: name.to_owned(),
         kind,
         size,
-        most,
+        limit,
     }
 }
 
@@ -139,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_first_bytes_whatever_they_are_called() {
+    fn images_are_recognized_by_their_first_bytes_whatever_their_name() {
         let kinds: [(&[u8], &str); 4] = [
             (b"\x89PNG\r\n\x1a\nrest", "image/png"),
             (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
@@ -154,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn text_keeps_its_bytes_and_html_becomes_what_a_reader_sees() {
+    fn text_is_unchanged_and_html_becomes_its_visible_text() {
         assert_eq!(
             text("a.rs", "fn main() {} // ä\n".as_bytes()),
             "fn main() {} // ä\n"
@@ -165,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_are_refused_by_what_can_be_attached() {
+    fn unsupported_broken_and_empty_files_are_refused() {
         for bytes in [&b"PK\x03\x04\0\0"[..], b"\x7fELF\0", b"caf\xe9"] {
             let error = read_attachment("x.bin", bytes.to_vec()).unwrap_err();
             assert!(
@@ -180,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_with_its_size_and_the_limit() {
+    fn files_that_are_too_large_are_refused_with_their_size_and_the_limit() {
         let mut image = b"\x89PNG\r\n\x1a\n".to_vec();
         image.resize(AttachedFile::IMAGE_BYTES + 1, 0);
         let error = read_attachment("big.png", image).unwrap_err();

@@ -1,6 +1,6 @@
-//! HTML as Markdown: a whole page ([`read_html`]), or its main content with what it says about itself ([`markdown`]).
+//! Converts HTML to Markdown: a whole page ([`read_html`]), or its main content with its metadata ([`markdown`]).
 //!
-//! Hidden text (`hidden`, `display:none`, characters without width) is left out, so that a model reads what a person sees.
+//! Hidden text (`hidden`, `display:none`, zero-width characters) is left out, so that a model reads what a user sees.
 
 mod dom;
 mod markdown;
@@ -17,21 +17,19 @@ use markdown::{Options, render};
 use readable::{Selection, outline, select, whole};
 use url::Url;
 
-/// The text of a whole page as Markdown without the targets of links.
+/// The text of a whole page as Markdown, without the targets of links.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HtmlText {
-    /// The page's own title.
     pub title: Option<String>,
-    /// All text that is shown.
+    /// All visible text.
     pub text: String,
 }
 
 /// The main content of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Readable {
-    /// The page's own title.
+pub struct ReadablePage {
     pub title: Option<String>,
-    /// When it was published: `2026-11-16`, or as the page writes it.
+    /// The publication date: `2026-11-16`, or as the page writes it.
     pub date: Option<String>,
     /// The name of the site, or its host.
     pub site: Option<String>,
@@ -39,15 +37,15 @@ pub struct Readable {
     pub markdown: String,
     /// The links in the content.
     pub links: Vec<Link>,
-    /// Whether the page was too deep or too large to be parsed to its end.
+    /// Whether the end is missing because the page is nested too deeply or too large.
     pub was_cut: bool,
 }
 
-/// A page is a list of links, and returned whole, if its content has less than the first share of the visible text, or
-/// if its content is short (in characters) and has less than the second share.
-const LEAST_SHARE: f64 = 0.05;
+/// A page counts as a list of links, and is returned whole, if its main content has less than `MIN_SHARE` of the
+/// visible text, or has fewer than `SHORT_LENGTH` characters and less than `MIN_SHARE_OF_SHORT` of the visible text.
+const MIN_SHARE: f64 = 0.05;
 const SHORT_LENGTH: usize = 200;
-const LEAST_SHARE_OF_SHORT: f64 = 0.15;
+const MIN_SHARE_OF_SHORT: f64 = 0.15;
 
 /// Reads all text of a page.
 pub fn read_html(html: &str) -> HtmlText {
@@ -60,8 +58,8 @@ pub fn read_html(html: &str) -> HtmlText {
     }
 }
 
-/// Reads the main content of a page. `base_url` is the page's own URL; without a valid one links become plain text.
-pub fn markdown(html: &str, base_url: &str) -> Readable {
+/// Reads the main content of a page. `base_url` is the URL of the page; if it is not valid, links become plain text.
+pub fn markdown(html: &str, base_url: &str) -> ReadablePage {
     let dom = Dom::parse(html);
     let page = Url::parse(base_url).ok();
     let metadata = metadata::read(&dom, page.as_ref());
@@ -69,7 +67,7 @@ pub fn markdown(html: &str, base_url: &str) -> Readable {
     let body = dom.first("body").unwrap_or(Dom::ROOT);
     let (markdown, links) = render_selection(&dom, &selection_of(&dom, body), base);
     let host = page.as_ref().and_then(Url::host_str).map(str::to_owned);
-    Readable {
+    ReadablePage {
         title: metadata.title,
         date: metadata.date,
         site: metadata.site.or(host),
@@ -83,12 +81,12 @@ pub fn markdown(html: &str, base_url: &str) -> Readable {
 fn selection_of(dom: &Dom, body: usize) -> Selection {
     let main = select(dom, body);
     let outline = outline(dom, body);
-    let least = if main.length < SHORT_LENGTH {
-        LEAST_SHARE_OF_SHORT
+    let min_share = if main.length < SHORT_LENGTH {
+        MIN_SHARE_OF_SHORT
     } else {
-        LEAST_SHARE
+        MIN_SHARE
     };
-    if (main.length as f64) < least * outline.length as f64 {
+    if (main.length as f64) < min_share * outline.length as f64 {
         outline
     } else {
         main

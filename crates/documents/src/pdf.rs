@@ -1,44 +1,42 @@
-//! The text of a PDF, page by page.
+//! Reads the text of a PDF, page by page.
 //!
-//! The library that parses it has bounds on nesting, and on what a compressed page becomes; a panic in it is caught and
-//! is then one more file that cannot be read. A file of many pages that all unpack to much is read for a while only.
+//! The parsing library limits nesting and the size of decompressed pages. If it panics, the panic is caught and the
+//! file counts as unreadable. A file with many large pages is read only until a timeout.
 
 use lopdf::{Document, LoadOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How many pages are read.
-const MOST_PAGES: usize = 5000;
+/// Maximum number of pages to read.
+const MAX_PAGES: usize = 5000;
 
-/// How many bytes the drawing of one page has at most when it is unpacked.
-const MOST_PAGE_BYTES: usize = 20_000_000;
+/// Maximum size of a page's decompressed content stream.
+const MAX_PAGE_BYTES: usize = 20_000_000;
 
-/// How much text is taken of all pages.
-const MOST_TEXT_BYTES: usize = 20_000_000;
+/// Maximum length of the text of all pages.
+const MAX_TEXT_BYTES: usize = 20_000_000;
 
-/// How many bytes a part of the file that is unpacked on opening has at most.
-const MOST_OBJECT_BYTES: usize = 50_000_000;
+/// Maximum size of an object that is decompressed when the file is opened.
+const MAX_OBJECT_BYTES: usize = 50_000_000;
 
-/// How long pages are read, from the opening of the file; a page that was begun is finished.
-const READ_TIME: Duration = Duration::from_secs(20);
+/// Maximum time to read the file. It is checked before each page, so a page that has been started is finished.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The text of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PdfPage {
-    /// Its number, from 1.
+    /// Starts at 1.
     pub number: u32,
-    /// Its text.
     pub text: String,
 }
 
-/// Whether bytes begin as those of a PDF do.
+/// Returns whether bytes start like a PDF.
 pub fn is_pdf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"%PDF-")
 }
 
-/// The pages of a PDF that have text, or why there are none.
+/// Returns the pages of a PDF that have text. Fails with the reason if there are none.
 pub fn read_pdf(bytes: &[u8]) -> Result<Vec<PdfPage>, String> {
-    read_pdf_within(bytes, READ_TIME)
+    read_pdf_within(bytes, READ_TIMEOUT)
 }
 
 fn read_pdf_within(bytes: &[u8], limit: Duration) -> Result<Vec<PdfPage>, String> {
@@ -48,22 +46,22 @@ fn read_pdf_within(bytes: &[u8], limit: Duration) -> Result<Vec<PdfPage>, String
 
 fn pages(bytes: &[u8], limit: Duration) -> Result<Vec<PdfPage>, String> {
     let started = Instant::now();
-    let options = LoadOptions::with_max_decompressed_size(MOST_OBJECT_BYTES);
+    let options = LoadOptions::with_max_decompressed_size(MAX_OBJECT_BYTES);
     let document = Document::load_mem_with_options(bytes, options)
         .map_err(|error| format!("it is a broken PDF: {error}"))?;
     if document.is_encrypted() {
-        return Err("it is an encrypted PDF".to_owned());
+        return Err("the PDF is encrypted".to_owned());
     }
     let mut found = Vec::new();
-    let mut left = MOST_TEXT_BYTES;
+    let mut left = MAX_TEXT_BYTES;
     let mut is_late = false;
-    for number in document.get_pages().into_keys().take(MOST_PAGES) {
+    for number in document.get_pages().into_keys().take(MAX_PAGES) {
         is_late = started.elapsed() >= limit;
         if is_late {
             break;
         }
-        let parts = document.extract_text_chunks_with_limit(&[number], MOST_PAGE_BYTES);
-        // A part of a page that cannot be read leaves the others.
+        let parts = document.extract_text_chunks_with_limit(&[number], MAX_PAGE_BYTES);
+        // Unreadable parts of a page are skipped.
         let text: String = parts.into_iter().flatten().collect();
         left = left.saturating_sub(text.len());
         if left == 0 {
@@ -76,11 +74,11 @@ fn pages(bytes: &[u8], limit: Duration) -> Result<Vec<PdfPage>, String> {
     if found.is_empty() && is_late {
         let seconds = limit.as_secs_f32();
         return Err(format!(
-            "it is a PDF that cannot be read within {seconds} s; its pages unpack to too much"
+            "the PDF cannot be read within {seconds} s; its pages are too large"
         ));
     }
     if found.is_empty() {
-        return Err("it is a PDF without text; were its pages scanned?".to_owned());
+        return Err("the PDF has no text; its pages may be scanned images".to_owned());
     }
     Ok(found)
 }
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
     use lopdf::{Object, Stream, dictionary};
 
-    /// A PDF whose pages all draw the same stream.
+    /// Builds a PDF whose pages all have the same content stream.
     fn repeating(content: Vec<u8>, count: usize) -> Vec<u8> {
         let mut document = Document::with_version("1.5");
         let pages = document.new_object_id();
@@ -112,18 +110,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_pages_unpack_to_much_is_read_for_a_while_only() {
+    fn a_file_with_many_large_pages_is_read_only_until_the_timeout() {
         let file = repeating(b"BT (words) Tj ET\n".repeat(60_000), 2000);
         let started = Instant::now();
         let read = read_pdf_within(&file, Duration::from_millis(300));
         let took = started.elapsed();
         assert!(took < Duration::from_secs(20), "{took:?}");
-        // The first page was begun in time.
+        // Only the pages that were started before the timeout are read.
         assert!(read.is_err() || read.is_ok_and(|pages| pages.len() < 2000));
     }
 
     #[test]
-    fn a_file_that_is_not_read_in_time_says_so() {
+    fn a_file_that_cannot_be_read_in_time_fails_with_that_reason() {
         let file = repeating(b"BT (words) Tj ET".to_vec(), 2);
         let reason = read_pdf_within(&file, Duration::ZERO).unwrap_err();
         assert!(reason.contains("cannot be read within 0 s"), "{reason}");

@@ -1,11 +1,11 @@
-//! Bytes as text: UTF-8, UTF-16 with its mark, else Latin-1, which is what old files mostly are.
+//! Decodes bytes as text: UTF-8, UTF-16 with a byte order mark, or else Latin-1, the most common encoding of old files.
 
 use std::borrow::Cow;
 
-/// How much is looked at to tell text from something else.
-const LOOKED_AT: usize = 64 * 1024;
+/// Number of bytes to examine to distinguish text from binary data.
+const SNIFFED_BYTES: usize = 64 * 1024;
 
-/// The text of bytes in Unicode: UTF-8, or UTF-16 with its mark.
+/// Decodes UTF-8, or UTF-16 with a byte order mark. Returns `None` for anything else.
 pub fn decode_unicode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     match bytes {
         [0xef, 0xbb, 0xbf, rest @ ..] => return Some(String::from_utf8_lossy(rest)),
@@ -13,20 +13,20 @@ pub fn decode_unicode(bytes: &[u8]) -> Option<Cow<'_, str>> {
         [0xfe, 0xff, rest @ ..] => return Some(utf16(rest, u16::from_be_bytes).into()),
         _ => {}
     }
-    let start = &bytes[..bytes.len().min(LOOKED_AT)];
+    let start = &bytes[..bytes.len().min(SNIFFED_BYTES)];
     if start.contains(&0) {
         return None;
     }
     str::from_utf8(bytes).ok().map(Cow::from)
 }
 
-/// The text, in whatever encoding it is, or why it is none.
+/// Decodes text in any supported encoding. Fails with the reason if the bytes are not text.
 pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     let binary = || Err("it is not text".to_owned());
     if let Some(text) = decode_unicode(bytes) {
         return Ok(text);
     }
-    let start = &bytes[..bytes.len().min(LOOKED_AT)];
+    let start = &bytes[..bytes.len().min(SNIFFED_BYTES)];
     if start.contains(&0) {
         return binary();
     }
@@ -45,11 +45,11 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
         .collect()
 }
 
-/// How much of a page is searched for the name of its encoding, in bytes.
+/// Number of bytes of a page to search for the name of its encoding.
 const CHARSET_BYTES: usize = 4096;
 
-/// Decodes a page: by its byte order mark, else by the charset that the server named, else by the one that the page names
-/// itself, else as UTF-8 if it is that, else as Windows-1252, as browsers do.
+/// Decodes a page like browsers do. The encoding is determined by the first of these that applies: the byte order mark,
+/// the charset from the server, the charset that the page declares, UTF-8 if the bytes are valid, or else Windows-1252.
 pub fn decode_page<'a>(bytes: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     if encoding_rs::Encoding::for_bom(bytes).is_some() {
         return encoding_rs::UTF_8.decode(bytes).0;
@@ -58,14 +58,14 @@ pub fn decode_page<'a>(bytes: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     let named = named.or_else(|| {
         let start = &bytes[..bytes.len().min(CHARSET_BYTES)];
         encoding_rs::Encoding::for_label(charset_in(start)?.as_bytes())
-            // A page that is read byte by byte to find this name cannot be in UTF-16.
+            // The name was found by reading single bytes, so the page cannot be in UTF-16.
             .map(|encoding| encoding.output_encoding())
     });
     match named {
         Some(encoding) => encoding.decode_without_bom_handling(bytes).0,
         None => match str::from_utf8(bytes) {
             Ok(text) => text.into(),
-            // A multi-byte character that was cut at the end does not make the rest another encoding.
+            // Only the last character is incomplete, because the page was cut; the rest is still UTF-8.
             Err(error) if error.error_len().is_none() => String::from_utf8_lossy(bytes),
             Err(_) => {
                 encoding_rs::WINDOWS_1252
@@ -76,14 +76,14 @@ pub fn decode_page<'a>(bytes: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// The value of the first `charset=` or, in XML, `encoding=`.
+/// Returns the value of the first `charset=` or, in XML, of the first `encoding=`.
 fn charset_in(start: &[u8]) -> Option<String> {
     let text: String = start.iter().map(|byte| char::from(*byte)).collect();
     let text = text.to_ascii_lowercase();
-    let value = |sign: &str| {
-        let (_, after) = text.split_once(sign)?;
+    let value = |prefix: &str| {
+        let (_, after) = text.split_once(prefix)?;
         let after = after.trim_start().trim_start_matches(['"', '\'']);
-        let end = after.find(|one: char| !one.is_ascii_alphanumeric() && !"-_:".contains(one));
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:".contains(c));
         Some(after[..end.unwrap_or(after.len())].to_owned())
     };
     let is_xml = text.trim_start().starts_with("<?xml");

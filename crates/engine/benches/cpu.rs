@@ -1,12 +1,12 @@
-//! CPU time of a turn, all threads together, and how it grows with the history: `cargo bench -p lango-engine --bench cpu`.
-//! Wall time on a busy machine says little; this is what the process really spent.
+//! CPU time of a turn over all threads, and how it grows with the history: `cargo bench -p lango-engine --bench cpu`.
+//! On a busy machine wall time says little; CPU time is what the process really used.
 //!
-//! `-- short` takes a tenth of the turns. `-- turns PLACE QUESTION COUNT` only runs turns, to be counted under callgrind.
+//! `-- short` runs a tenth of the turns. `-- turns PLACE QUESTION COUNT` only runs turns, for counting under callgrind.
 
 #[allow(dead_code, reason = "the other measurements use the rest")]
 mod common;
 
-use common::{Bench, Place};
+use common::{Bench, BenchStore};
 use rustix::time::{ClockId, clock_gettime};
 
 const ONE_TOOL: &str = "what does a.txt say?";
@@ -16,9 +16,9 @@ fn main() {
     match arguments.as_slice() {
         [mode, place, question, count] if mode == "turns" => {
             let place = if place == "memory" {
-                Place::Memory
+                BenchStore::Memory
             } else {
-                Place::Sqlite
+                BenchStore::Sqlite
             };
             let question = if question == "hello" {
                 "hello"
@@ -34,7 +34,7 @@ fn main() {
     }
 }
 
-fn run_turns(place: Place<'_>, question: &str, count: usize) {
+fn run_turns(place: BenchStore<'_>, question: &str, count: usize) {
     let mut bench = Bench::with_history(place, 300);
     (0..count).for_each(|_| bench.turn(question));
 }
@@ -45,8 +45,15 @@ fn table(shorter: usize) {
         "{:<22}{:>10}{:>10}{:>10}{:>14}",
         "turn", "10", "1,000", "100,000", "most/least"
     );
-    for (place, name) in [(Place::Memory, "in memory"), (Place::Sqlite, "on SQLite")] {
-        let turns = if place == Place::Memory { 4000 } else { 400 };
+    for (place, name) in [
+        (BenchStore::Memory, "in memory"),
+        (BenchStore::Sqlite, "on SQLite"),
+    ] {
+        let turns = if place == BenchStore::Memory {
+            4000
+        } else {
+            400
+        };
         for (question, kind) in [("hello", "hello"), (ONE_TOOL, "one tool")] {
             let mut benches =
                 [10, 1_000, 100_000].map(|history| Bench::with_history(place, history));
@@ -65,7 +72,8 @@ fn table(shorter: usize) {
     }
 }
 
-/// The three histories in turns, so that what the machine does meanwhile hits all of them; the best of five passes.
+/// Measures the three histories alternately, so that other load on the machine affects all of them, and returns the
+/// best of five passes.
 fn measure(benches: &mut [Bench; 3], question: &str, turns: usize) -> [f64; 3] {
     let mut best = [f64::MAX; 3];
     for bench in benches.iter_mut() {

@@ -1,55 +1,56 @@
-//! Whether what is stored makes anything slower: `cargo bench -p lango-engine --bench flat`.
+//! Whether the amount of stored data makes anything slower: `cargo bench -p lango-engine --bench flat`.
 //!
-//! The same work in a session with few, many and very many events, and in one among very many sessions, on SQLite and on
-//! PostgreSQL: CPU time of this process, CPU time of PostgreSQL's, and wall time. All four
-//! take turns in short rounds and the best round counts, so that what the machine does meanwhile hits all of them alike.
+//! Runs the same work in a session with few, many and very many events, and in one next to very many sessions, on
+//! SQLite and on PostgreSQL. Measures the CPU time of this process, the CPU time of PostgreSQL, and wall time. All four
+//! alternate in short rounds and the best round counts, so that other load on the machine affects all of them equally.
 //!
-//! `-- short` stores a fiftieth. Ends with 1 if a turn on SQLite costs half as much again in one of them as in another.
+//! `-- short` stores a fiftieth of the data. Exits with 1 if a turn on SQLite costs 1.5 times as much with one amount
+//! of data as with another.
 
 #[allow(dead_code, reason = "the other measurements use the rest")]
 mod common;
 
-use common::{Bench, Place};
+use common::{Bench, BenchStore};
 use lango_testkit::postgres::{Cluster, programs};
 use rustix::time::{ClockId, clock_gettime};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// One piece of work.
+/// One unit of work.
 type Work = fn(&mut Bench);
 
-/// What is measured, and how often in a round.
+/// The work to measure, and its repetitions in one round.
 const WORK: [(&str, Work, usize); 4] = [
     ("a turn", |bench| bench.turn("hello"), 100),
     ("open a session", Bench::open, 300),
     ("list 20 sessions", Bench::list, 300),
-    ("look for unfinished", Bench::look_for_unfinished, 300),
+    ("look for unfinished", Bench::list_unfinished, 300),
 ];
 
-/// The databases for what is stored.
+/// The databases, by their amount of data.
 const DATABASES: [&str; 4] = ["few", "many", "very_many", "sessions"];
 
-/// How much more a turn may cost than another; on a busy machine two runs of the same differ by a quarter.
-const FLAT: f64 = 1.5;
+/// The maximum ratio of the costs of two turns. On a busy machine two identical runs differ by a quarter.
+const MAX_RATIO: f64 = 1.5;
 
-/// What is stored: events in the session, and other sessions.
-type Stored = (usize, usize);
+/// The number of events in the session, and of other sessions.
+type StoredData = (usize, usize);
 
-/// How much there is of everything.
-struct Extent {
-    stored: [Stored; 4],
+/// The scale of the benchmark.
+struct Scale {
+    stored: [StoredData; 4],
     rounds: usize,
-    /// Repetitions are divided by this.
+    /// The divisor of all repetitions.
     shorter: usize,
 }
 
-const WHOLE: Extent = Extent {
+const WHOLE: Scale = Scale {
     stored: [(10, 0), (10_000, 0), (1_000_000, 0), (10, 100_000)],
     rounds: 9,
     shorter: 1,
 };
 
-const SHORT: Extent = Extent {
+const SHORT: Scale = Scale {
     stored: [(10, 0), (1_000, 0), (20_000, 0), (10, 1_000)],
     rounds: 7,
     shorter: 4,
@@ -57,27 +58,27 @@ const SHORT: Extent = Extent {
 
 fn main() -> ExitCode {
     let is_short = std::env::args().any(|argument| argument == "short");
-    let extent = if is_short { SHORT } else { WHOLE };
-    println!("µs each, the best of {} rounds\n", extent.rounds);
-    let on_sqlite = on_sqlite(&extent);
+    let scale = if is_short { SHORT } else { WHOLE };
+    println!("µs each, the best of {} rounds\n", scale.rounds);
+    let on_sqlite = on_sqlite(&scale);
     println!();
-    on_postgres(&extent);
-    if on_sqlite > FLAT {
-        println!("\na turn on SQLite is not flat: {on_sqlite:.2} is more than {FLAT}");
+    on_postgres(&scale);
+    if on_sqlite > MAX_RATIO {
+        println!("\na turn on SQLite is not flat: {on_sqlite:.2} is more than {MAX_RATIO}");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }
 
-/// Gives how much more a turn costs than another.
-fn on_sqlite(extent: &Extent) -> f64 {
-    let mut benches = extent
+/// Returns the ratio of the most and the least expensive turn.
+fn on_sqlite(scale: &Scale) -> f64 {
+    let mut benches = scale
         .stored
-        .map(|(events, others)| Bench::among(Place::Sqlite, events, others));
-    head("SQLite, CPU", extent);
+        .map(|(events, others)| Bench::with_other_sessions(BenchStore::Sqlite, events, others));
+    head("SQLite, CPU", scale);
     let mut of_turns = 0.0;
     for (name, work, times) in WORK {
-        let costs = measure(&mut benches, work, extent, times, &|| Duration::ZERO);
+        let costs = measure(&mut benches, work, scale, times, &|| Duration::ZERO);
         let ratio = row(name, costs.map(|cost| cost.here));
         if name == WORK[0].0 {
             of_turns = ratio;
@@ -86,8 +87,8 @@ fn on_sqlite(extent: &Extent) -> f64 {
     of_turns
 }
 
-fn on_postgres(extent: &Extent) {
-    // Autovacuum would come when it likes; what it is good for is done before.
+fn on_postgres(scale: &Scale) {
+    // Autovacuum would run at any time, so vacuum before.
     let cluster = Cluster::start(&["autovacuum=off", "shared_buffers=256MB", "max_wal_size=1GB"]);
     let address = cluster.address();
     let mut databases = DATABASES.iter().map(|name| {
@@ -97,21 +98,21 @@ fn on_postgres(extent: &Extent) {
             .expect("an address with a database");
         format!("{server}/{name}")
     });
-    let mut benches = extent.stored.map(|(events, others)| {
+    let mut benches = scale.stored.map(|(events, others)| {
         let database = databases.next().expect("one for each");
-        let bench = Bench::among(Place::Postgres(&database), events, others);
+        let bench = Bench::with_other_sessions(BenchStore::Postgres(&database), events, others);
         psql(&database, "VACUUM ANALYZE");
         bench
     });
     let costs = WORK
-        .map(|(_, work, times)| measure(&mut benches, work, extent, times, &|| cluster.spent()));
+        .map(|(_, work, times)| measure(&mut benches, work, scale, times, &|| cluster.cpu_time()));
     let columns: [(&str, Figure); 3] = [
         ("PostgreSQL, CPU here", |cost| cost.here),
         ("PostgreSQL, CPU there", |cost| cost.there),
         ("PostgreSQL, wall", |cost| cost.wall),
     ];
     for (title, column) in columns {
-        head(title, extent);
+        head(title, scale);
         for ((name, ..), costs) in WORK.iter().zip(&costs) {
             row(name, costs.each_ref().map(column));
         }
@@ -119,10 +120,10 @@ fn on_postgres(extent: &Extent) {
     }
 }
 
-/// One of the figures.
+/// One of the measured values.
 type Figure = fn(&Cost) -> f64;
 
-/// What one piece of work cost, in microseconds.
+/// The cost of one unit of work, in microseconds.
 #[derive(Clone, Copy)]
 struct Cost {
     here: f64,
@@ -133,11 +134,11 @@ struct Cost {
 fn measure(
     benches: &mut [Bench; 4],
     work: Work,
-    extent: &Extent,
+    scale: &Scale,
     times: usize,
     spent_there: &dyn Fn() -> Duration,
 ) -> [Cost; 4] {
-    let times = times / extent.shorter;
+    let times = times / scale.shorter;
     let mut best = [Cost {
         here: f64::MAX,
         there: f64::MAX,
@@ -146,7 +147,7 @@ fn measure(
     for bench in benches.iter_mut() {
         (0..times / 2).for_each(|_| work(bench));
     }
-    for _ in 0..extent.rounds {
+    for _ in 0..scale.rounds {
         for (bench, best) in benches.iter_mut().zip(&mut best) {
             let (here, there, began) = (spent_here(), spent_there(), Instant::now());
             (0..times).for_each(|_| work(bench));
@@ -159,7 +160,7 @@ fn measure(
     best
 }
 
-/// Has a statement carried out that is not lango's own.
+/// Runs a statement that is not lango's.
 fn psql(address: &str, statement: &str) {
     let mut psql = Command::new(programs().join("psql"));
     psql.args(["-X", "-q", "-c", statement, address]);
@@ -173,8 +174,8 @@ fn spent_here() -> Duration {
     Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())
 }
 
-fn head(title: &str, extent: &Extent) {
-    let names = extent.stored.map(|stored| match stored {
+fn head(title: &str, scale: &Scale) {
+    let names = scale.stored.map(|stored| match stored {
         (events, 0) => format!("{events} events"),
         (_, others) => format!("{others} sessions"),
     });
@@ -183,7 +184,7 @@ fn head(title: &str, extent: &Extent) {
     println!("{:>12}", "most/least");
 }
 
-/// Prints a row; gives how much more the most is than the least.
+/// Prints a row, and returns the ratio of its largest and smallest value.
 fn row(name: &str, values: [f64; 4]) -> f64 {
     let most = values.iter().copied().fold(0.0, f64::max);
     let least = values.iter().copied().fold(f64::MAX, f64::min);

@@ -1,83 +1,83 @@
-//! One agent as a markdown file: its fields in the front matter, its instruction in the body.
+//! An agent as a markdown file: its fields in the front matter, its instruction in the body.
 //!
-//! Everything that is wrong with a file is found at once, each thing with its line and the way out. Where files lie and
-//! whose they are is for others to know.
+//! Parsing reports all problems of a file together, each with its line and a fix. Where files are stored and who owns
+//! them is up to the caller.
 
 mod fields;
 mod template;
 
 use crate::topology::{AgentSpec, check_name};
-use fields::Reading;
+use fields::FieldParser;
 use lango_core::{AgentName, Trust};
 
-/// An agent as its file describes it.
+/// An agent as described by its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFile {
-    /// The agent.
     pub spec: AgentSpec,
-    /// The line that names it, counted from one; the first if only the file's name does.
+    /// The line of the `name` field, starting at 1; 1 if there is no such field.
     pub name_line: usize,
-    /// The line that names its model, if it has one of its own.
+    /// The line of the `model` field, if there is one.
     pub model_line: Option<usize>,
 }
 
-/// One thing that is wrong with a file.
+/// One problem of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
-    /// The line, counted from one.
+    /// The line, starting at 1.
     pub line: usize,
-    /// What is wrong, and the way out.
+    /// What is wrong, and how to fix it.
     pub detail: String,
 }
 
 impl AgentFile {
-    /// The most KiB that a file has.
-    pub const LARGEST_KIB: usize = 64;
+    /// The maximum size of a file in KiB.
+    pub const MAX_KIB: usize = 64;
 
-    /// Reads a file; `stem` is its name without `.md`.
+    /// Parses a file. `stem` is its name without `.md`.
     ///
     /// # Errors
-    /// All that is wrong with it, from the top to the bottom.
+    /// All problems of the file, from top to bottom.
     pub fn parse(stem: &str, bytes: &[u8]) -> Result<Self, Vec<FileProblem>> {
         let text = text_of(bytes).map_err(|problem| vec![problem])?;
-        let fault = |fault: lango_frontmatter::Fault| {
+        let problem = |error: lango_frontmatter::FrontMatterError| {
             vec![FileProblem {
-                line: fault.line.unwrap_or(1),
-                detail: fault.detail,
+                line: error.line.unwrap_or(1),
+                detail: error.detail,
             }]
         };
-        let (yaml, body) = lango_frontmatter::split(text).map_err(fault)?;
-        let fields = lango_frontmatter::fields(yaml).map_err(fault)?;
-        let mut reading = Reading::of(fields);
-        let name_line = reading.line_of("name").unwrap_or(1);
-        let model_line = reading.line_of("model");
-        reading.check_name(stem, name_line);
+        let (yaml, body) = lango_frontmatter::split(text).map_err(problem)?;
+        let fields = lango_frontmatter::fields(yaml).map_err(problem)?;
+        let mut parser = FieldParser::new(fields);
+        let name_line = parser.line_of("name").unwrap_or(1);
+        let model_line = parser.line_of("model");
+        parser.check_name(stem, name_line);
         let spec = AgentSpec {
             name: AgentName::from(stem),
-            role: reading.description(),
-            always_include: reading.always_include(),
+            role: parser.description(),
+            always_include: parser.always_include(),
             instruction: body.trim().to_owned(),
-            model: reading.model.take(),
-            temperature: reading.settings.temperature,
-            reasoning_effort: reading.settings.reasoning_effort,
-            max_output_tokens: reading.settings.max_output_tokens,
-            project_instructions: reading.project_instructions,
-            prefixes: std::mem::take(&mut reading.prefixes),
-            keywords: std::mem::take(&mut reading.keywords),
-            accepts: std::mem::take(&mut reading.accepts),
-            returns: std::mem::take(&mut reading.returns),
-            cannot: std::mem::take(&mut reading.cannot),
+            model: parser.model.take(),
+            temperature: parser.settings.temperature,
+            reasoning_effort: parser.settings.reasoning_effort,
+            max_output_tokens: parser.settings.max_output_tokens,
+            project_instructions: parser.project_instructions,
+            prefixes: std::mem::take(&mut parser.prefixes),
+            keywords: std::mem::take(&mut parser.keywords),
+            accepts: std::mem::take(&mut parser.accepts),
+            returns: std::mem::take(&mut parser.returns),
+            cannot: std::mem::take(&mut parser.cannot),
             trust: Trust::Trusted,
         };
-        // The work of an agent is its tools or its words: one with neither could only repeat what it is told.
-        if spec.instruction.is_empty() && !reading.names_tools {
-            reading.refuse(
+        // An agent works with tools or with text. Without tools and without an instruction it could only repeat its
+        // task.
+        if spec.instruction.is_empty() && !parser.has_prefixes {
+            parser.report(
                 text.lines().count(),
-                "there are neither `prefixes` nor words below the front matter; \
-                 write there what the agent is to do, or give it tools",
+                "there are neither `prefixes` nor an instruction below the front matter; \
+                 write there what the agent should do, or give it tools",
             );
         }
-        match reading.into_problems() {
+        match parser.into_problems() {
             problems if problems.is_empty() => Ok(Self {
                 spec,
                 name_line,
@@ -87,25 +87,25 @@ impl AgentFile {
         }
     }
 
-    /// The text of a file that describes this agent, or one that is new and has only a name.
+    /// Returns the text of a file for this agent, or for a new agent that only has a name.
     pub fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
         template::template(name, spec)
     }
 
-    /// Whether an agent can have this name, and if not, why.
+    /// Checks whether an agent can have this name.
     ///
     /// # Errors
-    /// It cannot; the text says what could.
+    /// The name is invalid; the text says which names are valid.
     pub fn check_name(name: &AgentName) -> Result<(), String> {
         check_name(name)
     }
 }
 
 fn text_of(bytes: &[u8]) -> Result<&str, FileProblem> {
-    if bytes.len() > AgentFile::LARGEST_KIB * 1024 {
+    if bytes.len() > AgentFile::MAX_KIB * 1024 {
         let detail = format!(
-            "the file is larger than {} KiB; an agent reads its instruction with every request, so make it shorter",
-            AgentFile::LARGEST_KIB
+            "the file is larger than {} KiB; it is part of every request of the agent, so make it shorter",
+            AgentFile::MAX_KIB
         );
         return Err(FileProblem { line: 1, detail });
     }

@@ -1,6 +1,6 @@
-//! The real clock and real fresh names.
+//! The system clock and random ids.
 
-use lango_core::{Clock, Ids, Timestamp};
+use lango_core::{Clock, IdGenerator, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The clock of this machine.
@@ -16,15 +16,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// Names from the system's random source: 60 bits, in letters that are hard to confuse.
+/// Ids of 60 random bits from the operating system, written with 32 letters and digits that are hard to confuse.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomIds;
 
-impl Ids for RandomIds {
+impl IdGenerator for RandomIds {
     fn fresh(&self, prefix: &str) -> String {
         const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
         let mut bytes = [0_u8; 12];
-        // Without a random source nothing on the machine works; the clock at least never gives the same name twice in a row.
+        // Without a random source little works on this machine. The clock at least avoids the same id twice in a row.
         if getrandom::fill(&mut bytes).is_err() {
             bytes[..8].copy_from_slice(&SystemClock.now().0.to_le_bytes());
         }

@@ -1,56 +1,47 @@
-//! The JSON schema of an answer: reading one, and checking an answer against it.
+//! The JSON schema of an answer: parsing it, and validating an answer against it.
 //!
-//! A turn with such a schema is answered by the root with one JSON value, or it fails. The schema is stored with the turn's
-//! first event, so a turn that is resumed is checked in the same way.
+//! If a turn has a schema, the root must answer with one JSON value that matches it; otherwise the turn fails. The
+//! schema is stored with the turn's first event, so a resumed turn is validated in the same way.
 
 use crate::json_schema;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
-/// A JSON schema that answers must satisfy.
+/// A JSON schema that answers must match.
 #[derive(Debug)]
 pub struct AnswerSchema {
     value: Arc<Value>,
-    /// Compiled when the first answer comes: a turn that is only replayed needs none.
+    /// Compiled when the first answer is validated; replaying a turn does not need it.
     validator: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
-/// Why a text cannot be used as the schema of an answer.
+/// A text that cannot be used as an answer schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerSchemaError {
-    /// It is longer than a schema may be.
     #[error(
         "it has {bytes} bytes; a schema may have {} KiB at most",
-        AnswerSchema::LARGEST_KIB
+        AnswerSchema::MAX_KIB
     )]
-    TooLarge {
-        /// Its length.
-        bytes: usize,
-    },
-    /// It is not JSON.
+    TooLarge { bytes: usize },
     #[error("it is not JSON: {detail}")]
     NotJson {
         /// What is wrong, with line and column.
         detail: String,
     },
-    /// It is JSON, and not a JSON schema.
     #[error("it is not a JSON schema: {detail}")]
-    NotASchema {
-        /// Where and what.
-        detail: String,
-    },
+    NotASchema { detail: String },
 }
 
 impl AnswerSchema {
-    /// The most KiB of a schema: the model is sent it with each request.
-    pub const LARGEST_KIB: usize = 64;
+    /// The maximum size of a schema in KiB. It is part of every model request.
+    pub const MAX_KIB: usize = 64;
 
-    /// Reads and compiles a schema.
+    /// Parses and compiles a schema.
     ///
     /// # Errors
-    /// The text is too long, or no JSON schema; the error names the place.
+    /// The text is too long or not a JSON schema. The error names the location.
     pub fn parse(text: &str) -> Result<Self, AnswerSchemaError> {
-        if text.len() > Self::LARGEST_KIB * 1024 {
+        if text.len() > Self::MAX_KIB * 1024 {
             return Err(AnswerSchemaError::TooLarge { bytes: text.len() });
         }
         let value: Value =
@@ -66,12 +57,11 @@ impl AnswerSchema {
         Ok(schema)
     }
 
-    /// The schema itself.
     pub fn value(&self) -> &Arc<Value> {
         &self.value
     }
 
-    /// Checks an answer, which must be one JSON value and nothing else. The error names the place as a JSON pointer.
+    /// Validates an answer, which must be one JSON value and nothing else. The error gives locations as JSON pointers.
     pub(crate) fn check(&self, answer: &str) -> Result<(), String> {
         let value: Value = serde_json::from_str(answer)
             .map_err(|error| format!("it is not one JSON value: {error}"))?;
@@ -87,7 +77,7 @@ impl AnswerSchema {
 }
 
 impl From<Arc<Value>> for AnswerSchema {
-    /// Takes a schema that was read before, such as that of a stored turn.
+    /// Wraps a schema that was parsed before, such as that of a stored turn.
     fn from(value: Arc<Value>) -> Self {
         Self {
             value,
@@ -102,8 +92,7 @@ impl PartialEq for AnswerSchema {
     }
 }
 
-/// Returns the JSON of an answer: its inside if all of it is one fenced code block, else the answer. Models write the fence
-/// out of habit, however they are asked.
+/// Removes a code fence that encloses the whole answer. Models often add one, whatever the prompt says.
 pub(crate) fn without_fence(answer: &str) -> &str {
     let answer = answer.trim();
     let inside = || {
@@ -120,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_fence_around_the_whole_answer_is_taken_off() {
+    fn only_a_fence_around_the_whole_answer_is_removed() {
         for (answer, json) in [
             ("{\"a\": 1}", "{\"a\": 1}"),
             ("```json\n{\"a\": 1}\n```", "{\"a\": 1}"),
@@ -137,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_schema_is_refused_with_the_place() {
+    fn a_text_that_is_not_a_schema_is_rejected_with_the_location() {
         for (text, expected) in [
             (
                 "{",
@@ -150,7 +139,7 @@ mod tests {
                 "at `/properties/a/type`",
             ),
             (r#"{"pattern": "("}"#, "pattern"),
-            // A schema elsewhere is never fetched.
+            // A schema on another host or in a file is never fetched.
             (
                 r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#,
                 "127.0.0.1:9",
@@ -167,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_one_json_value_that_satisfies_the_schema() {
+    fn an_answer_is_one_json_value_that_matches_the_schema() {
         let schema = r##"{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"},
             "next": {"$ref": "#"}}}"##;
         let schema = AnswerSchema::parse(schema).unwrap();
@@ -191,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_only_refers_to_itself_ends() {
+    fn a_schema_that_only_refers_to_itself_terminates() {
         if let Ok(schema) = AnswerSchema::parse(r##"{"$ref": "#"}"##) {
             let _ = schema.check("1");
         }

@@ -1,45 +1,45 @@
-//! What becomes an attachment: files within the limits, whose content is what they claim to be, under names that are safe to
-//! show and to quote.
+//! Validates attachments: files within the limits, whose content matches their type, with names that are safe to show
+//! and to quote.
 //!
-//! A file with a false type would not only fail its own turn: it is sent again with every later one. So types are checked
-//! here, by content, whatever an edge, a tool or a remote agent says.
+//! A file with a wrong type would fail not only its own turn, because later turns send it again. So types are checked
+//! here by content, regardless of what a client, a tool or a remote agent claims.
 
 use lango_core::{AttachedFile, Text, image_type};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// The longest name in characters.
+/// The maximum length of a name in characters.
 const NAME_CHARS: usize = 128;
 
-/// Files that can be attached, and a sentence about each that cannot.
+/// Returns the files that can be attached, and a sentence about each file that cannot.
 pub(crate) fn check_files(files: Vec<AttachedFile>) -> (Vec<AttachedFile>, Vec<String>) {
-    let (mut accepted, mut refused) = (Vec::new(), Vec::new());
+    let (mut accepted, mut rejected) = (Vec::new(), Vec::new());
     let mut left = AttachedFile::MESSAGE_BYTES;
     for mut file in files {
         file.name = safe_name(&file.name);
         let problem = match file_problem(&mut file) {
             Some(problem) => Some(problem),
             None if accepted.len() == AttachedFile::PER_MESSAGE => Some(format!(
-                "a message takes {} files at most",
+                "a message can have at most {} files",
                 AttachedFile::PER_MESSAGE
             )),
             None if file.bytes.len() > left => Some(format!(
-                "the files of a message may have {} together",
+                "the files of a message may have at most {} in total",
                 megabytes(AttachedFile::MESSAGE_BYTES)
             )),
             None => None,
         };
         match problem {
-            Some(problem) => refused.push(format!("`{}` is not attached: {problem}", file.name)),
+            Some(problem) => rejected.push(format!("`{}` is not attached: {problem}", file.name)),
             None => {
                 left -= file.bytes.len();
                 accepted.push(file);
             }
         }
     }
-    (accepted, refused)
+    (accepted, rejected)
 }
 
-/// Why a file cannot be attached. The type of an image is set by its content.
+/// Returns why a file cannot be attached. Corrects the type of an image by its content.
 fn file_problem(file: &mut AttachedFile) -> Option<String> {
     if file.media_type.starts_with("image/") {
         let Some(media_type) = image_type(&file.bytes) else {
@@ -53,21 +53,21 @@ fn file_problem(file: &mut AttachedFile) -> Option<String> {
     } else if str::from_utf8(&file.bytes).is_err() {
         return Some("it is not UTF-8 text".to_owned());
     }
-    (file.bytes.len() > file.most_bytes()).then(|| {
+    (file.bytes.len() > file.max_bytes()).then(|| {
         let kind = if file.media_type.starts_with("image/") {
             "an image"
         } else {
             "a file"
         };
         format!(
-            "it has {}, and {kind} may have {}",
+            "it has {}; {kind} may have at most {}",
             megabytes(file.bytes.len()),
-            megabytes(file.most_bytes())
+            megabytes(file.max_bytes())
         )
     })
 }
 
-/// `5 MB`, `5.1 MB`: rounded up, so that what is over a limit reads so.
+/// Formats a size as `5 MB` or `5.1 MB`, rounded up, so that a size above a limit never looks equal to it.
 fn megabytes(bytes: usize) -> String {
     let tenths = bytes.div_ceil(100_000);
     match tenths % 10 {
@@ -76,7 +76,7 @@ fn megabytes(bytes: usize) -> String {
     }
 }
 
-/// A name without a path, and without characters that a screen or a prompt would not show as they are.
+/// Removes the path from a name, and characters that a screen or a prompt would not show as they are.
 fn safe_name(name: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_shown = |character: &char| {
@@ -103,7 +103,7 @@ fn safe_name(name: &str) -> String {
     numbered(name, 1)
 }
 
-/// The name, or the first of `name-2`, `name-3` … that is free.
+/// Returns the name, or the first of `name-2`, `name-3` … that is free.
 pub(crate) fn unique_name(name: &Text, is_taken: impl Fn(&str) -> bool) -> Text {
     if !is_taken(name) {
         return Text::clone(name);
@@ -114,7 +114,7 @@ pub(crate) fn unique_name(name: &Text, is_taken: impl Fn(&str) -> bool) -> Text 
     free.map_or_else(|| Text::clone(name), Text::from)
 }
 
-/// The name with a number before its extension, none for the first, cut to the longest name.
+/// Inserts a number before the extension, unless it is 1, and truncates the name to the maximum length.
 fn numbered(name: &str, number: usize) -> String {
     let (stem, extension) = match name.rfind('.') {
         Some(at) if at > 0 && name.len() - at <= 16 => name.split_at(at),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_no_path_and_nothing_that_is_not_shown() {
+    fn a_name_has_no_path_and_no_invisible_characters() {
         assert_eq!(safe_name("../../etc/passwd"), "passwd");
         assert_eq!(safe_name("C:\\users\\me\\a.png"), "a.png");
         assert_eq!(safe_name("a\u{202e}gnp\n`b`.exe\0"), "agnp'b'.exe");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_file_of_a_name_gets_a_number_before_its_extension() {
+    fn a_second_file_with_the_same_name_gets_a_number_before_its_extension() {
         let taken = ["image.png", "image-2.png", "notes"];
         let is_taken = |name: &str| taken.contains(&name);
         let name = |name: &str| unique_name(&Text::from(name), is_taken).to_string();
@@ -169,17 +169,17 @@ mod tests {
     }
 
     #[test]
-    fn an_image_has_the_type_that_its_bytes_say() {
-        let (files, refused) = check_files(vec![file("a.jpg", "image/jpeg", PNG)]);
+    fn an_image_gets_the_type_of_its_bytes() {
+        let (files, rejected) = check_files(vec![file("a.jpg", "image/jpeg", PNG)]);
         assert_eq!(&*files[0].media_type, "image/png");
-        assert!(refused.is_empty(), "{refused:?}");
+        assert!(rejected.is_empty(), "{rejected:?}");
     }
 
     #[test]
-    fn what_is_not_what_it_claims_or_too_large_is_left_out_with_a_sentence() {
+    fn files_of_a_wrong_type_or_size_are_rejected_with_a_reason() {
         let mut large = PNG.to_vec();
         large.resize(AttachedFile::IMAGE_BYTES + 1, 0);
-        let (files, refused) = check_files(vec![
+        let (files, rejected) = check_files(vec![
             file("fake.png", "image/png", b"<svg/>"),
             file("song.mp3", "audio/mpeg", b"ID3"),
             file("latin.txt", "text/plain", b"\xe4"),
@@ -188,23 +188,23 @@ mod tests {
         ]);
         assert_eq!(files.len(), 1);
         assert_eq!(
-            refused,
+            rejected,
             [
                 "`fake.png` is not attached: it is not a PNG, JPEG, GIF or WebP image",
                 "`song.mp3` is not attached: it is neither an image nor text",
                 "`latin.txt` is not attached: it is not UTF-8 text",
-                "`large.png` is not attached: it has 5.1 MB, and an image may have 5 MB",
+                "`large.png` is not attached: it has 5.1 MB; an image may have at most 5 MB",
             ]
         );
     }
 
     #[test]
-    fn a_message_has_a_bounded_number_of_files_and_of_bytes() {
-        let (files, refused) = check_files(vec![file("a", "text/plain", b"a"); 18]);
-        assert_eq!((files.len(), refused.len()), (16, 2));
+    fn a_message_has_limited_files_and_bytes() {
+        let (files, rejected) = check_files(vec![file("a", "text/plain", b"a"); 18]);
+        assert_eq!((files.len(), rejected.len()), (16, 2));
         let large = vec![b'a'; AttachedFile::FILE_BYTES];
-        let (files, refused) = check_files(vec![file("a", "text/plain", &large); 3]);
-        assert_eq!((files.len(), refused.len()), (2, 1));
-        assert!(refused[0].contains("20 MB together"), "{refused:?}");
+        let (files, rejected) = check_files(vec![file("a", "text/plain", &large); 3]);
+        assert_eq!((files.len(), rejected.len()), (2, 1));
+        assert!(rejected[0].contains("20 MB in total"), "{rejected:?}");
     }
 }

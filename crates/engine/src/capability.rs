@@ -1,16 +1,16 @@
-//! What an agent can do, in words: the texts of the prefixes that its tools begin with, each once, in the topology's order, and
-//! then what is said of the tools that were given to it by name.
+//! The capabilities of an agent, in prose. They are the texts of the prefixes that match its tools, each once and in
+//! the order of the topology, followed by the texts of tools that the configuration assigns to it.
 
-use crate::partition::{Homes, Named};
+use crate::partition::{HasToolName, ToolAssignments};
 use crate::topology::AgentSpec;
 use lango_core::{Text, ToolSpec};
 use std::sync::Arc;
 
-/// The words for tools that no prefix of their agent describes.
+/// The capability of tools that no prefix of their agent describes.
 pub const GENERAL_ACTIONS: &str = "general actions";
 
-/// The capabilities that a set of tools gives an agent.
-pub fn capabilities_of<T: Named>(spec: &AgentSpec, tools: &[T]) -> Vec<Text> {
+/// Returns the capabilities that a set of tools gives an agent.
+pub fn capabilities_of<T: HasToolName>(spec: &AgentSpec, tools: &[T]) -> Vec<Text> {
     let mut capabilities: Vec<Text> = Vec::new();
     for entry in &spec.prefixes {
         let used = tools
@@ -36,20 +36,23 @@ pub fn capabilities_of<T: Named>(spec: &AgentSpec, tools: &[T]) -> Vec<Text> {
     capabilities
 }
 
-/// The same, where some of the tools were given to the agent by name: those are described by their homes.
-pub(crate) fn capabilities_with_homes(
+/// Returns the capabilities of an agent, where the texts of assigned tools come from their assignments.
+pub(crate) fn capabilities_with_assignments(
     spec: &AgentSpec,
-    homes: &Homes,
+    tool_assignments: &ToolAssignments,
     tools: &[Arc<ToolSpec>],
 ) -> Vec<Text> {
     let (given, matched): (Vec<_>, Vec<_>) = tools
         .iter()
         .cloned()
-        .partition(|tool| homes.contains_key(&tool.name));
+        .partition(|tool| tool_assignments.contains_key(&tool.name));
     let mut capabilities = capabilities_of(spec, &matched);
-    for home in given.iter().filter_map(|tool| homes.get(&tool.name)) {
-        if !capabilities.contains(&home.capability) {
-            capabilities.push(Text::clone(&home.capability));
+    for assignment in given
+        .iter()
+        .filter_map(|tool| tool_assignments.get(&tool.name))
+    {
+        if !capabilities.contains(&assignment.capability) {
+            capabilities.push(Text::clone(&assignment.capability));
         }
     }
     capabilities

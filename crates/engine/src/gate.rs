@@ -1,9 +1,9 @@
-//! The gate: the single place that every tool call passes, in this order: home, arguments, limits, policy, approval,
-//! time-out, output cap.
+//! The gate: the single place that every tool call passes, in this order: owner, arguments, limits, policy, approval,
+//! timeout, output limit.
 //!
-//! The first half is pure and is asked by the turn before a call is stored: [`admit`] for home and arguments, then
-//! [`Rules`] for the policy. The second half holds the only handles to the tools' code, by the agent that may call them:
-//! an agent without tools has no entry, so there is nothing to call.
+//! The first half is pure; the turn calls it before a call is stored: [`admit`] checks owner and arguments, then
+//! [`ApprovalRules`] apply the policy. The second half has the only handles to the code of tools, by the agent that may
+//! call them. An agent without tools has no entry, so it can call nothing.
 
 mod grant;
 mod harmless;
@@ -18,11 +18,11 @@ use futures_util::FutureExt;
 use futures_util::future::join;
 pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
-    AgentName, ApprovalRequest, AttachedFile, Call, CallStatus, Caller, Effect, Extent, Fault,
-    Inspection, Text, Tool, ToolName, ToolOutput, Trust,
+    AgentName, ApprovalRequest, AttachedFile, Call, CallStatus, Caller, Effect, Inspection,
+    PreviewLength, Text, Tool, ToolName, ToolOutput, Trust, TurnFault,
 };
 use lango_secrets::{Masks, SecretSource};
-pub use rules::{Action, Rule, Rules};
+pub use rules::{ApprovalRule, ApprovalRules, RuleAction};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -31,31 +31,28 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Holds the tools' code and runs it for those who may.
+/// Owns the code of all tools and runs it for the agents that may call it.
 pub struct Gate {
     handles: HashMap<AgentName, HashMap<ToolName, Arc<dyn Tool>>>,
     masks: Masks,
     secrets: Option<Arc<dyn SecretSource>>,
 }
 
-/// Why a gate cannot be made.
+/// A gate that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// The tree names a tool whose code is not there.
-    #[error("the tool `{name}` is in the agent tree and is not installed")]
-    NotInstalled {
-        /// The tool.
-        name: ToolName,
-    },
+    /// A tool of the tree has no code.
+    #[error("the tool `{name}` of the agent tree is not installed")]
+    NotInstalled { name: ToolName },
 }
 
-/// A call that may be stored and run.
-pub(crate) struct Admitted {
+/// A call whose owner and arguments are valid.
+pub(crate) struct AdmittedCall {
     pub tool: Arc<crate::tree::OwnedTool>,
     pub arguments: Arc<Value>,
 }
 
-/// What came of a call that ran.
+/// The result of a call that ran.
 pub(crate) struct CallResult {
     pub status: CallStatus,
     pub output: Text,
@@ -64,8 +61,8 @@ pub(crate) struct CallResult {
 }
 
 impl CallResult {
-    /// A result in lango's own words.
-    fn own(status: CallStatus, output: String) -> Self {
+    /// Creates a result that lango wrote itself.
+    fn from_lango(status: CallStatus, output: String) -> Self {
         Self {
             status,
             output: output.into(),
@@ -74,8 +71,8 @@ impl CallResult {
         }
     }
 
-    /// What a tool gave back, within the limits of text and files.
-    fn of_output(output: ToolOutput) -> Self {
+    /// Converts a tool's output, and enforces the limits on text and files.
+    fn from_output(output: ToolOutput) -> Self {
         let ToolOutput { text, trust, files } = output;
         let text = cap(text, Gate::OUTPUT_BYTES);
         if files.is_empty() {
@@ -98,19 +95,19 @@ impl CallResult {
     }
 }
 
-/// A call that may not: what the model is told instead.
-pub(crate) struct Refusal {
-    pub fault: Fault,
+/// A rejected call, with the explanation for the model.
+pub(crate) struct InvalidCall {
+    pub fault: TurnFault,
     pub detail: String,
 }
 
-/// Home and arguments: may this agent call this, like this?
-pub(crate) fn admit(tree: &Tree, agent: &Agent, call: &Call) -> Result<Admitted, Refusal> {
+/// Checks that the agent owns the tool and that the arguments match its schema.
+pub(crate) fn admit(tree: &Tree, agent: &Agent, call: &Call) -> Result<AdmittedCall, InvalidCall> {
     let Some(tool) = agent.tool(&call.name) else {
-        return Err(no_home(tree, agent, &call.name));
+        return Err(not_owned(tree, agent, &call.name));
     };
-    let bad = |detail| Refusal {
-        fault: Fault::BadArguments,
+    let bad = |detail| InvalidCall {
+        fault: TurnFault::BadArguments,
         detail,
     };
     let arguments = parse_arguments(&call.arguments).map_err(bad)?;
@@ -120,29 +117,29 @@ pub(crate) fn admit(tree: &Tree, agent: &Agent, call: &Call) -> Result<Admitted,
             call.name
         ))
     })?;
-    Ok(Admitted {
+    Ok(AdmittedCall {
         tool: Arc::clone(tool),
         arguments: Arc::new(arguments),
     })
 }
 
-/// Reads raw arguments. Text that is not whole JSON is never repaired; no text at all is an empty object.
+/// Parses raw arguments. Invalid JSON is never repaired. Empty text counts as an empty object.
 pub(crate) fn parse_arguments(raw: &str) -> Result<Value, String> {
     if raw.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     let value = serde_json::from_str(raw)
-        .map_err(|error| format!("the arguments are not whole JSON: {error}"))?;
-    if depth(&value) > DEEPEST {
+        .map_err(|error| format!("the arguments are not valid JSON: {error}"))?;
+    if depth(&value) > MAX_DEPTH {
         return Err(format!(
-            "the arguments are nested deeper than {DEEPEST} levels"
+            "the arguments are nested deeper than {MAX_DEPTH} levels"
         ));
     }
     Ok(value)
 }
 
-/// Arguments are stored inside of an event, and what is stored must be readable again.
-const DEEPEST: usize = 64;
+/// The maximum nesting depth. Arguments are stored inside an event, which must remain parseable.
+const MAX_DEPTH: usize = 64;
 
 fn depth(value: &Value) -> usize {
     let deepest = match value {
@@ -153,50 +150,49 @@ fn depth(value: &Value) -> usize {
     1 + deepest.unwrap_or(0)
 }
 
-/// Why a name is not a tool of this agent: nobody's, another's, or no tool at all.
-pub(crate) fn no_home(tree: &Tree, agent: &Agent, name: &str) -> Refusal {
-    let own = match agent.tools.is_empty() {
-        true => "you have no tools".to_owned(),
-        false => {
-            let names: Vec<&str> = agent
-                .tools
-                .iter()
-                .map(|tool| tool.spec.name.as_str())
-                .collect();
-            format!("your tools are: {}", names.join(", "))
-        }
+/// Explains why a function is not a tool of this agent: no agent owns it, another agent does, or it does not exist.
+pub(crate) fn not_owned(tree: &Tree, agent: &Agent, name: &str) -> InvalidCall {
+    let own = if agent.tools.is_empty() {
+        "you have no tools".to_owned()
+    } else {
+        let names: Vec<&str> = agent
+            .tools
+            .iter()
+            .map(|tool| tool.spec.name.as_str())
+            .collect();
+        format!("your tools are: {}", names.join(", "))
     };
     let shown: String = name.chars().take(64).collect();
     if tree.unmatched.iter().any(|tool| *tool == *name) {
         let detail =
-            format!("no agent holds the tool `{shown}`, so it cannot run; say so in the answer");
-        return Refusal {
-            fault: Fault::UnmatchedTool,
+            format!("no agent owns the tool `{shown}`, so it cannot run; say so in the answer");
+        return InvalidCall {
+            fault: TurnFault::UnmatchedTool,
             detail,
         };
     }
     if tree.owner_of(name).is_some() {
         let detail = format!("the tool `{shown}` is not yours; {own}");
-        return Refusal {
-            fault: Fault::NotYours,
+        return InvalidCall {
+            fault: TurnFault::ForeignTool,
             detail,
         };
     }
-    Refusal {
-        fault: Fault::UnknownTool,
+    InvalidCall {
+        fault: TurnFault::UnknownTool,
         detail: format!("there is no tool `{shown}`; {own}"),
     }
 }
 
 impl Gate {
-    /// The most text a tool may give a model; the middle of what is longer is left out, with a note.
+    /// The maximum length of a tool's text for a model. The middle of a longer text is cut out, with a note.
     pub const OUTPUT_BYTES: usize = 64 * 1024;
-    /// How long a tool may look for what it would change.
-    const PREVIEW_TIME: Duration = Duration::from_secs(10);
-    /// Age of the masks of stored secrets after which they are loaded again.
-    const MASKS_AGE: Duration = Duration::from_secs(1);
+    /// The timeout of a preview or an inspection.
+    const PREVIEW_TIMEOUT: Duration = Duration::from_secs(10);
+    /// The age after which the masks of stored secrets are loaded again.
+    const MAX_MASKS_AGE: Duration = Duration::from_secs(1);
 
-    /// Gives each tool's code to those whom the tree lets call it.
+    /// Gives the code of each tool to the agents that may call it.
     pub fn new(tree: &Tree, tools: Vec<Arc<dyn Tool>>) -> Result<Self, GateError> {
         let installed: HashMap<ToolName, Arc<dyn Tool>> = tools
             .into_iter()
@@ -239,22 +235,26 @@ impl Gate {
         }
     }
 
-    /// What a call that waits would change, in the words of its tool, for the person who is asked to allow it.
-    pub async fn preview(&self, request: &ApprovalRequest, extent: Extent) -> Option<String> {
+    /// Returns what a pending call would change, as described by its tool, for the user who approves it.
+    pub async fn preview(
+        &self,
+        request: &ApprovalRequest,
+        length: PreviewLength,
+    ) -> Option<String> {
         let tool = self.handles.get(&request.agent)?.get(&request.tool)?;
-        let preview = tool.preview(Arc::clone(&request.arguments), extent);
+        let preview = tool.preview(Arc::clone(&request.arguments), length);
         let preview = AssertUnwindSafe(preview).catch_unwind();
-        let preview = tokio::time::timeout(Self::PREVIEW_TIME, preview).await;
+        let preview = tokio::time::timeout(Self::PREVIEW_TIMEOUT, preview).await;
         let mut text = preview.ok()?.ok()??;
         self.masks.mask_string(&mut text);
-        Some(match extent {
-            Extent::Short => cap_preview(text, Self::OUTPUT_BYTES),
-            Extent::Whole => text,
+        Some(match length {
+            PreviewLength::Short => cap_preview(text, Self::OUTPUT_BYTES),
+            PreviewLength::Full => text,
         })
     }
 
-    /// What the calls of a reply would touch, one result for each call. A tool that fails to say it finds nothing here,
-    /// and refuses the call itself when it runs.
+    /// Inspects the calls of a reply; one result for each call. If a tool fails to inspect a call, the result is empty,
+    /// and the tool must reject the call when it runs.
     pub(crate) async fn inspect(&self, mut caller: Caller, calls: &[Call]) -> Vec<Inspection> {
         let mut inspections = Vec::with_capacity(calls.len());
         for call in calls {
@@ -269,48 +269,48 @@ impl Gate {
         let arguments = parse_arguments(&call.arguments).ok()?;
         let inspection = tool.inspect(caller, Arc::new(arguments));
         let inspection = AssertUnwindSafe(inspection).catch_unwind();
-        let inspection = tokio::time::timeout(Self::PREVIEW_TIME, inspection).await;
+        let inspection = tokio::time::timeout(Self::PREVIEW_TIMEOUT, inspection).await;
         let mut inspection = inspection.ok()?.ok()?;
         if let Some(site) = &mut inspection.site {
-            // It has words of the page.
+            // The summary may quote the page.
             site.summary = self.masks.mask_text(&site.summary).into();
         }
         Some(inspection)
     }
 
-    /// Whether this agent can run anything at all.
+    /// Whether this agent can run any tool.
     pub fn has_handles(&self, agent: &AgentName) -> bool {
         self.handles.contains_key(agent)
     }
 
-    /// Runs a call that was stored: within its time, and with a bounded output whatever the tool does.
+    /// Runs a stored call, with a timeout and a limit on its output.
     pub(crate) async fn run(&self, step: &ToolStep, caller: &Caller, time: Duration) -> CallResult {
         let Some(tool) = self
             .handles
             .get(&step.agent)
             .and_then(|own| own.get(&step.tool))
         else {
-            return CallResult::own(
+            return CallResult::from_lango(
                 CallStatus::Denied,
                 format!("the tool `{}` is not yours", step.tool),
             );
         };
         let run = async { tool.run(caller, Arc::clone(&step.arguments)).await };
         let run = tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind());
-        // Of a call with effect that did not come to its end nobody knows whether it happened.
+        // If a non-idempotent call does not finish, its outcome is unknown.
         let (unfinished, advice) = match step.effect {
-            Effect::Effect => (
+            Effect::NonIdempotent => (
                 CallStatus::Unknown,
-                "nobody knows whether it happened; do not repeat it, say so",
+                "its outcome is unknown; do not repeat it, tell the user",
             ),
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
         let (run, ()) = join(run, self.load_masks(caller)).await;
         match run {
-            // Masked before it is cut: half of a value would not be found.
-            Ok(Ok(Ok(output))) => CallResult::of_output(self.mask_output(output)),
+            // Masked before it is truncated, because a truncated value would not be recognized.
+            Ok(Ok(Ok(output))) => CallResult::from_output(self.mask_output(output)),
             Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
-                CallResult::own(CallStatus::Error, "it failed and said nothing".to_owned())
+                CallResult::from_lango(CallStatus::Error, "it failed without a message".to_owned())
             }
             Ok(Ok(Err(error))) => CallResult {
                 status: CallStatus::Error,
@@ -321,11 +321,11 @@ impl Gate {
                 trust: error.trust,
                 files: Vec::new(),
             },
-            Ok(Err(_panic)) => CallResult::own(
+            Ok(Err(_panic)) => CallResult::from_lango(
                 unfinished,
                 format!("the tool `{}` crashed: {advice}", step.tool),
             ),
-            Err(_elapsed) => CallResult::own(
+            Err(_elapsed) => CallResult::from_lango(
                 unfinished,
                 format!("stopped after {} s: {advice}", time.as_secs_f32()),
             ),
@@ -336,7 +336,7 @@ impl Gate {
 impl Gate {
     async fn load_masks(&self, caller: &Caller) {
         if let Some(secrets) = &self.secrets {
-            secrets.load_masks(&caller.user, Self::MASKS_AGE).await;
+            secrets.load_masks(&caller.user, Self::MAX_MASKS_AGE).await;
         }
     }
 
@@ -349,7 +349,7 @@ impl Gate {
     }
 }
 
-/// Masks the name of a file and its content. An image with an echo in its metadata may no longer show.
+/// Masks the name and the content of a file. An image that contains a secret in its metadata may become unreadable.
 fn mask_file(masks: &Masks, file: &mut AttachedFile) {
     masks.mask_string(&mut file.name);
     if let Cow::Owned(masked) = masks.mask_bytes(&file.bytes) {
@@ -357,12 +357,12 @@ fn mask_file(masks: &Masks, file: &mut AttachedFile) {
     }
 }
 
-/// Cuts the end off a preview that is too long, and says how many lines are not shown.
-fn cap_preview(text: String, most: usize) -> String {
-    if text.len() <= most {
+/// Truncates a preview that is too long, and says how many lines are missing.
+fn cap_preview(text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text;
     }
-    let head = text.floor_char_boundary(most);
+    let head = text.floor_char_boundary(max_bytes);
     let (shown, rest) = text.split_at(head);
     format!(
         "{shown}\n[{} more lines, {} of {} bytes, are not shown; view all to see them]\n",
@@ -372,13 +372,13 @@ fn cap_preview(text: String, most: usize) -> String {
     )
 }
 
-/// Cuts the middle out of what is too long and says how much is missing.
-fn cap(text: String, most: usize) -> Text {
-    if text.len() <= most {
+/// Cuts out the middle of a text that is too long, and says how much is missing.
+fn cap(text: String, max_bytes: usize) -> Text {
+    if text.len() <= max_bytes {
         return text.into();
     }
-    let head = text.floor_char_boundary(most * 3 / 4);
-    let tail = text.ceil_char_boundary(text.len() - most / 4);
+    let head = text.floor_char_boundary(max_bytes * 3 / 4);
+    let tail = text.ceil_char_boundary(text.len() - max_bytes / 4);
     format!(
         "{}\n[… {} of {} bytes left out …]\n{}",
         &text[..head],

@@ -1,10 +1,10 @@
-//! The look back: earlier turns as a new one is shown them, made into messages once and then only shared.
+//! The history: earlier turns as a new turn sees them. The messages are built once and then shared.
 //!
-//! What the orchestrator said itself is its own message. An answer that a sub-agent gave the person itself comes back as
-//! what it was: the result of a delegation.
+//! An answer of the orchestrator is its own message. An answer that a sub-agent gave the user directly appears as the
+//! result of a delegation.
 
 use crate::instruction::{self, DELEGATE, Notice};
-use crate::turn::{Room, message_bytes, without_files};
+use crate::turn::{RequestSpace, message_bytes, without_files};
 use lango_core::{
     AgentName, Attachment, Call, CallId, Exchange, ExchangeAnswer, Message, Text, Trust,
 };
@@ -13,61 +13,67 @@ use std::sync::Arc;
 
 /// Earlier turns, oldest first.
 #[derive(Debug, Clone, Default)]
-pub struct LookBack {
-    turns: Vec<Past>,
+pub struct History {
+    turns: Vec<PastTurn>,
 }
 
 #[derive(Debug, Clone)]
-struct Past {
+struct PastTurn {
     exchange: Exchange,
     messages: Vec<Message>,
     bytes: usize,
-    /// The same where there is no room for the files; none if it has no files.
+    /// The messages without files and their size, for when the files do not fit; `None` if the turn has no files.
     without_files: Option<(Vec<Message>, usize)>,
 }
 
-impl LookBack {
-    /// These exchanges as `root` is shown them.
+impl History {
+    /// Builds the history of these exchanges for the agent `root`.
     pub fn new(root: &AgentName, exchanges: Vec<Exchange>) -> Self {
-        let past = |exchange| Past::new(root, exchange);
+        let turn = |exchange| PastTurn::new(root, exchange);
         Self {
-            turns: exchanges.into_iter().map(past).collect(),
+            turns: exchanges.into_iter().map(turn).collect(),
         }
     }
 
-    /// Adds the turn that has just ended.
+    /// Appends the turn that just ended.
     pub(crate) fn push(&mut self, root: &AgentName, exchange: Exchange) {
-        self.turns.push(Past::new(root, exchange));
+        self.turns.push(PastTurn::new(root, exchange));
     }
 
-    /// Lets the oldest turns go.
+    /// Drops the oldest turns.
     pub(crate) fn forget(&mut self, oldest: usize) {
         self.turns.drain(..oldest.min(self.turns.len()));
     }
 
-    /// Returns the messages to send to the root's model, one slice per turn: the most recent turns that fit, the older ones without
-    /// their files if the files do not fit. Old turns are dropped several at a time, so that consecutive requests share a long prefix
-    /// (prompt caching).
-    pub(crate) fn shown(&self, mut room: Room) -> impl Iterator<Item = &[Message]> {
+    /// Returns the messages to send to the root's model, one slice per turn: the most recent turns that fit, the older
+    /// ones without their files if the files do not fit. Old turns are dropped several at a time, so that consecutive
+    /// requests share a long prefix (prompt caching).
+    pub(crate) fn messages_within(
+        &self,
+        mut space: RequestSpace,
+    ) -> impl Iterator<Item = &[Message]> {
         let mut newest_first = self.turns.iter().rev().peekable();
         let mut whole = 0;
         while newest_first
-            .next_if(|past| room.take(past.bytes, &past.exchange.attachments))
+            .next_if(|turn| space.reserve(turn.bytes, &turn.exchange.attachments))
             .is_some()
         {
             whole += 1;
         }
-        let fits = |past: &&Past| room.take(past.reduced().1, &[]);
+        let fits = |turn: &&PastTurn| space.reserve(turn.reduced().1, &[]);
         let shown = whole + newest_first.take_while(fits).count();
         let (first, first_whole) = (self.first_of(shown), self.first_of(whole));
         let shown = self.turns.iter().enumerate().skip(first);
-        shown.map(move |(at, past)| match at < first_whole {
-            true => past.reduced().0,
-            false => past.messages.as_slice(),
+        shown.map(move |(at, turn)| {
+            if at < first_whole {
+                turn.reduced().0
+            } else {
+                turn.messages.as_slice()
+            }
         })
     }
 
-    /// The first of this many last turns, moved on to the next step.
+    /// Returns the index of the first of the last `last` turns, rounded up to the next step.
     fn first_of(&self, last: usize) -> usize {
         let step = (last / 4).clamp(1, 5);
         let before = (self.turns.len() - last).next_multiple_of(step);
@@ -76,36 +82,36 @@ impl LookBack {
 
     /// Returns the total size of all turns in bytes, as counted for a request.
     pub(crate) fn bytes(&self) -> usize {
-        self.turns.iter().map(|past| past.bytes).sum()
+        self.turns.iter().map(|turn| turn.bytes).sum()
     }
 
-    /// The files of the questions, the newest first.
+    /// Returns the files of the questions, newest turn first.
     pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         let newest_first = self.turns.iter().rev();
-        newest_first.flat_map(|past| &past.exchange.attachments)
+        newest_first.flat_map(|turn| &turn.exchange.attachments)
     }
 
-    /// Returns the lowest label of the turns in it. Older turns are in the labels of these, which were shown them.
+    /// Returns the lowest trust label of the turns. It also covers older turns, because the turns here were built on
+    /// them.
     pub(crate) fn trust(&self) -> Trust {
-        let labels = self.turns.iter().map(|past| past.exchange.trust());
+        let labels = self.turns.iter().map(|turn| turn.exchange.trust());
         labels.fold(Trust::Trusted, Trust::and)
     }
 
-    /// The last exchanges.
     pub(crate) fn last(&self, most: usize) -> impl Iterator<Item = &Exchange> {
         let first = self.turns.len().saturating_sub(most);
-        self.turns[first..].iter().map(|past| &past.exchange)
+        self.turns[first..].iter().map(|turn| &turn.exchange)
     }
 }
 
-impl Past {
+impl PastTurn {
     fn new(root: &AgentName, exchange: Exchange) -> Self {
         let mut messages = vec![Message::User {
             text: instruction::attached(&exchange.question, &exchange.attachments),
             attachments: exchange.attachments.clone(),
         }];
         match &exchange.answer {
-            // Else the next request would be read as the rest of this one.
+            // Without this notice the model would read the next question as a continuation of this one.
             None => messages.push(Message::Notice {
                 text: instruction::notice(Notice::StoppedTurn).into(),
             }),
@@ -116,7 +122,7 @@ impl Past {
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
-        // A file that the provider refused would fail every later turn as well.
+        // If the provider rejected a file, it would reject every later turn with that file, too.
         if exchange
             .answer
             .as_ref()
@@ -139,7 +145,7 @@ impl Past {
         }
     }
 
-    /// Its messages without files, and their bytes.
+    /// Returns the messages without files, and their size in bytes.
     fn reduced(&self) -> (&[Message], usize) {
         match &self.without_files {
             Some((messages, bytes)) => (messages, *bytes),
@@ -160,9 +166,10 @@ fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {
     let result = Message::Result {
         call: id,
         name: DELEGATE.into(),
-        text: match answer.is_remote {
-            true => instruction::from_outside(&answer.author, &answer.text, false),
-            false => Text::clone(&answer.text),
+        text: if answer.is_remote {
+            instruction::from_outside(&answer.author, &answer.text, false)
+        } else {
+            Text::clone(&answer.text)
         },
         failed: false,
         attachments: Vec::new(),

@@ -1,5 +1,5 @@
-//! Every prompt is a file under `prompts/` and one typed function here. Nothing else in lango speaks to a model in prose,
-//! but for the short error results of single calls.
+//! The prompts. Each is a file under `prompts/` and one typed function here. All prose for models comes from here,
+//! except for the short error results of single calls.
 
 use crate::template::fill;
 use crate::topology::{AgentSpec, Topology};
@@ -7,16 +7,16 @@ use crate::tree::RemoteCard;
 use lango_core::{AgentName, Attachment, Function, Text, TurnEnvironment};
 use serde_json::Value;
 
-/// The name of the control function that hands a task to an agent.
+/// The name of the function that delegates a task to an agent.
 pub const DELEGATE: &str = "delegate";
 
-/// What the orchestrator's instruction is made of.
+/// The parts of the orchestrator's instruction.
 pub(crate) struct OrchestratorPrompt<'a> {
     pub topology: &'a Topology,
-    /// The local agents that exist, with their capabilities.
+    /// The local agents of the tree with their capabilities.
     pub agents: &'a [(&'a AgentSpec, &'a [Text])],
     pub remotes: &'a [RemoteCard],
-    pub holds_tools: bool,
+    pub has_tools: bool,
     pub has_unmatched: bool,
     pub rounds: u32,
 }
@@ -36,7 +36,7 @@ pub(crate) fn orchestrator(prompt: &OrchestratorPrompt<'_>) -> Text {
         include_str!("../prompts/orchestrator.md"),
         &[
             ("name", prompt.topology.root.as_str()),
-            ("direct", flag(prompt.holds_tools)),
+            ("direct", flag(prompt.has_tools)),
             ("agents", &entries.concat()),
             ("remotes", &remotes.concat()),
             ("rounds", &prompt.rounds.to_string()),
@@ -65,7 +65,7 @@ fn routing_entry(spec: &AgentSpec, capabilities: &[Text]) -> String {
 }
 
 fn remote_entry(card: &RemoteCard) -> String {
-    // A description from elsewhere stays on its line, so that it cannot pose as another entry.
+    // The description of a remote agent is untrusted. It stays on one line, so it cannot imitate another entry.
     let description = card
         .description
         .split_whitespace()
@@ -77,7 +77,7 @@ fn remote_entry(card: &RemoteCard) -> String {
     )
 }
 
-/// `project` is what the project's file tells this agent; empty if nothing.
+/// Renders the instruction of a sub-agent. `project` is the text of the project instructions, or empty.
 pub(crate) fn sub_agent(
     spec: &AgentSpec,
     capabilities: &[Text],
@@ -115,13 +115,14 @@ pub(crate) fn single_agent(name: &AgentName, has_tools: bool, project: &str) -> 
     .into()
 }
 
-/// What the root is told with the user's question, after it: what is sent before it stays the same from turn to turn.
+/// The parts of the message with the user's question. Everything that changes from turn to turn comes after the
+/// question, so that what precedes it stays the same for the provider's cache.
 #[derive(Default)]
 pub(crate) struct QuestionPrompt<'a> {
     pub question: &'a str,
     pub memory: &'a str,
     pub environment: &'a str,
-    /// The JSON schema of the answer.
+    /// The JSON schema of the answer, or empty.
     pub schema: &'a str,
     /// Whether the root has agents to delegate to.
     pub delegates: bool,
@@ -142,12 +143,12 @@ pub(crate) fn question(prompt: &QuestionPrompt<'_>) -> Text {
     .into()
 }
 
-/// The date and the machine, in three lines; the folder is empty if it is not known.
+/// Renders the date and the machine in three lines. An empty folder is left out.
 pub(crate) fn environment(environment: &TurnEnvironment, folder: &str) -> Text {
-    /// The most characters of the folder that are shown.
-    const MOST: usize = 300;
+    /// The maximum number of characters of the folder.
+    const MAX_CHARS: usize = 300;
     let is_plain = |c: char| if c.is_control() { ' ' } else { c };
-    let folder: String = folder.chars().take(MOST).map(is_plain).collect();
+    let folder: String = folder.chars().take(MAX_CHARS).map(is_plain).collect();
     fill(
         include_str!("../prompts/environment.md"),
         &[
@@ -161,7 +162,7 @@ pub(crate) fn environment(environment: &TurnEnvironment, folder: &str) -> Text {
     .into()
 }
 
-/// What the root is told after an answer that does not satisfy the schema.
+/// Renders the notice about an answer that does not match the schema.
 pub(crate) fn invalid_answer(problem: &str) -> Text {
     fill(
         include_str!("../prompts/invalid_answer.md"),
@@ -171,7 +172,7 @@ pub(crate) fn invalid_answer(problem: &str) -> Text {
     .into()
 }
 
-/// What a remote agent said, as the orchestrator is shown it: data from outside, and maybe a question.
+/// Renders a remote agent's answer for the orchestrator: marked as untrusted data, and as a question if `asks`.
 pub(crate) fn from_outside(agent: &AgentName, text: &str, asks: bool) -> Text {
     fill(
         include_str!("../prompts/from_outside.md"),
@@ -185,7 +186,7 @@ pub(crate) fn from_outside(agent: &AgentName, text: &str, asks: bool) -> Text {
     .into()
 }
 
-/// A sub-agent's first message.
+/// Renders the first message of a sub-agent.
 pub(crate) fn brief(conversation: &str, environment: &str, task: &str) -> Text {
     fill(
         include_str!("../prompts/brief.md"),
@@ -199,7 +200,7 @@ pub(crate) fn brief(conversation: &str, environment: &str, task: &str) -> Text {
     .into()
 }
 
-/// A text with the names of the files that are shown with it, by which they can be named in a delegation.
+/// Appends the names of the attached files to a text. A delegation refers to files by these names.
 pub(crate) fn attached(text: &Text, attachments: &[Attachment]) -> Text {
     if attachments.is_empty() {
         return Text::clone(text);
@@ -214,7 +215,7 @@ pub(crate) fn attached(text: &Text, attachments: &[Attachment]) -> Text {
     .into()
 }
 
-/// The control function with the argument for files, over those that there are.
+/// Adds the argument for attachments to the `delegate` function. It accepts only these files.
 pub(crate) fn with_attachments<'a>(
     function: Function,
     attachments: impl Iterator<Item = &'a Attachment>,
@@ -234,14 +235,14 @@ pub(crate) fn with_attachments<'a>(
     }
 }
 
-/// Whether a sub-agent's answer may become the user's as it is.
+/// Whether a delegation may send the sub-agent's answer straight to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     Offered,
     Withheld,
 }
 
-/// The control function over the agents that can be asked now.
+/// Builds the `delegate` function for the agents that can get a task now.
 pub(crate) fn delegate_function<'a>(
     agents: impl Iterator<Item = &'a AgentName>,
     finish: Finish,
@@ -262,13 +263,13 @@ pub(crate) fn delegate_function<'a>(
     }
 }
 
-/// What a model is told beside its conversation.
+/// A notice to a model in addition to its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     LastCall,
     RoundsSpent,
     ToolCallsSpent,
-    EveryoneRefused,
+    AllRejected,
     UnknownAgents,
     FaultyCalls,
     Repetition,
@@ -277,7 +278,7 @@ pub(crate) enum Notice {
     StoppedTurn,
 }
 
-/// What is added to a notice where the answer must satisfy a schema.
+/// Returns the sentence to add to a notice if the answer must match a schema.
 pub(crate) fn still_json() -> &'static str {
     include_str!("../prompts/still_json.md").trim_end()
 }
@@ -287,7 +288,7 @@ pub(crate) fn notice(notice: Notice) -> &'static str {
         Notice::LastCall => include_str!("../prompts/last_call.md"),
         Notice::RoundsSpent => include_str!("../prompts/rounds_spent.md"),
         Notice::ToolCallsSpent => include_str!("../prompts/tool_calls_spent.md"),
-        Notice::EveryoneRefused => include_str!("../prompts/everyone_refused.md"),
+        Notice::AllRejected => include_str!("../prompts/all_rejected.md"),
         Notice::UnknownAgents => include_str!("../prompts/unknown_agents.md"),
         Notice::FaultyCalls => include_str!("../prompts/faulty_calls.md"),
         Notice::Repetition => include_str!("../prompts/repetition.md"),

@@ -1,56 +1,57 @@
-//! Compiling JSON schemas and describing what does not satisfy them, for the arguments of tools and for answers. A `$ref`
-//! fetches nothing.
+//! Compiles JSON schemas and describes violations, for the arguments of tools and for answers. A `$ref` never fetches
+//! anything.
 
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// The most schemas that one may unfold to when each reference is replaced by what it refers to. A validator visits them all,
-/// and a few references to references are exponentially many.
-const MOST_NODES: u64 = 50_000;
+/// The maximum number of schemas after each reference is replaced by its target. A validator visits all of them, and
+/// nested references multiply exponentially.
+const MAX_NODES: u64 = 50_000;
 
-/// How many problems of one value are told.
-const MOST_PROBLEMS: usize = 5;
+/// The maximum number of problems in one error message.
+const MAX_PROBLEMS: usize = 5;
 
-/// Compiles a schema. The error says where in the schema it is wrong.
+/// Compiles a schema. The error gives the location in the schema.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    if UnfoldedSize::of(schema) > MOST_NODES {
-        let problem = "its references refer to each other too often to be checked";
-        return Err(format!("{problem} (more than {MOST_NODES} schemas)"));
+    if UnfoldedSize::of(schema) > MAX_NODES {
+        return Err(format!(
+            "its references expand to more than {MAX_NODES} schemas"
+        ));
     }
     jsonschema::validator_for(schema).map_err(|error| describe(&error))
 }
 
-/// Checks a value. The error names every place that is missing or wrong, up to five.
+/// Validates a value. The error names up to five locations that are missing or wrong.
 pub(crate) fn check(validator: &jsonschema::Validator, value: &Value) -> Result<(), String> {
     if validator.is_valid(value) {
         return Ok(());
     }
     let problems: Vec<String> = validator
         .iter_errors(value)
-        .take(MOST_PROBLEMS)
+        .take(MAX_PROBLEMS)
         .map(|error| describe(&error))
         .collect();
     Err(problems.join("; "))
 }
 
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    // A wrong value may be as long as a file; its beginning tells enough.
+    let location = error.instance_path().to_string();
+    // A wrong value may be as long as a file, so only its beginning is included.
     let text: String = error.to_string().chars().take(200).collect();
-    if place.is_empty() {
+    if location.is_empty() {
         text
     } else {
-        format!("at `{place}`: {text}")
+        format!("at `{location}`: {text}")
     }
 }
 
-/// How many values a schema unfolds to.
+/// Counts the values of a schema with all references expanded.
 struct UnfoldedSize<'a> {
     root: &'a Value,
     /// Schemas by `$id`, `$anchor` and `$dynamicAnchor`.
     named: HashMap<&'a str, &'a Value>,
-    /// Sizes of what references refer to, by address. One that is being counted refers to itself: it counts once, since a
-    /// recursive schema is visited no more often than the value is deep.
+    /// Sizes of the targets of references, by address. A target that is still being counted refers to itself and counts
+    /// as 1: a recursive schema is visited no more often than the value is deep.
     sizes: HashMap<*const Value, u64>,
 }
 
@@ -134,7 +135,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_schema_whose_references_multiply_is_refused() {
+    fn a_schema_whose_references_multiply_is_rejected() {
         let mut definitions = serde_json::Map::new();
         for at in 0..20 {
             let next = json!({ "$ref": format!("#/$defs/a{}", at + 1) });
@@ -144,11 +145,14 @@ mod tests {
         definitions.insert("a20".to_owned(), json!({ "type": "object" }));
         let schema = json!({ "$ref": "#/$defs/a0", "$defs": definitions });
         let error = compile(&schema).unwrap_err();
-        assert!(error.contains("refer to each other too often"), "{error}");
+        assert!(
+            error.contains("its references expand to more than"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn a_recursive_schema_is_taken() {
+    fn a_recursive_schema_is_accepted() {
         let tree = json!({
             "$ref": "#/$defs/node",
             "$defs": { "node": { "type": "object", "properties": {

@@ -1,9 +1,9 @@
-//! lango's heart. Here the promises are kept that other frameworks ask the model to keep.
+//! The agent engine: builds the agent tree, runs turns, and enforces the rules that models cannot be trusted to follow.
 //!
-//! The data flows one way. A [`Topology`] (data) and the tools' specs become a [`Tree`]: who exists, who owns what, who is
-//! told what. A [`Turn`] decides and performs nothing: replies and results go in, events and the next steps come out.
-//! The [`Runner`] performs the steps, stores what the turn decided, and only then shows it. Tools are reached through the
-//! [`Gate`] alone.
+//! Data flows one way. A [`Topology`] and the specs of the tools become a [`Tree`]: which agents exist, which tools
+//! each owns, and what its instruction says. A [`Turn`] is a state machine without I/O: replies and results go in,
+//! events and the next steps come out. The [`Runner`] performs the steps, stores the events of the turn, and only then
+//! publishes them. Tools run only through the [`Gate`].
 
 mod agent_file;
 mod ambient;
@@ -27,18 +27,20 @@ pub use ambient::{RandomIds, SystemClock};
 pub use answer_schema::{AnswerSchema, AnswerSchemaError};
 pub use capability::{GENERAL_ACTIONS, capabilities_of};
 pub use gate::{
-    Action, Gate, GateError, Rule, Rules, edited_grant_problem, grant_problem, is_bound_to_content,
-    narrower_command,
+    ApprovalRule, ApprovalRules, Gate, GateError, RuleAction, edited_grant_problem, grant_problem,
+    is_bound_to_content, narrower_command,
 };
-pub use history::LookBack;
+pub use history::History;
 pub use instruction::DELEGATE;
-pub use partition::{Home, Homes, Named, Partition, partition};
+pub use partition::{HasToolName, Partition, ToolAssignment, ToolAssignments, partition};
 pub use runner::{
-    Answers, Conversation, FirstCommit, InterruptedTurns, ModelCall, NotRecomputed, Runner,
-    RunnerError, RunnerParts, Shown, Standing, Stop, TurnCommit, TurnEnd, TurnReport,
+    AnswerInbox, CancelToken, Conversation, FirstCommit, InterruptedTurnPolicy, ModelCall,
+    RecomputeError, Runner, RunnerError, RunnerParts, TurnCommit, TurnEnd, TurnReport, TurnStatus,
+    TurnUpdate,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{
-    Agent, Mode, OwnedTool, ProjectInstructions, RemoteCard, Skipped, Tree, TreeError, TreeSettings,
+    Agent, OwnedTool, ProjectInstructions, RemoteCard, SkippedAgent, Tree, TreeError, TreeMode,
+    TreeSettings,
 };
-pub use turn::{Input, ModelStep, RemoteStep, Step, ToolStep, Turn, TurnStart};
+pub use turn::{ModelStep, RemoteStep, ToolStep, Turn, TurnInput, TurnStart, TurnStep};

@@ -1,70 +1,68 @@
-//! Which tool belongs to whom: the first agent, in the topology's order of matching, one of whose prefixes begins the
-//! tool's name; a tool that the configuration gives to an agent is that agent's. A longer prefix does not win over an earlier
-//! agent; the order is all there is, and agents from files come first in it ([`Topology::with_agents`]). Total and disjoint:
-//! every tool is in exactly one part.
+//! Assigns each tool to an agent. A tool that the configuration assigns belongs to the named agent. Any other tool
+//! belongs to the first agent, in match order, with a matching prefix; a longer prefix of a later agent does not win.
+//! Agents from files come first in match order ([`Topology::with_agents`]). The partition is total and disjoint: every
+//! tool is in exactly one part.
 
 use crate::topology::{AgentSpec, Topology};
 use lango_core::{AgentName, Text, ToolName, ToolSpec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Something with a tool's name.
-pub trait Named {
-    /// The name.
+/// Anything that has a tool's name.
+pub trait HasToolName {
     fn tool_name(&self) -> &str;
 }
 
-impl Named for &str {
+impl HasToolName for &str {
     fn tool_name(&self) -> &str {
         self
     }
 }
 
-impl Named for ToolName {
+impl HasToolName for ToolName {
     fn tool_name(&self) -> &str {
         self.as_str()
     }
 }
 
-impl Named for Arc<ToolSpec> {
+impl HasToolName for Arc<ToolSpec> {
     fn tool_name(&self) -> &str {
         self.name.as_str()
     }
 }
 
-/// Tools that are given to an agent by name.
-pub type Homes = BTreeMap<ToolName, Home>;
+/// Tools that the configuration assigns to agents by name.
+pub type ToolAssignments = BTreeMap<ToolName, ToolAssignment>;
 
-/// To whom a tool is given.
+/// The agent that a tool is assigned to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Home {
-    /// The agent.
+pub struct ToolAssignment {
     pub agent: AgentName,
-    /// What the agent can do with it, in words for people and models.
+    /// What the agent can do with the tool, for users and models.
     pub capability: Text,
 }
 
-/// Tools by their home.
+/// Tools grouped by the agent that owns them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition<T> {
-    /// A part for each agent of the topology, in the topology's order, empty ones included.
+    /// One part for each agent, in the order of the topology; parts may be empty.
     pub parts: Vec<(AgentName, Vec<T>)>,
-    /// Tools that no agent holds.
+    /// Tools that no agent owns.
     pub unmatched: Vec<T>,
 }
 
-/// Gives every tool its home.
-pub fn partition<T: Named>(
+/// Assigns every tool to an agent by prefix.
+pub fn partition<T: HasToolName>(
     topology: &Topology,
     tools: impl IntoIterator<Item = T>,
 ) -> Partition<T> {
-    partition_with_homes(topology, &Homes::new(), tools)
+    partition_with_assignments(topology, &ToolAssignments::new(), tools)
 }
 
-/// The same, where some tools are given to an agent by name, whatever their prefix says.
-pub(crate) fn partition_with_homes<T: Named>(
+/// Assigns every tool to an agent: by name if the configuration assigns it, otherwise by prefix.
+pub(crate) fn partition_with_assignments<T: HasToolName>(
     topology: &Topology,
-    homes: &Homes,
+    tool_assignments: &ToolAssignments,
     tools: impl IntoIterator<Item = T>,
 ) -> Partition<T> {
     let parts = topology
@@ -77,12 +75,14 @@ pub(crate) fn partition_with_homes<T: Named>(
         unmatched: Vec::new(),
     };
     for tool in tools {
-        let given = homes.get(tool.tool_name()).map(|home| &home.agent);
-        let home = given.or_else(|| home_of(topology, tool.tool_name()));
+        let assigned = tool_assignments
+            .get(tool.tool_name())
+            .map(|assignment| &assignment.agent);
+        let owner = assigned.or_else(|| owner_by_prefix(topology, tool.tool_name()));
         match partition
             .parts
             .iter_mut()
-            .find(|(name, _)| Some(name) == home)
+            .find(|(name, _)| Some(name) == owner)
         {
             Some((_, part)) => part.push(tool),
             None => partition.unmatched.push(tool),
@@ -92,7 +92,7 @@ pub(crate) fn partition_with_homes<T: Named>(
 }
 
 impl<T> Partition<T> {
-    /// The part of one agent.
+    /// Returns the tools of one agent.
     pub fn of(&self, agent: &str) -> &[T] {
         self.parts
             .iter()
@@ -101,7 +101,7 @@ impl<T> Partition<T> {
     }
 }
 
-fn home_of<'a>(topology: &'a Topology, tool: &str) -> Option<&'a AgentName> {
+fn owner_by_prefix<'a>(topology: &'a Topology, tool: &str) -> Option<&'a AgentName> {
     let claims = |spec: &&AgentSpec| {
         spec.prefixes
             .iter()

@@ -1,10 +1,10 @@
-//! The one reading of `[REJECT]`: as the first words of a reply it is a refusal, anywhere else it is text.
+//! Parses `[REJECT]`. At the start of a reply it is a rejection, anywhere else it is ordinary text.
 
 const MARK: &str = "[REJECT]";
 
-/// The reason, if this reply is a refusal.
+/// Returns the reason if the reply is a rejection.
 pub(crate) fn reason(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches(is_dressing);
+    let text = text.trim_start_matches(is_formatting);
     let mark = text.get(..MARK.len())?;
     mark.eq_ignore_ascii_case(MARK).then(|| {
         text[MARK.len()..]
@@ -13,14 +13,14 @@ pub(crate) fn reason(text: &str) -> Option<&str> {
     })
 }
 
-/// Models like to dress the mark up as bold, code or a quotation.
-fn is_dressing(c: char) -> bool {
+/// Whether a character may precede the mark. Models like to format it as bold, code or a quotation.
+fn is_formatting(c: char) -> bool {
     c.is_whitespace() || matches!(c, '*' | '_' | '`' | '>' | '#')
 }
 
-/// Whether more text could still turn this beginning into a refusal, so that it must not be shown yet.
-pub(crate) fn may_become_one(beginning: &str) -> bool {
-    let beginning = beginning.trim_start_matches(is_dressing);
+/// Whether more text could still turn this beginning into a rejection, so it must not be published yet.
+pub(crate) fn may_become_rejection(beginning: &str) -> bool {
+    let beginning = beginning.trim_start_matches(is_formatting);
     let length = beginning.len().min(MARK.len());
     beginning
         .get(..length)
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_the_first_word_of_a_reply() {
+    fn a_rejection_is_the_first_word_of_a_reply() {
         assert_eq!(reason("[REJECT] not mine"), Some("not mine"));
         assert_eq!(reason(" \n\t[reject]: not mine\n"), Some("not mine"));
         assert_eq!(reason("[REJECT]"), Some(""));
@@ -44,12 +44,12 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_held_back_while_it_may_become_a_refusal() {
+    fn a_beginning_is_held_back_while_it_may_become_a_rejection() {
         for beginning in ["", " ", "**", "\n[", "[rej", "[REJECT", "[REJECT] x"] {
-            assert!(may_become_one(beginning), "{beginning:?}");
+            assert!(may_become_rejection(beginning), "{beginning:?}");
         }
         for beginning in ["H", "[a", "[REJECTS", "é"] {
-            assert!(!may_become_one(beginning), "{beginning:?}");
+            assert!(!may_become_rejection(beginning), "{beginning:?}");
         }
     }
 }

@@ -1,85 +1,81 @@
-//! The runner performs what a turn decides, and is the only place that awaits and appends. Append, then show: nothing
-//! reaches the screen that is not in the log, but for drafts, which say of themselves that they are not stored.
+//! The runner performs the steps that a turn decides on. It is the only place that awaits and that appends to the log.
+//! It stores events before it publishes them, so subscribers only see what is in the log; drafts are the exception, and
+//! are marked as not stored.
 //!
 //! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
 
-mod answers;
+mod answer_inbox;
 mod attachments;
+mod cancel_token;
 mod commit;
 mod conversation;
+mod conversation_state;
 mod draft;
 mod drive;
-mod going_on;
 mod grants;
 mod input;
 mod model_request;
 mod perform;
 mod remote;
-mod standing;
-mod stop;
-mod under_way;
+mod resume;
+mod running_steps;
+mod spans;
+mod turn_status;
 
-use crate::gate::{Gate, Rules};
+use crate::gate::{ApprovalRules, Gate};
 use crate::tree::Tree;
-pub use answers::Answers;
+pub use answer_inbox::AnswerInbox;
+pub use cancel_token::CancelToken;
 pub use commit::{FirstCommit, TurnCommit};
 use commit::{Output, append, append_first, append_last};
 pub use conversation::Conversation;
 use input::check_input;
 use lango_core::{
-    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BusyPolicy, Clock,
-    Environment, Event, EventBody, Extent, Ids, Limits, Model, ModelSettings, Outcome,
-    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage,
-    UserId, Waiting,
+    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, BusyPolicy, Clock,
+    Environment, Event, EventBatch, EventBody, IdGenerator, Limits, MemoryProvider, Model,
+    ModelSettings, Outcome, PendingApproval, PreviewLength, RemoteAgent, SessionId, SessionStore,
+    StoreError, Text, Trust, TurnId, Usage, UserId,
 };
-pub use model_request::{ModelCall, NotRecomputed};
-pub use standing::Standing;
+pub use model_request::{ModelCall, RecomputeError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-pub use stop::Stop;
+pub use turn_status::TurnStatus;
 
-/// Everything a runner works with.
+/// The dependencies of a runner.
 pub struct RunnerParts {
-    /// Who exists.
     pub tree: Arc<Tree>,
-    /// The tools' code.
     pub gate: Gate,
-    /// The model of every local agent that has none of its own.
+    /// The model of all local agents that do not have their own.
     pub model: Arc<dyn Model>,
-    /// The models of agents that have one of their own.
+    /// The models of agents that have their own.
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
-    /// How every model should answer; an agent's own settings come first.
+    /// The general model settings. The settings of an agent override them.
     pub model_settings: ModelSettings,
-    /// What agents are told about the machine and the date; none tells them nothing.
+    /// Describes the machine and the date to agents; if `None`, they are not mentioned.
     pub environment: Option<Arc<dyn Environment>>,
-    /// Agents that run elsewhere.
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
-    /// The log.
     pub store: Arc<dyn SessionStore>,
-    /// The bytes of the files that the log refers to.
+    /// The store of attachments that the log refers to.
     pub attachments: Arc<dyn AttachmentStore>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Fresh names.
-    pub ids: Arc<dyn Ids>,
-    /// What a turn may spend.
+    pub ids: Arc<dyn IdGenerator>,
+    /// The limits of a turn.
     pub limits: Limits,
-    /// Which calls run, which are asked for, which never run.
-    pub rules: Arc<Rules>,
-    /// What is remembered of earlier conversations.
-    pub recollection: Option<Arc<dyn Recollection>>,
-    /// What to do when a session is busy with another turn.
+    /// The rules that allow calls, deny them, or require approval.
+    pub rules: Arc<ApprovalRules>,
+    pub memory: Option<Arc<dyn MemoryProvider>>,
+    /// What to do if a session is busy with another turn.
     pub busy_policy: BusyPolicy,
 }
 
 impl RunnerParts {
-    /// The model that answers for this agent.
+    /// Returns the model of this agent.
     fn model_of(&self, agent: &AgentName) -> &Arc<dyn Model> {
         self.models.get(agent).unwrap_or(&self.model)
     }
 
-    /// The settings of agents that have some of their own, laid over the general ones.
+    /// Returns the complete settings of agents that override some of the general ones.
     fn agent_model_settings(&self) -> BTreeMap<AgentName, ModelSettings> {
         let own = self.tree.agents.iter();
         let own = own.filter(|agent| !agent.settings.is_default());
@@ -88,59 +84,48 @@ impl RunnerParts {
     }
 }
 
-/// Runs turns.
 #[derive(Clone)]
 pub struct Runner {
     parts: Arc<RunnerParts>,
-    interrupted: InterruptedTurns,
+    interrupted: InterruptedTurnPolicy,
 }
 
-/// What happens to a turn that was interrupted.
+/// What to do with an interrupted turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InterruptedTurns {
-    /// It is resumed from its log.
+pub enum InterruptedTurnPolicy {
+    /// Resume it from its log.
     #[default]
     Resume,
-    /// The user is asked whether it goes on: the database may be a copy, and the turn may have gone on in the original.
+    /// Ask the user whether to continue it: the database may be a copy, and the turn may have continued in the
+    /// original.
     Ask,
 }
 
-/// What the edges render.
+/// An update about a running turn, for the user interface.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shown {
-    /// The session is busy: the turn waits in line.
-    InLine,
-    /// Facts that are in the log now.
-    Stored(Batch),
-    /// More of a text that may become the answer. It is the answer only when a final message with it is stored.
-    Draft {
-        /// Who is writing.
-        author: AgentName,
-        /// The next piece.
-        text: String,
-    },
-    /// The text so far will not become the answer.
-    Withdrawn,
-    /// A model call failed and is made again.
-    Retrying {
-        /// Whose call.
-        agent: AgentName,
-        /// Why.
-        reason: String,
-    },
+pub enum TurnUpdate {
+    /// The session is busy and the turn is queued.
+    Queued,
+    /// Events that were just stored.
+    Stored(EventBatch),
+    /// The next piece of a text that may become the answer. It is the answer only if a final message with it is stored.
+    Draft { author: AgentName, text: String },
+    /// The draft so far will not become the answer.
+    DraftWithdrawn,
+    /// A model call failed and is retried.
+    Retrying { agent: AgentName, reason: String },
 }
 
-/// How far a turn came.
+/// The end of a run: the turn finished, or waits for approvals.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
-    /// To its outcome.
     Finished(TurnReport),
-    /// To calls that wait for a person. It is parked in the log, and goes on with an answer.
-    Waiting(Vec<Waiting>),
+    /// The turn waits for these approvals. Only its events are left; an answer continues it.
+    Waiting(Vec<PendingApproval>),
 }
 
 impl TurnEnd {
-    /// The report of a turn that came to its outcome.
+    /// Returns the report if the turn finished.
     pub fn finished(self) -> Option<TurnReport> {
         match self {
             Self::Finished(report) => Some(report),
@@ -149,165 +134,143 @@ impl TurnEnd {
     }
 }
 
-/// How a turn went.
+/// A summary of a finished turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
-    /// The session.
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
-    /// How it ended.
     pub outcome: Outcome,
-    /// The words for the person.
+    /// The answer for the user.
     pub answer: Option<Text>,
-    /// Whether the turn had a schema: an answer of an agent is then JSON that satisfies it.
+    /// Whether the turn had an answer schema. If so, an answer of an agent is JSON that matches it.
     pub structured: bool,
-    /// Whose words they are.
+    /// The author of the answer.
     pub author: Option<AgentName>,
-    /// The trust label of its author's context.
+    /// The trust label of the author's context.
     pub trust: Trust,
-    /// The model that wrote them.
+    /// The model that wrote the answer.
     pub model: Option<Text>,
-    /// Accepted model replies.
     pub model_calls: u32,
-    /// Tool calls that were allowed to run.
+    /// Tool calls that the gate let run.
     pub tool_calls: u32,
-    /// Delegation rounds.
     pub rounds: u32,
-    /// What the model calls cost.
+    /// The sum over all model calls.
     pub usage: Usage,
-    /// The same in millionths of a US dollar, if every price is known.
+    /// The cost in millionths of a US dollar, if every price is known.
     pub cost_micros: Option<u64>,
 }
 
-/// Why a turn could not be run or recorded.
+/// A turn that could not be run or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The log could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The input is longer than a turn takes.
     #[error(
-        "the message has {bytes} bytes; a turn takes {} at most: put it into a file and ask about the file",
+        "the message has {bytes} bytes, more than the limit of {}; put it into a file and ask about the file",
         Runner::INPUT_BYTES
     )]
-    InputTooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// A file of the input cannot be attached.
+    InputTooLong { bytes: usize },
     #[error("{problem}")]
-    NotAttached {
-        /// Which one, and why.
+    AttachmentRejected {
+        /// The file and the reason.
         problem: String,
     },
-    /// The last turn waits for a person, and a new one has to wait behind it.
+    /// The last turn waits for an approval, so no new turn can start.
     #[error("the session waits for an answer to `{request}`")]
-    Waiting {
-        /// The first request that waits.
+    ApprovalPending {
+        /// The first pending request.
         request: ApprovalId,
     },
-    /// There was nothing to answer.
-    #[error("nothing waits for an answer in this session")]
-    NothingWaits,
-    /// It was answered already, or never asked.
-    #[error("`{request}` does not wait for an answer any more")]
-    NotWaiting {
-        /// What was to be answered.
+    /// The session has no unfinished turn to continue.
+    #[error("no unfinished turn waits in this session")]
+    NothingPending,
+    /// The request was already answered, or never existed.
+    #[error("`{request}` is no longer pending")]
+    NotPending { request: ApprovalId },
+    /// The request was made in another folder, and its call would work on other files here.
+    #[error("`{request}` was requested in `{folder}` and can only be answered there")]
+    WrongFolder { request: ApprovalId, folder: Text },
+    /// The answer does not fit the question of the request.
+    #[error("`{answer}` is not a valid answer to `{request}`")]
+    WrongAnswer {
         request: ApprovalId,
-    },
-    /// It was asked for where other files are.
-    #[error("`{request}` was asked for in `{folder}`, and can only go on there")]
-    Elsewhere {
-        /// What was to be answered.
-        request: ApprovalId,
-        /// Where.
-        folder: Text,
-    },
-    /// It answers something else than what was asked.
-    #[error("`{answer}` is no answer to `{request}`")]
-    NoAnswer {
-        /// What was to be answered.
-        request: ApprovalId,
-        /// What was said.
         answer: &'static str,
     },
-    /// The last turn was cut off where other files are.
-    #[error("a turn of session `{session}` was cut off in `{folder}`, and can only go on there")]
-    BegunElsewhere {
-        /// The session.
-        session: SessionId,
-        /// Where.
-        folder: Text,
-    },
-    /// An agent that is at work in the last turn is not among the agents here.
-    #[error("a turn of session `{session}` cannot go on: the agent `{agent}` is not there")]
+    /// The last turn was interrupted in another folder.
+    #[error(
+        "a turn of session `{session}` was interrupted in `{folder}` and can only continue there"
+    )]
+    InterruptedInOtherFolder { session: SessionId, folder: Text },
+    /// The unfinished turn needs an agent that is not in the tree.
+    #[error(
+        "a turn of session `{session}` cannot continue: the agent `{agent}` does not exist here"
+    )]
     AgentMissing {
-        /// The session.
         session: SessionId,
-        /// Who.
         agent: AgentName,
     },
-    /// It was stopped while it waited in line.
-    #[error("stopped before it began; nothing was stored")]
-    NotBegun,
-    /// The input says nothing.
+    /// The turn was cancelled while it waited in the queue.
+    #[error("cancelled before the turn started; nothing was stored")]
+    CancelledWhileQueued,
     #[error("the message is empty")]
-    InputEmpty,
-    /// Another turn has the same question. See [`FirstCommit::Duplicate`].
+    EmptyInput,
+    /// Another turn already has this message. See [`FirstCommit::Duplicate`].
     #[error("the message is being answered by another turn")]
     Duplicate,
 }
 
 impl Runner {
-    /// The longest input of a turn.
+    /// The maximum length of a turn's input.
     pub const INPUT_BYTES: usize = 1024 * 1024;
-    /// Steps of one turn that are under way at once.
-    const STEPS_AT_ONCE: usize = 16;
-    /// How long a remote agent may take to say what became of a task whose process is gone.
-    const HEARING: Duration = Duration::from_secs(5);
-    /// How long the end of a turn waits until remote agents know that they can stop.
-    const CANCELLING: Duration = Duration::from_secs(2);
+    /// The maximum number of steps of one turn that run concurrently.
+    const MAX_RUNNING_STEPS: usize = 16;
+    /// How long to wait for a remote agent to report the result of an interrupted turn's task.
+    const REMOTE_RESULT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long the end of a turn waits for remote agents to acknowledge a cancel.
+    const REMOTE_CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// A runner over these parts.
+    /// Creates a runner.
     pub fn new(parts: RunnerParts) -> Self {
         Self {
             parts: Arc::new(parts),
-            interrupted: InterruptedTurns::default(),
+            interrupted: InterruptedTurnPolicy::default(),
         }
     }
 
-    /// Returns the same runner with another treatment of interrupted turns.
-    pub fn with_interrupted(self, interrupted: InterruptedTurns) -> Self {
+    /// Sets what to do with interrupted turns.
+    pub fn with_interrupted(self, interrupted: InterruptedTurnPolicy) -> Self {
         Self {
             interrupted,
             ..self
         }
     }
 
-    /// Returns what happens to interrupted turns.
-    pub fn interrupted(&self) -> InterruptedTurns {
+    pub fn interrupted(&self) -> InterruptedTurnPolicy {
         self.interrupted
     }
 
-    /// A new session. Nothing is stored before its first turn.
+    /// Starts a new session. Nothing is stored before its first turn.
     pub fn start(&self, user: UserId) -> Conversation {
         Conversation::unsaved(self, user)
     }
 
-    /// A new session under a name that the edge chose. Nothing is stored before its first turn. One that is there goes on
-    /// with [`Conversation::turn_once`].
+    /// Starts a session with an id that the caller chose. Nothing is stored before its first turn. If the session may
+    /// already exist, run turns with [`Conversation::turn_once`].
     pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
         Conversation::unsaved(self, user).named(session)
     }
 
-    /// Returns what a call that waits would change, in the words of its tool.
-    pub async fn preview(&self, waiting: &Waiting, extent: Extent) -> Option<String> {
-        self.parts.gate.preview(&waiting.request, extent).await
+    /// Returns what a pending call would change, as described by its tool.
+    pub async fn preview(
+        &self,
+        waiting: &PendingApproval,
+        length: PreviewLength,
+    ) -> Option<String> {
+        self.parts.gate.preview(&waiting.request, length).await
     }
 
-    /// Stores files of a user for a message to come, and returns references in their order. One that cannot be attached
-    /// refuses all of them. What no message refers to is deleted after a day.
+    /// Stores a user's files for a later message, and returns their references in the same order. If one cannot be
+    /// attached, none is stored. Files that no message refers to are deleted after a day.
     pub async fn store_files(
         &self,
         user: &UserId,
@@ -316,13 +279,13 @@ impl Runner {
         attachments::store_checked(&self.parts, user, files).await
     }
 
-    /// An existing session, as it stands. Nothing is held or written before a turn begins or goes on.
+    /// Opens an existing session. This takes no lease and writes nothing; a turn does.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(self, session).await
     }
 }
 
-/// Reads the report out of a turn's last events, which hold the answer and the end.
+/// Builds the report from the last events of a turn, which contain the answer and the end.
 fn report(last: &[Event]) -> TurnReport {
     let mut report = TurnReport {
         session: SessionId::from(""),
@@ -352,16 +315,16 @@ fn report(last: &[Event]) -> TurnReport {
         else {
             continue;
         };
-        let spoken = last.iter().find(|event| Some(event.seq) == *answer);
+        let answer = last.iter().find(|event| Some(event.seq) == *answer);
         report = TurnReport {
             session: event.session.clone(),
             turn: event.turn.clone(),
             outcome: outcome.clone(),
-            answer: spoken.and_then(words),
+            answer: answer.and_then(answer_text),
             structured: report.structured,
-            author: spoken.map(|event| event.author.clone()),
-            trust: spoken.map_or(Trust::Untrusted, |event| event.body.trust()),
-            model: spoken.and_then(model_of),
+            author: answer.map(|event| event.author.clone()),
+            trust: answer.map_or(Trust::Untrusted, |event| event.body.trust()),
+            model: answer.and_then(model_of),
             model_calls: *model_calls,
             tool_calls: *tool_calls,
             rounds: *rounds,
@@ -379,7 +342,7 @@ fn has_answer_schema(event: &Event) -> bool {
     )
 }
 
-fn words(event: &Event) -> Option<Text> {
+fn answer_text(event: &Event) -> Option<Text> {
     match &event.body {
         EventBody::AgentMessage { text, .. } => Some(Arc::clone(text)),
         EventBody::RemoteReturned { output, .. } => Some(Arc::clone(output)),

@@ -1,7 +1,7 @@
-//! The little that prompts need of a template language: `{{name}}` puts a value in, `{{#name}}…{{/name}}` keeps what it
-//! encloses when the value is not empty, `{{^name}}…{{/name}}` when it is. Values are never read as templates.
+//! A minimal template language for prompts: `{{name}}` inserts a value, `{{#name}}…{{/name}}` includes its body if the
+//! value is not empty, `{{^name}}…{{/name}}` if it is. Values are inserted verbatim and not parsed as templates.
 
-/// Fills a template. A name that has no value is left as it stands, which the prompts' snapshots would show.
+/// Fills a template. A name without a value stays in the text, where the snapshots of the prompts show it.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(template.len() * 2);
     fill_into(&mut filled, template, values);
@@ -53,7 +53,7 @@ mod tests {
     use super::fill;
 
     #[test]
-    fn values_go_in_once_and_are_not_read_again() {
+    fn values_are_inserted_verbatim() {
         assert_eq!(
             fill("a {{x}} b", &[("x", "{{y}}"), ("y", "no")]),
             "a {{y}} b"
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_follow_the_emptiness_of_their_value() {
+    fn sections_depend_on_whether_their_value_is_empty() {
         let template = "{{#x}}has {{x}}{{/x}}{{^x}}none{{/x}}!";
         assert_eq!(fill(template, &[("x", "1")]), "has 1!");
         assert_eq!(fill(template, &[("x", "")]), "none!");

@@ -1,88 +1,85 @@
-//! A topology is data: which agents there are, which prefixes give them tools, in which order prefixes are tried, whether
-//! the orchestrator holds tools, and who takes what nobody claims. One code path builds a tree from any of them.
+//! A topology is data: the agents, the prefixes that give them tools, the order in which prefixes are matched, the
+//! orchestrator's tools, and the agent that owns unmatched tools. The same code builds a tree from every topology.
 
 use lango_core::{AgentName, ModelSettings, ReasoningEffort, Trust};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-/// Agents and the rules that give them their tools.
+/// A set of agents and the rules that assign tools to them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// How `agent.topology` calls it.
+    /// The value of `agent.topology` that selects it.
     pub name: String,
-    /// The name of the orchestrator.
     #[serde(default = "default_root")]
     pub root: AgentName,
-    /// What the orchestrator holds itself.
+    /// The tools that the orchestrator may call itself.
     #[serde(default)]
     pub orchestrator_tools: OrchestratorTools,
-    /// The agent that takes tools no prefix matches; none leaves them without a home.
+    /// The agent that owns tools without a matching prefix; if `None`, no agent owns them.
     #[serde(default)]
     pub unmatched: Option<AgentName>,
-    /// The order in which agents' prefixes are tried; agents that are not named come after, in their own order.
+    /// The order in which the prefixes of agents are matched. Agents that are not listed come last, in their own order.
     #[serde(default)]
     pub match_order: Vec<AgentName>,
-    /// More rules for the orchestrator, word for word.
+    /// Additional rules for the orchestrator's instruction, inserted verbatim.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// The agents, in the order in which they are listed everywhere.
+    /// The agents, in the order in which every list shows them.
     pub agents: Vec<AgentSpec>,
-    /// The trust label of all but its agents. The code that reads the file sets it.
+    /// The trust label of the topology, except for its agents. The code that reads the file sets it.
     #[serde(skip, default = "Trust::trusted")]
     pub trust: Trust,
 }
 
-/// What an orchestrator holds itself.
+/// The tools that an orchestrator may call itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrchestratorTools {
-    /// Nothing: it can only delegate.
+    /// None: it can only delegate.
     #[default]
     None,
-    /// Every tool, beside `delegate`.
+    /// All tools, in addition to `delegate`.
     All,
 }
 
-/// One agent as data.
+/// The specification of one agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// The exact name it is delegated to by.
+    /// The exact name for delegations.
     pub name: AgentName,
-    /// What it is for, in a sentence without its full stop.
+    /// The purpose, as a sentence without a full stop.
     pub role: String,
-    /// The beginnings of tool names that make a tool its own.
+    /// The prefixes of the tools that the agent owns.
     #[serde(default)]
     pub prefixes: Vec<PrefixSpec>,
-    /// Words of requests that belong to it.
+    /// Keywords of requests that belong to the agent.
     #[serde(default)]
     pub keywords: Vec<String>,
-    /// What a task for it holds.
+    /// What a task for the agent contains.
     pub accepts: String,
-    /// What its answer holds.
+    /// What its answer contains.
     pub returns: String,
-    /// What it must not be asked for.
+    /// What the agent cannot do.
     pub cannot: String,
-    /// Whether it exists without tools too.
+    /// Whether the agent exists even without tools.
     #[serde(default)]
     pub always_include: bool,
-    /// More words for its own instruction.
+    /// Additional text for the agent's instruction.
     #[serde(default)]
     pub instruction: String,
-    /// The model that answers for it, as `provider/model`; none is that of all the others.
+    /// The agent's model as `provider/model`; `None` for the general model.
     #[serde(default)]
     pub model: Option<String>,
-    /// The sampling temperature of its model.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// How much its model thinks before it answers.
     #[serde(default)]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// The most tokens of one of its replies, reasoning included.
+    /// The maximum number of tokens in one reply, including reasoning.
     #[serde(default)]
     pub max_output_tokens: Option<u64>,
-    /// Whether it is told the instructions of the project that the user trusts.
+    /// Whether the agent's instruction includes the project instructions that the user trusts.
     #[serde(default)]
     pub project_instructions: bool,
     /// The trust label of its texts. The code that reads the file sets it.
@@ -91,7 +88,7 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
-    /// How its model should answer; what is not set comes from the configuration.
+    /// Returns the agent's model settings. What is not set comes from the configuration.
     pub fn model_settings(&self) -> ModelSettings {
         ModelSettings {
             temperature: self.temperature,
@@ -101,48 +98,32 @@ impl AgentSpec {
     }
 }
 
-/// A beginning of tool names, and what such tools can do in words.
+/// A prefix of tool names, and what these tools can do.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixSpec {
-    /// The beginning.
     pub prefix: String,
-    /// The words for people and models.
+    /// What the tools can do, for users and models.
     pub capability: String,
 }
 
-/// Why a topology cannot be used.
+/// An unusable topology.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
-    /// No built-in topology has this name.
     #[error("there is no topology `{name}`; choose one of {}, or the path of a topology file", Topology::BUILT_IN.join(", "))]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
-    /// The text is not a topology.
+    Unknown { name: String },
     #[error("topology `{origin}` cannot be read: {detail}")]
-    Malformed {
-        /// The file.
-        origin: String,
-        /// Line and cause.
-        detail: String,
-    },
-    /// It reads well and contradicts itself.
+    Malformed { origin: String, detail: String },
+    /// The topology is well-formed but inconsistent.
     #[error("topology `{origin}`: {detail}")]
-    Invalid {
-        /// The file.
-        origin: String,
-        /// What is wrong.
-        detail: String,
-    },
+    Invalid { origin: String, detail: String },
 }
 
 impl Topology {
-    /// The names that are always there.
+    /// The names of the built-in topologies.
     pub const BUILT_IN: [&'static str; 2] = ["specialists", "classic"];
 
-    /// A topology that is always there.
+    /// Returns a built-in topology.
     pub fn built_in(name: &str) -> Result<Self, TopologyError> {
         let text = match name {
             "specialists" => include_str!("../topologies/specialists.toml"),
@@ -156,16 +137,16 @@ impl Topology {
         Self::parse(text, name)
     }
 
-    /// A topology from the text of a file; `origin` names it in errors.
+    /// Parses a topology file. Errors name it as `origin`.
     pub fn parse(text: &str, origin: &str) -> Result<Self, TopologyError> {
         toml::<Self>(text, origin)?.checked(origin)
     }
 
-    /// The same with these agents as well. One that has the name of an agent here takes its place in the list, the
-    /// others come after those that are here; the prefixes of all of them are tried before those of the others.
+    /// Adds agents to the topology. An agent with an existing name replaces the existing one in place; the others are
+    /// appended. The prefixes of all added agents are matched before those of the others.
     ///
     /// # Errors
-    /// One of them has a name that it cannot have here.
+    /// An added agent has an invalid name.
     pub fn with_agents(mut self, agents: Vec<AgentSpec>) -> Result<Self, TopologyError> {
         let mut order: Vec<AgentName> = agents.iter().map(|spec| spec.name.clone()).collect();
         let others = self.in_match_order().map(|spec| spec.name.clone());
@@ -181,11 +162,11 @@ impl Topology {
         self.checked(&origin)
     }
 
-    /// A topology of these agents and no others. `head` is the text of a file that says the rest, if there is one;
-    /// `origin` names it in errors, `name` is what the topology is called if the file does not say.
+    /// Builds a topology of these agents only. `head` is the text of a file with the other settings, if there is one.
+    /// Errors name it as `origin`, and the topology gets `name` if the file sets none.
     ///
     /// # Errors
-    /// The head cannot be read, or contradicts the agents.
+    /// The head cannot be parsed or contradicts the agents.
     pub fn of_agents(
         head: Option<&str>,
         origin: &str,
@@ -206,7 +187,7 @@ impl Topology {
         topology.checked(origin)
     }
 
-    /// The agents in the order in which their prefixes are tried.
+    /// Returns the agents in the order in which their prefixes are matched.
     pub fn in_match_order(&self) -> impl Iterator<Item = &AgentSpec> {
         let named = self
             .match_order
@@ -254,14 +235,14 @@ impl Topology {
         let known = |name: &&AgentName| !self.agents.iter().any(|spec| spec.name == **name);
         match self.match_order.iter().chain(&self.unmatched).find(known) {
             Some(name) => Err(format!(
-                "`{name}` is named in `match_order` or `unmatched` and is not among the agents"
+                "`{name}` in `match_order` or `unmatched` is not one of the agents"
             )),
             None => Ok(()),
         }
     }
 }
 
-/// What a topology says besides its agents, where those are files of their own.
+/// The settings of a topology whose agents are in separate files.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TopologyHead {
@@ -286,7 +267,7 @@ fn toml<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, T
     })
 }
 
-/// Names go into prompts, schemas and logs, so they are plain.
+/// Checks the name of an agent. Names are part of prompts, schemas and logs, so only plain characters are allowed.
 pub(crate) fn check_name(name: &AgentName) -> Result<(), String> {
     let text = name.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -296,7 +277,9 @@ pub(crate) fn check_name(name: &AgentName) -> Result<(), String> {
         ));
     }
     if text == AgentName::USER {
-        return Err("`user` is the person's name; an agent needs another".to_owned());
+        return Err(
+            "`user` is reserved for the user; choose another name for the agent".to_owned(),
+        );
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! The agent tree: who exists, who owns which tool, and what each is told. Built once from a topology, the tools' specs
-//! and the remote agents; pure data, so that it can be shown for tools that are not installed. It holds no handle to any
-//! tool's code: that is the gate's.
+//! The agent tree: which agents exist, which tools each owns, and what each instruction says. It is built once from a
+//! topology, the specs of the tools and the remote agents. It is pure data without handles to the code of tools, which
+//! only the gate has, so it can also be shown for tools that are not installed.
 
 mod build;
 mod tool;
 
 use crate::instruction::{self, DELEGATE, Finish};
-use crate::partition::Homes;
+use crate::partition::ToolAssignments;
 use crate::topology::OrchestratorTools;
 use lango_core::{AgentName, Function, Limits, ModelSettings, Text, ToolName, Trust};
 use std::collections::{BTreeSet, HashMap};
@@ -16,17 +16,17 @@ pub use tool::OwnedTool;
 /// The root agent and its sub-agents.
 #[derive(Debug)]
 pub struct Tree {
-    /// One agent or many.
-    pub mode: Mode,
-    /// The topology's name; `single` in single-agent mode.
+    pub mode: TreeMode,
+    /// The name of the topology; `single` in single-agent mode.
     pub topology: Text,
-    /// The agent that owns every turn.
+    /// The root agent, which answers the user in every turn.
     pub root: Agent,
-    /// The sub-agents: the local ones in the topology's order, then the remote ones in the configuration's.
+    /// The sub-agents: the local ones in the order of the topology, then the remote ones in the order of the
+    /// configuration.
     pub agents: Vec<Agent>,
-    /// Agents of the topology that were not made, and why.
-    pub skipped: Vec<Skipped>,
-    /// Tools that no agent holds.
+    /// Agents of the topology that are not in the tree.
+    pub skipped: Vec<SkippedAgent>,
+    /// Tools that no agent owns.
     pub unmatched: Vec<ToolName>,
     /// A digest of names, tools and instructions, stored with every turn.
     pub digest: Text,
@@ -34,18 +34,17 @@ pub struct Tree {
     delegate_to_all: Function,
 }
 
-/// How many agents answer.
+/// Whether the tree has one agent or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum TreeMode {
     /// An orchestrator and its sub-agents.
     Multi,
-    /// One flat agent.
     Single,
 }
 
-impl Mode {
-    /// The word for it in JSON.
-    pub fn word(self) -> &'static str {
+impl TreeMode {
+    /// Returns the name in JSON.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Multi => "multi",
             Self::Single => "single",
@@ -56,77 +55,71 @@ impl Mode {
 /// One agent of the tree.
 #[derive(Debug)]
 pub struct Agent {
-    /// Its exact name.
     pub name: AgentName,
-    /// What it is for and can do, in words.
+    /// What the agent is for and can do.
     pub description: Text,
-    /// What its tools let it do, in words.
+    /// What its tools let it do.
     pub capabilities: Vec<Text>,
-    /// The tools it may call, in the order they were installed.
+    /// The tools that it may call, in the order of installation.
     pub tools: Vec<Arc<OwnedTool>>,
-    /// What its model is told first; empty for a remote agent.
+    /// The system instruction of its model; empty for a remote agent.
     pub instruction: Text,
-    /// Its tools as its model is offered them.
+    /// Its tools in the form that its model sees.
     pub functions: Arc<[Function]>,
-    /// Whether it runs somewhere else.
-    pub remote: bool,
+    /// Whether it runs on another machine.
+    pub is_remote: bool,
     /// The trust label of its instruction and of the descriptions of its tools.
     pub trust: Trust,
-    /// How its model should answer, as far as it has settings of its own.
+    /// The model settings that differ from the general ones.
     pub settings: ModelSettings,
 }
 
 impl Agent {
-    /// Its tool of this name.
+    /// Returns its tool with this name.
     pub fn tool(&self, name: &str) -> Option<&Arc<OwnedTool>> {
         self.tools.iter().find(|tool| tool.spec.name == name)
     }
 }
 
-/// An agent that was not made.
+/// An agent of the topology that is not in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// Its name.
+pub struct SkippedAgent {
     pub name: AgentName,
-    /// Why.
     pub reason: String,
 }
 
-impl Skipped {
-    /// The reason of an agent that no tool was installed for.
+impl SkippedAgent {
+    /// The reason for an agent without installed tools.
     pub const NO_TOOLS: &'static str = "no tools";
 }
 
-/// What the tree has to know of a remote agent.
+/// What the tree needs to know about a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteCard {
-    /// The name it is registered under here.
+    /// The name that the agent is registered under here.
     pub name: AgentName,
-    /// What it says of itself.
+    /// The agent's description of itself. It is untrusted.
     pub description: String,
 }
 
-/// What the project's own file tells the agents that the topology gives it to.
+/// The instructions in the project's file, for agents with [`AgentSpec::project_instructions`](crate::AgentSpec).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectInstructions {
-    /// The text of the file.
     pub text: Text,
-    /// The trust label of the text.
     pub trust: Trust,
 }
 
-/// What the configuration says about the tree.
+/// Settings of the configuration that shape the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeSettings {
-    /// The round limit that the orchestrator is told.
+    /// The round limit that the orchestrator's instruction mentions.
     pub rounds: u32,
-    /// What replaces the topology's own word on the orchestrator's tools.
+    /// Overrides the topology's choice of tools for the orchestrator.
     pub orchestrator_tools: Option<OrchestratorTools>,
-    /// Whether a tool without a home is an error.
+    /// Whether a tool without an owner is an error.
     pub strict_tools: bool,
-    /// Tools that are given to an agent by name.
-    pub homes: Homes,
-    /// What the project's own file tells its agents.
+    /// Tools that the configuration assigns to agents by name.
+    pub tool_assignments: ToolAssignments,
     pub project_instructions: Option<ProjectInstructions>,
 }
 
@@ -136,70 +129,49 @@ impl Default for TreeSettings {
             rounds: Limits::DEFAULT_ROUNDS,
             orchestrator_tools: None,
             strict_tools: false,
-            homes: Homes::new(),
+            tool_assignments: ToolAssignments::new(),
             project_instructions: None,
         }
     }
 }
 
-/// Why a tree cannot be built.
+/// A tree that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Two tools share a name.
     #[error("there are two tools named `{name}`; rename or remove one")]
-    DuplicateTool {
-        /// The name.
-        name: ToolName,
-    },
-    /// A tool has the name of the control function, or none a model can call.
+    DuplicateTool { name: ToolName },
+    /// The name is that of the `delegate` function, or no model could call it.
     #[error(
         "a tool cannot be named `{name}`: use up to 64 letters, digits, `-`, `_` and `.`, and not `{DELEGATE}`"
     )]
-    BadToolName {
-        /// The name.
-        name: ToolName,
-    },
-    /// A tool's schema is not one.
+    BadToolName { name: ToolName },
     #[error("the argument schema of the tool `{name}` cannot be used: {detail}")]
-    BadSchema {
-        /// The tool.
-        name: ToolName,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// Tools without a home, where the configuration wants none.
+    BadSchema { name: ToolName, detail: String },
+    /// Some tools have no owner, and the configuration requires owners.
     #[error(
-        "no agent holds {}; give the tools a known prefix, or set agent.strictTools = false",
+        "no agent owns {}; give the tools a known prefix, or set agent.strictTools = false",
         list(names)
     )]
-    Unmatched {
-        /// Their names.
-        names: Vec<ToolName>,
-    },
-    /// The configuration gives a tool to an agent that there is not.
+    Unmatched { names: Vec<ToolName> },
+    /// The configuration assigns a tool to an agent that does not exist.
     #[error(
-        "the tool `{tool}` is given to the agent `{agent}`, which there is not; the agents are {agents}"
+        "the tool `{tool}` is assigned to the agent `{agent}`, which does not exist; the agents are {agents}"
     )]
     NoSuchAgent {
-        /// The tool.
         tool: ToolName,
-        /// The agent.
         agent: AgentName,
-        /// Those that there are.
+        /// The names of the existing agents.
         agents: String,
     },
-    /// The configuration gives the orchestrator tools that its topology denies it.
+    /// The configuration gives tools to an orchestrator whose topology does not allow it.
     #[error(
-        "the orchestrator of the topology `{topology}` holds no tools; agent.orchestratorTools = \"all\" fits `classic`"
+        "the orchestrator of the topology `{topology}` has no tools; agent.orchestratorTools = \"all\" needs `classic`"
     )]
-    ToolLessOrchestrator {
-        /// The topology.
-        topology: String,
-    },
+    ToolLessOrchestrator { topology: String },
 }
 
 impl Tree {
-    /// The agent of this name, the root included.
+    /// Returns the agent with this name, which may be the root.
     pub fn agent(&self, name: &str) -> Option<&Agent> {
         if self.root.name == name {
             Some(&self.root)
@@ -208,17 +180,17 @@ impl Tree {
         }
     }
 
-    /// The sub-agent of this name.
+    /// Returns the sub-agent with this name.
     pub fn sub_agent(&self, name: &str) -> Option<&Agent> {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
-    /// The sub-agent that owns this tool.
+    /// Returns the sub-agent that owns this tool.
     pub fn owner_of(&self, tool: &str) -> Option<&Agent> {
         self.owners.get(tool).map(|index| &self.agents[*index])
     }
 
-    /// The control function, over the agents that have not refused.
+    /// Returns the `delegate` function for the agents that have not rejected a task.
     pub(crate) fn delegate_function(
         &self,
         refused: &BTreeSet<AgentName>,
@@ -227,11 +199,11 @@ impl Tree {
         if refused.is_empty() && finish == Finish::Offered {
             return self.delegate_to_all.clone();
         }
-        instruction::delegate_function(self.live(refused), finish)
+        instruction::delegate_function(self.available_agents(refused), finish)
     }
 
-    /// The names of the agents that have not refused.
-    pub(crate) fn live<'a>(
+    /// Returns the names of the agents that have not rejected a task.
+    pub(crate) fn available_agents<'a>(
         &'a self,
         refused: &'a BTreeSet<AgentName>,
     ) -> impl Iterator<Item = &'a AgentName> {

@@ -1,29 +1,30 @@
-//! A turn decides everything and performs nothing.
+//! The turn: a state machine that decides everything and performs nothing.
 //!
-//! [`Turn::ready`] gives the steps that can be taken now, and is a pure function of the state. What comes of a step goes
-//! into [`Turn::accept`], which decides what follows and gives the events to store. Only [`State::evolve`] changes the
-//! state, and it looks at nothing but the event: so replaying a turn's events gives the state that living it gave.
+//! [`Turn::ready`] returns the steps that can be performed now; it is a pure function of the state. The result of a
+//! step goes into [`Turn::accept`], which decides what follows and returns the events to store. Only [`State::evolve`]
+//! changes the state, and it sees only the event. So replaying a turn's events restores exactly the state that the live
+//! turn had.
 //!
-//! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
-//! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `restored` after a restore, `request` what the model is
-//! sent, `setup` what holds for all requests, `structured` which answers satisfy the schema of the turn, `trust` which trust
-//! label an agent's context has.
+//! Each file has one part of the rules: `replies` handles replies of models, `calls` their calls, `offer` what a model
+//! may call next and when it must finish, `ending` the end of the turn, `resume` continuing after a crash, `restored`
+//! after a restored backup, `request` the contents of model requests, `setup` the settings of all requests,
+//! `structured` answers with a schema, `trust` the trust label of an agent's context.
 
 mod approvals;
 mod attachments;
 mod budget;
 mod calls;
-mod deeds;
+mod effects;
 mod ending;
 mod frame;
 mod offer;
 mod repetition;
 mod replies;
 mod request;
+mod request_size;
 mod restored;
 mod results;
 mod resume;
-mod room;
 mod setup;
 mod sites;
 mod state;
@@ -31,49 +32,47 @@ mod steps;
 mod structured;
 mod trust;
 
-use crate::gate::Rules;
-use crate::history::LookBack;
+use crate::gate::ApprovalRules;
+use crate::history::History;
 use crate::tree::Tree;
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId,
     TurnSettings, UserInput,
 };
 use offer::Offer;
-pub(crate) use room::{Room, message_bytes, tokens, without_files};
+pub(crate) use request_size::{RequestSpace, message_bytes, tokens, without_files};
 use state::State;
 use std::sync::Arc;
-pub use steps::{Input, ModelStep, RemoteStep, Step, StepKey, ToolStep};
+pub use steps::{ModelStep, RemoteStep, StepKey, ToolStep, TurnInput, TurnStep};
 
-/// One input of the user and all that follows until the answer, without I/O.
+/// One user input and everything up to its answer, without I/O.
 pub struct Turn {
     tree: Arc<Tree>,
     session: SessionId,
     id: TurnId,
-    history: Arc<LookBack>,
-    rules: Arc<Rules>,
+    history: Arc<History>,
+    rules: Arc<ApprovalRules>,
     state: State,
     next_seq: u64,
     now: Timestamp,
     outbox: Vec<Event>,
 }
 
-/// What a turn begins with.
+/// What a turn needs to start.
 #[derive(Debug, Clone)]
 pub struct TurnStart {
-    /// The session.
     pub session: SessionId,
-    /// The new turn.
     pub turn: TurnId,
-    /// The `seq` of its first event.
+    /// The `seq` of the turn's first event.
     pub first_seq: u64,
-    /// Earlier turns, as far as they are shown to agents.
-    pub history: Arc<LookBack>,
-    /// Which calls run, which are asked for, which never run.
-    pub rules: Arc<Rules>,
+    /// The earlier turns that the agents may see.
+    pub history: Arc<History>,
+    /// The rules that allow calls, deny them, or require approval.
+    pub rules: Arc<ApprovalRules>,
 }
 
 impl Turn {
-    /// Begins a turn. The events hold at least the user's message. Its files are those that are stored.
+    /// Starts a turn. The returned events start with the user's message. Its attachments must already be stored.
     pub fn begin(
         tree: Arc<Tree>,
         start: TurnStart,
@@ -90,12 +89,12 @@ impl Turn {
             settings: Some(Box::new(settings)),
         };
         turn.emit(FrameId::root(), AgentName::user(), body);
-        turn.settle();
+        turn.end_exhausted_frames();
         let events = std::mem::take(&mut turn.outbox);
         (turn, events)
     }
 
-    /// The turn that these events tell of.
+    /// Restores a turn from its events.
     pub fn replay(tree: Arc<Tree>, start: TurnStart, events: &[Event]) -> Self {
         let mut turn = Self::empty(tree, start);
         for event in events {
@@ -121,66 +120,64 @@ impl Turn {
         }
     }
 
-    /// Takes what came of a step, or what happened to the turn, and gives the events to store. What comes after the end
-    /// is ignored.
-    pub fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Event> {
+    /// Processes the result of a step or an external event, and returns the events to store. Ignores everything after
+    /// the end of the turn.
+    pub fn accept(&mut self, input: TurnInput, now: Timestamp) -> Vec<Event> {
         if self.outcome().is_some() {
             return Vec::new();
         }
         self.now = now;
         match input {
-            Input::ModelReplied {
+            TurnInput::ModelReplied {
                 step,
                 reply,
                 model,
                 inspections,
             } => self.model_replied(&step, reply, &model, inspections),
-            Input::ModelFailed { step, error } => self.model_failed(&step, &error),
-            Input::ToolReturned {
+            TurnInput::ModelFailed { step, error } => self.model_failed(&step, &error),
+            TurnInput::ToolReturned {
                 step,
                 status,
                 output,
                 trust,
                 attachments,
             } => self.tool_returned(&step, status, output, trust, attachments),
-            Input::Answered {
+            TurnInput::Answered {
                 request,
                 answer,
                 by,
             } => self.answered(&request, &answer, &by),
-            Input::RemoteAccepted { step, thread } => self.remote_accepted(&step, thread),
-            Input::RemoteReturned {
+            TurnInput::RemoteAccepted { step, thread } => self.remote_accepted(&step, thread),
+            TurnInput::RemoteReturned {
                 step,
                 result,
                 attachments,
             } => self.remote_returned(&step, result, attachments),
-            Input::Cancelled => self.cancel(),
-            Input::TimeSpent => self.time_spent(),
-            Input::Interrupted => self.interrupt(),
-            Input::Resumed => self.resume(),
-            Input::Expired => self.expire(),
-            Input::Restored => self.restored(),
+            TurnInput::Cancelled => self.cancel(),
+            TurnInput::TimeSpent => self.time_spent(),
+            TurnInput::Interrupted => self.interrupt(),
+            TurnInput::Resumed => self.resume(),
+            TurnInput::Expired => self.expire(),
+            TurnInput::Restored => self.restored(),
         }
-        self.settle();
+        self.end_exhausted_frames();
         std::mem::take(&mut self.outbox)
     }
 
-    /// How the turn ended, if it has.
+    /// Returns the outcome if the turn has ended.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.state.outcome.as_ref()
     }
 
-    /// Its id.
     pub fn id(&self) -> &TurnId {
         &self.id
     }
 
-    /// The session it belongs to.
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// The task of the sub-agent whose answer went to the person as it was.
+    /// Returns the task of the sub-agent whose answer went straight to the user.
     pub(crate) fn task_of_answer(&self, author: &AgentName) -> Option<Text> {
         let answered =
             |frame: &&frame::Frame| frame.finish && !frame.is_open() && frame.agent == *author;
@@ -192,22 +189,22 @@ impl Turn {
             .map(|frame| Arc::clone(&frame.task))
     }
 
-    /// The limits that hold for it.
+    /// Returns the limits of the turn.
     pub fn limits(&self) -> &Limits {
         &self.state.limits
     }
 
-    /// How long it has been at work; waiting for a person does not count.
+    /// Returns how long the turn has been active, in milliseconds. Waiting for the user does not count.
     pub fn active_ms(&self) -> u64 {
         self.state.active_ms
     }
 
-    /// The `seq` that its next event will have.
+    /// Returns the `seq` of the next event.
     pub fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// Decides one fact: it changes the state and waits to be stored.
+    /// Creates an event, applies it to the state, and queues it to be stored.
     fn emit(&mut self, frame: FrameId, author: AgentName, body: EventBody) -> u64 {
         let event = Event {
             seq: self.next_seq,
@@ -225,14 +222,14 @@ impl Turn {
         seq
     }
 
-    /// Decides a fact about the turn, which the root speaks.
+    /// Emits an event about the turn, with the root as its author.
     fn emit_as_root(&mut self, frame: FrameId, body: EventBody) -> u64 {
         self.emit(frame, self.tree.root.name.clone(), body)
     }
 }
 
 impl PartialEq for Turn {
-    /// Two turns are the same when they would decide the same.
+    /// Turns are equal if they would make the same decisions.
     fn eq(&self, other: &Self) -> bool {
         (&self.session, &self.id, self.next_seq, &self.state)
             == (&other.session, &other.id, other.next_seq, &other.state)

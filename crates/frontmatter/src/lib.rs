@@ -1,109 +1,102 @@
-//! The front matter of a markdown file: YAML between two lines `---`, given as fields that know their lines.
+//! Parses the front matter of a markdown file: YAML between two `---` lines. Each field knows its line.
 //!
-//! It is YAML of one shape: fields, each with a text, a list or more fields, three levels deep at most. The events of the
-//! parser are taken one by one and the first that does not fit ends the reading, so nothing nests without end, nothing is
-//! repeated by an alias and nothing is guessed to be a number. What the fields mean is for the reader of the file to say.
+//! Only a subset of YAML is allowed: fields with a text, a list or more fields, at most three levels deep. The parser's
+//! events are checked one by one, and the first invalid one ends parsing. So deep nesting, expanding aliases and
+//! guessed types are impossible. The caller interprets the fields.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 use std::fmt;
 
-/// The most bytes that a front matter has, its marks included.
-pub const LARGEST: usize = 64 * 1024;
+/// The maximum size of a front matter in bytes, including its `---` lines.
+pub const MAX_BYTES: usize = 64 * 1024;
 
-/// How deep values may lie: a field of an item of a list of a field is at 3.
-const DEEPEST: usize = 3;
+/// The maximum depth of values: a field of an item of a list of a field is at depth 3.
+const MAX_DEPTH: usize = 3;
 
-/// Why a text has no front matter that can be read.
+/// A front matter that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The line of the file, counted from one, if it is the fault of one.
+pub struct FrontMatterError {
+    /// The line of the file, starting at 1, if the problem has one.
     pub line: Option<usize>,
-    /// What is wrong, and the way out.
+    /// What is wrong, and how to fix it.
     pub detail: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FrontMatterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for FrontMatterError {}
 
-/// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// The line of the file that the name stands in, counted from one.
+    /// The line of the name in the file, starting at 1.
     pub line: usize,
-    /// What it holds.
     pub value: Value,
 }
 
-/// What a field, or an item of a list, holds.
+/// The value of a field or of a list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A text. All that is no list and no map is one: numbers, truth values, nothing at all.
+    /// A text. Everything that is not a list or a map is a text: numbers, booleans and empty values, too.
     Text {
-        /// The words.
         text: String,
-        /// Whether it was written without quotes.
+        /// Whether it is written without quotes.
         is_plain: bool,
     },
-    /// A list.
     List(Vec<Item>),
-    /// More fields. One may be there twice; who reads them says what that means.
+    /// More fields. A name may occur twice; the caller decides what that means.
     Map(Vec<Field>),
 }
 
-/// One item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The line of the file that it begins in, counted from one.
+    /// The line in the file where the item starts, counted from 1.
     pub line: usize,
-    /// What it holds.
     pub value: Value,
 }
 
-/// Parts a text into its front matter, without the marks, and its body.
+/// Splits a text into its front matter, without the `---` lines, and its body.
 ///
 /// # Errors
-/// The text does not begin with a mark, or a second one does not follow in time.
-pub fn split(text: &str) -> Result<(&str, &str), Fault> {
-    let fault = |detail: String| Fault { line: None, detail };
+/// The text does not start with a `---` line, or the second one is missing or too far away.
+pub fn split(text: &str) -> Result<(&str, &str), FrontMatterError> {
+    let error = |detail: String| FrontMatterError { line: None, detail };
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
-    if !is_mark(first) {
-        let detail = "it does not begin with a line `---`; put the front matter there";
-        return Err(fault(detail.to_owned()));
+    if !is_delimiter(first) {
+        let detail = "it does not start with a `---` line; put the front matter there";
+        return Err(error(detail.to_owned()));
     }
     let start = first.len();
     let mut end = start;
     for line in lines {
-        if is_mark(line) {
+        if is_delimiter(line) {
             return Ok((&text[start..end], &text[end + line.len()..]));
         }
         end += line.len();
-        if end > LARGEST {
+        if end > MAX_BYTES {
             break;
         }
     }
-    Err(fault(format!(
-        "its front matter is not closed by a line `---` within {} KiB",
-        LARGEST / 1024
+    Err(error(format!(
+        "its front matter is not closed by a `---` line within {} KiB",
+        MAX_BYTES / 1024
     )))
 }
 
-fn is_mark(line: &str) -> bool {
+fn is_delimiter(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-/// The fields of a front matter, as [`split`] gives it, in their order.
+/// Parses the fields of a front matter from [`split`], in order.
 ///
 /// # Errors
-/// It is not YAML, not a list of fields, or has more to it than a front matter needs.
-pub fn fields(yaml: &str) -> Result<Vec<Field>, Fault> {
+/// The text is not YAML, not a map, or uses YAML features that a front matter does not need.
+pub fn fields(yaml: &str) -> Result<Vec<Field>, FrontMatterError> {
     let mut events = Events {
         parser: Parser::new_from_str(yaml),
     };
@@ -112,7 +105,7 @@ pub fn fields(yaml: &str) -> Result<Vec<Field>, Fault> {
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
             (Event::MappingStart(..), _) => break,
             (_, line) => {
-                return Err(at(
+                return Err(error_at(
                     line,
                     "its front matter is not a list of fields `name: text`",
                 ));
@@ -124,22 +117,27 @@ pub fn fields(yaml: &str) -> Result<Vec<Field>, Fault> {
         match events.next()? {
             (Event::DocumentEnd, _) => {}
             (Event::StreamEnd, _) => return Ok(fields),
-            (_, line) => return Err(at(line, "its front matter is more than one YAML document")),
+            (_, line) => {
+                return Err(error_at(
+                    line,
+                    "its front matter is more than one YAML document",
+                ));
+            }
         }
     }
 }
 
-/// The events of the YAML, each with its line in the file.
+/// The parser's events, each with its line in the file.
 struct Events<'a> {
     parser: Parser<'a, StrInput<'a>>,
 }
 
 impl<'a> Events<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, usize), Fault> {
+    fn next(&mut self) -> Result<(Event<'a>, usize), FrontMatterError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => {
-                let line = in_file(span.start.line());
-                plain(&event, line)?;
+                let line = file_line(span.start.line());
+                check_plain(&event, line)?;
                 Ok((event, line))
             }
             Some(Err(error)) => Err(explain(&error)),
@@ -147,14 +145,14 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The fields up to the end of a map that has begun.
-    fn map(&mut self, depth: usize) -> Result<Vec<Field>, Fault> {
+    /// Parses the fields up to the end of a map whose start was consumed.
+    fn map(&mut self, depth: usize) -> Result<Vec<Field>, FrontMatterError> {
         let mut fields = Vec::new();
         loop {
             let (name, line) = match self.next()? {
                 (Event::Scalar(name, ..), line) if !name.is_empty() => (name.into_owned(), line),
                 (Event::MappingEnd, _) => return Ok(fields),
-                (_, line) => return Err(at(line, "a field's name is not a plain text")),
+                (_, line) => return Err(error_at(line, "a field's name is not a plain text")),
             };
             let (event, value_line) = self.next()?;
             let value = self.value(event, value_line, depth)?;
@@ -162,8 +160,8 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The items up to the end of a list that has begun.
-    fn list(&mut self, depth: usize) -> Result<Vec<Item>, Fault> {
+    /// Parses the items up to the end of a list whose start was consumed.
+    fn list(&mut self, depth: usize) -> Result<Vec<Item>, FrontMatterError> {
         let mut items = Vec::new();
         loop {
             let (event, line) = self.next()?;
@@ -175,26 +173,35 @@ impl<'a> Events<'a> {
         }
     }
 
-    fn value(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<Value, Fault> {
+    fn value(
+        &mut self,
+        event: Event<'a>,
+        line: usize,
+        depth: usize,
+    ) -> Result<Value, FrontMatterError> {
         match event {
             Event::Scalar(text, style, ..) => Ok(Value::Text {
                 text: text.into_owned(),
                 is_plain: style == ScalarStyle::Plain,
             }),
-            Event::SequenceStart(..) | Event::MappingStart(..) if depth == DEEPEST => {
-                Err(at(line, "its front matter nests too deep"))
+            Event::SequenceStart(..) | Event::MappingStart(..) if depth == MAX_DEPTH => {
+                Err(error_at(line, "its front matter is nested too deeply"))
             }
             Event::SequenceStart(..) => self.list(depth + 1).map(Value::List),
             Event::MappingStart(..) => self.map(depth + 1).map(Value::Map),
-            _ => Err(at(line, "its front matter ends in the middle of a field")),
+            _ => Err(error_at(
+                line,
+                "its front matter ends in the middle of a field",
+            )),
         }
     }
 }
 
-/// Refuses what has no place in a front matter and could make a small text a large one.
-fn plain(event: &Event<'_>, line: usize) -> Result<(), Fault> {
+/// Rejects aliases, anchors and tags, which a front matter does not need. Aliases could expand a small text into a
+/// large one.
+fn check_plain(event: &Event<'_>, line: usize) -> Result<(), FrontMatterError> {
     let (anchor, tag) = match event {
-        Event::Alias(_) => return Err(at(line, "its front matter has an alias (`*name`)")),
+        Event::Alias(_) => return Err(error_at(line, "its front matter has an alias (`*name`)")),
         Event::Scalar(_, _, anchor, tag) => (*anchor, tag.is_some()),
         Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag) => {
             (*anchor, tag.is_some())
@@ -203,32 +210,32 @@ fn plain(event: &Event<'_>, line: usize) -> Result<(), Fault> {
     };
     match (anchor, tag) {
         (0, false) => Ok(()),
-        (0, true) => Err(at(
+        (0, true) => Err(error_at(
             line,
-            "its front matter has a tag (`!name`); quote a text that begins so",
+            "its front matter has a tag (`!name`); quote a text that starts like this",
         )),
-        _ => Err(at(
+        _ => Err(error_at(
             line,
-            "its front matter has an anchor (`&name`); quote a text that begins so",
+            "its front matter has an anchor (`&name`); quote a text that starts like this",
         )),
     }
 }
 
-fn explain(error: &ScanError) -> Fault {
+fn explain(error: &ScanError) -> FrontMatterError {
     let detail = format!(
-        "its front matter is not YAML: {}; quote a text that has a colon in it",
+        "its front matter is not YAML: {}; quote a text that contains a colon",
         error.info()
     );
-    at(in_file(error.marker().line()), &detail)
+    error_at(file_line(error.marker().line()), &detail)
 }
 
-/// The first line of the file is the mark, and the parser counts from 1.
-fn in_file(line: usize) -> usize {
+/// Converts a line of the YAML to a line of the file, whose first line is `---`.
+fn file_line(line: usize) -> usize {
     line + 1
 }
 
-fn at(line: usize, detail: &str) -> Fault {
-    Fault {
+fn error_at(line: usize, detail: &str) -> FrontMatterError {
+    FrontMatterError {
         line: Some(line),
         detail: detail.to_owned(),
     }
@@ -247,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_what_follows_the_closing_mark() {
+    fn the_body_follows_the_closing_delimiter() {
         assert_eq!(
             split("---\na: b\n---\n# Body\n---\n"),
             Ok(("a: b\n", "# Body\n---\n"))
@@ -256,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lists_and_maps_know_their_lines() {
+    fn fields_lists_and_maps_have_their_lines() {
         let yaml = "a: b\nlist:\n  - x\n  - { p: q,\n      r: 's' }\n";
         let found = fields(yaml).unwrap();
         let lines: Vec<(&str, usize)> = found.iter().map(|f| (&*f.name, f.line)).collect();
@@ -278,26 +285,26 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_yaml_knows_its_line() {
+    fn a_yaml_error_has_its_line() {
         for (yaml, line, part) in [
             ("a: b\nc: d: e\n", 3, "not YAML"),
             ("a: b\nc: *x\n", 3, "not YAML"),
             ("a: &x b\nc: *x\n", 2, "anchor"),
             ("a: !x b\n", 2, "tag"),
             ("- a\n", 2, "not a list of fields"),
-            ("a: b\nc: [[[[x]]]]\n", 3, "too deep"),
+            ("a: b\nc: [[[[x]]]]\n", 3, "too deeply"),
             ("a: b\n? [x]\n: c\n", 3, "name is not a plain text"),
             ("a: b\n? \n", 4, "name is not a plain text"),
             ("a: b\n...\nc: d\n", 4, "more than one"),
         ] {
-            let fault = fields(yaml).unwrap_err();
-            assert!(fault.detail.contains(part), "{yaml}: {fault:?}");
-            assert_eq!(fault.line, Some(line), "{yaml}: {fault:?}");
+            let error = fields(yaml).unwrap_err();
+            assert!(error.detail.contains(part), "{yaml}: {error:?}");
+            assert_eq!(error.line, Some(line), "{yaml}: {error:?}");
         }
     }
 
     #[test]
-    fn deep_nesting_and_long_keys_are_refused_soon() {
+    fn deep_nesting_and_long_keys_are_rejected_early() {
         for part in ["[", "{", "- ", "? ", "a: {", "\"", "a:\n "] {
             let yaml = format!("name: {}\n", part.repeat(60_000 / part.len()));
             assert!(fields(&yaml).is_err(), "{part}");
@@ -306,13 +313,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "\\PC*") {
+        fn no_text_makes_the_parser_panic(text in "\\PC*") {
             let _ = split(&text).map(|(yaml, _)| fields(yaml));
             let _ = fields(&text);
         }
 
         #[test]
-        fn nothing_that_means_something_in_yaml_makes_the_reader_panic(
+        fn no_yaml_syntax_makes_the_parser_panic(
             parts in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "-", ":", " ", "\n", "{", "[", "&a", "*a", "!t", "|", ">", "\"", "'", "#", "%", "?", ",", "x",

@@ -1,11 +1,12 @@
-//! How long a walk takes, and how that grows with the graph: `cargo bench -p lango-knowledge --bench graph`.
+//! Measures how long a traversal takes and how that grows with the graph: `cargo bench -p lango-knowledge --bench
+//! graph`.
 //!
-//! Degrees follow a power law, so there are hubs with many thousands of facts. Each walk goes to depth 3 with the
-//! default limits, through the public handle. `-- short` takes a small graph and few walks.
+//! Degrees follow a power law, so there are hubs with many thousands of facts. Each traversal goes to depth 3 with the
+//! default limits, through the public API. `-- short` uses a small graph and few traversals.
 
 #![allow(clippy::unwrap_used, reason = "in a benchmark, a panic is the report")]
 
-use lango_core::{Source, Timestamp, Trust, UserId};
+use lango_core::{Provenance, Timestamp, Trust, UserId};
 use lango_store::Store;
 use lango_store::graph::{Confidence, Direction, Entity, Name, NewFact, Walk, WalkLimits};
 use std::sync::Arc;
@@ -14,14 +15,15 @@ use std::time::{Duration, Instant};
 const PREDICATES: u64 = 20;
 const KINDS: u64 = 8;
 
-/// The most facts that are made at once.
-const PORTION: u64 = 20_000;
+/// The number of facts per batch.
+const BATCH: u64 = 20_000;
 
 fn main() {
     let is_short = std::env::args().any(|argument| argument == "short");
-    let (sizes, walks): (&[u64], usize) = match is_short {
-        true => (&[2_000, 20_000], 200),
-        false => (&[10_000, 100_000, 1_000_000], 5_000),
+    let (sizes, walks): (&[u64], usize) = if is_short {
+        (&[2_000, 20_000], 200)
+    } else {
+        (&[10_000, 100_000, 1_000_000], 5_000)
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.unwrap();
@@ -75,11 +77,11 @@ async fn measure(facts: u64, walks: usize) {
 
 async fn build(graph: &Store, facts: u64, entities: u64) {
     let mut random = Random(facts);
-    let mut kept = 0;
-    while kept < facts {
-        let portion = (facts - kept).min(PORTION);
+    let mut added = 0;
+    while added < facts {
+        let portion = (facts - added).min(BATCH);
         let portion = (0..portion).map(|_| fact(&mut random, entities)).collect();
-        kept += graph.relate_all(&user(), portion).await.unwrap();
+        added += graph.relate_all(&user(), portion).await.unwrap();
     }
 }
 
@@ -88,7 +90,7 @@ fn fact(random: &mut Random, entities: u64) -> NewFact {
         subject: entity(random.skewed(entities)),
         predicate: name(format!("relation {}", random.below(PREDICATES))),
         object: entity(random.skewed(entities)),
-        source: Source {
+        source: Provenance {
             name: format!("file {}", random.below(100)).into(),
             trust: Trust::Untrusted,
         },
@@ -131,9 +133,9 @@ async fn row(graph: &Store, facts: u64, what: &str, walks: impl Iterator<Item = 
     let user = user();
     let (mut times, mut found) = (Vec::new(), 0);
     for walk in walks {
-        let begun = Instant::now();
+        let started = Instant::now();
         let traversal = graph.traverse(&user, walk).await.unwrap();
-        times.push(begun.elapsed());
+        times.push(started.elapsed());
         found += traversal.map_or(0, |traversal| traversal.steps.len());
     }
     times.sort_unstable();
@@ -148,7 +150,7 @@ async fn row(graph: &Store, facts: u64, what: &str, walks: impl Iterator<Item = 
     );
 }
 
-/// A figure of this process's memory, as Linux tells it.
+/// Returns a figure of this process's memory from Linux, in MB.
 fn memory_mb(figure: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(figure));
@@ -156,7 +158,7 @@ fn memory_mb(figure: &str) -> u64 {
     kilobytes.unwrap_or(0) / 1000
 }
 
-/// Numbers that are the same in every run: SplitMix64.
+/// A pseudo-random generator that gives the same numbers in every run (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -171,7 +173,7 @@ impl Random {
         self.next() % bound
     }
 
-    /// The first numbers far more often than the rest: the n-th about as n to the power of -2/3.
+    /// Returns small numbers far more often than large ones: the frequency of n is about n to the power of -2/3.
     fn skewed(&mut self, bound: u64) -> u64 {
         let share = self.next() as f64 / u64::MAX as f64;
         ((share.powi(3) * bound as f64) as u64).min(bound - 1)

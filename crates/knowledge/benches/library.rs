@@ -1,12 +1,12 @@
-//! How fast documents are added, how long a search takes, and how much memory both need.
+//! Measures how fast documents are added, how long a search takes, and how much memory both need.
 //!
-//! The documents are of invented words that are as unevenly frequent as those of a language, 300 to a chunk. `library`
-//! adds 10,000 chunks and searches among 100,000; `library short` a tenth of that, in seconds.
+//! The documents consist of invented words whose frequencies are like those of a language, about 300 per chunk.
+//! `library` adds 10,000 chunks and searches 100,000; `library short` a tenth of that, in seconds.
 
 #![allow(clippy::unwrap_used, reason = "what fails ends the measurement")]
 
 use lango_core::{Clock, Timestamp, UserId};
-use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
+use lango_knowledge::{AddOptions, Library, LibraryQuery, LibrarySearchMode, OfflineEmbedder};
 use lango_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ const CHUNKS_PER_FILE: usize = 20;
 const WORDS_PER_CHUNK: usize = 280;
 const SEARCHES: usize = 500;
 
-struct Fixed;
+struct FixedClock;
 
-impl Clock for Fixed {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(0)
     }
@@ -45,7 +45,7 @@ async fn measure(added: usize, searched: usize) {
     let store = Store::open_sqlite(place.path().join("lango.db"), "lango".into()).unwrap();
     let store = Arc::new(store);
     let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
-    let library = Library::new(store, Some(embedder), Arc::new(Fixed));
+    let library = Library::new(store, Some(embedder), Arc::new(FixedClock));
 
     let folder = language.write(&place.path().join("first"), added);
     let before = memory("VmRSS");
@@ -66,10 +66,10 @@ async fn measure(added: usize, searched: usize) {
         size / 1_000_000
     );
     for (name, mode, typos) in [
-        ("lexical", Mode::Lexical, false),
-        ("vector", Mode::Vector, false),
-        ("fused", Mode::Fused, false),
-        ("fused, misspelled", Mode::Fused, true),
+        ("lexical", LibrarySearchMode::Lexical, false),
+        ("vector", LibrarySearchMode::Vector, false),
+        ("fused", LibrarySearchMode::Fused, false),
+        ("fused, misspelled", LibrarySearchMode::Fused, true),
     ] {
         let questions: Vec<String> = (0..SEARCHES).map(|_| language.question(typos)).collect();
         let before = cpu_ms();
@@ -88,7 +88,7 @@ async fn measure(added: usize, searched: usize) {
     forget(&library).await;
 }
 
-/// How long it takes to forget a chunk, among all the others.
+/// Measures how long deleting a document takes.
 async fn forget(library: &Library) {
     let user = UserId::from("local");
     let documents = library.list(&user, 20).await.unwrap();
@@ -115,11 +115,11 @@ async fn add(library: &Library, folder: PathBuf) -> (usize, f64) {
     (report.chunks, began.elapsed().as_secs_f64())
 }
 
-async fn search(library: &Library, questions: &[String], mode: Mode) -> Vec<f64> {
+async fn search(library: &Library, questions: &[String], mode: LibrarySearchMode) -> Vec<f64> {
     let user = UserId::from("local");
     let mut times = Vec::with_capacity(questions.len());
     for question in questions {
-        let query = Query {
+        let query = LibraryQuery {
             text: question.clone(),
             limit: 10,
             collections: Vec::new(),
@@ -133,7 +133,7 @@ async fn search(library: &Library, questions: &[String], mode: Mode) -> Vec<f64>
     times
 }
 
-/// A figure of this process from the system, in KB.
+/// Returns a figure of this process's memory from the system, in KB.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(name));
@@ -141,7 +141,7 @@ fn memory(name: &str) -> u64 {
     figure.unwrap_or(0)
 }
 
-/// The processor time of this process so far. On a busy machine it says more than a clock.
+/// Returns the CPU time of this process so far. On a busy machine it is more reliable than wall-clock time.
 fn cpu_ms() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat
@@ -157,7 +157,7 @@ fn cpu_ms() -> f64 {
     ticks * 10.0
 }
 
-/// Words as a language has them: the second is half as frequent as the first, the third a third.
+/// A generator of words with Zipf's distribution: the second is half as frequent as the first, the third a third.
 struct Language {
     words: Vec<String>,
     sums: Vec<f64>,
@@ -196,7 +196,7 @@ impl Language {
         self.state
     }
 
-    /// A word that is not among the `first` most frequent.
+    /// Returns a word that is not among the `first` most frequent ones.
     fn word(&mut self, first: usize) -> String {
         let below = if first == 0 {
             0.0
@@ -209,7 +209,7 @@ impl Language {
         self.words[rank.min(VOCABULARY - 1)].clone()
     }
 
-    /// Six words, none of the hundred that every text has.
+    /// Returns six words, none of them among the hundred most frequent.
     fn question(&mut self, has_typos: bool) -> String {
         let mut words: Vec<String> = (0..6).map(|_| self.word(100)).collect();
         if has_typos {
@@ -220,7 +220,7 @@ impl Language {
         words.join(" ")
     }
 
-    /// A folder of files that give about so many chunks.
+    /// Writes a folder of files with about this number of chunks.
     fn write(&mut self, folder: &Path, chunks: usize) -> PathBuf {
         fs::create_dir(folder).unwrap();
         for number in 0..chunks / CHUNKS_PER_FILE {

@@ -1,13 +1,13 @@
-//! The rankings of a collection with known answers, for `scripts/retrieval`, which judges them.
+//! Writes the rankings of a collection with known answers, which `scripts/retrieval` evaluates.
 //!
-//! `retrieval FOLDER OUT [DATABASE]` adds the documents of `FOLDER/docs.jsonl` to a library in a temporary database, or in
-//! an empty one such as `postgres://…`, as files are added, asks the queries of `FOLDER/queries.jsonl` in every mode, and
-//! writes `OUT`: for each mode the ids of the first hundred documents for each query.
+//! `retrieval FOLDER OUT [DATABASE]` adds the documents of `FOLDER/docs.jsonl` as files to a library in a temporary
+//! database, or in an empty one such as `postgres://…`. It runs the queries of `FOLDER/queries.jsonl` in every mode and
+//! writes `OUT`: for each mode and query the ids of the first hundred documents.
 
 #![allow(clippy::unwrap_used, reason = "a broken input ends the measurement")]
 
 use lango_core::{Clock, Timestamp, UserId};
-use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
+use lango_knowledge::{AddOptions, Library, LibraryQuery, LibrarySearchMode, OfflineEmbedder};
 use lango_store::Store;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How many documents of a ranking are written.
+/// The number of documents in a ranking.
 const DEPTH: usize = 100;
 
-/// How many chunks are asked for: a long document may take several places.
+/// The number of requested chunks. It is larger, because a long document may have several hits.
 const CHUNKS: usize = 400;
 
-struct Fixed;
+struct FixedClock;
 
-impl Clock for Fixed {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(0)
     }
@@ -58,7 +58,7 @@ async fn measure(folder: &Path, database: Option<&str>) -> Value {
     let own = format!("sqlite:{}", place.path().join("lango.db").display());
     let store = Arc::new(Store::at(database.unwrap_or(&own), "lango".into()).unwrap());
     let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
-    let library = Library::new(store, Some(embedder), Arc::new(Fixed));
+    let library = Library::new(store, Some(embedder), Arc::new(FixedClock));
     let user = UserId::from("local");
 
     let documents = place.path().join("documents");
@@ -79,14 +79,14 @@ async fn measure(folder: &Path, database: Option<&str>) -> Value {
     let queries = lines(&folder.join("queries.jsonl"));
     let mut runs = Map::new();
     for (name, mode) in [
-        ("lexical", Mode::Lexical),
-        ("vector", Mode::Vector),
-        ("fused", Mode::Fused),
+        ("lexical", LibrarySearchMode::Lexical),
+        ("vector", LibrarySearchMode::Vector),
+        ("fused", LibrarySearchMode::Fused),
     ] {
         let began = Instant::now();
         let mut run = Map::new();
         for query in &queries {
-            let wanted = Query {
+            let wanted = LibraryQuery {
                 text: text(query, &["text", "query", "title"]),
                 limit: CHUNKS,
                 collections: Vec::new(),
@@ -109,7 +109,7 @@ async fn measure(folder: &Path, database: Option<&str>) -> Value {
     Value::Object(runs)
 }
 
-/// Writes each document as a file and gives their ids by their names.
+/// Writes each document as a file. Returns the ids by file name.
 fn write_documents(from: &Path, to: &Path) -> HashMap<String, String> {
     fs::create_dir(to).unwrap();
     let to = to.canonicalize().unwrap();

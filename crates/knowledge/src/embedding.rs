@@ -1,4 +1,4 @@
-//! What turns texts into vectors.
+//! Embedding models that run without a server.
 
 mod offline;
 

@@ -1,7 +1,7 @@
-//! The tools over the graph: `graph_query` and `graph_traverse` look, `graph_relate` keeps and ends facts.
+//! The tools over the graph: `graph_query` and `graph_traverse` read facts, `graph_relate` adds and ends them.
 //!
-//! What they give back is one line a fact and remarks in brackets. What an agent relates is never trusted: its facts
-//! carry their source as a mark, and the mark comes back with them.
+//! Results have one line per fact, and remarks in brackets. Facts that an agent adds are never trusted; they are shown
+//! with a mark that names their source.
 
 mod arguments;
 mod neighbours;
@@ -13,16 +13,16 @@ mod traverse;
 
 use lango_core::{Clock, Tool};
 use lango_store::Store;
-use lango_store::graph::{MOST_FACTS, WalkLimits};
+use lango_store::graph::{MAX_FACTS, WalkLimits};
 pub use neighbours::GraphNeighbours;
 use std::sync::Arc;
 
-/// How much the tools show. What is beyond the hard limits of the graph is taken as if it were at them.
+/// The limits of the graph tools. Values beyond the graph's hard limits are clamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GraphSettings {
-    /// How deep a walk goes; up to 6.
+    /// Maximum depth of a traversal, up to 6.
     pub max_depth: usize,
-    /// How many facts a result has; up to 1000.
+    /// Maximum number of facts per result, up to 1000.
     pub max_results: usize,
 }
 
@@ -39,13 +39,13 @@ impl Default for GraphSettings {
 impl GraphSettings {
     fn within_bounds(self) -> Self {
         Self {
-            max_depth: self.max_depth.clamp(1, WalkLimits::MOST_DEPTH),
-            max_results: self.max_results.clamp(1, MOST_FACTS),
+            max_depth: self.max_depth.clamp(1, WalkLimits::MAX_DEPTH),
+            max_results: self.max_results.clamp(1, MAX_FACTS),
         }
     }
 }
 
-/// The tools over a graph. Each call sees the facts of its own user.
+/// Returns the tools over a graph. Each call sees only the facts of its user.
 pub fn graph_tools(
     graph: Arc<Store>,
     clock: Arc<dyn Clock>,

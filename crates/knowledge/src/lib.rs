@@ -1,7 +1,9 @@
-//! What lango knows: a graph of facts, documents that can be searched, and memory of what was said.
+//! lango's knowledge: a graph of facts, a library of searchable documents, and memory of conversations.
 //!
-//! All of it is in the database of the sessions; every statement about that is in `lango-store`. Here is what the agents
-//! can do with it: each part is a handful of tools over the store, bound to the user and the session of whoever calls.
+//! All of it is in the same database as the sessions; the SQL is in `lango-store`. This crate provides the tools over
+//! that store. Each call sees only the data of its caller's user and session.
+
+mod date;
 mod embedding;
 mod graph;
 mod library;
@@ -12,9 +14,10 @@ mod words;
 pub use embedding::OfflineEmbedder;
 pub use graph::{GraphNeighbours, GraphSettings, graph_tools};
 pub use library::{
-    AddOptions, AddReport, Added, Document, Entry, Forgotten, Hit, Learning, Library, LibraryError,
-    Mode, Neighbours, NewEntry, NewLearning, Progress, Query, ReindexReport, Results, Saved,
-    Skipped, library_tools, retrieve_tool,
+    AddOptions, AddProgress, AddReport, DeleteReport, FileOutcome, KnowledgeEntry, Learning,
+    Library, LibraryDocument, LibraryError, LibraryHit, LibraryQuery, LibraryResults,
+    LibrarySearchMode, Neighbours, NewKnowledge, NewLearning, ReindexReport, SaveReport,
+    SkippedFile, library_tools, retrieve_tool,
 };
 pub use memory::{Memory, MemoryReport, MemorySettings, memory_tools};
 pub use model2vec::{Model2Vec, Model2VecError};

@@ -1,11 +1,11 @@
 //! The library: documents, saved knowledge and learnings, and the search over them.
 //!
-//! Everything belongs to a user, and lies in collections. One that is bound to a session is searched there alone. A
-//! document is cut into chunks; each is found by its words, and by its vector if there is an embedder. Whether its words
-//! may be believed comes back with every hit.
+//! Everything belongs to a user and is in a collection. A collection that is bound to a session is visible only there.
+//! A document is split into chunks; each can be found by its words, and by its vector if there is an embedder. Every
+//! hit contains its source and trust label.
 //!
-//! All vectors are of one maker. When another embedder is configured, adding and searching by vectors is refused until
-//! [`Library::reindex`] has made them anew; searching by words works meanwhile, and says so.
+//! All vectors come from one embedding model. If another one is configured, adding and vector search fail until
+//! [`Library::reindex`] has computed the vectors again. Search by words works in the meantime, with a note.
 
 mod add;
 mod batch;
@@ -20,25 +20,26 @@ mod snippet;
 mod tools;
 mod walk;
 
-pub use add::{AddOptions, AddReport, Added, Progress, Skipped};
-pub use entries::{Entry, Learning, NewEntry, NewLearning, Saved};
+pub use add::{AddOptions, AddProgress, AddReport, FileOutcome, SkippedFile};
+pub use entries::{KnowledgeEntry, Learning, NewKnowledge, NewLearning, SaveReport};
 pub use error::LibraryError;
-pub use manage::{Document, Forgotten, ReindexReport};
-pub use search::{Hit, Mode, Query, Results};
+pub use manage::{DeleteReport, LibraryDocument, ReindexReport};
+pub use search::{LibraryHit, LibraryQuery, LibraryResults, LibrarySearchMode};
 pub use tools::{Neighbours, library_tools, retrieve_tool};
 
-use lango_core::{Clock, Embedder, EmbeddingMaker, EmbeddingPurpose};
+use lango_core::{Clock, Embedder, EmbeddingModel, EmbeddingPurpose};
 use lango_store::Store;
 use std::sync::Arc;
 
-/// The collection of documents that were added without naming one.
+/// The default collection for documents.
 const DOCUMENTS: &str = "documents";
 
-/// The collections of what agents save.
+/// The collection of knowledge entries that agents save.
 const KNOWLEDGE: &str = "knowledge";
+/// The collection of learnings that agents save.
 const LEARNINGS: &str = "learnings";
 
-/// Documents, saved knowledge and learnings in a store. A clone is the same library.
+/// Documents, saved knowledge and learnings in a store. Clones share the same library.
 #[derive(Clone)]
 pub struct Library {
     store: Arc<Store>,
@@ -47,7 +48,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// The library of a store. Without an embedder it is searched by words only.
+    /// Creates the library of a store. Without an embedder it can be searched only by words.
     pub fn new(
         store: Arc<Store>,
         embedder: Option<Arc<dyn Embedder>>,
@@ -60,25 +61,25 @@ impl Library {
         }
     }
 
-    /// Refuses if the vectors that are stored are not the embedder's.
-    async fn check_maker(&self) -> Result<(), LibraryError> {
+    /// Fails if the stored vectors come from another embedding model.
+    async fn check_embedding_model(&self) -> Result<(), LibraryError> {
         let Some(embedder) = &self.embedder else {
             return Ok(());
         };
-        match self.store.vector_maker().await? {
-            Some(stored) if stored != *embedder.maker() => {
-                Err(LibraryError::other_maker(&stored, embedder.maker()))
-            }
+        match self.store.vector_model().await? {
+            Some(stored) if stored != *embedder.model() => Err(
+                LibraryError::other_embedding_model(&stored, embedder.model()),
+            ),
             _ => Ok(()),
         }
     }
 
-    fn maker(&self) -> Option<EmbeddingMaker> {
+    fn embedding_model(&self) -> Option<EmbeddingModel> {
         let embedder = self.embedder.as_ref()?;
-        Some(embedder.maker().clone())
+        Some(embedder.model().clone())
     }
 
-    /// The vectors of texts, as many as there are texts.
+    /// Embeds texts and checks the number and the dimensions of the vectors.
     async fn vectors(
         &self,
         embedder: &dyn Embedder,
@@ -87,20 +88,20 @@ impl Library {
     ) -> Result<Vec<Vec<f32>>, LibraryError> {
         let wanted = texts.len();
         let vectors = embedder.embed(texts, purpose).await?;
-        let maker = embedder.maker();
-        let fits = |vector: &Vec<f32>| vector.len() == maker.dimensions as usize;
+        let embedding_model = embedder.model();
+        let fits = |vector: &Vec<f32>| vector.len() == embedding_model.dimensions as usize;
         if vectors.len() != wanted || !vectors.iter().all(fits) {
             return Err(LibraryError::WrongVectors {
-                provider: maker.provider.clone(),
+                provider: embedding_model.provider.clone(),
                 wanted,
-                dimensions: maker.dimensions,
+                dimensions: embedding_model.dimensions,
             });
         }
         Ok(vectors)
     }
 }
 
-/// What a vector is made of: a chunk with the headings above it.
+/// Returns the text to embed for a chunk: its headings and its text.
 fn embedded_text(heading: &str, text: &str) -> String {
     if heading.is_empty() {
         text.to_owned()

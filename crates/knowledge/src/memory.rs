@@ -1,17 +1,18 @@
-//! Memory of what was said: an observer turns finished turns into short observations, a reflector condenses observations
-//! into reflections, and those once more into a longer-lived second generation.
+//! Memory of conversations. An observer turns finished turns into short observations; a reflector condenses
+//! observations into reflections, and those again into a longer-lived second generation.
 //!
-//! Each step reads what is due, asks the model while nothing is held, and ends in one transaction that stores the result
-//! and moves the session's watermark from the revision the step was begun at. A step that is cut off anywhere has happened
-//! or has not; one that somebody overtook is dropped. So every finished turn is observed once, whatever crashes.
+//! Each step reads what is due, calls the model without holding any lock, and ends in one transaction that stores the
+//! result and advances the session's watermark from the revision that the step started at. So an interrupted step has
+//! either happened or not, and the result of a step that another one overtook is dropped. Every finished turn is
+//! observed exactly once, whatever crashes.
 //!
-//! A model that fails moves nothing; the next call tries again. When it failed [`MemorySettings::attempts`] times in a row
-//! the step is done by rules, so that memory never stalls, and what they made says so.
+//! If the model fails, nothing changes and the next call tries again. After [`MemorySettings::attempts`] failures in a
+//! row, rules do the step, so that memory never stalls; the result names them as its source.
 //!
-//! Trust labels: rules quote what the person typed, so theirs is trusted, unless a program wrote the message. What
-//! a model made is trusted only if all turns it was made of are: the log has a label for each message of an agent, which
-//! says whether everything that agent had been shown is trusted. The label passes to everything that is made of it.
-//! What an agent saves or notes itself has the label of the agent's context, which comes with the call
+//! Trust labels: rules quote what the user typed, so their observations are trusted, unless a program wrote the
+//! message. A model's summary is trusted only if all turns in it are: the log has a label for each message of an agent,
+//! which says whether everything that the agent had read was trusted. Every summary inherits the label of its parts.
+//! What an agent saves or notes has the label of the agent's context, which is part of the call
 //! ([`Caller::trust`](lango_core::Caller::trust)).
 
 mod context;
@@ -22,37 +23,38 @@ mod prompt;
 mod reflector;
 mod rules;
 mod search;
+mod summary;
 mod tools;
-mod words;
 
 pub use tools::memory_tools;
 
 use lango_core::{Clock, MemoryContext, Model, SessionId, StoreError, UserId};
 use lango_store::{Generation, MemoryOwner, Store};
-use reflector::When;
+use reflector::CondenseTrigger;
 use std::sync::Arc;
 
-/// Bytes of a token, as the engine counts them: an estimate that errs on the side of too many tokens.
+/// The estimated bytes per token, as in the engine. It overestimates the number of tokens rather than underestimating
+/// it.
 const TOKEN_BYTES: u64 = 3;
 
-/// How many steps one call of [`Memory::work_due`] makes at most.
-const MOST_STEPS: u32 = 16;
+/// Maximum number of steps per call of [`Memory::work_due`].
+const MAX_STEPS: u32 = 16;
 
-/// The name of the model that is rules itself; it is not asked.
+/// The model that consists of rules; memory uses its own rules instead of calling it.
 const OFFLINE: &str = "offline/rules";
 
-/// When memory works, and how much of it a prompt holds. Tokens are counted at three bytes each.
+/// The thresholds of memory, and its size in a prompt. A token is estimated as three bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
-    /// Turns are observed when those that are not have more tokens than this.
+    /// Turns are observed once the unobserved ones have more tokens than this.
     pub message_token_threshold: u64,
-    /// Observations are condensed when those that are not have more tokens than this.
+    /// Observations are condensed once the uncondensed ones have more tokens than this.
     pub observation_token_threshold: u64,
-    /// Reflections of the first generation are condensed when those that are not have more tokens than this.
+    /// Reflections of the first generation are condensed once the uncondensed ones have more tokens than this.
     pub reflection_token_threshold: u64,
-    /// How many tokens the block in a prompt has at most.
+    /// Maximum number of tokens of the memory block in a prompt.
     pub context_tokens: u64,
-    /// How often in a row the model may fail before a step is done by rules.
+    /// How often in a row the model may fail before rules do the step.
     pub attempts: u32,
 }
 
@@ -68,63 +70,63 @@ impl Default for MemorySettings {
     }
 }
 
-/// What a call of [`Memory::work_due`] did.
+/// The result of [`Memory::work_due`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MemoryReport {
-    /// How many turns were observed.
+    /// The number of observed turns.
     pub turns: u64,
-    /// How many observations were made of them.
+    /// The number of new observations.
     pub observations: u32,
-    /// How many reflections were made, of both generations.
+    /// The number of new reflections of both generations.
     pub reflections: u32,
-    /// How many of all these were made by rules.
+    /// How many of these observations and reflections come from rules.
     pub by_rules: u32,
-    /// How many results were dropped because somebody else was faster.
+    /// How many results were dropped because a concurrent step was faster.
     pub dropped: u32,
-    /// Why the model gave nothing; the step is tried again at the next call.
+    /// Why the model failed. The next call tries the step again.
     pub failure: Option<String>,
-    /// Whether more may be due: the steps of one call are limited.
+    /// Whether more steps may be due, since the steps of one call are limited.
     pub more: bool,
 }
 
-/// The memory of users and their sessions.
+/// The memory of all users and sessions. Clones share the same memory.
 #[derive(Clone)]
 pub struct Memory {
-    parts: Arc<Parts>,
+    inner: Arc<Inner>,
 }
 
-struct Parts {
+struct Inner {
     store: Arc<Store>,
-    /// None means rules.
+    /// `None` means rules.
     model: Option<Arc<dyn Model>>,
     clock: Arc<dyn Clock>,
     settings: MemorySettings,
 }
 
-/// What became of one step.
-enum Progress {
+/// The outcome of one step.
+enum StepOutcome {
     /// There was nothing to do.
     NotDue,
     Observed {
         turns: u64,
-        made: Option<By>,
+        /// The author of the observation; `None` if there was nothing worth observing.
+        observation: Option<Author>,
     },
-    Reflected(By),
-    /// Somebody else was faster.
+    Reflected(Author),
+    /// A concurrent step was faster.
     Dropped,
-    /// The model failed.
     Failed(String),
 }
 
-/// Who made a result.
+/// The author of an observation or reflection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum Author {
     Model,
     Rules,
 }
 
 impl Memory {
-    /// Memory in this store. Without a model, or with `offline/rules`, it works by rules.
+    /// Creates the memory in this store. Without a model, or with `offline/rules`, it uses rules.
     pub fn new(
         store: Arc<Store>,
         model: Option<Arc<dyn Model>>,
@@ -132,19 +134,19 @@ impl Memory {
         settings: MemorySettings,
     ) -> Self {
         let model = model.filter(|model| model.name() != OFFLINE);
-        let parts = Parts {
+        let inner = Inner {
             store,
             model,
             clock,
             settings,
         };
         Self {
-            parts: Arc::new(parts),
+            inner: Arc::new(inner),
         }
     }
 
-    /// Does the steps that are due for a session, a limited number of them. May be called at any time, from anywhere, and
-    /// dropped anywhere.
+    /// Does the steps that are due for a session, up to a limit. Concurrent calls are safe, and so is dropping the
+    /// future at any point.
     pub async fn work_due(
         &self,
         user: &UserId,
@@ -155,23 +157,23 @@ impl Memory {
             more: true,
             ..MemoryReport::default()
         };
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             match self.next_step(&owner).await? {
-                Progress::NotDue => {
+                StepOutcome::NotDue => {
                     report.more = false;
                     break;
                 }
-                Progress::Observed { turns, made } => {
+                StepOutcome::Observed { turns, observation } => {
                     report.turns += turns;
-                    report.observations += u32::from(made.is_some());
-                    report.by_rules += u32::from(made == Some(By::Rules));
+                    report.observations += u32::from(observation.is_some());
+                    report.by_rules += u32::from(observation == Some(Author::Rules));
                 }
-                Progress::Reflected(by) => {
+                StepOutcome::Reflected(author) => {
                     report.reflections += 1;
-                    report.by_rules += u32::from(by == By::Rules);
+                    report.by_rules += u32::from(author == Author::Rules);
                 }
-                Progress::Dropped => report.dropped += 1,
-                Progress::Failed(detail) => {
+                StepOutcome::Dropped => report.dropped += 1,
+                StepOutcome::Failed(detail) => {
                     report.failure = Some(detail);
                     break;
                 }
@@ -180,9 +182,9 @@ impl Memory {
         Ok(report)
     }
 
-    /// The block for the end of a prompt: reflections of the second generation, then of the first, then observations that
-    /// went into none, then saved memories, each the newest first, within [`MemorySettings::context_tokens`]. None if
-    /// nothing is remembered.
+    /// Returns the memory block for the end of a prompt: reflections of the second generation, then of the first, then
+    /// uncondensed observations, then saved memories, each with the newest first, within
+    /// [`MemorySettings::context_tokens`]. `None` if there are no memories.
     pub async fn context(
         &self,
         user: &UserId,
@@ -191,32 +193,32 @@ impl Memory {
         context::block(self, &owner(user, session)).await
     }
 
-    async fn next_step(&self, owner: &MemoryOwner) -> Result<Progress, StoreError> {
+    async fn next_step(&self, owner: &MemoryOwner) -> Result<StepOutcome, StoreError> {
         let observed = self.observe(owner).await?;
-        if !matches!(observed, Progress::NotDue) {
+        if !matches!(observed, StepOutcome::NotDue) {
             return Ok(observed);
         }
-        let settings = &self.parts.settings;
+        let settings = &self.inner.settings;
         let reflected = self
             .condense(
                 owner,
                 Generation::Observation,
-                When::Past(settings.observation_token_threshold),
+                CondenseTrigger::Above(settings.observation_token_threshold),
             )
             .await?;
-        if !matches!(reflected, Progress::NotDue) {
+        if !matches!(reflected, StepOutcome::NotDue) {
             return Ok(reflected);
         }
         self.condense(
             owner,
             Generation::First,
-            When::Past(settings.reflection_token_threshold),
+            CondenseTrigger::Above(settings.reflection_token_threshold),
         )
         .await
     }
 
     fn rows(&self) -> &Store {
-        &self.parts.store
+        &self.inner.store
     }
 }
 
@@ -227,7 +229,7 @@ fn owner(user: &UserId, session: &SessionId) -> MemoryOwner {
     }
 }
 
-/// About how many tokens a text has.
+/// Estimates the number of tokens of a text.
 fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(TOKEN_BYTES)
 }

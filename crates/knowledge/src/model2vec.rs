@@ -1,16 +1,16 @@
-//! A local model2vec model: a table with one vector for each piece of a word. A text's vector is the mean of its pieces'
-//! vectors, so it needs no network, no key and no graphics card, and takes microseconds.
+//! A local model2vec model: a table with one vector for each token. The vector of a text is the mean of its tokens'
+//! vectors, so it needs no network, no key and no GPU, and takes microseconds.
 //!
-//! The folder is what the Python library `model2vec` saves: `config.json`, `model.safetensors` and `tokenizer.json`. All
-//! three are read by hand and within bounds, since they are downloaded from strangers. Pieces are found as BERT finds them
-//! (WordPiece); a folder with another tokenizer is refused, as its vectors would be wrong. A text without any known piece
-//! gets zeros, and what is beyond the model's longest text is left out, both as the library does it.
+//! The folder is what the Python library `model2vec` saves: `config.json`, `model.safetensors` and `tokenizer.json`.
+//! lango parses all three itself, with limits, because they are downloaded from third parties. It supports BERT's
+//! WordPiece tokenizer and refuses folders with another one, whose vectors would be wrong. A text without known tokens
+//! gets zeros, and tokens beyond the model's limit are ignored, as in the Python library.
 
 mod normalizer;
 mod tensors;
 mod tokenizer;
 
-use lango_core::{BoxFuture, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
+use lango_core::{BoxFuture, EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use tensors::{Matrix, Tensors};
 use tokenizer::Tokenizer;
 
-/// A model of the kind `model2vec` in memory.
+/// A model2vec model in memory.
 pub struct Model2Vec {
-    maker: EmbeddingMaker,
+    model: EmbeddingModel,
     tokenizer: Tokenizer,
     matrix: Matrix,
-    /// The row of each token, where tokens share rows.
+    /// The row of each token, if tokens share rows.
     rows: Option<Vec<u32>>,
-    /// How much each token counts.
+    /// The weight of each token.
     weights: Option<Vec<f32>>,
     config: Config,
 }
@@ -38,28 +38,16 @@ pub enum Model2VecError {
         "`{path}` cannot be read; a model2vec folder has `config.json`, `model.safetensors` and `tokenizer.json`"
     )]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// A file does not hold what it should.
+    /// The content of a file is invalid.
     #[error("`{path}` is broken: {detail}")]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// The model is of a kind that lango cannot run.
+    Broken { path: PathBuf, detail: String },
+    /// lango does not support this kind of model.
     #[error("`{path}` cannot be used: {detail}")]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// What is missing, and the way out.
-        detail: String,
-    },
+    Unsupported { path: PathBuf, detail: String },
 }
 
 /// What is wrong with a file.
@@ -78,22 +66,24 @@ impl Problem {
     }
 }
 
-/// How large each file may be.
-const LARGEST_CONFIG: u64 = 1024 * 1024;
-const LARGEST_TOKENIZER: u64 = 64 * 1024 * 1024;
-const LARGEST_MATRIX: u64 = 2 * 1024 * 1024 * 1024;
+/// Maximum size of the configuration file in bytes.
+const MAX_CONFIG: u64 = 1024 * 1024;
+/// Maximum size of the tokenizer file in bytes.
+const MAX_TOKENIZER: u64 = 64 * 1024 * 1024;
+/// Maximum size of the tensor file in bytes.
+const MAX_MATRIX: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Changes when lango reads the same files to other vectors.
-const READING: u64 = 1;
+/// Incremented when the same files give different vectors.
+const READER_VERSION: u64 = 1;
 
 impl Model2Vec {
-    /// Reads the model in a folder. Takes as much memory as its files, and blocks its thread meanwhile.
+    /// Reads the model in a folder. Needs as much memory as its files, and blocks the thread.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Model2VecError> {
         let folder = folder.as_ref();
         let at = |name: &str| folder.join(name);
-        let config = read(at("config.json"), LARGEST_CONFIG)?;
-        let text = read(at("tokenizer.json"), LARGEST_TOKENIZER)?;
-        let table = read(at("model.safetensors"), LARGEST_MATRIX)?;
+        let config = read(at("config.json"), MAX_CONFIG)?;
+        let text = read(at("tokenizer.json"), MAX_TOKENIZER)?;
+        let table = read(at("model.safetensors"), MAX_MATRIX)?;
         let fingerprint = fingerprint([&config, &text, &table]);
         let config = Config::read(&config).map_err(|problem| problem.of(at("config.json")))?;
         let tokenizer = Tokenizer::read(&text);
@@ -101,14 +91,14 @@ impl Model2Vec {
         let (matrix, rows, weights) = read_tensors(table, tokenizer.ids())
             .map_err(|problem| problem.of(at("model.safetensors")))?;
         let name = folder.file_name().unwrap_or(folder.as_os_str());
-        let maker = EmbeddingMaker {
+        let model = EmbeddingModel {
             provider: "model2vec".into(),
             model: name.to_string_lossy().as_ref().into(),
             dimensions: matrix.columns(),
             version: fingerprint,
         };
         Ok(Self {
-            maker,
+            model,
             tokenizer,
             matrix,
             rows,
@@ -117,10 +107,10 @@ impl Model2Vec {
         })
     }
 
-    /// The vector of one text.
+    /// Computes the vector of a text.
     fn vector(&self, text: &str) -> Vec<f32> {
-        let most = self.config.longest;
-        let ids = self.tokenizer.tokenize(text, most);
+        let limit = self.config.max_tokens;
+        let ids = self.tokenizer.tokenize(text, limit);
         let mut vector = vec![0.0; self.matrix.columns() as usize];
         for &id in &ids {
             let row = self.rows.as_ref().map_or(Some(id), |rows| at(rows, id));
@@ -146,8 +136,8 @@ fn at<T: Copy>(list: &[T], id: u32) -> Option<T> {
 }
 
 impl Embedder for Model2Vec {
-    fn maker(&self) -> &EmbeddingMaker {
-        &self.maker
+    fn model(&self) -> &EmbeddingModel {
+        &self.model
     }
 
     fn embed(
@@ -160,13 +150,13 @@ impl Embedder for Model2Vec {
             if vectors.iter().flatten().all(|number| number.is_finite()) {
                 return Ok(vectors);
             }
-            let model = &self.maker.model;
+            let model = &self.model.model;
             Err(EmbedError {
-                provider: self.maker.provider.clone(),
+                provider: self.model.provider.clone(),
                 detail: format!(
-                    "the table of `{model}` holds what is no number; download it again"
+                    "the table of `{model}` contains values that are not numbers; download it again"
                 ),
-                is_passing: false,
+                is_transient: false,
             })
         })
     }
@@ -174,36 +164,36 @@ impl Embedder for Model2Vec {
 
 struct Config {
     is_normalized: bool,
-    /// How many tokens of a text count.
-    longest: usize,
+    /// The number of tokens of a text that count.
+    max_tokens: usize,
 }
 
 impl Config {
-    const LONGEST: usize = 512;
-    /// What holds where the model sets no bound.
-    const LONGEST_OF_ALL: usize = 1_000_000;
+    const DEFAULT_TOKENS: usize = 512;
+    /// The limit if the model sets none.
+    const MAX_TOKENS: usize = 1_000_000;
 
     fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let config: Value = serde_json::from_slice(bytes).map_err(not_json)?;
-        let longest = match config.get("max_length") {
-            None => Self::LONGEST,
-            Some(Value::Null) => Self::LONGEST_OF_ALL,
+        let max_tokens = match config.get("max_length") {
+            None => Self::DEFAULT_TOKENS,
+            Some(Value::Null) => Self::MAX_TOKENS,
             Some(number) => number
                 .as_u64()
                 .and_then(|number| usize::try_from(number).ok())
-                .ok_or_else(|| Problem::Broken("`max_length` is no number".to_owned()))?,
+                .ok_or_else(|| Problem::Broken("`max_length` is not a number".to_owned()))?,
         };
         let normalize = config.get("normalize");
         Ok(Self {
             is_normalized: normalize.and_then(Value::as_bool).unwrap_or(false),
-            longest: longest.min(Self::LONGEST_OF_ALL),
+            max_tokens: max_tokens.min(Self::MAX_TOKENS),
         })
     }
 }
 
 type Table = (Matrix, Option<Vec<u32>>, Option<Vec<f32>>);
 
-/// The matrix, and what says of each of the tokens, `ids` in number, which row it has and how much it counts.
+/// Reads the matrix, and the row and the weight of each of the `ids` tokens.
 fn read_tensors(bytes: Vec<u8>, ids: usize) -> Result<Table, Problem> {
     let tensors = Tensors::read(bytes)?;
     let rows = tensors.indices("mapping")?;
@@ -218,10 +208,10 @@ fn read_tensors(bytes: Vec<u8>, ids: usize) -> Result<Table, Problem> {
             broken(format!("{} vectors for {ids} tokens", matrix.rows()))
         }
         Some(rows) if rows.len() < ids => {
-            broken(format!("{} rows are named for {ids} tokens", rows.len()))
+            broken(format!("{} row numbers for {ids} tokens", rows.len()))
         }
         Some(rows) if rows.iter().any(|row| *row as usize >= matrix.rows()) => {
-            broken("it names rows that are not there".to_owned())
+            broken("it refers to rows that do not exist".to_owned())
         }
         _ => Ok((matrix, rows, weights)),
     }
@@ -229,7 +219,7 @@ fn read_tensors(bytes: Vec<u8>, ids: usize) -> Result<Table, Problem> {
 
 fn read(path: PathBuf, largest: u64) -> Result<Vec<u8>, Model2VecError> {
     let read = || -> io::Result<Vec<u8>> {
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         if !std::fs::metadata(&path)?.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
@@ -255,12 +245,12 @@ fn not_json(error: serde_json::Error) -> Problem {
     Problem::Broken(text)
 }
 
-/// A number that is another one for other files (FNV-1a, eight bytes at a time).
+/// Hashes the files (FNV-1a, eight bytes at a time), so that other files give another number.
 fn fingerprint(files: [&[u8]; 3]) -> u32 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(PRIME);
-    add(READING);
+    add(READER_VERSION);
     for file in files {
         add(file.len() as u64);
         for chunk in file.chunks(8) {
@@ -269,6 +259,6 @@ fn fingerprint(files: [&[u8]; 3]) -> u32 {
             add(u64::from_le_bytes(word));
         }
     }
-    // The upper half has taken in every bit.
+    // The upper half depends on every bit.
     (hash >> 32) as u32 ^ hash as u32
 }

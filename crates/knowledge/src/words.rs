@@ -1,27 +1,27 @@
-//! What a word is, and which words say nothing about what a text is about.
+//! Splits texts into words, and knows the common words that say nothing about the topic.
 
 use lango_store::QueryWord;
 use std::collections::HashMap;
 
-/// The number of different words of a question that are searched for, at most.
+/// Maximum number of distinct words of a query.
 const MAX_QUERY_WORDS: usize = 256;
 
-/// How much of a question is read, in bytes.
-pub(crate) const MOST_QUERY_BYTES: usize = 16 * 1024;
+/// How many bytes of a query are read.
+pub(crate) const MAX_QUERY_BYTES: usize = 16 * 1024;
 
-/// The words of a text: what stands between marks and spaces.
+/// Splits a text into words at punctuation and spaces.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric())
         .filter(|word| !word.is_empty())
 }
 
-/// Gives the words that a question is about, in small letters, in the order of their first use, each with the number of
-/// times the question has it. Leaves out the words that every text has, unless there are no others.
+/// Returns the words of a query in lower case, in the order of their first use, each with the number of its
+/// occurrences. Leaves out common words, unless there are no others.
 pub(crate) fn query_words(text: &str) -> Vec<QueryWord> {
     let mut times_of: HashMap<String, u32> = HashMap::new();
     let mut order = Vec::new();
-    for word in words(start_of(text, MOST_QUERY_BYTES)) {
-        // No index has longer words.
+    for word in words(start_of(text, MAX_QUERY_BYTES)) {
+        // No index contains longer words.
         let word = start_of(word, 100).to_lowercase();
         match times_of.get_mut(&word) {
             Some(times) => *times += 1,
@@ -42,31 +42,31 @@ pub(crate) fn query_words(text: &str) -> Vec<QueryWord> {
     order.into_iter().map(counted).collect()
 }
 
-/// How many words a text counts for where its length matters.
-pub(crate) fn telling_words(text: &str) -> u64 {
+/// Counts the words of a text that are not common, as the length of a document for ranking.
+pub(crate) fn content_word_count(text: &str) -> u64 {
     words(text)
         .filter(|word| !is_common_in_any_case(word))
         .count() as u64
 }
 
-/// Whether nearly every English text has this word, in small letters.
+/// Returns whether this lower-case word occurs in nearly every English text.
 pub(crate) fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
 }
 
-/// The beginning of a text, cut between two characters.
-pub(crate) fn start_of(text: &str, most_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(most_bytes)]
+/// Returns the start of a text, cut between two characters.
+pub(crate) fn start_of(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 fn is_common_in_any_case(word: &str) -> bool {
-    // None of them is longer, and lower-casing every word of a library would take longer than the rest.
-    word.len() <= LONGEST_COMMON && is_common(&word.to_ascii_lowercase())
+    // Common words are short, and lower-casing every word of a library would dominate the run time.
+    word.len() <= MAX_COMMON && is_common(&word.to_ascii_lowercase())
 }
 
-const LONGEST_COMMON: usize = 7;
+const MAX_COMMON: usize = 7;
 
-/// Sorted. Words of grammar only: none that can be what a question is about.
+/// Sorted. Only function words, which are never the topic of a query.
 const COMMON: [&str; 124] = [
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both",
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn the_common_words_are_sorted_and_short() {
         assert!(COMMON.is_sorted_by(|a, b| a < b));
-        assert!(COMMON.iter().all(|word| word.len() <= LONGEST_COMMON));
+        assert!(COMMON.iter().all(|word| word.len() <= MAX_COMMON));
     }
 
     fn counted(text: &str) -> Vec<(String, u32)> {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_keeps_what_it_is_about_and_how_often_it_says_so() {
+    fn a_query_keeps_its_content_words_and_counts_them() {
         assert_eq!(
             counted("What is the Flow of a flow? It's \"NOT\" AND NEAR(x)\0"),
             expected(&[("flow", 2), ("near", 1), ("x", 1)])
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_any_length_gives_a_bounded_number_of_words() {
+    fn a_query_of_any_length_gives_a_bounded_number_of_words() {
         let repeated = counted(&"lift drag ".repeat(20_000));
         assert_eq!(repeated, expected(&[("lift", 1639), ("drag", 1638)]));
         let different: String = (0..5000).map(|number| format!("w{number} ")).collect();

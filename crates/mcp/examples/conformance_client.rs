@@ -1,16 +1,18 @@
-//! The client under test of the MCP conformance suite: opens the server at the address that it is given, through the same
-//! code as lango, logs in where the server wants that, and calls what the scenario offers. The suite says which scenario it is in the environment.
+//! The client under test of the MCP conformance suite. It opens the server at the given address with the same code as
+//! lango, logs in if the server requires it, and calls the tools of the scenario. The suite sets the scenario in the
+//! environment.
 //!
 //! ```sh
-//! cargo build -p lango-mcp --example conformance_client
-//! conformance client --command target/debug/examples/conformance_client --suite all --spec-version 2025-11-25 -o results
+//! cargo build -p lango-mcp --example conformance_client conformance client --command
+//! target/debug/examples/conformance_client --suite all --spec-version 2025-11-25 -o results
 //! ```
 
 use lango_core::Caller;
 use lango_mcp::{
-    Address, ClientSettings, Pauses, Progress, Reach, ServerSettings, Servers, Setup, Start, Token,
+    Backoff, EnvCredential, HttpSettings, OauthClientSettings, ServerSettings, ServerTarget,
+    Servers, ServersSetup, StartMode, StartProgress,
 };
-use lango_sandbox::{Helper, Launcher, Strength};
+use lango_sandbox::{HelperCommand, Launcher, SandboxStrength};
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::secrets::MemorySecrets;
 use serde_json::{Value, json};
@@ -19,8 +21,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the scenario's person logs in at most.
-const MOST_LOGINS: usize = 2;
+/// Maximum number of logins per scenario.
+const MAX_LOGINS: usize = 2;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -28,8 +30,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     let folder = std::env::temp_dir().join(format!("lango-conformance-{}", std::process::id()));
     let mut result = Ok(());
-    for _ in 0..=MOST_LOGINS {
-        let servers = Servers::open(setup(&url, &scenario, &folder), Start::ConnectUnpinned).await;
+    for _ in 0..=MAX_LOGINS {
+        let servers =
+            Servers::open(setup(&url, &scenario, &folder), StartMode::ConnectUnpinned).await;
         result = match servers.warnings() {
             [] => call_all(&servers, &scenario).await,
             warnings => Err(warnings.join("; ").into()),
@@ -39,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .as_ref()
             .is_err_and(|error| wants_login(error.as_ref()))
         {
-            // The address goes to a person's browser; here a request that follows where it is led stands for both.
+            // A user would open the address in a browser; here a request that follows redirects replaces both.
             let login = servers.login("suite", None, |page| {
                 drop(tokio::spawn(browse(page.to_owned())))
             });
@@ -61,10 +64,10 @@ async fn browse(page: String) -> reqwest::Result<()> {
     Ok(())
 }
 
-fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
+fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> ServersSetup {
     let server = ServerSettings {
         id: "suite".to_owned(),
-        reach: Reach::Address(Address {
+        target: ServerTarget::Http(HttpSettings {
             url: url.to_owned(),
             token: None,
             client: registered_client(scenario),
@@ -74,33 +77,33 @@ fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
         tools: None,
         form_defaults: true,
     };
-    // No program is started, so none is held.
-    let launcher = Launcher::new(Helper {
+    // No program is started, so no sandbox is needed.
+    let launcher = Launcher::new(HelperCommand {
         program: "/nonexistent".into(),
         arguments: Vec::new(),
     });
-    Setup {
+    ServersSetup {
         servers: vec![server],
         launcher,
-        strength: Strength::Full,
+        strength: SandboxStrength::Full,
         pins: folder.join("pins.json"),
         grants: folder.join("grants.json"),
         grants_seal: None,
         masks: Masks::default(),
         secrets: Arc::new(MemorySecrets::default()),
         attachments: folder.join("attachments"),
-        patience: Duration::from_secs(20),
-        pauses: Pauses::default(),
-        progress: Progress::default(),
-        taken: BTreeSet::new(),
+        start_timeout: Duration::from_secs(20),
+        backoff: Backoff::default(),
+        progress: StartProgress::default(),
+        reserved_names: BTreeSet::new(),
     }
 }
 
-/// Who lango is where the scenario says that it was registered before.
-fn registered_client(scenario: &str) -> Option<ClientSettings> {
+/// Returns the OAuth client of scenarios with a client that is already registered.
+fn registered_client(scenario: &str) -> Option<OauthClientSettings> {
     if scenario == "auth/basic-cimd" {
-        // The client that the suite expects to be named by the address of its description.
-        return Some(ClientSettings {
+        // The client id that the suite expects: the address of the client's metadata.
+        return Some(OauthClientSettings {
             id: "https://conformance-test.local/client-metadata.json".to_owned(),
             secret: None,
         });
@@ -108,9 +111,9 @@ fn registered_client(scenario: &str) -> Option<ClientSettings> {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").ok()?;
     let context: Value = serde_json::from_str(&context).ok()?;
     let secret = context["client_secret"].as_str();
-    Some(ClientSettings {
+    Some(OauthClientSettings {
         id: context["client_id"].as_str()?.to_owned(),
-        secret: secret.map(|secret| Token {
+        secret: secret.map(|secret| EnvCredential {
             variable: "MCP_CONFORMANCE_CONTEXT".to_owned(),
             value: Some(Credential::fixed(
                 "MCP_CONFORMANCE_CONTEXT",
@@ -121,7 +124,7 @@ fn registered_client(scenario: &str) -> Option<ClientSettings> {
     })
 }
 
-/// Calls each tool once, the way an agent's call would.
+/// Calls each tool once, as an agent would.
 async fn call_all(servers: &Servers, scenario: &str) -> Result<(), Box<dyn Error>> {
     if scenario == "initialize" {
         return Ok(());
@@ -151,7 +154,7 @@ async fn call_all(servers: &Servers, scenario: &str) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The schema of a tool as agents are shown it.
+/// Returns the schema of a tool as agents see it.
 fn schema_of(servers: &Servers, name: &str) -> Value {
     let tool = servers.tools().iter().find(|tool| tool.spec().name == name);
     tool.map_or(Value::Null, |tool| Value::clone(&tool.spec().parameters))

@@ -1,4 +1,4 @@
-//! What a server returns that is no text, kept as files in a folder of lango's own. The oldest make room for new ones.
+//! Stores results that are not text as files in a folder of lango. Deletes the oldest files to make room for new ones.
 
 use lango_core::Caller;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -7,11 +7,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How many files are kept, and how much of them.
-const MOST_FILES: usize = 200;
-const MOST_BYTES: u64 = 256 << 20;
+/// Maximum number of files in the folder.
+const MAX_FILES: usize = 200;
+/// Maximum total size of these files.
+const MAX_BYTES: u64 = 256 << 20;
 
-/// The folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Attachments {
     folder: PathBuf,
@@ -22,7 +22,7 @@ impl Attachments {
         Self { folder }
     }
 
-    /// Makes the folder. It has to be there before a server starts, so that it can be hidden from it.
+    /// Creates the folder. It must exist before a server starts, so that the sandbox can hide it.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
         DirBuilder::new()
             .recursive(true)
@@ -30,8 +30,8 @@ impl Attachments {
             .create(&self.folder)
     }
 
-    /// Keeps these bytes; gives the path.
-    pub(crate) fn keep(&self, caller: &Caller, kind: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    /// Stores these bytes and returns the path.
+    pub(crate) fn store(&self, caller: &Caller, kind: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         self.make_folder()?;
         self.make_room(bytes.len() as u64)?;
         let stem = format!(
@@ -57,14 +57,14 @@ impl Attachments {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes the oldest files until one of this size fits.
+    /// Deletes the oldest files until one of this size fits.
     fn make_room(&self, bytes: u64) -> io::Result<()> {
         let mut files = files_of(&self.folder)?;
         files.sort();
         let mut left = files.len();
         let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
         for (_, size, path) in files {
-            if left < MOST_FILES && total + bytes <= MOST_BYTES {
+            if left < MAX_FILES && total + bytes <= MAX_BYTES {
                 break;
             }
             match fs::remove_file(&path) {
@@ -93,7 +93,7 @@ fn files_of(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
     Ok(files)
 }
 
-/// An id as a part of a file's name. Ids of calls come from a model's server and can be anything.
+/// Returns an id as part of a file name. Call ids come from a model provider and can contain any character.
 fn plain(id: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => c,
@@ -102,7 +102,7 @@ fn plain(id: &str) -> String {
     id.chars().take(60).map(plain).collect()
 }
 
-/// The end of a file's name for a kind that a server claims. Nothing that a desktop would run.
+/// Returns the file extension for a media type that a server claims; never one that a desktop would execute.
 fn extension(kind: &str) -> &'static str {
     match kind {
         "image/png" => "png",

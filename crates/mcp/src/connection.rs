@@ -1,21 +1,21 @@
-//! One connection to a server: from the handshake to its end, and why it ended.
+//! One connection to a server, from the handshake to its end, and the reason why it ended.
 
-use crate::error::{ConnectError, Failure};
-use crate::form::Form;
-use crate::frames::Frames;
+use crate::error::{ConnectError, ConnectFailure};
 use crate::handler::Handler;
 use crate::http;
 use crate::legacy_sse;
-use crate::names::line;
-use crate::oauth::Bearer;
+use crate::names::one_line;
+use crate::oauth::ServerAuth;
 use crate::process::{NewFiles, Process};
 use crate::program::{ServerCommand, TrustedFiles};
 use crate::program_proxy::RunningProxy;
-use crate::settings::{Program, ServerSettings};
+use crate::settings::{ProgramSettings, ServerSettings};
+use crate::stdio::StdioTransport;
 use crate::task_support::is_task_required;
+use crate::tool_definition::ToolDefinition;
 use crate::traffic::Traffic;
 use lango_core::{Caller, error_chain};
-use lango_sandbox::{Launcher, Strength};
+use lango_sandbox::{Launcher, SandboxStrength};
 use lango_secrets::Masks;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, JsonObject,
@@ -29,93 +29,96 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many pages of tools are asked for, and how many tools of a server are taken.
-const MOST_PAGES: usize = 64;
-const MOST_TOOLS: usize = 512;
-/// Where a server finds the call's own key in `_meta`: what comes under one key twice is one call.
+/// Maximum number of pages of a server's tool list.
+const MAX_PAGES: usize = 64;
+/// Maximum number of tools per server.
+const MAX_TOOLS: usize = 512;
+/// The key in `_meta` under which the server finds the idempotency key of a call.
 const CALL_KEY: &str = "lango/idempotencyKey";
-/// How much a server may say of one tool, and of all.
-const MOST_FORM_BYTES: usize = 256 << 10;
-const MOST_FORMS_BYTES: usize = 4 << 20;
-/// How long it is waited to hear how a program ended that no longer answers.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
-/// Maximum number of refused destinations in a result.
-const MOST_REFUSALS: usize = 20;
-/// How long taking leave of a server may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Maximum size of one tool's definition.
+const MAX_DEFINITION_BYTES: usize = 256 << 10;
+/// Maximum total size of a server's definitions.
+const MAX_DEFINITIONS_BYTES: usize = 4 << 20;
+/// How long to wait for the exit status of a program that no longer answers.
+const EXIT_WAIT: Duration = Duration::from_secs(2);
+/// Maximum number of refused destinations per result.
+const MAX_REFUSALS: usize = 20;
+/// How long closing the session may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server that answers.
+/// A connection after a successful handshake.
 pub(crate) struct Connection {
     peer: Peer<RoleClient>,
-    /// There until it is closed.
+    /// `None` once the connection is closed.
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
-    ends: Ends,
-    pub(crate) about: About,
+    local: LocalEnd,
+    pub(crate) info: ServerInfo,
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone)]
-pub(crate) struct About {
+pub(crate) struct ServerInfo {
     pub(crate) protocol: String,
+    /// The name with the version.
     pub(crate) name: String,
-    /// The same without its version, as people read it.
+    /// The title, or the name, without the version.
     pub(crate) title: String,
 }
 
-/// What a server offers.
+/// The tools that a server lists.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) tools: BTreeMap<String, Form>,
-    /// What was left out, and why.
+pub(crate) struct ToolListing {
+    pub(crate) tools: BTreeMap<String, ToolDefinition>,
+    /// The tools that lango ignores, each with the reason, as notes for the user.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Why a call gave no result.
+/// The reason why a call has no result.
 #[derive(Debug)]
 pub(crate) enum CallFault {
-    /// The server said so itself.
+    /// The server returned an error.
     Refused(ErrorData),
-    /// The answer is none.
-    Odd(String),
-    /// The server did not let the call in, so it was not done.
+    /// The server's answer is not a tool result. The call may have run.
+    Malformed(String),
+    /// The server did not authorise the call, so it did not run. Contains advice for the user.
     Unauthorised(String),
-    /// The connection broke. Whether the call was done, nobody knows.
+    /// The connection broke. The call may have run.
     Broken,
 }
 
-/// How a server is reached, with what is needed for it.
-pub(crate) enum Way {
-    Program(Box<Program>),
-    Address(Arc<Bearer>),
+/// The way to a server.
+pub(crate) enum Transport {
+    Program(Box<ProgramSettings>),
+    Http(Arc<ServerAuth>),
 }
 
-/// Where a connection is to be made.
-pub(crate) struct Opening<'a> {
+/// Everything that is needed to connect to a server.
+pub(crate) struct Connector<'a> {
     pub(crate) settings: &'a ServerSettings,
-    pub(crate) way: &'a Way,
+    pub(crate) transport: &'a Transport,
     pub(crate) launcher: &'a Launcher,
-    pub(crate) strength: &'a Strength,
-    pub(crate) patience: Duration,
+    pub(crate) strength: &'a SandboxStrength,
+    pub(crate) start_timeout: Duration,
     pub(crate) trusted: &'a TrustedFiles,
     pub(crate) new_files: &'a Arc<NewFiles>,
     pub(crate) masks: &'a Masks,
 }
 
-/// What is on this side of a connection.
-struct Ends {
+/// lango's side of a connection.
+struct LocalEnd {
     traffic: Arc<Traffic>,
     process: Option<Process>,
-    bearer: Option<Arc<Bearer>>,
+    auth: Option<Arc<ServerAuth>>,
 }
 
-impl Opening<'_> {
-    /// Starts the server, or reaches out to it, and shakes hands.
-    pub(crate) async fn open(&self) -> Result<Connection, Failure> {
+impl Connector<'_> {
+    /// Starts the program, or connects to the address, and performs the handshake.
+    pub(crate) async fn open(&self) -> Result<Connection, ConnectFailure> {
         let id = &self.settings.id;
         let traffic = Arc::new(Traffic::default());
-        match self.way {
-            Way::Program(program) => {
-                if let Strength::None { why } = self.strength {
+        match self.transport {
+            Transport::Program(program) => {
+                if let SandboxStrength::None { why } = self.strength {
                     return Err(ConnectError::NoSandbox { why: why.clone() }.into());
                 }
                 let command = ServerCommand {
@@ -125,81 +128,82 @@ impl Opening<'_> {
                 let prepared = command.prepare(self.trusted)?;
                 let (process, stdin, stdout) =
                     Process::start(self.launcher, command, prepared, self.new_files).await?;
-                let frames = Frames::new(stdout, stdin, Arc::clone(&traffic), self.masks.clone());
-                let ends = Ends {
+                let stdio =
+                    StdioTransport::new(stdout, stdin, Arc::clone(&traffic), self.masks.clone());
+                let local = LocalEnd {
                     traffic,
                     process: Some(process),
-                    bearer: None,
+                    auth: None,
                 };
-                self.greet(frames, ends).await
+                self.handshake(stdio, local).await
             }
-            Way::Address(bearer) => {
-                let transport = http::transport(id, Arc::clone(bearer), Arc::clone(&traffic))?;
-                let ends = Ends {
+            Transport::Http(auth) => {
+                let transport = http::transport(id, Arc::clone(auth), Arc::clone(&traffic))?;
+                let local = LocalEnd {
                     traffic,
                     process: None,
-                    bearer: Some(Arc::clone(bearer)),
+                    auth: Some(Arc::clone(auth)),
                 };
-                match self.greet(transport, ends).await {
-                    Err(Failure {
+                match self.handshake(transport, local).await {
+                    Err(ConnectFailure {
                         error: ConnectError::Broken { .. } | ConnectError::Silent { .. },
                         ..
-                    }) if legacy_sse::is_served(bearer).await => {
-                        let url = bearer.address.url.clone();
+                    }) if legacy_sse::is_served(auth).await => {
+                        let url = auth.address.url.clone();
                         Err(ConnectError::LegacyTransport { url }.into())
                     }
-                    greeted => greeted,
+                    result => result,
                 }
             }
         }
     }
 
-    async fn greet<E, A>(
+    async fn handshake<E, A>(
         &self,
         transport: impl IntoTransport<RoleClient, E, A>,
-        ends: Ends,
-    ) -> Result<Connection, Failure>
+        local: LocalEnd,
+    ) -> Result<Connection, ConnectFailure>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
         let handler = Handler {
             form_defaults: self.settings.form_defaults,
         };
-        let greeting = rmcp::service::serve_client(handler, transport);
-        let error = match tokio::time::timeout(self.patience, greeting).await {
+        let handshake = rmcp::service::serve_client(handler, transport);
+        let error = match tokio::time::timeout(self.start_timeout, handshake).await {
             Err(_elapsed) => ConnectError::Silent {
-                seconds: self.patience.as_secs().max(1),
-                seen: ends.traffic.seen(),
+                seconds: self.start_timeout.as_secs().max(1),
+                seen: local.traffic.garbage_note(),
             },
-            Ok(Err(error)) => ends.refused(&error).await,
-            Ok(Ok(service)) => match about(&service) {
+            Ok(Err(error)) => local.refused(&error).await,
+            Ok(Ok(service)) => match server_info(&service) {
                 Err(error) => error,
-                Ok(about) => {
+                Ok(info) => {
                     return Ok(Connection {
                         peer: service.peer().clone(),
                         service: Mutex::new(Some(service)),
-                        ends,
-                        about,
+                        local,
+                        info,
                     });
                 }
             },
         };
-        if let Some(process) = &ends.process {
+        if let Some(process) = &local.process {
             process.end().await;
         }
-        Err(Failure {
+        Err(ConnectFailure {
             error,
-            stderr: ends.error_output(),
+            stderr: local.error_output(),
         })
     }
 }
 
-impl Ends {
-    /// Why a connection ended: what was cut off here comes first, then what became of the program.
-    async fn fate(&self) -> Option<String> {
-        match (self.traffic.reason(), &self.process) {
+impl LocalEnd {
+    /// Returns why the connection ended: because lango closed it, or how the program ended.
+    async fn end_reason(&self) -> Option<String> {
+        match (self.traffic.close_reason(), &self.process) {
             (Some(reason), _) => Some(reason),
-            (None, Some(process)) => process.end_within(LAST_MOMENT).await,
+            (None, Some(process)) => process.end_within(EXIT_WAIT).await,
             (None, None) => None,
         }
     }
@@ -214,12 +218,12 @@ impl Ends {
         process.map(Process::error_output).unwrap_or_default()
     }
 
-    /// What a person can do, if the server did not let lango in.
+    /// Returns advice for the user if the error is a missing or insufficient authorisation.
     fn advice(&self, error: &(dyn Error + 'static)) -> Option<String> {
         let mut next = Some(error);
         while let Some(error) = next {
             if error.is::<AuthRequiredError>() {
-                return self.bearer.as_ref().map(|bearer| bearer.advice());
+                return self.auth.as_ref().map(|auth| auth.advice());
             }
             next = error.source();
         }
@@ -228,20 +232,23 @@ impl Ends {
 
     async fn refused(&self, error: &ClientInitializeError) -> ConnectError {
         let (advice, cause) = {
-            // The library does not name what it wraps here as its cause.
+            // The library does not return this wrapped error as the source.
             let cause: &(dyn Error + 'static) = match error {
                 ClientInitializeError::TransportError { error, .. } => error,
                 error => error,
             };
-            (self.advice(cause), line(&error_chain(cause), 300))
+            (self.advice(cause), one_line(&error_chain(cause), 300))
         };
         if let Some(advice) = advice {
             return ConnectError::Unauthorised { advice };
         }
-        let what = match (error, self.fate().await) {
+        let what = match (error, self.end_reason().await) {
             (_, Some(ended)) => format!("it did not finish the handshake: {ended}"),
             (ClientInitializeError::JsonRpcError(error), None) => {
-                format!("it refused the handshake: {}", line(&error.message, 300))
+                format!(
+                    "it refused the handshake: {}",
+                    one_line(&error.message, 300)
+                )
             }
             (_, None) => format!("it did not finish the handshake: {cause}"),
         };
@@ -250,21 +257,21 @@ impl Ends {
 }
 
 impl Connection {
-    /// Whether it is over.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Returns whether the connection has ended.
+    pub(crate) fn has_ended(&self) -> bool {
         self.peer.is_transport_closed()
     }
 
-    /// How often the server said that its tools are others now.
-    pub(crate) fn new_tools(&self) -> u64 {
-        self.ends.traffic.new_tools()
+    /// Returns how often the server announced that its tools changed.
+    pub(crate) fn tool_list_changes(&self) -> u64 {
+        self.local.traffic.tool_list_changes()
     }
 
-    /// Why it is over, and the last words of the program.
-    pub(crate) async fn end(&self) -> Failure {
-        let ended = self.ends.fate().await;
+    /// Returns why the connection ended, with the program's error output.
+    pub(crate) async fn end(&self) -> ConnectFailure {
+        let ended = self.local.end_reason().await;
         let what = ended.unwrap_or_else(|| "the connection was closed".to_owned());
-        Failure {
+        ConnectFailure {
             error: ConnectError::Broken { what },
             stderr: self.error_output(),
         }
@@ -272,53 +279,56 @@ impl Connection {
 
     /// Returns the end of the program's error output.
     pub(crate) fn error_output(&self) -> String {
-        self.ends.error_output()
+        self.local.error_output()
     }
 
-    /// All that the server offers.
-    pub(crate) async fn tools(&self, patience: Duration) -> Result<Listing, Failure> {
-        let listing = tokio::time::timeout(patience, self.pages()).await;
+    /// Lists all tools of the server.
+    pub(crate) async fn tools(
+        &self,
+        start_timeout: Duration,
+    ) -> Result<ToolListing, ConnectFailure> {
+        let listing = tokio::time::timeout(start_timeout, self.pages()).await;
         let error = match listing {
             Ok(Ok(listing)) => return Ok(listing),
             Ok(Err(ServiceError::TransportClosed)) => return Err(self.end().await),
-            Ok(Err(error)) => match self.ends.advice(cause_of(&error)) {
+            Ok(Err(error)) => match self.local.advice(cause_of(&error)) {
                 Some(advice) => ConnectError::Unauthorised { advice },
                 None => ConnectError::Broken {
                     what: format!(
-                        "it does not list its tools: {}",
-                        line(&error_chain(cause_of(&error)), 300)
+                        "it failed to list its tools: {}",
+                        one_line(&error_chain(cause_of(&error)), 300)
                     ),
                 },
             },
             Err(_elapsed) => ConnectError::Silent {
-                seconds: patience.as_secs().max(1),
-                seen: ", when it was asked for its tools".to_owned(),
+                seconds: start_timeout.as_secs().max(1),
+                seen: " when lango asked for its tools".to_owned(),
             },
         };
-        Err(Failure {
+        Err(ConnectFailure {
             error,
             stderr: self.error_output(),
         })
     }
 
-    async fn pages(&self) -> Result<Listing, ServiceError> {
-        let mut listing = Listing::default();
+    async fn pages(&self) -> Result<ToolListing, ServiceError> {
+        let mut listing = ToolListing::default();
         let mut bytes = 0;
         let mut cursor = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.peer.list_tools(Some(page)).await?;
             for tool in page.tools {
                 let is_task_required = is_task_required(&tool);
                 let description = tool.description.map(String::from).unwrap_or_default();
                 let schema = serde_json::Value::Object(JsonObject::clone(&tool.input_schema));
-                let form = Form::new(description, schema);
+                let definition = ToolDefinition::new(description, schema);
                 let name = tool.name.into_owned();
-                let size = form.size();
+                let size = definition.size();
                 bytes += size;
-                let problem = if size > MOST_FORM_BYTES || bytes > MOST_FORMS_BYTES {
+                let problem = if size > MAX_DEFINITION_BYTES || bytes > MAX_DEFINITIONS_BYTES {
                     "its description and arguments are too long"
-                } else if listing.tools.len() >= MOST_TOOLS {
+                } else if listing.tools.len() >= MAX_TOOLS {
                     "the server has too many tools"
                 } else if listing.tools.contains_key(&name) {
                     "the server lists it twice"
@@ -328,7 +338,7 @@ impl Connection {
                     ""
                 };
                 match problem {
-                    "" => drop(listing.tools.insert(name, form)),
+                    "" => drop(listing.tools.insert(name, definition)),
                     why => listing.leave_out(&name, why),
                 }
             }
@@ -338,19 +348,19 @@ impl Connection {
             }
         }
         listing.left_out.push(format!(
-            "it lists its tools on more than {MOST_PAGES} pages; what comes after is left out"
+            "it lists its tools on more than {MAX_PAGES} pages; lango ignores the rest"
         ));
         Ok(listing)
     }
 
-    /// Calls a tool. Dropping this tells the server that nobody waits any more.
+    /// Calls a tool. If the future is dropped, the server receives a cancellation.
     pub(crate) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,
         caller: &Caller,
     ) -> Result<CallToolResult, CallFault> {
-        if let Some(proxy) = self.ends.proxy() {
+        if let Some(proxy) = self.local.proxy() {
             proxy.start_call(caller);
         }
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -359,17 +369,17 @@ impl Connection {
         params.meta = Some(meta);
         match self.peer.call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
-            Ok(_) | Err(ServiceError::UnexpectedResponse) => Err(CallFault::Odd(
-                "its answer does not have the form of a tool's result".to_owned(),
+            Ok(_) | Err(ServiceError::UnexpectedResponse) => Err(CallFault::Malformed(
+                "its answer is not a valid tool result".to_owned(),
             )),
             Err(ServiceError::McpError(error)) => Err(CallFault::Refused(error)),
-            Err(ServiceError::TransportSend(error)) => match self.ends.advice(&error) {
+            Err(ServiceError::TransportSend(error)) => match self.local.advice(&error) {
                 Some(advice) => Err(CallFault::Unauthorised(advice)),
                 None => {
-                    let why = line(&error_chain(&error), 300);
-                    self.ends
+                    let why = one_line(&error_chain(&error), 300);
+                    self.local
                         .traffic
-                        .cut(format!("it cannot be reached: {why}"));
+                        .close(format!("it cannot be reached: {why}"));
                     Err(CallFault::Broken)
                 }
             },
@@ -377,61 +387,63 @@ impl Connection {
         }
     }
 
-    /// Takes what the program's proxy refused since the last call, as remarks for a result.
+    /// Takes the requests that the program's proxy refused since the last call, as remarks for a result.
     pub(crate) fn network_remarks(&self) -> Vec<String> {
-        let refusals = self.ends.proxy().map(RunningProxy::refusals);
-        let refusals = refusals.into_iter().flatten().take(MOST_REFUSALS);
+        let refusals = self.local.proxy().map(RunningProxy::refusals);
+        let refusals = refusals.into_iter().flatten().take(MAX_REFUSALS);
         refusals
             .map(|refusal| format!("network: {refusal}"))
             .collect()
     }
 
-    /// Ends it, and what was started for it.
+    /// Closes the connection and stops the program.
     pub(crate) async fn close(&self) {
         let service = {
             let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
             service.take()
         };
         if let Some(mut service) = service {
-            // One that does not take leave in time is left.
-            let _ = service.close_with_timeout(FAREWELL).await;
+            // A server that does not close the session in time is abandoned.
+            let _ = service.close_with_timeout(CLOSE_TIMEOUT).await;
         }
-        if let Some(process) = &self.ends.process {
+        if let Some(process) = &self.local.process {
             process.end().await;
         }
     }
 }
 
-impl Listing {
+impl ToolListing {
     fn leave_out(&mut self, name: &str, why: &str) {
         if self.left_out.len() < 8 {
-            self.left_out
-                .push(format!("the tool `{}` is left out: {why}", line(name, 80)));
+            self.left_out.push(format!(
+                "the tool `{}` is left out: {why}",
+                one_line(name, 80)
+            ));
         }
     }
 }
 
-/// What the server said of itself, if lango understands its version.
-fn about(service: &RunningService<RoleClient, Handler>) -> Result<About, ConnectError> {
+/// Returns the server's description of itself; fails if lango does not support its protocol version.
+fn server_info(service: &RunningService<RoleClient, Handler>) -> Result<ServerInfo, ConnectError> {
     let info = service.peer().peer_info();
     let version = info.as_ref().map(|info| info.protocol_version.clone());
     let version = version.unwrap_or(ProtocolVersion::V_2025_11_25);
     let known = ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25);
     if !known.contains(&version) {
-        let version = line(version.as_str(), 40);
+        let version = one_line(version.as_str(), 40);
         return Err(ConnectError::Version { version });
     }
     let server = info.as_ref().and_then(|info| info.server_info.as_ref());
-    let name = server.map(|server| line(&format!("{} {}", server.name, server.version), 100));
-    let title = server.map(|server| line(server.title.as_ref().unwrap_or(&server.name), 100));
-    Ok(About {
+    let name = server.map(|server| one_line(&format!("{} {}", server.name, server.version), 100));
+    let title = server.map(|server| one_line(server.title.as_ref().unwrap_or(&server.name), 100));
+    Ok(ServerInfo {
         protocol: version.as_str().to_owned(),
         name: name.unwrap_or_default(),
         title: title.unwrap_or_default(),
     })
 }
 
-/// What lies below an error of the library, which does not name it as its cause.
+/// Returns the error inside a library error, which the library does not return as the source.
 fn cause_of(error: &ServiceError) -> &(dyn Error + 'static) {
     match error {
         ServiceError::TransportSend(error) => error,

@@ -1,119 +1,92 @@
-//! Why a server is not connected.
+//! The reasons why lango cannot connect to a server.
 
 use crate::PROTOCOL_VERSION;
 use std::path::PathBuf;
 
-/// Why a server is not connected.
+/// The reason why a server is not connected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing here can hold a program.
-    #[error("it is not started, because no sandbox works here: {why}")]
+    #[error("lango does not start it, because no sandbox works here: {why}")]
     NoSandbox {
-        /// What is missing, and the way out.
+        /// What is missing, and what to do about it.
         why: String,
     },
-    /// A variable is not set.
+    /// An environment variable of the configuration is not set.
     #[error(
-        "the environment variable `{name}` is not set; set it, or take it out of mcp.servers.{server}"
+        "the environment variable `{name}` is not set; set it, or remove it from mcp.servers.{server}"
     )]
-    Unset {
-        /// The server.
-        server: String,
-        /// The variable.
-        name: String,
-    },
-    /// The program did not start, or the address makes no sense.
-    #[error("it cannot be started: {why}")]
-    NotStarted {
-        /// What is wrong.
-        why: String,
-    },
+    Unset { server: String, name: String },
+    /// The program did not start, or the address is invalid.
+    #[error("lango cannot start it: {why}")]
+    NotStarted { why: String },
     /// The command could run code that the user did not choose.
-    #[error("it is not started: {why}")]
+    #[error("lango does not start it: {why}")]
     Refused {
-        /// What is wrong with the command, and what to write.
+        /// What is wrong with the command, and what to write instead.
         why: String,
     },
-    /// A file of the command lies where agents can write, and the user never trusted it.
+    /// Agents can write a file of the command, and the user has not trusted it.
     #[error(
-        "it is not started: agents can write `{}`, and you have not trusted it yet; read it, then run `lango mcp trust {server}`",
+        "lango does not start it: agents can write `{}`, and you have not trusted it yet; read it, then run `lango mcp trust {server}`",
         path.display()
     )]
-    FileUntrusted {
-        /// The server.
-        server: String,
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file of the command is not what the user trusted.
+    FileUntrusted { server: String, path: PathBuf },
+    /// A file of the command changed after the user trusted it.
     #[error(
-        "it is not started: `{}` changed since you trusted it (SHA-256 {}… then, {}… now); look at it, then run `lango mcp trust {server}`",
+        "lango does not start it: `{}` changed since you trusted it (SHA-256 {}… then, {}… now); check it, then run `lango mcp trust {server}`",
         path.display(), &trusted[..trusted.len().min(12)], &found[..found.len().min(12)]
     )]
     FileChanged {
-        /// The server.
         server: String,
-        /// The file.
         path: PathBuf,
-        /// The digest of what was trusted.
+        /// The digest of the trusted content.
         trusted: String,
-        /// The digest of what is there now.
+        /// The digest of the current content.
         found: String,
     },
-    /// It failed, and the likely cause is how its command is written.
+    /// It failed, probably because of the way its command is written.
     #[error("{error}; {hint}")]
     Hinted {
-        /// The failure itself.
         error: Box<ConnectError>,
         /// What to write instead.
         hint: String,
     },
-    /// It never came to the end of the handshake.
+    /// It did not finish the handshake, or the list of its tools, in time.
     #[error("it did not answer within {seconds} s{seen}")]
     Silent {
-        /// How long it was waited for.
         seconds: u64,
-        /// What it did instead, with its own comma.
+        /// What it did instead, starting with a comma; may be empty.
         seen: String,
     },
-    /// It speaks another version of the protocol.
+    /// It speaks an unsupported version of the protocol.
     #[error("it speaks version `{version}` of the protocol; lango speaks {PROTOCOL_VERSION}")]
-    Version {
-        /// Its version.
-        version: String,
-    },
-    /// It speaks only the transport of MCP 2024-11-05.
+    Version { version: String },
+    /// It speaks only the HTTP+SSE transport of MCP 2024-11-05.
     #[error(
         "it speaks only the legacy HTTP+SSE transport at `{url}`, and lango only streamable HTTP; set `url` to the server's \
          streamable HTTP address (often one that ends in /mcp), update the server, or set `command` to a bridge such as \
          `npx mcp-remote@VERSION {url} --transport sse-only`"
     )]
-    LegacyTransport {
-        /// The address.
-        url: String,
-    },
-    /// It wants to know who is there.
+    LegacyTransport { url: String },
+    /// It requires authentication, or rejected the token.
     #[error("{advice}")]
     Unauthorised {
-        /// What to do about it.
+        /// What the user can do.
         advice: String,
     },
-    /// It broke off, or said what makes no sense.
+    /// The connection broke, or the server sent invalid messages.
     #[error("{what}")]
-    Broken {
-        /// What happened.
-        what: String,
-    },
+    Broken { what: String },
 }
 
-/// Why, and the last words of the program.
+/// A connect error with the program's error output.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct ConnectFailure {
     pub(crate) error: ConnectError,
     pub(crate) stderr: String,
 }
 
-impl From<ConnectError> for Failure {
+impl From<ConnectError> for ConnectFailure {
     fn from(error: ConnectError) -> Self {
         Self {
             error,
@@ -122,9 +95,9 @@ impl From<ConnectError> for Failure {
     }
 }
 
-impl Failure {
-    /// On one line, for a warning or a model.
-    pub(crate) fn line(&self) -> String {
+impl ConnectFailure {
+    /// Formats the error and the last line of the error output on one line, for a warning or a model.
+    pub(crate) fn to_line(&self) -> String {
         let last = self
             .stderr
             .lines()
@@ -133,9 +106,9 @@ impl Failure {
         match last {
             None => self.error.to_string(),
             Some(last) => format!(
-                "{}; its last words: {}",
+                "{}; its last error output: {}",
                 self.error,
-                crate::names::line(last, 200)
+                crate::names::one_line(last, 200)
             ),
         }
     }

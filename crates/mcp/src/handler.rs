@@ -1,8 +1,8 @@
-//! What lango says of itself to a server, and what it answers when a server asks something.
+//! Declares lango's capabilities to a server and answers its requests.
 //!
-//! A server is told only of what works here. Sampling and roots are not: a server could make a model say things at the
-//! person's cost, and what it may touch is the sandbox's business. Forms are, if the person wants them answered with the
-//! server's own defaults.
+//! lango does not support sampling, because a server could run up model costs for the user, nor roots, because the
+//! sandbox decides what a server may access. It supports forms (elicitation) only if the user lets lango answer them
+//! with their defaults.
 
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -13,7 +13,6 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Map, Value};
 
-/// Answers servers.
 #[derive(Debug)]
 pub(crate) struct Handler {
     pub(crate) form_defaults: bool,
@@ -57,7 +56,7 @@ impl ClientHandler for Handler {
     }
 }
 
-/// The defaults of a form, unless a field that has to be filled in has none.
+/// Returns the defaults of a form; `None` if a required field has none.
 fn defaults(form: &Value) -> Option<Value> {
     let mut content = Map::new();
     for (name, field) in form.get("properties")?.as_object()? {
@@ -77,7 +76,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_form_is_answered_with_its_defaults_and_not_at_all_where_one_is_missing() {
+    fn a_form_is_answered_with_its_defaults_unless_a_required_one_is_missing() {
         let form = json!({
             "type": "object",
             "properties": { "name": { "type": "string", "default": "Ada" }, "age": { "type": "integer" } },

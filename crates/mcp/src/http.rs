@@ -1,19 +1,20 @@
-//! Servers at an address: streamable HTTP with our own client, whose answers are bounded. Events and reconnecting are the
-//! library's.
+//! Streamable HTTP with an HTTP client that limits the size of answers. The MCP library handles events and
+//! reconnecting.
 
 use crate::error::ConnectError;
-use crate::frames::LONGEST_MESSAGE;
-use crate::names::line;
-use crate::oauth::{Bearer, Challenge};
-use crate::place::is_this_machine;
+use crate::names::one_line;
+use crate::oauth::{Challenge, ServerAuth};
+use crate::stdio::MAX_MESSAGE_BYTES;
 use crate::task_support::move_execution;
-use crate::traffic::{Traffic, Verdict};
-use futures_util::{StreamExt, TryStreamExt};
+use crate::traffic::{Traffic, TrafficCheck};
+use futures_util::{StreamExt, stream};
 use lango_core::BoxStream;
-use lango_secrets::{Masks, is_plain_encoding};
-use reqwest::header::{
-    ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+use lango_net::{
+    BodyError, BodyLimits, ClientOptions, SseEvent, SseParser, is_plain_body, next_chunk,
+    read_body, service_client,
 };
+use lango_secrets::Masks;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerNotification};
@@ -23,41 +24,40 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpError, StreamableHttpPostResponse,
 };
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How often a stream that broke off is taken up again, and how long is waited in between at most.
+/// How often to reconnect a broken stream.
 const RECONNECTS: usize = 5;
+/// Maximum pause between two reconnects.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// The header that names a session.
+/// The header with the session id.
 const SESSION: &str = "mcp-session-id";
 
-type Faulty = StreamableHttpError<reqwest::Error>;
+type HttpError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The way to a server at this address.
+/// Creates the transport to an HTTP server.
 pub(crate) fn transport(
     server: &str,
-    bearer: Arc<Bearer>,
+    auth: Arc<ServerAuth>,
     traffic: Arc<Traffic>,
-) -> Result<Watched<StreamableHttpClientTransport<BoundedClient>>, ConnectError> {
+) -> Result<CountedTransport<StreamableHttpClientTransport<BoundedClient>>, ConnectError> {
     let not_started = |why: String| ConnectError::NotStarted { why };
-    let address = &bearer.address;
-    let client = client(&address.url).map_err(|error| not_started(error.to_string()))?;
+    let address = &auth.address;
+    let client = client(&address.url).map_err(not_started)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
-        .max_sse_event_size(LONGEST_MESSAGE);
-    let mut pauses = ExponentialBackoff::default();
-    pauses.max_times = Some(RECONNECTS);
-    pauses.max_delay = Some(LONGEST_PAUSE);
-    config.retry_config = Arc::new(pauses);
+        .max_sse_event_size(MAX_MESSAGE_BYTES);
+    let mut backoff = ExponentialBackoff::default();
+    backoff.max_times = Some(RECONNECTS);
+    backoff.max_delay = Some(LONGEST_PAUSE);
+    config.retry_config = Arc::new(backoff);
     if let Some(token) = &address.token
         && token.value.is_none()
     {
@@ -68,41 +68,32 @@ pub(crate) fn transport(
     }
     let client = BoundedClient {
         client,
-        bearer,
+        auth,
         traffic: Arc::clone(&traffic),
     };
-    let masks = client.bearer.masks.clone();
+    let masks = client.auth.masks.clone();
     let inner = StreamableHttpClientTransport::with_client(client, config);
-    Ok(Watched {
+    Ok(CountedTransport {
         inner,
         traffic,
         masks,
     })
 }
 
-/// An HTTP client for an address. It follows nobody's directions: what is shown to one address is not shown to others.
-pub(crate) fn client(url: &str) -> reqwest::Result<Client> {
-    // Another part of the process may have chosen a provider already; any will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .connect_timeout(CONNECT)
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
-    // What is said to this machine stays on it.
-    if Url::parse(url).is_ok_and(|url| is_this_machine(&url)) {
-        builder = builder.no_proxy();
-    }
-    builder.build()
+/// Creates an HTTP client for an address. It follows no redirects, so a token for one address is never sent to another.
+pub(crate) fn client(url: &str) -> Result<Client, String> {
+    let url = Url::parse(url).map_err(|error| error.to_string())?;
+    service_client(&url, ClientOptions::default())
 }
 
-/// A transport whose messages are counted, and that ends when there were too many.
-pub(crate) struct Watched<T> {
+/// A transport that counts messages, masks secrets in them, and closes when there are too many.
+pub(crate) struct CountedTransport<T> {
     inner: T,
     traffic: Arc<Traffic>,
     masks: Masks,
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for CountedTransport<T> {
     type Error = T::Error;
 
     fn name() -> Cow<'static, str> {
@@ -117,7 +108,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
             message,
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)
         ) {
-            self.traffic.answered();
+            self.traffic.count_answer();
         }
         self.inner.send(message)
     }
@@ -126,29 +117,29 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
         loop {
             let message = tokio::select! {
                 message = self.inner.receive() => message?,
-                () = self.traffic.cut_off() => return None,
+                () = self.traffic.closed() => return None,
             };
             let Some(message) = masked(&self.masks, message) else {
                 self.traffic
-                    .cut("it sent a secret where none can be masked".to_owned());
+                    .close("it sent a secret at a place where lango cannot mask it".to_owned());
                 return None;
             };
-            let verdict = match &message {
+            let check = match &message {
                 JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => return Some(message),
-                JsonRpcMessage::Request(_) => match self.traffic.asked() {
-                    Verdict::GoesOn => return Some(message),
-                    Verdict::IsCut => Verdict::IsCut,
+                JsonRpcMessage::Request(_) => match self.traffic.count_request() {
+                    TrafficCheck::Continue => return Some(message),
+                    TrafficCheck::Close => TrafficCheck::Close,
                 },
                 JsonRpcMessage::Notification(notification) => {
                     if let ServerNotification::ToolListChangedNotification(_) =
                         &notification.notification
                     {
-                        self.traffic.note_new_tools();
+                        self.traffic.count_tool_list_change();
                     }
-                    self.traffic.unasked()
+                    self.traffic.count_notification()
                 }
             };
-            if verdict == Verdict::IsCut {
+            if check == TrafficCheck::Close {
                 return None;
             }
         }
@@ -159,7 +150,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 }
 
-/// Masks a message. Returns `None` if it is no message afterwards.
+/// Masks secrets in a message. Returns `None` if the result is not a valid message.
 fn masked(masks: &Masks, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
     if masks.is_empty() {
         return Some(message);
@@ -171,23 +162,23 @@ fn masked(masks: &Masks, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcM
     }
 }
 
-/// An HTTP client that reads no answer without end.
+/// An HTTP client that limits the size of answers.
 #[derive(Clone)]
 pub(crate) struct BoundedClient {
     client: Client,
-    bearer: Arc<Bearer>,
+    auth: Arc<ServerAuth>,
     traffic: Arc<Traffic>,
 }
 
 impl BoundedClient {
-    /// Sends a message. What is shown is renewed once if it is refused.
+    /// Sends a message. If the server refuses the token, refreshes it and sends the message once more.
     async fn post(
         &self,
         uri: &str,
         message: &ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Faulty> {
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
         let token = self.token().await?;
         let has_session = session.is_some();
         let mut request = self
@@ -201,42 +192,41 @@ impl BoundedClient {
             request = request.header(SESSION, &*session);
         }
         let again = request.try_clone();
-        let mut response = sent(request, token.as_ref().map(|token| token.as_str())).await?;
+        let mut response = send(request, token.as_ref().map(|token| token.as_str())).await?;
         if let (StatusCode::UNAUTHORIZED, Some(refused), Some(again)) =
             (response.status(), token, again)
-            && let Some(token) = self.bearer.renewed(&refused).await
+            && let Some(token) = self.auth.renewed(&refused).await
         {
-            response = sent(again, Some(&token)).await?;
+            response = send(again, Some(&token)).await?;
         }
-        self.answered(response, message, has_session).await
+        self.read_response(response, message, has_session).await
     }
 
-    /// What is shown with a request.
-    async fn token(&self) -> Result<Option<Zeroizing<String>>, Faulty> {
-        let token = self.bearer.token().await;
-        token.map_err(|error| Faulty::UnexpectedServerResponse(error.to_string().into()))
+    /// Returns the token to send with a request.
+    async fn token(&self) -> Result<Option<Zeroizing<String>>, HttpError> {
+        let token = self.auth.token().await;
+        token.map_err(|error| HttpError::UnexpectedServerResponse(error.to_string().into()))
     }
 
-    async fn answered(
+    async fn read_response(
         &self,
         response: Response,
         message: &ClientJsonRpcMessage,
         has_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Faulty> {
-        let encoding = response.headers().get(CONTENT_ENCODING);
-        if !is_plain_encoding(encoding.map(HeaderValue::as_bytes)) {
-            let problem = "its answer is compressed, which was not asked for";
-            return Err(Faulty::UnexpectedServerResponse(problem.into()));
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        if !is_plain_body(&response) {
+            let problem = BodyError::Compressed.to_string();
+            return Err(HttpError::UnexpectedServerResponse(problem.into()));
         }
         let status = response.status();
-        let is_question = matches!(message, JsonRpcMessage::Request(_));
-        let given = header(&response, SESSION);
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        let session = header(&response, SESSION);
         let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
         match status {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            StatusCode::NOT_FOUND if has_session => Err(Faulty::SessionExpired),
+            StatusCode::NOT_FOUND if has_session => Err(HttpError::SessionExpired),
             StatusCode::UNAUTHORIZED => {
                 Err(self.refused(header(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_default()))
             }
@@ -244,7 +234,7 @@ impl BoundedClient {
                 Err(self.refused(header(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_default()))
             }
             _ if status.is_success() && kind.starts_with("text/event-stream") => Ok(
-                StreamableHttpPostResponse::Sse(self.events(response), given),
+                StreamableHttpPostResponse::Sse(self.events(response), session),
             ),
             _ if kind.starts_with("application/json") => {
                 let body = self.body(response).await?;
@@ -253,15 +243,15 @@ impl BoundedClient {
                     Ok(message)
                         if status.is_success() || matches!(message, JsonRpcMessage::Error(_)) =>
                     {
-                        Ok(StreamableHttpPostResponse::Json(message, given))
+                        Ok(StreamableHttpPostResponse::Json(message, session))
                     }
-                    _ if status.is_success() && !is_question => {
+                    _ if status.is_success() && !is_request => {
                         Ok(StreamableHttpPostResponse::Accepted)
                     }
                     _ => Err(self.unexpected(status, &body)),
                 }
             }
-            _ if status.is_success() && !is_question => Ok(StreamableHttpPostResponse::Accepted),
+            _ if status.is_success() && !is_request => Ok(StreamableHttpPostResponse::Accepted),
             _ => {
                 let body = self.body(response).await?;
                 Err(self.unexpected(status, &body))
@@ -269,48 +259,90 @@ impl BoundedClient {
         }
     }
 
-    /// Remembers what the server said when it refused.
-    fn refused(&self, mut challenge: String) -> Faulty {
-        self.bearer.masks.mask_string(&mut challenge);
-        self.bearer.note(Challenge::read(&challenge));
-        Faulty::AuthRequired(AuthRequiredError::new(challenge))
+    /// Records the challenge of a server that refused a request.
+    fn refused(&self, mut challenge: String) -> HttpError {
+        self.auth.masks.mask_string(&mut challenge);
+        self.auth.record_challenge(Challenge::read(&challenge));
+        HttpError::AuthRequired(AuthRequiredError::new(challenge))
     }
 
-    fn unexpected(&self, status: StatusCode, body: &[u8]) -> Faulty {
-        // Masked before it is cut: half of a value would not be found.
-        let body = self.bearer.masks.mask_bytes(body);
-        let beginning = String::from_utf8_lossy(&body[..body.len().min(800)]);
-        let text = format!("{}: {}", status.as_u16(), line(&beginning, 200));
-        Faulty::UnexpectedServerResponse(text.into())
+    fn unexpected(&self, status: StatusCode, body: &[u8]) -> HttpError {
+        // Masked before it is truncated, because the mask does not match half of a value.
+        let body = self.auth.masks.mask_bytes(body);
+        let start = String::from_utf8_lossy(&body[..body.len().min(800)]);
+        let text = format!("{}: {}", status.as_u16(), one_line(&start, 200));
+        HttpError::UnexpectedServerResponse(text.into())
     }
 
-    /// The body of an answer, up to the longest message.
-    async fn body(&self, mut response: Response) -> Result<Vec<u8>, Faulty> {
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(Faulty::Client)? {
-            if body.len() + chunk.len() > LONGEST_MESSAGE {
-                return Err(Faulty::UnexpectedServerResponse(too_long().into()));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
+    /// Reads the body of an answer; fails if it is longer than a message may be.
+    async fn body(&self, mut response: Response) -> Result<Vec<u8>, HttpError> {
+        let limits = BodyLimits {
+            bytes: MAX_MESSAGE_BYTES,
+            idle: None,
+        };
+        let body = read_body(&mut response, limits, |_| Ok(())).await;
+        body.map_err(|error| {
+            let problem = match error {
+                BodyError::TooLong { .. } => too_long(),
+                error => error.to_string(),
+            };
+            HttpError::UnexpectedServerResponse(problem.into())
+        })
     }
 
-    /// The events of an answer. One that is too long ends the connection.
+    /// Returns the events of an answer. An event that is too long closes the connection.
     fn events(&self, response: Response) -> Events {
-        let traffic = Arc::clone(&self.traffic);
-        let mut event = EventLength::default();
-        let bytes = response.bytes_stream().map_err(io::Error::other);
-        let bytes = bytes.map(move |chunk| {
-            let chunk = chunk?;
-            if event.add(&chunk) > LONGEST_MESSAGE {
-                traffic.cut(too_long());
-                return Err(io::Error::other(too_long()));
-            }
-            Ok(chunk)
+        let reader = EventReader {
+            response,
+            parser: SseParser::new(MAX_MESSAGE_BYTES),
+            traffic: Arc::clone(&self.traffic),
+            is_over: false,
+        };
+        let events = stream::unfold(reader, |mut reader| async move {
+            let event = reader.next().await?;
+            Some((event, reader))
         });
-        let events = SseStream::from_bytes_stream(bytes);
-        events.map_ok(with_execution).boxed()
+        events.boxed()
+    }
+}
+
+/// Reads the events of an answer.
+struct EventReader {
+    response: Response,
+    parser: SseParser,
+    traffic: Arc<Traffic>,
+    is_over: bool,
+}
+
+impl EventReader {
+    /// Returns the next event; `None` after the last one or an error.
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            if let Some(event) = self.parser.next() {
+                return Some(Ok(with_execution(event)));
+            }
+            if self.is_over {
+                return None;
+            }
+            let failure: Box<dyn Error + Send + Sync> =
+                match next_chunk(&mut self.response, None).await {
+                    Ok(Some(chunk)) => match self.parser.push(&chunk) {
+                        Ok(()) => continue,
+                        Err(_too_long) => {
+                            self.traffic.close(too_long());
+                            too_long().into()
+                        }
+                    },
+                    Ok(None) => {
+                        self.is_over = true;
+                        self.parser.finish();
+                        continue;
+                    }
+                    Err(error) => error.into(),
+                };
+            self.is_over = true;
+            return Some(Err(SseError::Body(failure)));
+        }
     }
 }
 
@@ -324,7 +356,7 @@ impl StreamableHttpClient for BoundedClient {
         session_id: Option<Arc<str>>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Faulty> {
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
         self.post(&uri, &message, session_id, custom_headers).await
     }
 
@@ -334,7 +366,7 @@ impl StreamableHttpClient for BoundedClient {
         session_id: Arc<str>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<(), Faulty> {
+    ) -> Result<(), HttpError> {
         let token = self.token().await?.map(|token| token.to_string());
         self.client
             .delete_session(uri, session_id, token, custom_headers)
@@ -348,7 +380,7 @@ impl StreamableHttpClient for BoundedClient {
         last_event_id: Option<String>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<Events, Faulty> {
+    ) -> Result<Events, HttpError> {
         let token = self.token().await?.map(|token| token.to_string());
         self.client
             .get_stream_with_max_sse_event_size(
@@ -357,28 +389,34 @@ impl StreamableHttpClient for BoundedClient {
                 last_event_id,
                 token,
                 custom_headers,
-                LONGEST_MESSAGE,
+                MAX_MESSAGE_BYTES,
             )
             .await
     }
 }
 
-async fn sent(request: RequestBuilder, token: Option<&str>) -> Result<Response, Faulty> {
+async fn send(request: RequestBuilder, token: Option<&str>) -> Result<Response, HttpError> {
     let request = match token {
         Some(token) => request.bearer_auth(token),
         None => request,
     };
-    request.send().await.map_err(Faulty::Client)
+    request.send().await.map_err(HttpError::Client)
 }
 
-/// Moves the `execution` fields of a tool list to where the library keeps them.
-fn with_execution(mut event: Sse) -> Sse {
-    if let Some(data) = &event.data
-        && let Cow::Owned(moved) = move_execution(data.as_bytes())
-    {
-        event.data = String::from_utf8(moved).ok();
+/// Moves the `execution` fields of a tool list to where the library preserves them.
+fn with_execution(event: SseEvent) -> Sse {
+    let data = event
+        .data
+        .and_then(|data| match move_execution(data.as_bytes()) {
+            Cow::Owned(moved) => String::from_utf8(moved).ok(),
+            Cow::Borrowed(_) => Some(data),
+        });
+    Sse {
+        event: event.kind,
+        data,
+        id: event.id,
+        retry: event.retry,
     }
-    event
 }
 
 fn header(response: &Response, name: &str) -> Option<String> {
@@ -389,60 +427,6 @@ fn header(response: &Response, name: &str) -> Option<String> {
 fn too_long() -> String {
     format!(
         "it sent a message of more than {} MiB",
-        LONGEST_MESSAGE >> 20
+        MAX_MESSAGE_BYTES >> 20
     )
-}
-
-/// How long the event is that is being read.
-#[derive(Default)]
-struct EventLength {
-    event: usize,
-    line: usize,
-    after_return: bool,
-}
-
-impl EventLength {
-    /// Adds a piece; gives the length of the longest event in it so far.
-    fn add(&mut self, piece: &[u8]) -> usize {
-        let mut longest = self.event;
-        for byte in piece {
-            let is_second_half = *byte == b'\n' && std::mem::take(&mut self.after_return);
-            if is_second_half {
-                continue;
-            }
-            self.after_return = *byte == b'\r';
-            match byte {
-                b'\n' | b'\r' if self.line == 0 => self.event = 0,
-                b'\n' | b'\r' => self.line = 0,
-                _ => {
-                    self.line += 1;
-                    self.event += 1;
-                }
-            }
-            longest = longest.max(self.event);
-        }
-        longest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_length_of_an_event_counts_its_lines_together_and_begins_anew_with_the_next() {
-        let lengths = |text: &str| {
-            let mut event = EventLength::default();
-            let pieces = text.as_bytes().chunks(3);
-            pieces
-                .map(|piece| event.add(piece))
-                .max()
-                .unwrap_or_default()
-        };
-        for end in ["\n", "\r\n", "\r"] {
-            let one = format!("data: aa{end}data: bb{end}{end}");
-            assert_eq!(lengths(&one), 16, "{end:?}");
-            assert_eq!(lengths(&one.repeat(5)), 16, "{end:?}");
-        }
-    }
 }

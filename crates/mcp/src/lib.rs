@@ -1,30 +1,28 @@
-//! lango's MCP client: the tools of Model Context Protocol servers, as tools that agents can be given.
+//! lango's MCP client: offers the tools of Model Context Protocol servers to agents.
 //!
-//! A server is somebody else's program. One that is started here runs inside the sandbox's launcher; one at an address is
-//! spoken to over HTTP. Either way nothing that it says is believed: what its tools return is marked as data from outside,
-//! and what it says of its tools is pinned when it is first seen. As long as the pins hold, a start of lango neither starts
-//! nor asks the server; it is connected when a tool of it is first called. A tool whose description or arguments are not
-//! what was pinned is not called until a person has seen it.
+//! A server is third-party code. A local program runs in the sandbox; a remote server is reached over HTTP. lango
+//! trusts neither: it marks the results of their tools as untrusted data, and pins the definitions of the tools when it
+//! first sees them. While the pins are valid, lango starts without contacting the server and connects on the first call
+//! of one of its tools. If a tool's description or arguments differ from the pin, lango does not call it until the user
+//! has accepted the change.
 //!
-//! A program starts in a private directory, not in the workspace, and runs no code that agents could have written unless
-//! the user trusts that very file (`program`).
+//! A program starts in a private directory, not in the workspace. It runs code that agents could have written only if
+//! the user trusts that file (`program`).
 //!
-//! [`Servers`] is the whole of it: [`Servers::open`] builds the tools, [`Servers::close`] ends what was started. Who is
-//! given the tools and who is asked before one runs is decided elsewhere.
+//! [`Servers::open`] builds the tools, [`Servers::close`] stops the servers. Which agent gets a tool, and whether the
+//! user is asked before a call, is decided by other crates.
 
 mod attachments;
+mod confidential_url;
 mod connection;
 mod content;
 mod error;
-mod form;
-mod frames;
 mod handler;
 mod http;
 mod legacy_sse;
 mod names;
 mod oauth;
 mod pins;
-mod place;
 mod private_file;
 mod process;
 mod program;
@@ -33,24 +31,30 @@ mod progress;
 mod server;
 mod servers;
 mod settings;
+mod stdio;
 mod task_support;
 mod tool;
+mod tool_definition;
 mod traffic;
 
+pub use confidential_url::is_confidential_url;
 pub use error::ConnectError;
-pub use form::Form;
 pub use oauth::{LoginError, seal_grants};
-pub use pins::{Pending, PinError, ToolState};
-pub use place::is_private_way;
+pub use pins::{PendingTool, PinError, ToolState};
 pub use private_file::{FileSeal, is_sealed};
 pub use program::PendingFile;
 pub use program_proxy::{ProgramProxy, SecretVariable};
-pub use progress::Progress;
-pub use server::Pauses;
-pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
-pub use settings::{
-    Address, ClientSettings, Program, Reach, Secret, ServerSettings, Token, Variable,
+pub use progress::StartProgress;
+pub use server::Backoff;
+pub use servers::{
+    ProbeResult, ProbedTool, ServerOverview, ServerProbe, Servers, ServersSetup, StartMode,
+    ToolOverview,
 };
+pub use settings::{
+    EnvCredential, EnvVariable, HiddenText, HttpSettings, OauthClientSettings, ProgramSettings,
+    ServerSettings, ServerTarget,
+};
+pub use tool_definition::ToolDefinition;
 
-/// The version of the protocol that lango speaks.
+/// The protocol version that lango speaks.
 pub const PROTOCOL_VERSION: &str = "2025-11-25";

@@ -1,26 +1,29 @@
-//! What a server's tool is called here.
+//! Names of servers' tools, and third-party text on one line.
 
-/// The longest name that a tool may have.
-const LONGEST: usize = 64;
+/// Maximum length of a tool's name.
+const MAX_CHARACTERS: usize = 64;
 
-/// The name of a tool: the prefix, and the server's own name. Characters that a name may not have become `_`.
+/// Returns the name of a tool for agents: the prefix and the server's name for it. Invalid characters become `_`.
 pub(crate) fn tool_name(prefix: &str, tool: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,
         _ => '_',
     };
     let name = prefix.chars().chain(tool.chars()).map(plain);
-    name.take(LONGEST).collect()
+    name.take(MAX_CHARACTERS).collect()
 }
 
-/// A text of somebody else's on one line, cut after so many characters.
-pub(crate) fn line(text: &str, longest: usize) -> String {
-    let plain = |c: char| match c.is_control() || c.is_whitespace() {
-        true => ' ',
-        false => c,
+/// Returns a third-party text on one line, truncated to this number of characters.
+pub(crate) fn one_line(text: &str, max_characters: usize) -> String {
+    let plain = |c: char| {
+        if c.is_control() || c.is_whitespace() {
+            ' '
+        } else {
+            c
+        }
     };
-    let mut shown: String = text.chars().take(longest).map(plain).collect();
-    if text.chars().nth(longest).is_some() {
+    let mut shown: String = text.chars().take(max_characters).map(plain).collect();
+    if text.chars().nth(max_characters).is_some() {
         shown.push('…');
     }
     shown
@@ -31,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_plain_and_short_whatever_the_server_calls_its_tool() {
+    fn a_tool_name_is_always_valid_and_short() {
         assert_eq!(tool_name("git_", "git_status"), "git_git_status");
         assert_eq!(tool_name("a_", "read file/ü\n"), "a_read_file___");
         assert_eq!(tool_name("a_", "v1.list-all"), "a_v1.list-all");
@@ -39,8 +42,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_holds_no_control_characters_and_says_when_it_was_cut() {
-        assert_eq!(line("a\nb\u{1b}c", 10), "a b c");
-        assert_eq!(line("abcdef", 3), "abc…");
+    fn a_line_has_no_control_characters_and_an_ellipsis_if_truncated() {
+        assert_eq!(one_line("a\nb\u{1b}c", 10), "a b c");
+        assert_eq!(one_line("abcdef", 3), "abc…");
     }
 }

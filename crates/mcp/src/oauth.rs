@@ -1,10 +1,10 @@
-//! Logging in to a server at an address, with OAuth 2.1: authorization code, PKCE, and the resource it is for.
+//! Login to HTTP servers with OAuth 2.1: authorization code, PKCE and resource indicators.
 //!
-//! A server that wants to know who is there names who grants access to it. The person agrees in a browser; lango listens on
-//! this machine for the answer, and keeps what it is granted in a file of its own, by server and address. From then on it is
-//! shown by itself and renewed when it is over; nobody is asked again until it cannot be. All that comes from the server on
-//! the way (addresses, names, scopes) is held against what the standards demand, because a server could lead a person to
-//! grant access to something else.
+//! A server that requires authorization names its authorization server. The user agrees in a browser; lango waits for
+//! the redirect on a local port and stores the grant in its own file, by server and address. From then on lango sends
+//! the access token and refreshes it when it expires; the user must log in again only if that fails. lango checks
+//! everything that comes from the server (addresses, names, scopes) against the standards, because a server could trick
+//! the user into granting access to something else.
 
 mod challenge;
 mod client;
@@ -21,47 +21,34 @@ pub(crate) use store::Grants;
 pub use store::seal_grants;
 pub(crate) use token::Grant;
 
-use crate::names::line;
-use crate::settings::Address;
+use crate::names::one_line;
+use crate::settings::HttpSettings;
 use lango_secrets::{Masks, SecretError, SecretValue};
 use reqwest::Url;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
-/// Why somebody is not logged in.
+/// The reason why a login failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
-    /// The server runs here, or knows its token already.
-    #[error("nothing has to be logged in to: {why}")]
-    NotNeeded {
-        /// Why not.
-        why: String,
-    },
-    /// What the server or its authority says cannot be relied on.
+    /// lango starts the server itself, or a token is configured.
+    #[error("no login is needed: {why}")]
+    NotNeeded { why: String },
+    /// The server or its authorization server cannot be reached, or what it says is invalid.
     #[error("{what}")]
-    Unusable {
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The authority, or the person there, said no.
+    Unusable { what: String },
+    /// The authorization server, or the user there, refused.
     #[error("access was not granted: {why}")]
     Denied {
-        /// In the authority's words.
+        /// The authorization server's message.
         why: String,
     },
-    /// Nobody came back from the browser.
-    #[error("nobody came back from the browser within {minutes} minutes")]
-    Abandoned {
-        /// How long it was waited.
-        minutes: u64,
-    },
-    /// What was granted cannot be kept.
-    #[error("what was granted cannot be kept: {why}")]
-    NotKept {
-        /// What the system said.
-        why: String,
-    },
+    /// The browser did not return in time.
+    #[error("the login in the browser was not finished within {minutes} minutes; try again")]
+    Abandoned { minutes: u64 },
+    #[error("the grant cannot be stored: {why}")]
+    NotStored { why: String },
 }
 
 impl LoginError {
@@ -70,33 +57,38 @@ impl LoginError {
     }
 }
 
-/// What is shown to one server, and what it last said about that.
+/// The authorization for one server: its token, and the server's last challenge.
 #[derive(Debug)]
-pub(crate) struct Bearer {
+pub(crate) struct ServerAuth {
     server: String,
-    pub(crate) address: Address,
+    pub(crate) address: HttpSettings,
     grants: Grants,
     pub(crate) masks: Masks,
     state: Mutex<State>,
-    /// One request renews, the others wait for what comes of it.
-    turnstile: Semaphore,
+    /// Makes one request refresh the token while the others wait for the result.
+    renewal_lock: Semaphore,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    unkept: Option<Unkept>,
+    unsaved: Option<UnsavedGrant>,
     challenge: Option<Challenge>,
 }
 
-/// What was renewed and could not be written. What the file holds is used up, and must not be shown again.
+/// A refreshed grant that could not be written. The grant in the file is spent and must not be used again.
 #[derive(Debug)]
-struct Unkept {
-    used_up: String,
+struct UnsavedGrant {
+    spent_token: String,
     grant: Grant,
 }
 
-impl Bearer {
-    pub(crate) fn new(server: &str, address: &Address, grants: Grants, masks: Masks) -> Arc<Self> {
+impl ServerAuth {
+    pub(crate) fn new(
+        server: &str,
+        address: &HttpSettings,
+        grants: Grants,
+        masks: Masks,
+    ) -> Arc<Self> {
         let mut address = address.clone();
         if let (Some(token), Ok(url)) = (&mut address.token, Url::parse(&address.url)) {
             let value = token.value.take();
@@ -108,11 +100,11 @@ impl Bearer {
             grants,
             masks,
             state: Mutex::default(),
-            turnstile: Semaphore::new(1),
+            renewal_lock: Semaphore::new(1),
         })
     }
 
-    /// What to show now: the token of the configuration, or what was granted, renewed if it is over.
+    /// Returns the token to send: the configured one, or that of the grant, refreshed if it has expired.
     pub(crate) async fn token(&self) -> Result<Option<Zeroizing<String>>, SecretError> {
         if let Some(token) = &self.address.token {
             let (Some(value), Ok(url)) = (&token.value, Url::parse(&self.address.url)) else {
@@ -123,9 +115,10 @@ impl Bearer {
         let Some(grant) = self.grant() else {
             return Ok(None);
         };
-        let token = match grant.is_over() {
-            false => Some(grant.access_token().to_owned()),
-            true => self.renewed(grant.access_token()).await,
+        let token = if grant.has_expired() {
+            self.renewed(grant.access_token()).await
+        } else {
+            Some(grant.access_token().to_owned())
         };
         let token = token.map(Zeroizing::new);
         if let Some(token) = &token {
@@ -135,29 +128,29 @@ impl Bearer {
         Ok(token)
     }
 
-    /// What to show after this was refused; nothing if there is nothing else. What somebody else was granted meanwhile, in
-    /// this process or in another, comes first: means of renewal that were used before are worth nothing, and an authority
-    /// that sees them twice takes everything back.
+    /// Returns another token after the server refused this one; `None` if there is none. Prefers a token that this or
+    /// another process got in the meantime: a refresh token can be used only once, and an authorization server that
+    /// sees it twice revokes the whole grant.
     pub(crate) async fn renewed(&self, refused: &str) -> Option<String> {
-        let _turn = self.turnstile.acquire().await;
-        if let Some(token) = self.other_than(refused) {
+        let _turn = self.renewal_lock.acquire().await;
+        if let Some(token) = self.token_other_than(refused) {
             return Some(token);
         }
-        let _held = self.grants.hold_renewal(&self.server).await.ok()?;
+        let _lock = self.grants.lock_renewal(&self.server).await.ok()?;
         let grant = self.grant()?;
         if grant.access_token() != refused {
             return Some(grant.access_token().to_owned());
         }
         let renewed = grant.renew(self.address.client.as_ref()).await.ok()?;
-        let kept = self
+        let stored = self
             .grants
             .replace(&self.server, &self.address.url, refused, &renewed);
-        match kept {
+        match stored {
             Ok(current) => current.map(|grant| grant.access_token().to_owned()),
             Err(_) => {
                 let token = renewed.access_token().to_owned();
-                self.state().unkept = Some(Unkept {
-                    used_up: refused.to_owned(),
+                self.state().unsaved = Some(UnsavedGrant {
+                    spent_token: refused.to_owned(),
                     grant: renewed,
                 });
                 Some(token)
@@ -165,12 +158,12 @@ impl Bearer {
         }
     }
 
-    fn other_than(&self, refused: &str) -> Option<String> {
+    fn token_other_than(&self, refused: &str) -> Option<String> {
         let token = self.grant()?.access_token().to_owned();
         (token != refused).then_some(token)
     }
 
-    /// What a person can do when the server refuses.
+    /// Tells the user what to do when the server refuses.
     pub(crate) fn advice(&self) -> String {
         let server = &self.server;
         match (&self.address.token, self.challenge()) {
@@ -179,47 +172,49 @@ impl Bearer {
                 None,
                 Some(Challenge {
                     scope: Some(scope),
-                    is_too_little: true,
+                    is_scope_insufficient: true,
                     ..
                 }),
             ) => format!(
-                "it wants more than was granted; `lango mcp login {server} --scope {:?}` asks for it",
-                line(&scope, 200)
+                "it requires more access than was granted; run `lango mcp login {server} --scope {:?}`",
+                one_line(&scope, 200)
             ),
             _ => format!(
-                "it wants to know who is there; `lango mcp login {server}` logs in, or name the variable that holds a token in \
-                 mcp.servers.{server}.tokenEnv"
+                "it requires a login; run `lango mcp login {server}`, or set mcp.servers.{server}.tokenEnv to an environment \
+                 variable that contains a token"
             ),
         }
     }
 
-    /// What the server said when it refused.
-    pub(crate) fn note(&self, challenge: Challenge) {
+    /// Records the server's challenge after it refused a request.
+    pub(crate) fn record_challenge(&self, challenge: Challenge) {
         self.state().challenge = Some(challenge);
     }
 
-    /// What it said last, if it refused.
+    /// Returns the server's last challenge.
     pub(crate) fn challenge(&self) -> Option<Challenge> {
         self.state().challenge.clone()
     }
 
-    /// What was granted before. The file is read each time, because another process may have logged in, out, or renewed.
+    /// Returns the current grant. Reads the file each time, because another process may have logged in or out, or
+    /// refreshed.
     pub(crate) fn grant(&self) -> Option<Grant> {
-        let found = self.grants.of(&self.server, &self.address.url)?;
+        let stored = self.grants.of(&self.server, &self.address.url)?;
         let mut state = self.state();
-        match &state.unkept {
-            Some(unkept) if unkept.used_up == found.access_token() => Some(unkept.grant.clone()),
+        match &state.unsaved {
+            Some(unsaved) if unsaved.spent_token == stored.access_token() => {
+                Some(unsaved.grant.clone())
+            }
             _ => {
-                state.unkept = None;
-                Some(found)
+                state.unsaved = None;
+                Some(stored)
             }
         }
     }
 
-    /// Keeps what was granted.
-    pub(crate) fn keep(&self, grant: &Grant) -> Result<(), LoginError> {
-        let kept = self.grants.keep(&self.server, &self.address.url, grant);
-        kept.map_err(|error| LoginError::NotKept {
+    pub(crate) fn store(&self, grant: &Grant) -> Result<(), LoginError> {
+        let stored = self.grants.store(&self.server, &self.address.url, grant);
+        stored.map_err(|error| LoginError::NotStored {
             why: error.to_string(),
         })?;
         self.state().challenge = None;

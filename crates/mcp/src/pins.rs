@@ -1,123 +1,111 @@
-//! What servers said of their tools when a person last agreed to it, in a file of lango's own.
+//! Pins: the tool definitions that the user has accepted, in a file that only lango writes.
 //!
-//! A tool is pinned in the form in which it was first seen. A form that the server gives later is kept beside the pin,
-//! pending, until the person accepts it.
+//! lango pins a tool with the definition that it first sees. A different definition that the server lists later is
+//! stored as pending next to the pin until the user accepts it.
 
-use crate::form::Form;
 use crate::private_file::PrivateFile;
 use crate::program::{PendingFile, TrustedFiles};
+use crate::tool_definition::ToolDefinition;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// The version of the file.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
 /// Why the pins cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// There are none of this server.
     #[error(
-        "nothing is pinned of the MCP server `{server}`; `lango mcp test {server}` connects to it"
+        "the MCP server `{server}` has no pins yet; run `lango mcp test {server}` to connect to it"
     )]
-    NoSuchServer {
-        /// The server.
-        server: String,
-    },
-    /// The file is there and makes no sense.
-    #[error("the pins in `{}` cannot be read: {why}; remove the file to pin every server anew", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The file cannot be written.
+    NoSuchServer { server: String },
+    /// The file exists but is invalid.
+    #[error("the pins in `{}` cannot be read: {why}; delete the file to pin all servers again", path.display())]
+    Unreadable { path: PathBuf, why: String },
     #[error("the pins in `{}` cannot be written", path.display())]
     Unwritable {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         #[source]
         cause: io::Error,
     },
 }
 
-/// How a tool stands against its pin.
+/// The state of a tool compared with its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolState {
-    /// It is what was pinned.
+    /// It equals its pin.
     Pinned,
-    /// It changed since, and nobody accepted that yet.
+    /// It differs from its pin, and the user has not accepted that.
     Changed,
-    /// It was not there when the others were pinned, and nobody accepted it yet.
+    /// It appeared after the others were pinned, and the user has not accepted it.
     New,
 }
 
-/// The file.
+/// The file with the pins.
 #[derive(Debug, Clone)]
-pub(crate) struct Pins {
+pub(crate) struct PinStore {
     file: PrivateFile,
 }
 
-/// What is in it.
+/// The content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Book {
+pub(crate) struct PinBook {
     version: u32,
     servers: BTreeMap<String, PinnedServer>,
-    /// The files that the user trusts, by server and path.
+    /// The digests of the files that the user trusts, by server and path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     files: BTreeMap<String, TrustedFiles>,
 }
 
-/// What is known of one server.
+/// The pins of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct PinnedServer {
-    /// The digest of the settings with which it was reached.
+    /// The digest of the settings that it was connected with.
     settings: String,
-    /// What it called itself.
+    /// Its own name and version.
     pub(crate) name: String,
-    /// The same without a version; none in files from before it was recorded.
+    /// Its own title without a version. Older files do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) title: Option<String>,
     pub(crate) tools: BTreeMap<String, PinnedTool>,
 }
 
-/// One tool: what was accepted, and what it is now if that is something else.
+/// A tool: the accepted definition, and the current one if it differs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct PinnedTool {
-    pub(crate) pinned: Option<Form>,
-    pub(crate) pending: Option<Form>,
+    pub(crate) pinned: Option<ToolDefinition>,
+    pub(crate) pending: Option<ToolDefinition>,
 }
 
-/// A tool that waits for being accepted.
+/// A new or changed tool that the user has not accepted.
 #[derive(Debug, Clone)]
-pub struct Pending {
-    /// What the server calls it.
+pub struct PendingTool {
+    /// The server's name for it.
     pub tool: String,
-    /// What was accepted of it before; nothing for a new one.
-    pub before: Option<Form>,
-    /// What the server says of it now.
-    pub now: Form,
+    /// The accepted definition; `None` for a new tool.
+    pub before: Option<ToolDefinition>,
+    /// The definition that the server lists now.
+    pub now: ToolDefinition,
 }
 
-/// What a server lists.
-pub(crate) struct Seen<'a> {
+/// What a server currently lists.
+pub(crate) struct ServerSnapshot<'a> {
     pub(crate) server: &'a str,
-    /// The digest of the settings with which it was reached.
+    /// The digest of the settings that it was connected with.
     pub(crate) settings: &'a str,
-    /// What it calls itself.
+    /// Its own name and version.
     pub(crate) name: &'a str,
-    /// The same without a version.
+    /// Its own title without a version.
     pub(crate) title: &'a str,
-    pub(crate) tools: BTreeMap<String, Form>,
+    pub(crate) tools: BTreeMap<String, ToolDefinition>,
 }
 
 impl PinnedTool {
-    /// The form in which it is offered.
-    pub(crate) fn offered(&self) -> Option<&Form> {
+    /// Returns the definition that is offered to agents.
+    pub(crate) fn offered(&self) -> Option<&ToolDefinition> {
         self.pending.as_ref().or(self.pinned.as_ref())
     }
 
@@ -131,48 +119,46 @@ impl PinnedTool {
 }
 
 impl PinnedServer {
-    /// A server that is seen for the first time: all of it is accepted.
-    fn first(seen: Seen<'_>) -> Self {
-        let pinned = |form| PinnedTool {
-            pinned: Some(form),
+    /// Pins all tools of a server that is connected for the first time.
+    fn first(snapshot: ServerSnapshot<'_>) -> Self {
+        let pinned = |definition| PinnedTool {
+            pinned: Some(definition),
             pending: None,
         };
-        let tools = seen.tools.into_iter();
-        let tools = tools.map(|(name, form)| (name, pinned(form)));
+        let tools = snapshot.tools.into_iter();
+        let tools = tools.map(|(name, definition)| (name, pinned(definition)));
         Self {
-            settings: seen.settings.to_owned(),
-            name: seen.name.to_owned(),
-            title: Some(seen.title.to_owned()),
+            settings: snapshot.settings.to_owned(),
+            name: snapshot.name.to_owned(),
+            title: Some(snapshot.title.to_owned()),
             tools: tools.collect(),
         }
     }
 
-    /// Takes in what the server lists now. What it no longer has is forgotten, so that it is new if it comes back.
-    pub(crate) fn take_in(&mut self, listed: &BTreeMap<String, Form>) {
+    /// Records the tools that the server lists now. Removes the pins of those it no longer has, so they count as new if
+    /// they come back.
+    pub(crate) fn record_tools(&mut self, listed: &BTreeMap<String, ToolDefinition>) {
         self.tools.retain(|name, _| listed.contains_key(name));
-        for (name, form) in listed {
+        for (name, definition) in listed {
             let tool = self.tools.entry(name.clone()).or_default();
             let is_pinned = tool
                 .pinned
                 .as_ref()
-                .is_some_and(|pinned| pinned.hash == form.hash);
-            tool.pending = match is_pinned {
-                true => None,
-                false => Some(form.clone()),
-            };
+                .is_some_and(|pinned| pinned.hash == definition.hash);
+            tool.pending = (!is_pinned).then(|| definition.clone());
         }
     }
 
-    /// Accepts what is pending in the very form that was seen; gives the names.
-    fn accept(&mut self, seen: &[Pending]) -> Vec<String> {
+    /// Accepts the pending definitions that equal the seen ones. Returns the names of the tools.
+    fn accept(&mut self, seen: &[PendingTool]) -> Vec<String> {
         let mut accepted = Vec::new();
-        for Pending { tool, now, .. } in seen {
+        for PendingTool { tool, now, .. } in seen {
             let Some(entry) = self.tools.get_mut(tool) else {
                 continue;
             };
-            let form = entry.pending.take_if(|form| form.hash == now.hash);
-            if let Some(form) = form {
-                entry.pinned = Some(form);
+            let seen = entry.pending.take_if(|pending| pending.hash == now.hash);
+            if let Some(definition) = seen {
+                entry.pinned = Some(definition);
                 accepted.push(tool.clone());
             }
         }
@@ -180,40 +166,40 @@ impl PinnedServer {
     }
 }
 
-impl Book {
-    /// What is pinned of a server that is reached like this.
+impl PinBook {
+    /// Returns the pins of a server if they were made with these settings.
     pub(crate) fn of(&self, server: &str, settings: &str) -> Option<&PinnedServer> {
         let pinned = self.servers.get(server)?;
         (pinned.settings == settings).then_some(pinned)
     }
 
-    /// Returns what was last pinned of a server, however it was reached.
+    /// Returns the last pins of a server, whatever its settings were.
     pub(crate) fn last(&self, server: &str) -> Option<&PinnedServer> {
         self.servers.get(server)
     }
 
-    /// The files that the user trusts for a server.
+    /// Returns the files that the user trusts for a server.
     pub(crate) fn trusted_files(&self, server: &str) -> TrustedFiles {
         self.files.get(server).cloned().unwrap_or_default()
     }
 }
 
-impl Pins {
+impl PinStore {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self {
             file: PrivateFile::at(path),
         }
     }
 
-    /// What is pinned; nothing where there is no file.
-    pub(crate) fn read(&self) -> Result<Book, PinError> {
+    /// Reads the pins; empty if the file does not exist.
+    pub(crate) fn read(&self) -> Result<PinBook, PinError> {
         let unreadable = |why: String| PinError::Unreadable {
             path: self.file.path().to_owned(),
             why,
         };
-        let book = self.file.read::<Book>();
+        let book = self.file.read::<PinBook>();
         let Some(book) = book.map_err(|error| unreadable(error.to_string()))? else {
-            return Ok(Book::default());
+            return Ok(PinBook::default());
         };
         if book.version != VERSION {
             return Err(unreadable(format!("its version is {}", book.version)));
@@ -222,47 +208,54 @@ impl Pins {
             .servers
             .values()
             .flat_map(|server| server.tools.values());
-        let mut forms = tools.flat_map(|tool| tool.pinned.iter().chain(&tool.pending));
-        match forms.all(Form::is_whole) {
-            true => Ok(book),
-            false => Err(unreadable(
-                "a hash does not fit what it stands for".to_owned(),
-            )),
+        let mut definitions = tools.flat_map(|tool| tool.pinned.iter().chain(&tool.pending));
+        if definitions.all(ToolDefinition::is_intact) {
+            Ok(book)
+        } else {
+            Err(unreadable("a hash does not match its tool".to_owned()))
         }
     }
 
-    /// Holds what a server lists against what is pinned of it, and notes what is new. What could not be written is told, and
-    /// holds for this process all the same.
-    pub(crate) fn take_in(&self, seen: Seen<'_>) -> (PinnedServer, Result<(), PinError>) {
-        // From the reading to the writing, so that nothing that a person accepts meanwhile is undone.
-        let held = self.file.hold();
-        let server = seen.server.to_owned();
-        // What cannot be read was reported when it was first read; it is made anew here.
+    /// Compares what a server lists with its pins and records the differences. If they cannot be written, returns the
+    /// error next to the new pins, which apply to this process anyway.
+    pub(crate) fn record_tools(
+        &self,
+        snapshot: ServerSnapshot<'_>,
+    ) -> (PinnedServer, Result<(), PinError>) {
+        // Locked from the read to the write, so that nothing the user accepts in between is lost.
+        let lock = self.file.lock();
+        let server = snapshot.server.to_owned();
+        // An unreadable file was reported when the servers were opened; it is replaced here.
         let mut book = self.read().unwrap_or_default();
-        let before = book.of(seen.server, seen.settings).cloned();
+        let before = book.of(snapshot.server, snapshot.settings).cloned();
         let pinned = match before.clone() {
             Some(mut pinned) => {
-                pinned.take_in(&seen.tools);
-                pinned.title.get_or_insert_with(|| seen.title.to_owned());
+                pinned.record_tools(&snapshot.tools);
+                let title = || snapshot.title.to_owned();
+                pinned.title.get_or_insert_with(title);
                 pinned
             }
-            None => PinnedServer::first(seen),
+            None => PinnedServer::first(snapshot),
         };
         if before.as_ref() == Some(&pinned) {
             return (pinned, Ok(()));
         }
         book.version = VERSION;
         book.servers.insert(server, pinned.clone());
-        let written = held.and_then(|_held| self.file.replace(&book));
+        let written = lock.and_then(|_lock| self.file.replace(&book));
         (pinned, written.map_err(|cause| self.unwritable(cause)))
     }
 
-    /// What of a server waits for being accepted.
-    pub(crate) fn pending(&self, server: &str, settings: &str) -> Result<Vec<Pending>, PinError> {
+    /// Returns the tools of a server that the user has not accepted.
+    pub(crate) fn pending(
+        &self,
+        server: &str,
+        settings: &str,
+    ) -> Result<Vec<PendingTool>, PinError> {
         let book = self.read()?;
         let pinned = book.of(server, settings).ok_or_else(|| none_of(server))?;
         let pending = pinned.tools.iter().filter_map(|(tool, pin)| {
-            Some(Pending {
+            Some(PendingTool {
                 tool: tool.clone(),
                 before: pin.pinned.clone(),
                 now: pin.pending.clone()?,
@@ -271,14 +264,15 @@ impl Pins {
         Ok(pending.collect())
     }
 
-    /// Accepts what was seen of a server, and nothing that it listed since; gives the names of the tools.
+    /// Accepts the definitions that the user has seen, and none that the server listed since. Returns the names of the
+    /// tools.
     pub(crate) fn accept(
         &self,
         server: &str,
         settings: &str,
-        seen: &[Pending],
+        seen: &[PendingTool],
     ) -> Result<Vec<String>, PinError> {
-        let _held = self.file.hold().map_err(|cause| self.unwritable(cause))?;
+        let _lock = self.file.lock().map_err(|cause| self.unwritable(cause))?;
         let mut book = self.read()?;
         let entry = book.servers.get_mut(server);
         let pinned = entry.filter(|pinned| pinned.settings == settings);
@@ -290,9 +284,9 @@ impl Pins {
         Ok(accepted)
     }
 
-    /// Trusts files of a server as they were seen.
+    /// Trusts files of a server with the content that the user saw.
     pub(crate) fn trust_files(&self, server: &str, seen: &[PendingFile]) -> Result<(), PinError> {
-        let _held = self.file.hold().map_err(|cause| self.unwritable(cause))?;
+        let _lock = self.file.lock().map_err(|cause| self.unwritable(cause))?;
         let mut book = self.read()?;
         book.version = VERSION;
         let files = book.files.entry(server.to_owned()).or_default();
@@ -302,7 +296,7 @@ impl Pins {
         written.map_err(|cause| self.unwritable(cause))
     }
 
-    /// Makes the folder of the file, which has to be there before a server starts.
+    /// Creates the folder of the file, which must exist before a server starts.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
         self.file.make_folder()
     }
@@ -328,17 +322,17 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn what_is_listed_and_accepted_at_the_same_time_undoes_nothing() {
+    fn concurrent_listing_and_accepting_lose_no_update() {
         let folder = tempfile::tempdir().unwrap();
-        let pins = Pins::at(folder.path().join("own/pins.json"));
+        let pins = PinStore::at(folder.path().join("own/pins.json"));
         let listed = |server: &str, description: &str| {
-            let form = Form::new(description.to_owned(), json!({}));
-            let (_, written) = pins.take_in(Seen {
+            let definition = ToolDefinition::new(description.to_owned(), json!({}));
+            let (_, written) = pins.record_tools(ServerSnapshot {
                 server,
                 settings: "x",
                 name: "n",
                 title: "n",
-                tools: BTreeMap::from([("t".to_owned(), form)]),
+                tools: BTreeMap::from([("t".to_owned(), definition)]),
             });
             written.unwrap();
         };

@@ -1,5 +1,5 @@
-//! A JSON file of lango's own that nobody else can read. It is replaced as a whole, under a lock, so that two processes of
-//! lango do not undo what the other wrote. With a seal it is encrypted.
+//! A JSON file that only lango's user can read. Writes replace it atomically under a lock, so two lango processes do
+//! not lose each other's changes. With a seal it is encrypted.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,29 +10,28 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The largest file that is read. What is written is bounded far below.
-const LARGEST: u64 = 64 << 20;
+/// Maximum size of a file to read. Everything that lango writes is far smaller.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// What a file begins with that is sealed.
+/// The first bytes of a sealed file.
 const SEALED: &[u8] = b"lango-sealed-1\n";
 
-/// Encrypts what is written to a file, for callers that have a place for its key.
+/// Encrypts the content of a file; the implementation manages the key.
 pub trait FileSeal: fmt::Debug + Send + Sync {
-    /// Encrypts.
     fn seal(&self, plain: &[u8]) -> io::Result<Vec<u8>>;
 
-    /// Decrypts what [`seal`](Self::seal) made.
+    /// Decrypts the output of [`seal`](Self::seal).
     fn open(&self, sealed: &[u8]) -> io::Result<Vec<u8>>;
 }
 
-/// The file.
+/// The path of the file, and its seal.
 #[derive(Debug, Clone)]
 pub(crate) struct PrivateFile {
     path: PathBuf,
     seal: Option<Arc<dyn FileSeal>>,
 }
 
-/// Whether a file was written with a seal.
+/// Returns whether a file was written with a seal.
 pub fn is_sealed(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| {
@@ -47,7 +46,7 @@ impl PrivateFile {
         Self { path, seal: None }
     }
 
-    /// The same with a seal, if there is one. A plain file is still read, and sealed when it is next written.
+    /// Sets the seal, if there is one. A plain file can still be read, and is sealed on the next write.
     pub(crate) fn with_seal(self, seal: Option<Arc<dyn FileSeal>>) -> Self {
         Self { seal, ..self }
     }
@@ -56,7 +55,7 @@ impl PrivateFile {
         &self.path
     }
 
-    /// What is in it; nothing where there is no file.
+    /// Reads the content; `None` if the file does not exist.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
@@ -64,9 +63,9 @@ impl PrivateFile {
             Err(error) => return Err(error),
         };
         let mut text = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > LARGEST {
-            let most = LARGEST >> 20;
+        file.take(MAX_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_BYTES {
+            let most = MAX_BYTES >> 20;
             return Err(io::Error::other(format!("it is larger than {most} MiB")));
         }
         let Some(sealed) = text.strip_prefix(SEALED) else {
@@ -78,23 +77,24 @@ impl PrivateFile {
         Ok(Some(serde_json::from_slice(&seal.open(sealed)?)?))
     }
 
-    /// Makes the folder of the file. It has to be there before a server starts: what does not exist cannot be hidden, and a
-    /// file that is replaced comes out from under its cover.
+    /// Creates the folder of the file. It must exist before a server starts, because the sandbox hides the folder from
+    /// the server: it cannot hide what does not exist, and hiding only the file would end when the file is replaced.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)
     }
 
-    /// Takes hold of the file against other processes, until what this gives is dropped.
-    pub(crate) fn hold(&self) -> io::Result<File> {
+    /// Locks the file against other processes; dropping the result releases the lock.
+    pub(crate) fn lock(&self) -> io::Result<File> {
         self.make_folder()?;
         let lock = private(&self.path.with_extension("lock"))?;
         lock.lock()?;
         Ok(lock)
     }
 
-    /// Takes hold of a lock of this name beside the file, until what this gives is dropped; nothing if somebody else has it.
-    pub(crate) fn try_hold_beside(&self, name: &str) -> io::Result<Option<File>> {
+    /// Tries to acquire the lock file with this name next to the file. Returns `None` if another process has it;
+    /// dropping the result releases it.
+    pub(crate) fn try_lock_beside(&self, name: &str) -> io::Result<Option<File>> {
         self.make_folder()?;
         let lock = private(&self.path.with_file_name(name))?;
         match lock.try_lock() {
@@ -104,7 +104,7 @@ impl PrivateFile {
         }
     }
 
-    /// Replaces it. Whoever does so holds it.
+    /// Replaces the content. The caller must have locked the file.
     pub(crate) fn replace(&self, content: &impl Serialize) -> io::Result<()> {
         let plain = serde_json::to_vec_pretty(content)?;
         let written = match &self.seal {
@@ -120,7 +120,7 @@ impl PrivateFile {
     }
 }
 
-/// Makes a directory that only this user can enter, or closes one that exists to all others.
+/// Creates a directory that only this user can access, or restricts an existing one.
 pub(crate) fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)

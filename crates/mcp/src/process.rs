@@ -1,44 +1,48 @@
-//! The program of a server: started inside the sandbox, without a time limit.
+//! The program of a server, which runs in the sandbox without a time limit.
 
 use crate::error::ConnectError;
 use crate::program::{PreparedCommand, ServerCommand};
 use crate::program_proxy::{ProgramProxy, RunningProxy};
 use lango_core::error_chain;
-use lango_sandbox::{Command, Launcher, Service, Stdin};
+use lango_sandbox::{Command, Launcher, SandboxedService, Stdin};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout};
 
-/// Time for a program to end by itself once its input is closed.
-const GRACE: Duration = Duration::from_millis(500);
-/// Time for a killed program to be gone.
+/// How long a program may take to exit after its input is closed.
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
+/// How long to wait for a killed program to exit.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
-/// A running program. Dropping it ends the program and everything that it started.
+/// A running program. Dropping it kills the program and everything that it started.
 #[derive(Debug)]
 pub(crate) struct Process {
-    service: Service,
+    service: SandboxedService,
     pub(crate) proxy: Option<RunningProxy>,
 }
 
-/// Files that appeared while a server ran and that decide what other programs do, such as `.git`: those of all its
-/// processes, also of those that failed, until they are reported.
+/// New protected files, such as `.git`, which influence other programs. Collects those of all processes of a server,
+/// including failed ones, until they are reported.
 #[derive(Debug, Default)]
 pub(crate) struct NewFiles {
     paths: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl NewFiles {
-    /// Takes what was not reported yet.
+    /// Takes the files that were not reported yet.
     pub(crate) fn take(&self) -> BTreeSet<PathBuf> {
         let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *paths)
     }
 
-    /// Adds files, but those in the server's private directory, which no other program obeys.
-    fn outside_of(self: Arc<Self>, private: PathBuf) -> impl FnOnce(&[PathBuf]) + Send + 'static {
+    /// Returns a function that adds files, except for those in the server's private directory, which influence no other
+    /// program.
+    fn recorder_outside(
+        self: Arc<Self>,
+        private: PathBuf,
+    ) -> impl FnOnce(&[PathBuf]) + Send + 'static {
         move |found| {
             let found = found.iter().filter(|path| !path.starts_with(&private));
             let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +52,7 @@ impl NewFiles {
 }
 
 impl Process {
-    /// Starts it; gives its input and output besides.
+    /// Starts a program. Returns it with its stdin and stdout.
     pub(crate) async fn start(
         launcher: &Launcher,
         ServerCommand { server, program }: ServerCommand<'_>,
@@ -67,7 +71,7 @@ impl Process {
         if let Some(secrets) = &secrets {
             env.extend(secrets.variables.iter().cloned());
             policy.read.push(secrets.certificates.clone());
-            policy.kept.push(secrets.certificates.clone());
+            policy.read_only.push(secrets.certificates.clone());
         }
         let env = env.into_iter();
         command.env = env
@@ -76,7 +80,7 @@ impl Process {
         command.stdin = Stdin::Piped;
         command.limits = program.limits;
         command.limits.time = None;
-        // Whoever works in the folder meanwhile makes such files too.
+        // Report new protected files rather than remove them: other programs may have created them.
         command.new_files = lango_sandbox::NewFiles::Report;
         let not_started = |why: String| ConnectError::NotStarted { why };
         let mut child = launcher
@@ -89,24 +93,24 @@ impl Process {
             }
             None => None,
         };
-        let new_files = Arc::clone(new_files).outside_of(private.clone());
+        let new_files = Arc::clone(new_files).recorder_outside(private.clone());
         let service = child.into_service(move |ended| {
             if let Some(ended) = ended {
-                new_files(&ended.clean_up.left);
+                new_files(&ended.clean_up.remaining);
             }
         });
         let (service, stdin, stdout) = service.map_err(|error| not_started(error.to_string()))?;
         Ok((Self { service, proxy }, stdin, stdout))
     }
 
-    /// Waits for the end and describes it; `None` if the program still runs after `time`.
+    /// Waits for the program to exit and describes how it did; `None` if it still runs after `time`.
     pub(crate) async fn end_within(&self, time: Duration) -> Option<String> {
         self.service.end_within(time).await
     }
 
-    /// Ends the program: kills it unless it ends by itself within a moment.
+    /// Stops the program: kills it unless it exits within the grace period.
     pub(crate) async fn end(&self) {
-        if self.end_within(GRACE).await.is_some() {
+        if self.end_within(GRACE_PERIOD).await.is_some() {
             return;
         }
         self.service.kill();

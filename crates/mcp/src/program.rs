@@ -1,10 +1,10 @@
-//! A server's command, checked and made ready for its start.
+//! Checks and prepares a server's command.
 //!
-//! Agents can write the workspace and the folders that the user opened to them. Code from there would run with the server's
-//! token and network, so a file of the command that lies there runs only while its SHA-256 is the one that the user trusts.
-//! What runs is a copy: lango reads the file once, compares the digest of those bytes, and stores these very bytes in a
-//! directory that neither agents nor the server can write. A file that is swapped at any later moment has no effect. A copy
-//! is also alone: a script that loads its neighbours does not find them, so no unchecked file comes along with it.
+//! Agents can write the workspace and the folders that the user opened to them. Code from there would run with the
+//! server's token and network, so such a file of the command runs only if its SHA-256 is the one that the user trusts.
+//! What runs is a copy: lango reads the file once, compares the digest of these bytes, and stores them in a directory
+//! that neither agents nor the server can write. Replacing the file later has no effect. The copy is also isolated: a
+//! script cannot load unchecked files next to it, because it does not find them.
 
 mod agent_writable;
 mod copies;
@@ -23,7 +23,7 @@ mod versions;
 pub use copies::PendingFile;
 
 use crate::error::ConnectError;
-use crate::settings::Program;
+use crate::settings::ProgramSettings;
 use agent_writable::{can_agents_replace, can_agents_write_in};
 use copies::Content;
 use paths::{Argument, arguments_of, hidden_path_in, may_be_line};
@@ -33,66 +33,68 @@ use std::path::{Path, PathBuf};
 /// The digests of trusted files, by path.
 pub(crate) type TrustedFiles = BTreeMap<String, String>;
 
-/// What a Python program must not do: load modules from the directory that it is started in.
+/// Keeps Python from loading modules from the current directory.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
-/// The variable that locates the caches of package runners. It names the server's private directory, so that packages are
-/// downloaded once.
+/// Locates the caches of package runners. It is set to the server's private directory, so that packages are downloaded
+/// only once.
 const HOME: &str = "HOME";
 
-/// Has npm use its cache without asking the registry. Versions are exact, so what was downloaded is what is wanted.
+/// Makes npm use its cache without asking the registry. Versions are exact, so a cached package is the right one.
 const OFFLINE: &str = "npm_config_prefer_offline";
 
-/// A command that is ready to be started.
+/// A command that is ready to start.
 #[derive(Debug)]
 pub(crate) struct PreparedCommand {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// A command with all that has to be known before it is started.
-struct Survey {
+/// The result of checking a command.
+struct CommandInspection {
     argv: Vec<String>,
-    /// The files among the words that agents can write, or that the user trusted once.
-    files: Vec<FileWord>,
+    /// The arguments that name files which agents can write, or which the user trusted once.
+    files: Vec<FileArgument>,
 }
 
-/// A word of the command that names a file to pin.
-struct FileWord {
+/// An argument that names a file to pin.
+struct FileArgument {
+    /// The index in `argv`.
     word: usize,
-    /// What stands before the path in the word, such as `--config=`.
+    /// The text before the path, such as `--config=`.
     before: String,
     path: PathBuf,
 }
 
-/// A command, and the server that it belongs to.
+/// The command of a server.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerCommand<'a> {
     pub(crate) server: &'a str,
-    pub(crate) program: &'a Program,
+    pub(crate) program: &'a ProgramSettings,
 }
 
 impl ServerCommand<'_> {
-    /// Says why the server must not be started; changes nothing.
+    /// Checks whether the server may be started, without changing anything.
     pub(crate) fn check(&self, trusted: &TrustedFiles) -> Result<(), ConnectError> {
-        let survey = self.survey(trusted)?;
-        for file in &survey.files {
+        let inspection = self.inspect(trusted)?;
+        for file in &inspection.files {
             self.read_trusted(file, trusted)?;
         }
         Ok(())
     }
 
-    /// Makes the command ready: `{workspace}` replaced, files that agents can write replaced by copies of what is trusted.
+    /// Prepares the command: expands `{workspace}`, and replaces files that agents can write by copies of the trusted
+    /// content.
     pub(crate) fn prepare(&self, trusted: &TrustedFiles) -> Result<PreparedCommand, ConnectError> {
-        let mut survey = self.survey(trusted)?;
-        for file in &survey.files {
+        let mut inspection = self.inspect(trusted)?;
+        for file in &inspection.files {
             let content = self.read_trusted(file, trusted)?;
             let copy = content
                 .store(&self.program.copies, &file.path)
                 .map_err(|error| ConnectError::NotStarted {
-                    why: format!("`{}` cannot be copied: {error}", file.path.display()),
+                    why: format!("lango cannot copy `{}`: {error}", file.path.display()),
                 })?;
-            survey.argv[file.word] = format!("{}{}", file.before, copy.display());
+            inspection.argv[file.word] = format!("{}{}", file.before, copy.display());
         }
         let mut env = self.environment()?;
         if env.iter().all(|(name, _)| name != SAFE_PATH) {
@@ -107,7 +109,7 @@ impl ServerCommand<'_> {
             }
         }
         Ok(PreparedCommand {
-            argv: survey.argv,
+            argv: inspection.argv,
             env,
         })
     }
@@ -117,14 +119,14 @@ impl ServerCommand<'_> {
         packages::has_runner(&self.program.argv, &self.program.data)
     }
 
-    /// The files that have to be trusted before the server starts, as they are now.
+    /// Returns the files that the user must trust before the server starts, with their current content.
     pub(crate) fn pending_files(
         &self,
         trusted: &TrustedFiles,
     ) -> Result<Vec<PendingFile>, ConnectError> {
-        let survey = self.survey(trusted)?;
+        let inspection = self.inspect(trusted)?;
         let mut pending = Vec::new();
-        for file in &survey.files {
+        for file in &inspection.files {
             let content = self.read(file)?;
             let before = trusted.get(&key(&file.path));
             let is_known = |known: &PendingFile| known.path == file.path;
@@ -135,15 +137,15 @@ impl ServerCommand<'_> {
         Ok(pending)
     }
 
-    /// Stores a copy of what is about to be trusted, so that a later change can be shown line by line.
+    /// Stores a copy of a file that the user trusts, so that a later change can be shown as a diff.
     pub(crate) fn store(&self, file: &PendingFile) -> std::io::Result<()> {
         file.content
             .store(&self.program.copies, &file.path)
             .map(drop)
     }
 
-    /// What the user should write instead of words that were meant from the workspace: those that surely were, and those
-    /// that may have been, which matter once the server fails.
+    /// Returns hints for paths that were meant relative to the workspace. If the server has failed, also
+    /// returns hints for paths that may have been meant that way.
     pub(crate) fn hints(&self, has_failed: bool) -> Vec<String> {
         let private = &self.program.policy.workspace;
         let workspace = &self.program.agents.workspace;
@@ -161,8 +163,8 @@ impl ServerCommand<'_> {
             let is_meant = !path.is_empty() && is_relative && (starts_with_dot || may_be_meant());
             is_meant.then(|| {
                 let instead = match path.trim_start_matches("./") {
-                    "" | "." => Program::WORKSPACE.to_owned(),
-                    rest => format!("{}/{rest}", Program::WORKSPACE),
+                    "" | "." => ProgramSettings::WORKSPACE.to_owned(),
+                    rest => format!("{}/{rest}", ProgramSettings::WORKSPACE),
                 };
                 format!(
                     "`{path}` is relative to the server's private directory, not to the workspace; write `{instead}`"
@@ -172,8 +174,8 @@ impl ServerCommand<'_> {
         hints.take(3).collect()
     }
 
-    /// Looks at every word of the command.
-    fn survey(&self, trusted: &TrustedFiles) -> Result<Survey, ConnectError> {
+    /// Checks every argument of the command.
+    fn inspect(&self, trusted: &TrustedFiles) -> Result<CommandInspection, ConnectError> {
         let Self { program, .. } = self;
         let argv: Vec<String> = program.argv.iter().map(|word| self.expand(word)).collect();
         let data: Vec<String> = program.data.iter().map(|word| self.expand(word)).collect();
@@ -183,14 +185,14 @@ impl ServerCommand<'_> {
         let path = path.unwrap_or_else(|| search_path::SANDBOX_PATH.to_owned());
         self.check_variables(&argv, &path).map_err(refuse)?;
         self.check_words(&argv, &data).map_err(refuse)?;
-        let mut survey = Survey {
+        let mut inspection = CommandInspection {
             argv,
             files: Vec::new(),
         };
-        if let Some(found) = search_path::find(&survey.argv[0], &path) {
-            survey.argv[0] = found;
+        if let Some(found) = search_path::find(&inspection.argv[0], &path) {
+            inspection.argv[0] = found;
         }
-        for (word, text) in survey.argv.iter().enumerate() {
+        for (word, text) in inspection.argv.iter().enumerate() {
             for Argument { before, path } in arguments_of(text) {
                 let is_data = data.iter().any(|data| data == text || data == path);
                 if path.is_empty() || is_data || (word == 0 && !before.is_empty()) {
@@ -202,7 +204,7 @@ impl ServerCommand<'_> {
                     may_be_line(path, &program.agents) && can_agents_replace(&program.agents, &full)
                 };
                 match self.pinned_path(&full, is_program, trusted)? {
-                    Some(path) => survey.files.push(FileWord {
+                    Some(path) => inspection.files.push(FileArgument {
                         word,
                         before: before.to_owned(),
                         path,
@@ -212,19 +214,19 @@ impl ServerCommand<'_> {
                 }
             }
         }
-        self.check_first_line_of(&survey.argv[0])?;
-        let script = interpreter::script_of(&survey.argv);
-        let script = script.map(|at| survey.argv[at].clone());
-        let loaded = interpreter::loaded_by_options(&survey.argv);
+        self.check_first_line_of(&inspection.argv[0])?;
+        let script = interpreter::script_of(&inspection.argv);
+        let script = script.map(|at| inspection.argv[at].clone());
+        let loaded = interpreter::loaded_by_options(&inspection.argv);
         for code in packages.iter().chain(&script).chain(&loaded) {
-            self.check_code(code, &survey)?;
+            self.check_code(code, &inspection)?;
         }
-        Ok(survey)
+        Ok(inspection)
     }
 
-    /// Refuses variables that load code from where agents can write, however they are set.
+    /// Refuses variables that load code from paths that agents can write, whether the settings or `env` sets them.
     fn check_variables(&self, argv: &[String], path: &str) -> Result<(), String> {
-        let Program { policy, agents, .. } = self.program;
+        let ProgramSettings { policy, agents, .. } = self.program;
         let check =
             |name: &str, value: &str| loaders::check(name, value, &policy.workspace, agents);
         check("PATH", path)?;
@@ -236,9 +238,9 @@ impl ServerCommand<'_> {
         set_by_env.try_for_each(|(name, value)| check(name, value))
     }
 
-    /// Refuses words with a path that agents can write at a place where it cannot be pinned.
+    /// Refuses arguments with a path that agents can write but that lango cannot pin.
     fn check_words(&self, argv: &[String], data: &[String]) -> Result<(), String> {
-        let Program { policy, agents, .. } = self.program;
+        let ProgramSettings { policy, agents, .. } = self.program;
         for word in argv.iter().filter(|word| !data.contains(word)) {
             if let Some(path) = hidden_path_in(word, &policy.workspace, agents) {
                 return Err(self.hidden_path_error(word, path));
@@ -249,38 +251,39 @@ impl ServerCommand<'_> {
 
     fn hidden_path_error(&self, word: &str, path: &str) -> String {
         format!(
-            "the word `{word}` contains `{path}`, which agents can write, at a place where lango cannot pin it; write the path \
-             as a word of its own or right behind the first `=`, or if it only names data, list the whole word in \
-             mcp.servers.{}.data",
+            "the argument `{word}` contains `{path}`, which agents can write, at a place where lango cannot pin it; write the \
+             path as a separate argument or directly after the first `=`, or, if it only names data, list the whole argument \
+             in mcp.servers.{}.data",
             self.server
         )
     }
 
-    /// The real path of a file that has to be pinned. Folders need not be, nor files out of agents' reach.
+    /// Returns the real path of a file that must be pinned; `None` for folders and for files that agents cannot
+    /// replace.
     fn pinned_path(
         &self,
         path: &Path,
         is_program: bool,
         trusted: &TrustedFiles,
     ) -> Result<Option<PathBuf>, ConnectError> {
-        let is_in_reach = can_agents_replace(&self.program.agents, path);
+        let is_replaceable = can_agents_replace(&self.program.agents, path);
         let real = path.canonicalize().ok();
         let was_trusted = real
             .as_ref()
             .is_some_and(|real| trusted.contains_key(&key(real)));
         match real {
-            // Agents could put a file in the place of a folder once it was looked at.
-            Some(real) if real.is_dir() && (was_trusted || (is_program && is_in_reach)) => {
+            // Agents could replace the folder by a file after this check.
+            Some(real) if real.is_dir() && (was_trusted || (is_program && is_replaceable)) => {
                 Err(ConnectError::Refused {
-                    why: format!("`{}` is a folder, and should be a file", path.display()),
+                    why: format!("`{}` is a folder but must be a file", path.display()),
                 })
             }
             Some(real) if real.is_dir() => Ok(None),
-            Some(real) => Ok((is_in_reach || was_trusted).then_some(real)),
-            None if is_in_reach => Err(ConnectError::Refused {
+            Some(real) => Ok((is_replaceable || was_trusted).then_some(real)),
+            None if is_replaceable => Err(ConnectError::Refused {
                 why: format!(
-                    "`{}` does not exist, and agents could write it at any moment; create it, or if the server only reads or \
-                     writes it as data, name it in mcp.servers.{}.data",
+                    "`{}` does not exist, and agents could create it at any time; create it, or, if the server only reads or \
+                     writes it as data, list it in mcp.servers.{}.data",
                     path.display(),
                     self.server
                 ),
@@ -289,12 +292,12 @@ impl ServerCommand<'_> {
         }
     }
 
-    /// Refuses a path that is run as code if agents can decide what is found there and it is not pinned as a file: a
-    /// folder is not, and agents could turn a folder into a file in the next moment.
-    fn check_code(&self, path: &str, survey: &Survey) -> Result<(), ConnectError> {
+    /// Refuses a path that is run as code if agents can write it and it is not pinned. Only files can be pinned, and
+    /// agents could replace a folder by a file at any time.
+    fn check_code(&self, path: &str, inspection: &CommandInspection) -> Result<(), ConnectError> {
         let full = self.program.policy.workspace.join(path);
-        let is_pinned = survey.files.iter().any(|file| {
-            let word = &survey.argv[file.word];
+        let is_pinned = inspection.files.iter().any(|file| {
+            let word = &inspection.argv[file.word];
             word.strip_prefix(&file.before) == Some(path)
         });
         let agents = &self.program.agents;
@@ -305,12 +308,12 @@ impl ServerCommand<'_> {
             why: format!(
                 "`{}` runs code from `{path}`, which agents can write; name a single file that you can trust, or install the \
                  server outside of their folders",
-                survey.argv[0]
+                inspection.argv[0]
             ),
         })
     }
 
-    /// The first line of a script starts another program, which agents must not be able to write either.
+    /// Refuses a script whose first line starts a program that agents can write.
     fn check_first_line_of(&self, program: &str) -> Result<(), ConnectError> {
         let start = self.program.policy.workspace.join(program);
         self.check_first_line(&start, interpreter::of_file(&start))
@@ -335,10 +338,10 @@ impl ServerCommand<'_> {
         }
     }
 
-    /// Reads a file, and refuses what is not trusted.
+    /// Reads a file; fails if its content is not trusted.
     fn read_trusted(
         &self,
-        file: &FileWord,
+        file: &FileArgument,
         trusted: &TrustedFiles,
     ) -> Result<Content, ConnectError> {
         let content = self.read(file)?;
@@ -355,18 +358,18 @@ impl ServerCommand<'_> {
         }
     }
 
-    fn read(&self, file: &FileWord) -> Result<Content, ConnectError> {
+    fn read(&self, file: &FileArgument) -> Result<Content, ConnectError> {
         let content = Content::read(&file.path).map_err(|error| ConnectError::NotStarted {
-            why: format!("`{}` cannot be read: {error}", file.path.display()),
+            why: format!("lango cannot read `{}`: {error}", file.path.display()),
         })?;
-        // Judged by these bytes, whatever the file held when it was looked at before.
+        // Check these bytes, because the file may have changed since the last check.
         if file.word == 0 {
             self.check_first_line(&file.path, interpreter::of_script(content.bytes()))?;
         }
         Ok(content)
     }
 
-    /// The variables of the program.
+    /// Returns the environment variables of the program; fails if one that is passed on is not set.
     fn environment(&self) -> Result<Vec<(String, String)>, ConnectError> {
         let variables = self.program.env.iter().map(|variable| {
             let value = self.variable(&variable.name);
@@ -392,11 +395,11 @@ impl ServerCommand<'_> {
 
     fn expand(&self, text: &str) -> String {
         let workspace = self.program.agents.workspace.display().to_string();
-        text.replace(Program::WORKSPACE, &workspace)
+        text.replace(ProgramSettings::WORKSPACE, &workspace)
     }
 }
 
-/// How a path is written in the list of trusted files.
+/// Returns the key of a path in the list of trusted files.
 fn key(path: &Path) -> String {
     path.display().to_string()
 }

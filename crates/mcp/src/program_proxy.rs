@@ -1,4 +1,4 @@
-//! The network of a program that may contact only listed hosts, through a proxy of its own, and the secrets that it may use
+//! The network of a program that may contact only listed hosts, through its own proxy, and the secrets that it may use
 //! there.
 
 use crate::error::ConnectError;
@@ -22,16 +22,14 @@ pub struct ProgramProxy {
     pub user: UserId,
     /// The source of the secrets.
     pub access: SecretAccess,
-    /// The variables with placeholders. The program does not start if one of their secrets is not bound to it.
+    /// The variables with placeholders. The program does not start unless all of their secrets are bound to it.
     pub secrets: Vec<SecretVariable>,
 }
 
 /// An environment variable with the placeholder of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretVariable {
-    /// The name of the variable.
     pub variable: String,
-    /// The name of the secret.
     pub name: SecretName,
 }
 
@@ -43,15 +41,16 @@ pub(crate) struct RunningProxy {
 }
 
 impl ProgramProxy {
-    /// Prepares the secrets for a start of the program; fails if it is to have one that is not bound to it.
+    /// Prepares the secrets for a start of the program; fails if one of its variables names a secret that is not bound
+    /// to it.
     pub(crate) async fn prepare(
         &self,
         server: &str,
     ) -> Result<Option<ProgramCredentials>, ConnectError> {
         let tool = Binding::mcp_server(server);
-        let bound = self.access.source().bound(&self.user, &tool).await;
+        let bound = self.access.source().bound_secrets(&self.user, &tool).await;
         let bound = bound.map_err(|error| ConnectError::Refused {
-            why: format!("its secrets cannot be used: {error}"),
+            why: format!("its secrets are not available: {error}"),
         })?;
         let is_bound = |wanted: &SecretVariable| {
             let has_name = |secret: &&BoundSecret| secret.name == wanted.name;
@@ -96,17 +95,17 @@ impl ProgramProxy {
         });
         problem.map(|problem| {
             format!(
-                "its variable `{variable}` is the secret `{name}`, which it does not get: {problem}"
+                "its variable `{variable}` needs the secret `{name}`, which it cannot use: {problem}"
             )
         })
     }
 
-    /// Returns the variables that direct the program to the proxy.
+    /// Returns the variables that make the program use the proxy.
     pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
         Proxy::variables(PROXY_PORT)
     }
 
-    /// Serves the listener of a program that was just started.
+    /// Starts the proxy for a program that was just started.
     pub(crate) async fn serve(
         &self,
         server: &str,
@@ -119,7 +118,7 @@ impl ProgramProxy {
                 hosts: self.hosts.clone(),
                 key: format!("mcp.servers.{server}.network"),
             }),
-            // Until the first call: the handshake belongs to no turn.
+            // The handshake belongs to no turn; each call sets the budget of its turn.
             budget: Budget::new(self.egress.limits()),
             credentials: program.map(|program| program.credentials),
         };
@@ -131,7 +130,7 @@ impl ProgramProxy {
 }
 
 impl RunningProxy {
-    /// Counts the requests from now on in the budget of a call's turn.
+    /// Charges the requests from now on to the budget of the call's turn.
     pub(crate) fn start_call(&self, caller: &Caller) {
         let budgets = self.egress.budgets();
         self.handle

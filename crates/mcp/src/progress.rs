@@ -1,4 +1,4 @@
-//! Shows the user that a server is still starting.
+//! Tells the user that a server is still starting.
 
 use std::fmt;
 use std::pin::pin;
@@ -6,22 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Interval between two notes.
+/// The interval between two messages.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 type Show = dyn Fn(&str) + Send + Sync;
 
-/// Shows a line to the user. Without a function it shows nothing.
+/// Shows lines to the user with a function; without one it shows nothing.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<Show>>);
+pub struct StartProgress(Option<Arc<Show>>);
 
-impl Progress {
-    /// Shows lines with this function.
+impl StartProgress {
     pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(show)))
     }
 
-    /// Waits for the first start of a server whose package is downloaded, and shows how long it takes.
+    /// Waits for the first start of a server that downloads a package, and shows how long it has taken so far.
     pub(crate) async fn watch<T>(
         &self,
         server: &str,
@@ -30,7 +29,7 @@ impl Progress {
     ) -> T {
         let show = |line: String| self.0.iter().for_each(|show| show(&line));
         show(format!(
-            "MCP server `{server}`: first start; its package may have to be downloaded, which may take {} s",
+            "MCP server `{server}`: first start; downloading its package may take up to {} s",
             timeout.as_secs()
         ));
         let started = Instant::now();
@@ -48,10 +47,10 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for StartProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_shown = self.0.is_some();
-        f.debug_tuple("Progress").field(&is_shown).finish()
+        f.debug_tuple("StartProgress").field(&is_shown).finish()
     }
 }
 
@@ -61,10 +60,10 @@ mod tests {
     use std::sync::Mutex;
 
     #[tokio::test(start_paused = true)]
-    async fn a_long_start_is_announced_and_noted_every_ten_seconds() {
+    async fn a_long_start_is_announced_and_reported_every_ten_seconds() {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&lines);
-        let progress = Progress::new(move |line| seen.lock().unwrap().push(line.to_owned()));
+        let progress = StartProgress::new(move |line| seen.lock().unwrap().push(line.to_owned()));
         let start = tokio::time::sleep(Duration::from_secs(25));
         progress.watch("s", Duration::from_secs(120), start).await;
         let lines = lines.lock().unwrap();

@@ -1,98 +1,99 @@
-//! One server over time: connected when it is needed, called in the form in which its tools were offered. How it is let go
-//! and tried again is in `standing`, what it says of its tools in `listing`, what its command may run in `command`.
+//! One server: lango connects to it when a tool is called, and calls a tool only if its definition is the offered one.
+//! `backoff` handles failures and reconnects, `listing` the tools that it lists, `command` the checks of its command.
 
+mod backoff;
 mod command;
 mod listing;
-mod standing;
 
-pub use standing::Pauses;
+pub use backoff::Backoff;
 
 use crate::attachments::Attachments;
-use crate::connection::{About, CallFault, Connection, Opening, Way};
-use crate::error::{ConnectError, Failure};
-use crate::names::line;
-use crate::oauth::{self, Bearer, Grants, LoginError};
-use crate::pins::{PinnedServer, Pins};
+use crate::connection::{CallFault, Connection, Connector, ServerInfo, Transport};
+use crate::error::{ConnectError, ConnectFailure};
+use crate::names::one_line;
+use crate::oauth::{self, Grants, LoginError, ServerAuth};
+use crate::pins::{PinStore, PinnedServer};
 use crate::private_file;
 use crate::process::NewFiles;
-use crate::progress::Progress;
-use crate::settings::{Reach, ServerSettings};
+use crate::progress::StartProgress;
+use crate::settings::{ServerSettings, ServerTarget};
+use backoff::Outage;
 use lango_core::{Caller, ToolError};
-use lango_sandbox::{Launcher, Strength, Watch};
+use lango_sandbox::{CleanUpWatch, Launcher, SandboxStrength};
 use lango_secrets::Masks;
 use rmcp::model::{CallToolResult, JsonObject};
-use standing::Down;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// How long the first start of a server whose package has to be downloaded may take.
+/// Minimum timeout for the first start of a server that downloads packages.
 const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
 
-/// What every server needs besides its settings.
+/// What all servers share.
 #[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ServerContext {
     pub(crate) launcher: Launcher,
-    pub(crate) strength: Strength,
-    pub(crate) pins: Pins,
+    pub(crate) strength: SandboxStrength,
+    pub(crate) pins: PinStore,
     pub(crate) attachments: Attachments,
     pub(crate) grants: Grants,
     pub(crate) masks: Masks,
-    /// How long a handshake may take, and a list of tools.
-    pub(crate) patience: Duration,
-    pub(crate) pauses: Pauses,
-    pub(crate) progress: Progress,
+    /// How long a handshake, or listing the tools, may take.
+    pub(crate) start_timeout: Duration,
+    pub(crate) backoff: Backoff,
+    pub(crate) progress: StartProgress,
 }
 
-/// One server.
+/// A configured server, connected or not.
 pub(crate) struct Server {
     pub(crate) settings: ServerSettings,
     pub(crate) digest: String,
-    surroundings: Surroundings,
-    way: Way,
+    context: ServerContext,
+    transport: Transport,
     state: Mutex<State>,
-    /// One call connects, the others wait for what comes of it.
-    turnstile: Semaphore,
+    /// Makes one call connect while the others wait for the result.
+    connect_lock: Semaphore,
     new_files: Arc<NewFiles>,
 }
 
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// The hash of each tool as the server listed it last, and how often it had announced new ones by then.
+    /// The hash of each tool that the server listed last.
     listed: BTreeMap<String, String>,
-    announced: u64,
-    down: Option<Down>,
+    /// The number of change notifications before that listing.
+    listed_changes: u64,
+    outage: Option<Outage>,
     failures: u32,
     is_closed: bool,
 }
 
-/// A server that was just connected.
-pub(crate) struct Connected {
-    pub(crate) about: About,
+/// What a server reported when it was connected.
+pub(crate) struct ConnectedServer {
+    pub(crate) info: ServerInfo,
     pub(crate) pinned: PinnedServer,
-    /// What a person should know of it.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
 impl Server {
-    pub(crate) fn new(settings: ServerSettings, surroundings: Surroundings) -> Self {
-        let way = match &settings.reach {
-            Reach::Program(program) => Way::Program(program.clone()),
-            Reach::Address(address) => {
-                let grants = surroundings.grants.clone();
-                let masks = surroundings.masks.clone();
-                Way::Address(Bearer::new(&settings.id, address, grants, masks))
+    pub(crate) fn new(settings: ServerSettings, context: ServerContext) -> Self {
+        let transport = match &settings.target {
+            ServerTarget::Program(program) => Transport::Program(program.clone()),
+            ServerTarget::Http(address) => {
+                let grants = context.grants.clone();
+                let masks = context.masks.clone();
+                Transport::Http(ServerAuth::new(&settings.id, address, grants, masks))
             }
         };
         Self {
-            way,
+            transport,
             digest: settings.digest(),
             settings,
-            surroundings,
+            context,
             state: Mutex::default(),
-            turnstile: Semaphore::new(1),
+            connect_lock: Semaphore::new(1),
             new_files: Arc::default(),
         }
     }
@@ -101,20 +102,21 @@ impl Server {
         &self.settings.id
     }
 
-    /// Watches for protected files while a call runs, if the program can write where people work.
-    pub(crate) fn watch(&self) -> Option<Watch> {
-        let Way::Program(program) = &self.way else {
+    /// Starts to watch for new protected files during a call, if the program can write the user's folders.
+    pub(crate) fn watch(&self) -> Option<CleanUpWatch> {
+        let Transport::Program(program) = &self.transport else {
             return None;
         };
         let policy = &program.policy;
         let mut writable = policy.writable();
         writable
             .any(|folder| !policy.unprotected.contains(folder))
-            .then(|| Watch::start(&self.surroundings.launcher, policy).ok())
+            .then(|| CleanUpWatch::start(&self.context.launcher, policy).ok())
             .flatten()
     }
 
-    /// Calls a tool in the form in which it was offered. The key of the caller is the call's own: what comes under it twice is one call.
+    /// Calls a tool, unless its definition differs from the offered one, which has this hash. Connects first if
+    /// necessary.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -123,84 +125,86 @@ impl Server {
         caller: &Caller,
     ) -> Result<CallToolResult, ToolError> {
         let connection = self.connected().await.map_err(ToolError::new)?;
-        if let Err(failure) = self.hear_news(&connection).await {
-            self.lose(&connection, failure.line()).await;
-            return Err(ToolError::new(self.down().unwrap_or_default()));
+        if let Err(failure) = self.refresh_tools(&connection).await {
+            self.drop_connection(&connection, failure.to_line()).await;
+            return Err(ToolError::new(self.outage_message().unwrap_or_default()));
         }
-        self.refuse_what_changed(tool, hash)?;
+        self.check_unchanged(tool, hash)?;
         let id = self.id();
         match connection.call(tool, arguments, caller).await {
             Ok(result) => {
                 let mut state = self.state();
                 state.failures = 0;
-                state.down = None;
+                state.outage = None;
                 Ok(result)
             }
             Err(CallFault::Refused(error)) => Err(ToolError::new(format!(
                 "the MCP server `{id}` refused the call: {} (code {})",
-                line(&error.message, 1000),
+                one_line(&error.message, 1000),
                 error.code.0
             ))),
             Err(CallFault::Unauthorised(advice)) => Err(ToolError::new(format!(
-                "the MCP server `{id}` did not let the call in, so it was not done: {advice}"
+                "the MCP server `{id}` did not authorise the call, so it did not run: {advice}"
             ))),
-            Err(CallFault::Odd(what)) => Err(ToolError::new(format!(
-                "the MCP server `{id}` answered, and {what}; whether the call was done, nobody knows"
+            Err(CallFault::Malformed(what)) => Err(ToolError::new(format!(
+                "the MCP server `{id}` answered, but {what}; it is unknown whether the call ran"
             ))),
             Err(CallFault::Broken) => {
-                let why = connection.end().await.line();
-                self.lose(&connection, why.clone()).await;
+                let why = connection.end().await.to_line();
+                self.drop_connection(&connection, why.clone()).await;
                 Err(ToolError::new(format!(
-                    "the MCP server `{id}` broke off in the middle of the call ({why}); nobody knows whether it was done: \
-                     do not repeat it, say so"
+                    "the connection to the MCP server `{id}` broke during the call ({why}); it is unknown whether the call \
+                     ran: do not repeat it, and tell the user"
                 )))
             }
         }
     }
 
-    /// Takes what the proxy of the program refused since the last call, as remarks for a result.
+    /// Takes the requests that the program's proxy refused since the last call, as remarks for a result.
     pub(crate) fn network_remarks(&self) -> Vec<String> {
         let connection = self.state().connection.clone();
         let remarks = connection.map(|connection| connection.network_remarks());
         remarks.unwrap_or_default()
     }
 
-    /// Connects now, whatever happened before, and takes in what the server offers.
-    pub(crate) async fn connect(&self) -> Result<Connected, Failure> {
-        let _turn = self.turnstile.acquire().await;
-        let connected = self.connect_in_turn().await;
+    /// Connects now, without waiting for the backoff, and records the tools that the server lists.
+    pub(crate) async fn connect(&self) -> Result<ConnectedServer, ConnectFailure> {
+        let _turn = self.connect_lock.acquire().await;
+        let connected = self.connect_locked().await;
         if let Err(failure) = &connected {
-            self.note_down(failure.line());
+            self.record_failure(failure.to_line());
         }
         connected
     }
 
-    /// Logs in, if the server wants that. `show` is given the address that the person opens in a browser.
+    /// Logs in if the server requires it. Calls `show` with the address that the user must open in a browser.
     pub(crate) async fn login(
         &self,
         scope: Option<&str>,
         show: impl FnOnce(&str) + Send,
     ) -> Result<(), LoginError> {
         let not_needed = |why: String| Err(LoginError::NotNeeded { why });
-        let bearer = match &self.way {
-            Way::Program(_) => return not_needed("its program is started here".to_owned()),
-            Way::Address(bearer) => bearer,
+        let auth = match &self.transport {
+            Transport::Program(_) => {
+                return not_needed("lango starts its program itself".to_owned());
+            }
+            Transport::Http(auth) => auth,
         };
-        if let Some(token) = &bearer.address.token {
+        if let Some(token) = &auth.address.token {
             return not_needed(format!("its token is in `{}`", token.variable));
         }
-        if scope.is_none() && bearer.challenge().is_none() {
+        if scope.is_none() && auth.challenge().is_none() {
             match self.connect().await {
-                Ok(_) => return not_needed("the server lets lango in as it is".to_owned()),
-                Err(failure) if bearer.challenge().is_none() => {
+                Ok(_) => return not_needed("the server accepts lango without it".to_owned()),
+                Err(failure) if auth.challenge().is_none() => {
                     return Err(LoginError::unusable(failure.error.to_string()));
                 }
                 Err(_) => {}
             }
         }
-        oauth::login(bearer, scope, show).await?;
-        // It was refused for want of this; now there is no reason to wait.
-        self.state().down = None;
+        oauth::login(auth, scope, show).await?;
+        // The server failed because this login was missing, so the next call need not wait for the backoff.
+        self.state().outage = None;
         Ok(())
     }
 
@@ -212,7 +216,7 @@ impl Server {
             .unwrap_or_default()
     }
 
-    /// Ends it for good; says what a person should look at.
+    /// Closes the server for good. Returns a warning about protected files that appeared while it ran.
     pub(crate) async fn close(&self) -> Option<String> {
         let connection = {
             let mut state = self.state();
@@ -226,7 +230,7 @@ impl Server {
         let new: Vec<String> = new.iter().map(|path| path.display().to_string()).collect();
         (!new.is_empty()).then(|| {
             format!(
-                "these files appeared while the MCP server `{}` ran, made by it or by another program: {}; look at them \
+                "these files appeared while the MCP server `{}` ran, created by it or by another program: {}; check them \
                  before you use them",
                 self.id(),
                 new.join(", ")
@@ -234,116 +238,119 @@ impl Server {
         })
     }
 
-    /// The connection, made if there is none; an error says that it is down.
+    /// Returns the connection, and connects if there is none. The error says that the server is down.
     async fn connected(&self) -> Result<Arc<Connection>, String> {
         for _ in 0..2 {
-            if let Some(connection) = self.live().await {
+            if let Some(connection) = self.live_connection().await {
                 return Ok(connection);
             }
-            if let Some(down) = self.down() {
+            if let Some(down) = self.outage_message() {
                 return Err(down);
             }
-            let _turn = self.turnstile.acquire().await;
-            // Somebody else may have connected, or failed to, while this one waited.
-            if self.state().connection.is_some() || self.down().is_some() {
+            let _turn = self.connect_lock.acquire().await;
+            // Another call may have connected, or failed to, while this one waited.
+            if self.state().connection.is_some() || self.outage_message().is_some() {
                 continue;
             }
-            if let Err(failure) = self.connect_in_turn().await {
-                self.note_down(failure.line());
+            if let Err(failure) = self.connect_locked().await {
+                self.record_failure(failure.to_line());
             }
         }
-        if let Some(connection) = self.live().await {
+        if let Some(connection) = self.live_connection().await {
             return Ok(connection);
         }
-        let why = self.state().down.as_ref().map(|down| down.why.clone());
+        let why = self.state().outage.as_ref().map(|down| down.why.clone());
         let why = why.unwrap_or_else(|| "it is not connected".to_owned());
-        Err(self.down().unwrap_or_else(|| self.is_down(&why)))
+        Err(self
+            .outage_message()
+            .unwrap_or_else(|| self.down_message(&why)))
     }
 
-    async fn connect_in_turn(&self) -> Result<Connected, Failure> {
-        let Surroundings {
+    async fn connect_locked(&self) -> Result<ConnectedServer, ConnectFailure> {
+        let ServerContext {
             launcher,
             strength,
-            patience,
+            start_timeout,
             ..
-        } = &self.surroundings;
+        } = &self.context;
         if self.state().is_closed {
-            let what = "lango is about to end".to_owned();
+            let what = "lango is about to exit".to_owned();
             return Err(ConnectError::Broken { what }.into());
         }
         self.make_folders()?;
         let trusted = self.trusted_files();
         let is_first_download = self.is_first_download();
-        let start_timeout = match is_first_download {
-            true => FIRST_DOWNLOAD.max(*patience),
-            false => *patience,
+        let connect_timeout = if is_first_download {
+            FIRST_DOWNLOAD.max(*start_timeout)
+        } else {
+            *start_timeout
         };
-        let opening = Opening {
+        let connector = Connector {
             settings: &self.settings,
-            way: &self.way,
+            transport: &self.transport,
             launcher,
             strength,
-            patience: start_timeout,
+            start_timeout: connect_timeout,
             trusted: &trusted,
             new_files: &self.new_files,
-            masks: &self.surroundings.masks,
+            masks: &self.context.masks,
         };
-        let progress = &self.surroundings.progress;
-        let opened = match is_first_download {
-            true => {
-                progress
-                    .watch(self.id(), start_timeout, opening.open())
-                    .await
-            }
-            false => opening.open().await,
+        let progress = &self.context.progress;
+        let opened = if is_first_download {
+            progress
+                .watch(self.id(), connect_timeout, connector.open())
+                .await
+        } else {
+            connector.open().await
         };
         let connection = opened.map_err(|failure| self.with_hint(failure))?;
-        let announced = connection.new_tools();
-        let listing = match connection.tools(*patience).await {
+        let listed_changes = connection.tool_list_changes();
+        let listing = match connection.tools(*start_timeout).await {
             Ok(listing) => listing,
             Err(failure) => {
                 connection.close().await;
                 return Err(self.with_hint(failure));
             }
         };
-        let about = connection.about.clone();
-        let (pinned, notes) = self.take_in(listing, announced, &about);
+        let info = connection.info.clone();
+        let (pinned, notes) = self.record_tools(listing, listed_changes, &info);
         let mut state = self.state();
         state.connection = Some(Arc::new(connection));
-        state.down = None;
-        Ok(Connected {
-            about,
+        state.outage = None;
+        Ok(ConnectedServer {
+            info,
             pinned,
             notes,
         })
     }
 
-    /// Returns whether the program downloads packages and never answered with these settings.
+    /// Returns whether the program downloads packages and was never connected with these settings.
     fn is_first_download(&self) -> bool {
         self.downloads_packages()
             && !self
-                .surroundings
+                .context
                 .pins
                 .read()
                 .is_ok_and(|book| book.of(self.id(), &self.digest).is_some())
     }
 
-    /// Makes the folders that the program must not see, while it can still be kept from seeing them, and its own.
+    /// Creates the folders that the program must not see and its own. They must exist before the start, because the
+    /// sandbox can hide only what exists.
     fn make_folders(&self) -> Result<(), ConnectError> {
-        let Surroundings {
+        let ServerContext {
             pins, attachments, ..
-        } = &self.surroundings;
+        } = &self.context;
         let make = || {
             pins.make_folder()?;
             attachments.make_folder()?;
-            if let Reach::Program(program) = &self.settings.reach {
+            if let ServerTarget::Program(program) = &self.settings.target {
                 private_file::make_private_folder(&program.policy.workspace)?;
                 private_file::make_private_folder(&program.copies)?;
             }
             Ok(())
         };
         make().map_err(|error: std::io::Error| ConnectError::NotStarted {
-            why: format!("lango's own folder cannot be made: {error}"),
+            why: format!("lango cannot create its own folder: {error}"),
         })
     }
 

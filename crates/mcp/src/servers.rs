@@ -1,105 +1,105 @@
-//! All servers of a configuration: their tools, what there is to say about them, and their end.
+//! All configured servers: opening them, their tools and overviews, logins and pins, and closing them.
 
 mod claims;
-mod found;
+mod lookup;
 mod overview;
 mod probe;
 
-pub use overview::{Overview, ToolOverview};
-pub use probe::{Probe, Probed, ProbedTool};
+pub use overview::{ServerOverview, ToolOverview};
+pub use probe::{ProbeResult, ProbedTool, ServerProbe};
 
 use crate::attachments::Attachments;
 use crate::error::ConnectError;
 use crate::oauth::{Grants, LoginError};
-use crate::pins::{Book, Pending, PinError, Pins};
+use crate::pins::{PendingTool, PinBook, PinError, PinStore};
 use crate::private_file::FileSeal;
 use crate::program::PendingFile;
-use crate::progress::Progress;
-use crate::server::{Pauses, Server, Surroundings};
+use crate::progress::StartProgress;
+use crate::server::{Backoff, Server, ServerContext};
 use crate::settings::ServerSettings;
 use claims::Claims;
-use found::Offering;
 use futures_util::future::join_all;
 use lango_core::Tool;
-use lango_sandbox::{Launcher, Strength};
+use lango_sandbox::{Launcher, SandboxStrength};
 use lango_secrets::{Masks, SecretSource};
+use lookup::OfferContext;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What servers need.
+/// The parameters of [`Servers::open`].
 #[derive(Debug)]
-pub struct Setup {
-    /// The servers, by id.
+pub struct ServersSetup {
+    /// The servers, sorted by id.
     pub servers: Vec<ServerSettings>,
-    /// What starts programs.
+    /// Starts programs in the sandbox.
     pub launcher: Launcher,
-    /// How well programs are held here.
-    pub strength: Strength,
+    /// How strong the sandbox is on this machine.
+    pub strength: SandboxStrength,
     /// The file with the pins.
     pub pins: PathBuf,
-    /// The file with what was granted at logins.
+    /// The file with the OAuth grants of logins.
     pub grants: PathBuf,
-    /// What encrypts that file, if something does.
+    /// Encrypts the file with the grants; `None` stores it as plain text.
     pub grants_seal: Option<Arc<dyn FileSeal>>,
-    /// The values that are masked in what servers say.
+    /// Secret values to mask in everything that servers send.
     pub masks: Masks,
-    /// The secrets that may be arguments of their tools.
+    /// The secrets that may be bound to arguments of their tools.
     pub secrets: Arc<dyn SecretSource>,
-    /// The folder for what is returned and is no text.
+    /// The folder for results that are not text.
     pub attachments: PathBuf,
     /// How long a handshake may take.
-    pub patience: Duration,
-    /// How long a server that failed is left alone.
-    pub pauses: Pauses,
-    /// What shows the user how a long start goes.
-    pub progress: Progress,
-    /// The names that other tools have.
-    pub taken: BTreeSet<String>,
+    pub start_timeout: Duration,
+    /// How long to wait before reconnecting to a server that failed.
+    pub backoff: Backoff,
+    /// Shows the user the progress of a long start.
+    pub progress: StartProgress,
+    /// The names of the tools that do not belong to a server.
+    pub reserved_names: BTreeSet<String>,
 }
 
-/// What is done about servers of which nothing is pinned.
+/// Whether to connect to servers without pins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// They are connected, all at once.
+pub enum StartMode {
+    /// Connect to them, concurrently.
     ConnectUnpinned,
-    /// They are left alone.
+    /// Do not connect to any server.
     PinsOnly,
 }
 
-/// All servers.
+/// All configured MCP servers.
 pub struct Servers {
     servers: Vec<Arc<Server>>,
-    pins: Pins,
+    pins: PinStore,
     grants: Grants,
-    strength: Strength,
+    strength: SandboxStrength,
     tools: Vec<Arc<dyn Tool>>,
-    overview: Vec<Overview>,
+    overview: Vec<ServerOverview>,
     warnings: Vec<String>,
 }
 
 impl Servers {
-    /// Builds the tools from the pins. Servers of which nothing is pinned are connected, or left alone.
-    pub async fn open(setup: Setup, start: Start) -> Self {
-        let pins = Pins::at(setup.pins);
+    /// Builds the tools from the pins. `start` decides whether it connects to servers without pins.
+    pub async fn open(setup: ServersSetup, start: StartMode) -> Self {
+        let pins = PinStore::at(setup.pins);
         let attachments = Attachments::at(setup.attachments);
         let grants = Grants::at(setup.grants).with_seal(setup.grants_seal);
-        let surroundings = Surroundings {
+        let context = ServerContext {
             launcher: setup.launcher,
             strength: setup.strength.clone(),
             pins: pins.clone(),
             attachments: attachments.clone(),
             grants: grants.clone(),
             masks: setup.masks,
-            patience: setup.patience,
-            pauses: setup.pauses,
+            start_timeout: setup.start_timeout,
+            backoff: setup.backoff,
             progress: setup.progress,
         };
         let servers: Vec<Arc<Server>> = setup
             .servers
             .into_iter()
-            .map(|settings| Arc::new(Server::new(settings, surroundings.clone())))
+            .map(|settings| Arc::new(Server::new(settings, context.clone())))
             .collect();
         let mut all = Self {
             servers,
@@ -115,47 +115,46 @@ impl Servers {
         }
         let book = all.pins.read().unwrap_or_else(|error| {
             all.warnings.push(error.to_string());
-            Book::default()
+            PinBook::default()
         });
         let found = join_all(
             all.servers
                 .iter()
-                .map(|server| all.look(server, &book, start)),
+                .map(|server| all.look_up(server, &book, start)),
         )
         .await;
         let named = all.servers.iter().zip(&found);
         let claims = Claims::new(
-            setup.taken,
+            setup.reserved_names,
             named.map(|(server, found)| (&**server, found.known(server, &book))),
         );
-        let offering = Offering {
+        let offer = OfferContext {
             attachments,
             claims,
             secrets: setup.secrets,
         };
         for (server, found) in all.servers.clone().into_iter().zip(found) {
-            all.add(server, found, &offering);
+            all.add(server, found, &offer);
         }
         all
     }
 
-    /// The tools.
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools
     }
 
-    /// What there is to say about each server.
-    pub fn overview(&self) -> &[Overview] {
+    /// Returns an overview of each server.
+    pub fn overview(&self) -> &[ServerOverview] {
         &self.overview
     }
 
-    /// What a person should know.
+    /// Returns warnings for the user.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Connects to the server of this name, or to all of them at once.
-    pub async fn test(&self, id: Option<&str>) -> Vec<Probe> {
+    /// Connects to the server with this id, or to all of them concurrently.
+    pub async fn test(&self, id: Option<&str>) -> Vec<ServerProbe> {
         let wanted = self
             .servers
             .iter()
@@ -163,8 +162,8 @@ impl Servers {
         join_all(wanted.map(|server| probe::probe(server))).await
     }
 
-    /// Logs in to a server at an address. `show` is given the address that the person opens in a browser; `scope` is what
-    /// is asked for besides what the server names itself.
+    /// Logs in to an HTTP server. Calls `show` with the address that the user must open in a browser. Requests `scope`
+    /// instead of the scope that the server asks for, if it is set.
     pub async fn login(
         &self,
         id: &str,
@@ -177,25 +176,26 @@ impl Servers {
         server.login(scope, show).await
     }
 
-    /// Forgets what was granted for a server; says whether there was any.
+    /// Deletes the grant for a server. Returns whether there was one.
     pub fn logout(&self, id: &str) -> Result<bool, LoginError> {
-        let forgotten = self.grants.forget(id);
-        forgotten.map_err(|error| LoginError::NotKept {
+        let deleted = self.grants.delete(id);
+        deleted.map_err(|error| LoginError::NotStored {
             why: error.to_string(),
         })
     }
 
-    /// What of a server waits for being accepted.
-    pub fn pending(&self, id: &str) -> Result<Vec<Pending>, PinError> {
+    /// Returns the new and changed tools of a server that the user has not accepted yet.
+    pub fn pending(&self, id: &str) -> Result<Vec<PendingTool>, PinError> {
         self.pins.pending(id, self.digest(id)?)
     }
 
-    /// Accepts what a person has seen of a server, and nothing that it listed since; gives the names of the tools.
-    pub fn trust(&self, id: &str, seen: &[Pending]) -> Result<Vec<String>, PinError> {
+    /// Accepts the definitions that the user has seen, and none that the server listed since. Returns the names of the
+    /// accepted tools.
+    pub fn trust(&self, id: &str, seen: &[PendingTool]) -> Result<Vec<String>, PinError> {
         self.pins.accept(id, self.digest(id)?, seen)
     }
 
-    /// The files of a server's command that agents can write and that have to be trusted before it starts.
+    /// Returns the files of a server's command that agents can write and that the user must trust before it starts.
     pub fn pending_files(&self, id: &str) -> Result<Vec<PendingFile>, ConnectError> {
         match self.server(id) {
             Some(server) => server.pending_files(),
@@ -203,7 +203,7 @@ impl Servers {
         }
     }
 
-    /// Trusts files of a server's command as the user saw them.
+    /// Trusts files of a server's command with the content that the user saw.
     pub fn trust_files(&self, id: &str, seen: &[PendingFile]) -> Result<(), PinError> {
         let server = self.server(id).ok_or_else(|| PinError::NoSuchServer {
             server: id.to_owned(),
@@ -211,10 +211,10 @@ impl Servers {
         server.trust_files(seen)
     }
 
-    /// Ends every server that was started; gives what a person should hear.
+    /// Stops all servers. Returns warnings for the user.
     pub async fn close(&self) -> Vec<String> {
-        let said = join_all(self.servers.iter().map(|server| server.close())).await;
-        said.into_iter().flatten().collect()
+        let warnings = join_all(self.servers.iter().map(|server| server.close())).await;
+        warnings.into_iter().flatten().collect()
     }
 
     fn server(&self, id: &str) -> Option<&Arc<Server>> {

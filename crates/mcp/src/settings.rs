@@ -1,121 +1,117 @@
-//! What a person says about a server: how it is reached, and which of its tools are wanted.
+//! The settings of a server: how to reach it, and which of its tools to offer.
 
 use crate::program_proxy::{ProgramProxy, SecretVariable};
 use lango_core::AgentName;
-use lango_sandbox::{Limits, Policy};
+use lango_sandbox::{Policy, ResourceLimits};
 use lango_secrets::Credential;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::PathBuf;
 
-/// One server.
+/// The settings of one server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// The name it has here.
+    /// The key in `mcp.servers`.
     pub id: String,
-    /// How it is reached.
-    pub reach: Reach,
-    /// The agent that is given its tools; none leaves it to their prefix.
+    pub target: ServerTarget,
+    /// The agent that gets its tools; `None` chooses by their prefix.
     pub agent: Option<AgentName>,
-    /// What the names of its tools begin with here.
+    /// The prefix of its tools' names.
     pub prefix: String,
-    /// The tools that are wanted, by the server's own names; none means all.
+    /// The tools to offer, by the server's names; `None` means all.
     pub tools: Option<Vec<String>>,
-    /// Whether its forms are answered with the defaults that it gives itself. Otherwise it is not told of forms at all.
+    /// Whether lango answers the server's forms (elicitation) with their defaults. Otherwise it does not declare
+    /// support for forms.
     pub form_defaults: bool,
 }
 
-/// How a server is reached.
+/// What lango connects to.
 #[derive(Debug, Clone)]
-pub enum Reach {
-    /// It is started here, and spoken to over its input and output.
-    Program(Box<Program>),
-    /// It runs elsewhere.
-    Address(Address),
+pub enum ServerTarget {
+    /// A program that lango starts and talks to over stdin and stdout.
+    Program(Box<ProgramSettings>),
+    /// A server at an HTTP address.
+    Http(HttpSettings),
 }
 
-/// A server that is started here.
+/// The settings of a server that lango starts as a program.
 #[derive(Debug, Clone)]
-pub struct Program {
-    /// The program and its arguments. [`Program::WORKSPACE`] in a word stands for the workspace of the agents.
+pub struct ProgramSettings {
+    /// The program and its arguments. [`ProgramSettings::WORKSPACE`] in a word stands for the workspace of the agents.
     pub argv: Vec<String>,
-    /// Variables that it is given; it gets nothing else of lango's environment.
-    pub env: Vec<Variable>,
-    /// The hosts that it may contact through a proxy, and the secrets that it may use there. With it the network of the
-    /// policy is [`Network::Proxied`](lango_sandbox::Network::Proxied), without it never.
+    /// Its environment variables. It inherits nothing else from lango's environment.
+    pub env: Vec<EnvVariable>,
+    /// The hosts that it may contact through a proxy, and the secrets that it may use there. Set exactly if the
+    /// policy's network is [`Network::Proxied`](lango_sandbox::Network::Proxied).
     pub proxy: Option<ProgramProxy>,
-    /// Arguments that name files of data. They are neither checked nor copied before a start.
+    /// Arguments that name data files. lango neither checks nor copies these files before a start.
     pub data: Vec<String>,
-    /// What it may touch. The workspace of this policy is the server's private directory, in which it starts.
+    /// What the program may access. The workspace of this policy is the server's private directory, in which it starts.
     pub policy: Policy,
-    /// What it may use up. Its time is not limited, whatever this says.
-    pub limits: Limits,
-    /// What agents may touch. Code from where they can write runs only as the user trusted it.
+    /// Its resource limits. The time limit is ignored.
+    pub limits: ResourceLimits,
+    /// What agents may access. Code that they can write runs only if the user trusts it.
     pub agents: Policy,
-    /// The directory for copies of such code, which only lango writes.
+    /// The directory for copies of trusted code, which only lango writes.
     pub copies: PathBuf,
 }
 
-impl Program {
+impl ProgramSettings {
     /// Stands for the workspace of the agents in words and in values of variables that are set.
     pub const WORKSPACE: &str = "{workspace}";
 
-    /// Whether the command or its variables name the workspace, which is what gives a server access to it.
-    pub fn names_workspace(argv: &[String], env: &[Variable]) -> bool {
+    /// Returns whether the command or its variables contain `{workspace}`, which gives the server access to the
+    /// workspace.
+    pub fn names_workspace(argv: &[String], env: &[EnvVariable]) -> bool {
         let mut words = argv.iter().map(String::as_str);
         let values = env.iter().filter(|variable| !variable.is_passed_on);
-        let mut values = values.filter_map(|variable| variable.value.as_ref().map(Secret::reveal));
+        let mut values =
+            values.filter_map(|variable| variable.value.as_ref().map(HiddenText::reveal));
         let is_named = |text: &str| text.contains(Self::WORKSPACE);
         words.any(is_named) || values.any(is_named)
     }
 }
 
-/// A variable for a server.
+/// An environment variable of a server's program.
 #[derive(Debug, Clone)]
-pub struct Variable {
-    /// Its name.
+pub struct EnvVariable {
     pub name: String,
-    /// Whether the value was taken from lango's own environment, by its name.
+    /// Whether the value comes from the variable of the same name in lango's environment.
     pub is_passed_on: bool,
-    /// The value; none if it was to be passed on and is not set.
-    pub value: Option<Secret>,
+    /// The value; `None` if the variable is passed on but not set.
+    pub value: Option<HiddenText>,
 }
 
-/// A server that runs elsewhere.
+/// The settings of a server at an HTTP address.
 #[derive(Debug, Clone)]
-pub struct Address {
-    /// Where it is.
+pub struct HttpSettings {
     pub url: String,
-    /// What it is shown, if the person has it from elsewhere.
-    pub token: Option<Token>,
-    /// Who lango is to whoever grants access to it; otherwise lango registers by itself.
-    pub client: Option<ClientSettings>,
+    /// A configured token; without one lango uses the grant of a login.
+    pub token: Option<EnvCredential>,
+    /// The OAuth client to use; without one lango registers itself.
+    pub client: Option<OauthClientSettings>,
 }
 
-/// Who lango was registered as.
+/// An OAuth client that the user registered for lango.
 #[derive(Debug, Clone)]
-pub struct ClientSettings {
-    /// Its name there.
+pub struct OauthClientSettings {
     pub id: String,
-    /// Its secret there, if it has one.
-    pub secret: Option<Token>,
+    pub secret: Option<EnvCredential>,
 }
 
-/// A secret, and the variable that holds it.
+/// A credential in an environment variable.
 #[derive(Debug, Clone)]
-pub struct Token {
-    /// The variable.
+pub struct EnvCredential {
     pub variable: String,
-    /// Its value, which is looked up for each request; none if it is not set.
+    /// The value, read for each request; `None` if the variable is not set.
     pub value: Option<Credential>,
 }
 
-/// A text that is not shown by accident.
+/// Text that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct HiddenText(String);
 
-impl Secret {
-    /// Keeps the text.
+impl HiddenText {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -125,34 +121,34 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for HiddenText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("<secret>")
     }
 }
 
-impl Reach {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
+impl ServerTarget {
+    /// Returns the name of the transport.
+    pub fn transport_name(&self) -> &'static str {
         match self {
             Self::Program(_) => "stdio",
-            Self::Address(_) => "http",
+            Self::Http(_) => "http",
         }
     }
 }
 
 impl ServerSettings {
-    /// Stands for what decides which server answers. Values that are passed on are left out: a token that is renewed is no
-    /// other server.
+    /// Returns a digest of the settings that decide which server answers. Values that are passed on are not part of it,
+    /// so renewing a token does not make it another server.
     pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let mut part = |text: &str| {
             hash.update(text.len().to_le_bytes());
             hash.update(text);
         };
-        part(self.reach.word());
-        match &self.reach {
-            Reach::Program(program) => {
+        part(self.target.transport_name());
+        match &self.target {
+            ServerTarget::Program(program) => {
                 program.argv.iter().for_each(|word| part(word));
                 part("env");
                 for variable in &program.env {
@@ -168,15 +164,15 @@ impl ServerSettings {
                     part(&format!("secret:{name}"));
                 }
             }
-            Reach::Address(address) => {
+            ServerTarget::Http(address) => {
                 part(&address.url);
                 part(address.token.as_ref().map_or("", |token| &token.variable));
             }
         }
-        crate::form::hex(&hash.finalize())
+        crate::tool_definition::hex(&hash.finalize())
     }
 
-    /// Whether this tool of the server is wanted.
+    /// Returns whether to offer this tool of the server.
     pub(crate) fn wants(&self, tool: &str) -> bool {
         let tools = self.tools.as_ref();
         tools.is_none_or(|tools| tools.iter().any(|wanted| wanted == tool))

@@ -1,5 +1,5 @@
-//! Finds the tools that a server runs only as tasks, which lango does not offer. The library drops the field `execution` of a
-//! tool, so it is moved into `_meta` before the library parses the message.
+//! Finds the tools that a server runs only as tasks, which lango does not support. The MCP library drops a tool's field
+//! `execution`, so lango moves it into `_meta` before the library parses the message.
 
 use rmcp::model::Tool;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use std::borrow::Cow;
 /// The key in a tool's `_meta` that holds its `execution` field.
 const EXECUTION: &str = "lango/execution";
 
-/// The text that a message with such a field contains. Messages without it are left unchanged.
+/// The text that every message with such a field contains.
 const TASK_SUPPORT: &[u8] = b"taskSupport";
 
-/// Moves the `execution` of the tools in an answer into their `_meta`.
+/// Moves the `execution` of the tools in an answer into their `_meta`. Returns other messages unchanged.
 pub(crate) fn move_execution(message: &[u8]) -> Cow<'_, [u8]> {
     let mut windows = message.windows(TASK_SUPPORT.len());
     if !windows.any(|window| window == TASK_SUPPORT) {
@@ -47,7 +47,7 @@ mod tests {
     use rmcp::model::ListToolsResult;
 
     #[test]
-    fn only_required_task_support_is_found_and_other_messages_stay_as_they_are() {
+    fn only_required_task_support_is_found_and_other_messages_are_unchanged() {
         let tool = |execution: Value| {
             let message = json!({ "jsonrpc": "2.0", "id": 1, "result": { "tools": [
                 { "name": "t", "inputSchema": { "type": "object" }, "execution": execution },

@@ -1,27 +1,26 @@
-//! A server's tool as an agent has it.
+//! A server's tool as agents call it.
 
 use crate::attachments::Attachments;
-use crate::content::Reading;
-use crate::form::Form;
-use crate::names::line;
+use crate::content::ResultReader;
+use crate::names::one_line;
 use crate::server::Server;
+use crate::tool_definition::ToolDefinition;
 use lango_core::{
-    BoxFuture, Caller, Effect, Risk, Subject, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
+    BoxFuture, Caller, Effect, Risk, RuleSubject, Tool, ToolError, ToolName, ToolOutput, ToolSpec,
     Trust,
 };
 use lango_sandbox::CleanUpReport;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How much of a server's description a model is told.
-const LONGEST_DESCRIPTION: usize = 4096;
+/// Maximum length of a description for models.
+const MAX_DESCRIPTION_BYTES: usize = 4096;
 
-/// A tool of a server.
 pub(crate) struct ServerTool {
     pub(crate) server: Arc<Server>,
-    /// What the server calls it.
+    /// The server's name for it.
     pub(crate) tool: String,
-    /// The form in which it is offered here.
+    /// The hash of the offered definition.
     pub(crate) hash: String,
     pub(crate) attachments: Attachments,
     spec: ToolSpec,
@@ -32,25 +31,25 @@ impl ServerTool {
         server: Arc<Server>,
         name: &str,
         tool: String,
-        form: &Form,
+        definition: &ToolDefinition,
         attachments: Attachments,
     ) -> Self {
         let spec = ToolSpec {
             name: ToolName::from(name),
-            description: describe(server.id(), &form.description).into(),
-            parameters: form.schema.clone(),
-            // A server may say that a tool of its is harmless; that is no reason to believe it.
-            effect: Effect::Effect,
+            description: describe(server.id(), &definition.description).into(),
+            parameters: definition.schema.clone(),
+            // A server may claim that its tool is harmless, but lango does not rely on that.
+            effect: Effect::NonIdempotent,
             risk: Risk::Moderate,
             escalation: None,
-            subject: Subject::Arguments,
-            // A pin says that the words are the same as before, not whose they are.
+            subject: RuleSubject::Arguments,
+            // A pin only proves that the description is unchanged, not that it can be trusted.
             trust: Trust::Untrusted,
         };
         Self {
             server,
             tool,
-            hash: form.hash.clone(),
+            hash: definition.hash.clone(),
             attachments,
             spec,
         }
@@ -85,13 +84,13 @@ impl Tool for ServerTool {
             let mut remarks = clean_up.remarks();
             remarks.extend(self.server.network_remarks());
             let result = result.map_err(|error| with_remarks(error, &remarks))?;
-            let reading = Reading {
+            let reader = ResultReader {
                 server: self.server.id(),
                 tool: &self.tool,
                 caller,
                 attachments: &self.attachments,
             };
-            match reading.read(result) {
+            match reader.read(result) {
                 Ok(mut output) => {
                     let remarks = remarks.iter().map(|remark| format!("\n[{remark}]"));
                     output.text.extend(remarks);
@@ -114,16 +113,17 @@ fn describe(server: &str, description: &str) -> String {
     if description.trim().is_empty() {
         return format!("A tool of the MCP server {server}.");
     }
-    let end = description.floor_char_boundary(LONGEST_DESCRIPTION);
-    match end < description.len() {
-        true => format!("{}…", &description[..end]),
-        false => description.to_owned(),
+    let end = description.floor_char_boundary(MAX_DESCRIPTION_BYTES);
+    if end < description.len() {
+        format!("{}…", &description[..end])
+    } else {
+        description.to_owned()
     }
 }
 
-/// A description of somebody else's, for a list.
+/// Returns the first line of a server's description, shortened for a list.
 pub(crate) fn summary(description: &str) -> String {
-    line(
+    one_line(
         description
             .lines()
             .find(|text| !text.trim().is_empty())

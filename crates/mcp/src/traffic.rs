@@ -1,27 +1,27 @@
-//! What a server sends unasked, counted: what is too much ends the connection, with a reason that can be read later.
+//! Counts what a server sends unasked, and closes the connection with a reason when it is too much.
 
-use crate::names::line;
+use crate::names::one_line;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// How long messages are counted together.
+/// The period for which notifications are counted together.
 const WINDOW: Duration = Duration::from_secs(10);
-/// How many notifications a server may send in that time.
-const MOST_UNASKED: u32 = 20_000;
-/// How many requests of a server may wait for our answer.
-const MOST_REQUESTS: u32 = 32;
-/// How many lines that are no messages are overlooked. Some programs greet, or print what they do.
-const MOST_GARBAGE: u32 = 1_000;
+/// Maximum number of notifications per period.
+const MAX_UNASKED: u32 = 20_000;
+/// Maximum number of a server's requests that wait for lango's answer.
+const MAX_REQUESTS: u32 = 32;
+/// Maximum number of lines that are not messages. Some programs print a greeting or what they do.
+const MAX_GARBAGE: u32 = 1_000;
 
-/// What came so far.
+/// The counts for one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     counts: Mutex<Counts>,
-    /// How often the server said that its tools are others now.
-    new_tools: AtomicU64,
-    cut: Notify,
+    /// How often the server announced that its tools changed.
+    tool_list_changes: AtomicU64,
+    closed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -31,19 +31,18 @@ struct Counts {
     requests: u32,
     garbage: u32,
     last_garbage: Option<String>,
-    cut: Option<String>,
+    close_reason: Option<String>,
 }
 
-/// Whether the connection goes on.
+/// Whether to continue the connection or to close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    GoesOn,
-    IsCut,
+pub(crate) enum TrafficCheck {
+    Continue,
+    Close,
 }
 
 impl Traffic {
-    /// A notification came.
-    pub(crate) fn unasked(&self) -> Verdict {
+    pub(crate) fn count_notification(&self) -> TrafficCheck {
         let mut counts = self.counts();
         let now = Instant::now();
         if counts.window.is_none_or(|since| now - since > WINDOW) {
@@ -51,87 +50,90 @@ impl Traffic {
             counts.unasked = 0;
         }
         counts.unasked += 1;
-        match counts.unasked > MOST_UNASKED {
-            true => counts.cut(format!(
-                "it sent more than {MOST_UNASKED} messages in {} s that nobody had asked for",
-                WINDOW.as_secs()
-            )),
-            false => Verdict::GoesOn,
+        if counts.unasked <= MAX_UNASKED {
+            return TrafficCheck::Continue;
         }
+        counts.close(format!(
+            "it sent more than {MAX_UNASKED} unsolicited messages in {} s",
+            WINDOW.as_secs()
+        ))
     }
 
-    /// A line came that is no message.
-    pub(crate) fn garbage(&self, text: &[u8]) -> Verdict {
+    /// Counts a line that is not a message.
+    pub(crate) fn count_garbage(&self, text: &[u8]) -> TrafficCheck {
         let mut counts = self.counts();
         counts.garbage += 1;
-        let beginning = &text[..text.len().min(400)];
-        counts.last_garbage = Some(line(&String::from_utf8_lossy(beginning), 100));
-        match counts.garbage > MOST_GARBAGE {
-            true => counts.cut(format!(
-                "it printed more than {MOST_GARBAGE} lines that are no messages"
-            )),
-            false => Verdict::GoesOn,
+        let start = &text[..text.len().min(400)];
+        counts.last_garbage = Some(one_line(&String::from_utf8_lossy(start), 100));
+        if counts.garbage <= MAX_GARBAGE {
+            return TrafficCheck::Continue;
         }
+        counts.close(format!(
+            "it printed more than {MAX_GARBAGE} lines that are not messages"
+        ))
     }
 
-    /// A request came, which has to be answered.
-    pub(crate) fn asked(&self) -> Verdict {
+    /// Counts a request, which lango must answer.
+    pub(crate) fn count_request(&self) -> TrafficCheck {
         let mut counts = self.counts();
         counts.requests += 1;
-        match counts.requests > MOST_REQUESTS {
-            true => counts.cut(format!(
-                "it asked more than {MOST_REQUESTS} questions without waiting for an answer"
-            )),
-            false => Verdict::GoesOn,
+        if counts.requests <= MAX_REQUESTS {
+            return TrafficCheck::Continue;
         }
+        counts.close(format!(
+            "it sent more than {MAX_REQUESTS} requests without waiting for an answer"
+        ))
     }
 
-    /// A request was answered.
-    pub(crate) fn answered(&self) {
+    /// Counts an answer to a request.
+    pub(crate) fn count_answer(&self) {
         let mut counts = self.counts();
         counts.requests = counts.requests.saturating_sub(1);
     }
 
-    /// Ends the connection; the first reason stays.
-    pub(crate) fn cut(&self, reason: String) -> Verdict {
-        let verdict = self.counts().cut(reason);
-        self.cut.notify_one();
-        verdict
+    /// Closes the connection. If it is already closed, keeps the first reason.
+    pub(crate) fn close(&self, reason: String) -> TrafficCheck {
+        let check = self.counts().close(reason);
+        self.closed.notify_one();
+        check
     }
 
-    /// Comes to an end when the connection was ended from here, elsewhere than where messages are read.
-    pub(crate) async fn cut_off(&self) {
-        self.cut.notified().await;
+    /// Waits until [`Self::close`] is called outside of the code that reads messages.
+    pub(crate) async fn closed(&self) {
+        self.closed.notified().await;
     }
 
-    /// Why the connection was ended from here, if it was.
-    pub(crate) fn reason(&self) -> Option<String> {
+    /// Returns why lango closed the connection, if it did.
+    pub(crate) fn close_reason(&self) -> Option<String> {
         let counts = self.counts();
-        let reason = counts.cut.clone()?;
+        let reason = counts.close_reason.clone()?;
         Some(match &counts.last_garbage {
-            Some(garbage) if counts.garbage > MOST_GARBAGE => {
-                format!("{reason}, such as `{garbage}`")
+            Some(garbage) if counts.garbage > MAX_GARBAGE => {
+                format!("{reason}, for example `{garbage}`")
             }
             _ => reason,
         })
     }
 
-    /// What it printed in place of messages, with its own comma.
-    pub(crate) fn seen(&self) -> String {
+    /// Returns an example of a line that was not a message, as the end of a sentence that starts with a comma; else
+    /// nothing.
+    pub(crate) fn garbage_note(&self) -> String {
         match &self.counts().last_garbage {
-            Some(garbage) => format!(", and printed what is no message, such as `{garbage}`"),
+            Some(garbage) => {
+                format!(", and printed lines that are not messages, for example `{garbage}`")
+            }
             None => String::new(),
         }
     }
 
-    /// The server says that its tools are others now.
-    pub(crate) fn note_new_tools(&self) {
-        self.new_tools.fetch_add(1, Ordering::AcqRel);
+    /// Counts a notification that the server's tools changed.
+    pub(crate) fn count_tool_list_change(&self) {
+        self.tool_list_changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How often it said so.
-    pub(crate) fn new_tools(&self) -> u64 {
-        self.new_tools.load(Ordering::Acquire)
+    /// Returns how often the server announced that its tools changed.
+    pub(crate) fn tool_list_changes(&self) -> u64 {
+        self.tool_list_changes.load(Ordering::Acquire)
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
@@ -140,8 +142,8 @@ impl Traffic {
 }
 
 impl Counts {
-    fn cut(&mut self, reason: String) -> Verdict {
-        self.cut.get_or_insert(reason);
-        Verdict::IsCut
+    fn close(&mut self, reason: String) -> TrafficCheck {
+        self.close_reason.get_or_insert(reason);
+        TrafficCheck::Close
     }
 }

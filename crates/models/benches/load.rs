@@ -1,15 +1,15 @@
-//! Many sessions at once against a model on loopback that takes 50 ms for each reply, everything on SQLite:
-//! `cargo bench -p lango-models --bench load`, `-- short` for a tenth of it.
+//! Measures many concurrent sessions on SQLite with a model on loopback that takes 50 ms for each reply:
+//! `cargo bench -p lango-models --bench load`, or `-- short` for a tenth of the load.
 //!
-//! The model is a process of its own, so that what is measured is lango.
+//! The model is a separate process, so that only lango is measured.
 
 use lango_core::{
-    AgentName, EventBody, Limits, Outcome, Page, SessionId, SessionStore, Tool, UserId,
+    AgentName, EventBody, EventRange, Limits, Outcome, SessionId, SessionStore, Tool, UserId,
 };
 use lango_engine::{
-    Gate, RandomIds, Runner, RunnerParts, Stop, SystemClock, Topology, Tree, TreeSettings,
+    CancelToken, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
 };
-use lango_models::{Kind, Patience, Provider, ProviderSettings, Resilient};
+use lango_models::{Provider, ProviderFamily, ProviderSettings, ProviderTimeouts, ResilientModel};
 use lango_store::Store;
 use lango_testkit::tool::CountingTool;
 use rustix::time::{ClockId, clock_gettime};
@@ -91,7 +91,7 @@ async fn measure(sessions: usize) {
     println!("  no error, every author right, no event lost ({turns} turns checked in the log)");
 }
 
-/// Runs the turns of one session and gives their times.
+/// Runs the turns of one session and returns their durations.
 async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
     let mut conversation = runner.start(UserId::from("local"));
     let (sender, mut shown) = mpsc::channel(64);
@@ -101,7 +101,7 @@ async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
         let began = Instant::now();
         let question = format!("session {number}, turn {turn}: what does a.txt say?");
         let report = conversation
-            .turn(question.as_str(), &Stop::new(), &sender)
+            .turn(question.as_str(), &CancelToken::new(), &sender)
             .await
             .expect("the turn is stored")
             .finished()
@@ -121,12 +121,12 @@ async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
     (conversation.session().clone(), times)
 }
 
-/// Every event is there, in order, under the right author, and belongs to this session.
+/// Checks that every event of this session exists, in order and with the right author.
 async fn check(store: &dyn SessionStore, session: &SessionId, number: usize) {
     let events = store
         .read(
             session,
-            Page {
+            EventRange {
                 from: 1,
                 limit: 10_000,
             },
@@ -165,21 +165,25 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
     );
     let provider = Provider::new(ProviderSettings {
         id: "load".to_owned(),
-        kind: Kind::OpenAi,
+        kind: ProviderFamily::OpenAi,
         api: None,
         base_url: format!("http://{address}/v1"),
         api_key: None,
+        plain_http: lango_net::PlainHttp::LocalOnly,
         masks: lango_secrets::Masks::default(),
         key_source: String::new(),
         stream: true,
         context_tokens: None,
         default_context_tokens: None,
-        patience: Patience::default(),
+        timeouts: ProviderTimeouts::default(),
     });
     Runner::new(RunnerParts {
         gate: Gate::new(&tree, tools).expect("a gate"),
         tree,
-        model: Arc::new(Resilient::new(Arc::new(provider.model("any")), Vec::new())),
+        model: Arc::new(ResilientModel::new(
+            Arc::new(provider.model("any")),
+            Vec::new(),
+        )),
         models: Default::default(),
         model_settings: Default::default(),
         environment: None,
@@ -190,7 +194,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
         rules: Arc::default(),
-        recollection: None,
+        memory: None,
         busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
     })
 }
@@ -260,7 +264,7 @@ async fn read_body(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Value
     }
 }
 
-/// Delegates, calls the tool, answers.
+/// Returns the model's replies: delegate, call the tool, answer.
 fn reply_to(body: &Value) -> String {
     let messages = body["messages"]
         .as_array()

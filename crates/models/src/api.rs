@@ -1,25 +1,24 @@
-//! The two APIs that providers of OpenAI's kind have, and which of them an address speaks when the configuration does not
-//! say. Azure is OpenAI's kind too, with a path and a header of its own.
+//! OpenAI's two APIs, and which of them to use at an address if the configuration does not say. Azure belongs to this
+//! family too, with a different path and key header.
 
 use crate::http::Headers;
 use crate::openai;
 use reqwest::Url;
 use zeroize::Zeroizing;
 
-/// An API of OpenAI's kind.
+/// An API of the OpenAI family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Api {
-    /// Chat completions, which very many servers speak.
+pub enum OpenAiApi {
+    /// Chat completions, which most servers speak.
     Chat,
-    /// OpenAI's Responses, the only API over which its newer models take tools.
+    /// OpenAI's Responses API, the only one in which its newer models accept tools.
     Responses,
 }
 
-impl Api {
-    /// Both of them.
+impl OpenAiApi {
     pub const ALL: [Self; 2] = [Self::Chat, Self::Responses];
 
-    /// Its name in the configuration.
+    /// Returns the name used in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -27,7 +26,7 @@ impl Api {
         }
     }
 
-    /// The API to use at an address: Responses at OpenAI and at Azure's `/openai/v1`, chat completions everywhere else.
+    /// Returns the API to use at an address: Responses for OpenAI and Azure's `/openai/v1`, otherwise chat completions.
     pub fn at(base_url: &str) -> Self {
         let Ok(url) = Url::parse(base_url) else {
             return Self::Chat;
@@ -43,7 +42,7 @@ impl Api {
     }
 }
 
-/// Where Azure has the API without dated versions.
+/// The path of Azure's API without dated versions.
 const AZURE_PATH: &str = "/openai/v1";
 
 fn is_azure(host: &str) -> bool {
@@ -60,7 +59,7 @@ fn is_at_azure(base_url: &str) -> bool {
     Url::parse(base_url).is_ok_and(|url| url.host_str().is_some_and(is_azure))
 }
 
-/// The path that an address of OpenAI's kind gets if it has none.
+/// Returns the path to append to an address without one.
 pub(crate) fn version(base_url: &str) -> &'static str {
     if is_at_azure(base_url) {
         AZURE_PATH
@@ -69,8 +68,8 @@ pub(crate) fn version(base_url: &str) -> &'static str {
     }
 }
 
-/// The headers with a key for an address of OpenAI's kind. Azure takes its keys in a header of their own, and the tokens
-/// of its directory, which are JSON web tokens, as everybody else.
+/// Returns the headers that carry the key. Azure takes its keys in the `api-key` header, but Entra ID tokens, which are
+/// JWTs, as a bearer token like all others.
 pub(crate) fn headers(base_url: &str, key: Option<&str>) -> Headers {
     match key {
         Some(key) if is_at_azure(base_url) && !key.starts_with("eyJ") => {
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openai_and_azure_speak_responses_and_everybody_else_chat() {
+    fn openai_and_azure_use_responses_and_all_others_chat() {
         for address in [
             "https://api.openai.com/v1",
             "https://eu.api.openai.com/v1",
@@ -95,7 +94,7 @@ mod tests {
             "https://mine.cognitiveservices.azure.com/openai/v1",
             "https://mine.services.ai.azure.com",
         ] {
-            assert_eq!(Api::at(address), Api::Responses, "{address}");
+            assert_eq!(OpenAiApi::at(address), OpenAiApi::Responses, "{address}");
         }
         for address in [
             "http://127.0.0.1:11434/v1",
@@ -106,12 +105,12 @@ mod tests {
             "https://mine.openai.azure.com/openai/deployments/mine?api-version=2024-10-21",
             "nonsense",
         ] {
-            assert_eq!(Api::at(address), Api::Chat, "{address}");
+            assert_eq!(OpenAiApi::at(address), OpenAiApi::Chat, "{address}");
         }
     }
 
     #[test]
-    fn azure_takes_a_key_in_its_own_header_and_a_token_as_everybody() {
+    fn azure_takes_a_key_in_its_own_header_and_a_token_as_bearer() {
         let azure = "https://mine.openai.azure.com/openai/v1";
         let key = |text: &str| Zeroizing::new(text.to_owned());
         assert_eq!(headers(azure, Some("abc")), [("api-key", key("abc"))]);

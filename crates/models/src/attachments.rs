@@ -1,11 +1,11 @@
-//! Attachments as the wires send them: text as text, images as base64, and a named placeholder for what a model cannot see.
+//! Attachments in requests: text as text, images as base64, and a placeholder for what a model cannot see.
 
 use crate::wire::Target;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{Attachment, AttachmentContents};
 
-/// A part of an attachment as it is sent.
+/// One content part of a request that shows an attachment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AttachmentPart<'a> {
     Text(String),
@@ -17,13 +17,13 @@ pub(crate) enum AttachmentPart<'a> {
 }
 
 impl AttachmentPart<'_> {
-    /// The image as a `data:` URL.
+    /// Returns an image as a `data:` URL.
     pub fn data_url(media_type: &str, data: &str) -> String {
         format!("data:{media_type};base64,{data}")
     }
 }
 
-/// The parts for these attachments, in their order.
+/// Returns the parts for these attachments, in their order.
 pub(crate) fn attachment_parts<'a>(
     attachments: &'a [Attachment],
     contents: &AttachmentContents,
@@ -36,11 +36,11 @@ pub(crate) fn attachment_parts<'a>(
             match contents.get(&attachment.digest) {
                 Some(bytes) if attachment.is_text() => {
                     let text = String::from_utf8_lossy(bytes);
-                    // A file cannot hold its own digest, so it cannot end itself and go on as somebody else.
+                    // A file cannot contain its own digest, so it cannot forge the end mark and pose as other text.
                     let mark = attachment.digest.get(..16).unwrap_or(&attachment.digest);
                     format!("[file `{name}` {mark}]\n{text}\n[end of file `{name}` {mark}]")
                 }
-                // The name is what a delegation refers to it by.
+                // A delegation refers to the image by this name.
                 Some(_) if attachment.is_image() && target.sees_images => {
                     format!("[image `{name}`]")
                 }

@@ -1,40 +1,38 @@
-//! Vectors over HTTP: texts go out in batches, each is asked for again when a fault may pass, and what comes back is held
-//! against what was asked for. How each family of providers says it is in `wire`.
+//! Embeddings over HTTP. Sends texts in batches, retries transient faults and checks the vectors that come back. The
+//! formats of the provider families are in `wire`.
 //!
-//! How many numbers a vector has is configured or learned from one reply before anything else is asked for, so that an
-//! embedder knows from its first moment what it makes. A text with nothing in it is not sent, since most providers refuse
-//! it: its vector is all zeros.
+//! The number of dimensions is configured, or measured with one request when connecting, so an embedder always knows
+//! it. Empty texts are not sent, because most providers refuse them: their vector is all zeros.
 
 mod wire;
 
-use crate::http::{Endpoint, EndpointParts, Patience};
-use crate::resilient::{PAUSE, worth_waiting};
+use crate::http::{Endpoint, EndpointParts, ProviderTimeouts};
+use crate::resilient::{PAUSE, retry_delay};
 use crate::wire::WireRequest;
 use lango_core::{
-    BoxFuture, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose, ModelFault, Text,
+    BoxFuture, EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose, ModelFault, Text,
 };
+use lango_net::PlainHttp;
 use lango_secrets::{Credential, Masks};
 use serde::Deserialize;
 use std::sync::Arc;
-use wire::{Trouble, Wire};
+use wire::{EmbeddingFailure, Wire};
 
-/// How providers of vectors are spoken to.
+/// The wire format of an embedding provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EmbeddingKind {
-    /// `/v1/embeddings` as OpenAI defined it, and very many servers speak it.
+    /// OpenAI's `/v1/embeddings`, which most servers speak.
     OpenAi,
-    /// Google's Gemini.
     Gemini,
     /// Ollama's own `/api/embed`.
     Ollama,
 }
 
 impl EmbeddingKind {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Gemini, Self::Ollama];
 
-    /// Its name in the configuration.
+    /// Returns the name used in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -44,48 +42,49 @@ impl EmbeddingKind {
     }
 }
 
-/// How a provider of vectors is reached.
+/// The settings of one embedding provider.
 #[derive(Clone)]
 pub struct EmbeddingSettings {
-    /// Its name: the `provider` of the vectors' maker.
+    /// The provider part of the embedding model's name.
     pub id: String,
-    /// How it is spoken to.
     pub kind: EmbeddingKind,
-    /// Where it is. An address without a path gets the version that the kind has.
+    /// The address. If it has no path, the version path of the kind is appended.
     pub base_url: String,
-    /// The key, if it wants one. It is sent to the origin of `base_url` only.
+    /// The key, if the provider needs one. It is sent only to the origin of `base_url`.
     pub api_key: Option<Credential>,
-    /// The values that are masked in what it says.
+    /// Whether the key may be sent over plain HTTP.
+    pub plain_http: PlainHttp,
+    /// Secret values to mask in everything the provider sends.
     pub masks: Masks,
-    /// Where the key was looked for, for error texts.
+    /// Where lango looked for the key; shown in errors.
     pub key_source: String,
-    /// The model.
     pub model: String,
-    /// How many numbers a vector is to have. If it is set, the provider is asked for just that; if not, it is learned.
+    /// How many dimensions to request. `None` takes the model's default and measures it.
     pub dimensions: Option<u32>,
-    /// How long lango waits.
-    pub patience: Patience,
+    pub timeouts: ProviderTimeouts,
 }
 
-/// More numbers than any model gives for a text.
-const MOST_DIMENSIONS: u32 = 65_536;
+/// More dimensions than any model has.
+const MAX_DIMENSIONS: u32 = 65_536;
 
-/// An embedder that can be used. Asks once for one vector if the dimensions are not configured, else nothing is sent yet.
+/// Creates an embedder. If the dimensions are not configured, it requests one vector to measure them; otherwise it
+/// sends nothing yet.
 pub async fn connect_embedder(
     settings: EmbeddingSettings,
 ) -> Result<Arc<dyn Embedder>, EmbedError> {
     let (configured, model) = (settings.dimensions, settings.model.as_str().into());
     let provider = Provider::new(settings);
     let dimensions = match configured {
-        Some(dimensions) if (1..=MOST_DIMENSIONS).contains(&dimensions) => dimensions,
+        Some(dimensions) if (1..=MAX_DIMENSIONS).contains(&dimensions) => dimensions,
         Some(dimensions) => {
-            let detail =
-                format!("no vector has {dimensions} numbers; set 1 to {MOST_DIMENSIONS}, or none");
+            let detail = format!(
+                "{dimensions} is not a valid number of dimensions; set 1 to {MAX_DIMENSIONS}, or leave it out"
+            );
             return Err(provider.error(detail, false));
         }
-        None => provider.learn_dimensions().await?,
+        None => provider.measure_dimensions().await?,
     };
-    let maker = EmbeddingMaker {
+    let maker = EmbeddingModel {
         provider: provider.id.clone(),
         model,
         dimensions,
@@ -96,11 +95,11 @@ pub async fn connect_embedder(
 
 struct HttpEmbedder {
     provider: Provider,
-    maker: EmbeddingMaker,
+    maker: EmbeddingModel,
 }
 
 impl Embedder for HttpEmbedder {
-    fn maker(&self) -> &EmbeddingMaker {
+    fn model(&self) -> &EmbeddingModel {
         &self.maker
     }
 
@@ -110,17 +109,17 @@ impl Embedder for HttpEmbedder {
         purpose: EmbeddingPurpose,
     ) -> BoxFuture<'_, Result<Vec<Vec<f32>>, EmbedError>> {
         Box::pin(async move {
-            let nothing = vec![0.0; self.maker.dimensions as usize];
-            let mut vectors = vec![nothing; texts.len()];
-            let said = texts.into_iter().enumerate();
-            let said = said.filter(|(_, text)| !text.trim().is_empty());
-            let (places, texts): (Vec<usize>, Vec<String>) = said.unzip();
-            let mut places = places.into_iter();
+            let zeros = vec![0.0; self.maker.dimensions as usize];
+            let mut vectors = vec![zeros; texts.len()];
+            let numbered = texts.into_iter().enumerate();
+            let not_empty = numbered.filter(|(_, text)| !text.trim().is_empty());
+            let (indexes, texts): (Vec<usize>, Vec<String>) = not_empty.unzip();
+            let mut indexes = indexes.into_iter();
             for batch in batches(&texts) {
-                let made = self.provider.vectors(batch, purpose).await?;
-                self.check(&made)?;
-                for (vector, place) in made.into_iter().zip(places.by_ref()) {
-                    vectors[place] = vector;
+                let received = self.provider.vectors(batch, purpose).await?;
+                self.check(&received)?;
+                for (vector, index) in received.into_iter().zip(indexes.by_ref()) {
+                    vectors[index] = vector;
                 }
             }
             Ok(vectors)
@@ -135,7 +134,7 @@ impl HttpEmbedder {
             None => Ok(()),
             Some(vector) => {
                 let detail = format!(
-                    "a vector of `{}` has {} numbers, not {expected}; check the model and the configured dimensions",
+                    "a vector of `{}` has {} dimensions, not {expected}; check the model and the configured dimensions",
                     self.maker.model,
                     vector.len()
                 );
@@ -145,11 +144,12 @@ impl HttpEmbedder {
     }
 }
 
-/// How many texts, and how many bytes of them, are sent at once. Some servers take no more than 32.
+/// Maximum number of texts per request. Some servers accept no more than 32.
 const BATCH_TEXTS: usize = 32;
+/// Maximum number of bytes per request with several texts.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// The texts in their order; one that is too long for any batch is one of its own.
+/// Splits the texts into batches in their order. A text longer than the limit gets its own batch.
 fn batches(texts: &[String]) -> Vec<&[String]> {
     let mut batches = Vec::new();
     let (mut start, mut bytes) = (0, 0);
@@ -164,7 +164,6 @@ fn batches(texts: &[String]) -> Vec<&[String]> {
     batches
 }
 
-/// Whom we ask.
 struct Provider {
     id: Text,
     endpoint: Endpoint,
@@ -187,26 +186,27 @@ impl Provider {
                 base_url,
                 key: settings.api_key,
                 headers: Box::new(move |key| Wire::headers(kind, key)),
+                plain_http: settings.plain_http,
                 masks: settings.masks,
-                patience: settings.patience,
+                timeouts: settings.timeouts,
             }),
             wire,
             key_source: settings.key_source,
         }
     }
 
-    async fn learn_dimensions(&self) -> Result<u32, EmbedError> {
+    async fn measure_dimensions(&self) -> Result<u32, EmbedError> {
         let probe = ["How long is a vector?".to_owned()];
         let vectors = self.vectors(&probe, EmbeddingPurpose::Query).await?;
         let length = vectors.first().map_or(0, Vec::len);
         let dimensions = u32::try_from(length).unwrap_or(u32::MAX);
         match dimensions {
-            1..=MOST_DIMENSIONS => Ok(dimensions),
-            _ => Err(self.error(format!("its vectors have {length} numbers"), false)),
+            1..=MAX_DIMENSIONS => Ok(dimensions),
+            _ => Err(self.error(format!("its vectors have {length} dimensions"), false)),
         }
     }
 
-    /// One vector for each text, in their order; their lengths are not looked at.
+    /// Requests one vector for each text, in their order, with retries. Does not check the dimensions.
     async fn vectors(
         &self,
         texts: &[String],
@@ -218,45 +218,49 @@ impl Provider {
             tries += 1;
             let fault = match self.ask(&request, texts.len()).await {
                 Ok(vectors) => return Ok(vectors),
-                Err(Trouble::Wrong(detail)) => return Err(self.error(detail, false)),
-                Err(Trouble::Fault(fault)) => fault,
+                Err(EmbeddingFailure::WrongReply(detail)) => return Err(self.error(detail, false)),
+                Err(EmbeddingFailure::Fault(fault)) => fault,
             };
-            match worth_waiting(&fault, tries, PAUSE) {
+            match retry_delay(&fault, tries, PAUSE) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return Err(self.explain(fault)),
             }
         }
     }
 
-    async fn ask(&self, request: &WireRequest, count: usize) -> Result<Vec<Vec<f32>>, Trouble> {
+    async fn ask(
+        &self,
+        request: &WireRequest,
+        count: usize,
+    ) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
         let response = self.endpoint.post(request).await?;
         let body = self.endpoint.body(response).await?;
         self.wire.read(&body, count)
     }
 
     fn explain(&self, fault: ModelFault) -> EmbedError {
-        let is_passing = fault.is_passing();
-        let is_of_the_key = matches!(fault, ModelFault::NoKey { .. } | ModelFault::BadKey { .. });
+        let is_transient = fault.is_transient();
+        let is_key_fault = matches!(fault, ModelFault::NoKey { .. } | ModelFault::BadKey { .. });
         let detail = match fault {
             ModelFault::ContextTooLong { detail, .. } => {
                 format!("a text is too long for `{}`: {detail}", self.wire.model)
             }
             other => other.to_string(),
         };
-        let mut error = self.error(detail, is_passing);
-        if is_of_the_key {
+        let mut error = self.error(detail, is_transient);
+        if is_key_fault {
             error.detail += &format!(" (the key: {})", self.key_source);
         }
         error
     }
 
-    /// The error as it is told. Some providers repeat the key that they refuse; it must go no further.
-    fn error(&self, mut detail: String, is_passing: bool) -> EmbedError {
+    /// Builds the error with secrets masked: some providers repeat the key that they refuse.
+    fn error(&self, mut detail: String, is_transient: bool) -> EmbedError {
         self.endpoint.masks.mask_string(&mut detail);
         EmbedError {
             provider: self.id.clone(),
             detail,
-            is_passing,
+            is_transient,
         }
     }
 }

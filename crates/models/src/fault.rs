@@ -1,58 +1,58 @@
-//! What a provider's error means for lango. A provider says it with a status, or under status 200 inside of a reply; its
-//! own code decides before its words do.
+//! Classifies providers' errors as lango's faults. An error comes as an HTTP status, or with status 200 inside a reply.
+//! Its error code takes precedence over the text of its message.
 
-use crate::wire::beginning;
+use crate::wire::excerpt;
 use lango_core::ModelFault;
 use serde_json::Value;
 
-/// The fault behind a status that is no success.
+/// Returns the fault for a response whose status is not a success.
 pub(crate) fn of_status(status: u16, retry_after_ms: Option<u64>, body: &str) -> ModelFault {
     let parsed: Value = serde_json::from_str(body).unwrap_or_default();
     let error = parsed
         .get("error")
         .or_else(|| parsed.pointer("/0/error"))
         .unwrap_or(&parsed);
-    let message = message_of(error).unwrap_or_else(|| beginning(body));
+    let message = message_of(error).unwrap_or_else(|| excerpt(body));
     let detail = format!("{status} {message}");
-    read(Some(status), retry_after_ms, error, detail)
+    classify(Some(status), retry_after_ms, error, detail)
 }
 
-/// The fault behind an error inside of a reply.
-pub(crate) fn inside(error: &Value) -> ModelFault {
+/// Returns the fault for an error object inside a reply.
+pub(crate) fn of_error_object(error: &Value) -> ModelFault {
     let number = ["code", "status"].iter().find_map(|name| {
         let value = error.get(*name)?;
         value.as_u64().or_else(|| value.as_str()?.parse().ok())
     });
     let status = number.and_then(|number| u16::try_from(number).ok());
-    let detail = message_of(error).unwrap_or_else(|| beginning(&error.to_string()));
-    read(status, None, error, detail)
+    let detail = message_of(error).unwrap_or_else(|| excerpt(&error.to_string()));
+    classify(status, None, error, detail)
 }
 
-fn read(
+fn classify(
     status: Option<u16>,
     retry_after_ms: Option<u64>,
     error: &Value,
     detail: String,
 ) -> ModelFault {
     let text = |name: &str| error[name].as_str().unwrap_or_default();
-    let words = [text("code"), text("type"), text("status")];
-    let says = |sought: &[&str]| words.iter().any(|word| sought.contains(word));
+    let codes = [text("code"), text("type"), text("status")];
+    let has_code = |sought: &[&str]| codes.iter().any(|code| sought.contains(code));
     let is_request = matches!(status, None | Some(400 | 413 | 422));
-    if is_request && (says(TOO_LONG) || status == Some(413) || speaks_of_length(&detail)) {
+    if is_request && (has_code(TOO_LONG) || status == Some(413) || mentions_length(&detail)) {
         let limit_tokens = limit_in(&detail);
         return ModelFault::ContextTooLong {
             detail,
             limit_tokens,
         };
     }
-    if says(BAD_KEY) || (is_request && detail.contains("API key")) {
+    if has_code(BAD_KEY) || (is_request && detail.contains("API key")) {
         return ModelFault::BadKey { detail };
     }
-    let speaks_of = |words: &[&str]| {
+    let mentions = |phrases: &[&str]| {
         let detail = detail.to_lowercase();
-        words.iter().any(|words| detail.contains(words))
+        phrases.iter().any(|phrase| detail.contains(phrase))
     };
-    if is_request && (says(UNKNOWN_MODEL) || speaks_of(UNKNOWN_MODEL_WORDS)) {
+    if is_request && (has_code(UNKNOWN_MODEL) || mentions(UNKNOWN_MODEL_PHRASES)) {
         return ModelFault::UnknownModel { detail };
     }
     match status {
@@ -66,12 +66,12 @@ fn read(
             retry_after_ms,
             detail,
         },
-        None if says(RATE_LIMITED) => ModelFault::RateLimited {
+        None if has_code(RATE_LIMITED) => ModelFault::RateLimited {
             retry_after_ms: None,
             detail,
         },
-        None if says(&["invalid_request_error"]) => ModelFault::Refused { detail },
-        // An error in a reply that names no cause is one of the provider's, and those pass.
+        None if has_code(&["invalid_request_error"]) => ModelFault::Refused { detail },
+        // An error inside a reply without a known code is the provider's own, and usually transient.
         None => ModelFault::Overloaded {
             retry_after_ms: None,
             detail,
@@ -93,15 +93,15 @@ const BAD_KEY: &[&str] = &[
     "billing_error",
 ];
 const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "invalid_model"];
-/// Words of providers that have no code for it.
-const UNKNOWN_MODEL_WORDS: &[&str] = &["is not a valid model id", "model not found"];
+/// Messages of providers that have no code for this error.
+const UNKNOWN_MODEL_PHRASES: &[&str] = &["is not a valid model id", "model not found"];
 const RATE_LIMITED: &[&str] = &["rate_limit_error", "rate_limit_exceeded"];
 
-/// What the provider said, in one sentence: its message, what a provider behind it said, and which filters applied.
+/// Returns the error's message, with the message of an upstream provider and the content filters that applied.
 fn message_of(error: &Value) -> Option<String> {
     let message = error.get("message").unwrap_or(error);
     let message = message.as_str().or_else(|| error["detail"].as_str());
-    let mut message = beginning(message.filter(|message| !message.is_empty())?);
+    let mut message = excerpt(message.filter(|message| !message.is_empty())?);
     if let Some(upstream) = upstream_message(&error["metadata"]) {
         message = format!("{}: {upstream}", message.trim_end_matches('.'));
     }
@@ -112,23 +112,23 @@ fn message_of(error: &Value) -> Option<String> {
     Some(message)
 }
 
-/// OpenRouter passes on what the provider behind it said, as JSON or as text.
+/// Returns the upstream provider's message, which OpenRouter passes on as JSON or as text.
 fn upstream_message(metadata: &Value) -> Option<String> {
     let raw = metadata["raw"].as_str().filter(|raw| !raw.is_empty())?;
     let parsed: Value = serde_json::from_str(raw).unwrap_or_default();
-    let places = ["/error/message", "/message", "/error", "/detail"];
-    let message = places
+    let pointers = ["/error/message", "/message", "/error", "/detail"];
+    let message = pointers
         .iter()
-        .find_map(|place| parsed.pointer(place)?.as_str())
+        .find_map(|pointer| parsed.pointer(pointer)?.as_str())
         .unwrap_or(raw);
-    let message = beginning(message);
+    let message = excerpt(message);
     Some(match metadata["provider_name"].as_str() {
         Some(provider) => format!("{provider}: {message}"),
         None => message,
     })
 }
 
-/// The categories that Azure's content filter names as the cause.
+/// Returns the categories for which Azure's content filter blocked the request or reply.
 pub(crate) fn filtered_categories(results: &Value) -> Option<String> {
     let categories = results.as_object()?.iter();
     let categories: Vec<&str> = categories
@@ -138,8 +138,9 @@ pub(crate) fn filtered_categories(results: &Value) -> Option<String> {
     (!categories.is_empty()).then(|| categories.join(", "))
 }
 
-/// Only for providers that have no code for it.
-fn speaks_of_length(message: &str) -> bool {
+/// Returns whether the message says that the request is too long. Needed for providers that have no code for this
+/// error.
+fn mentions_length(message: &str) -> bool {
     let message = message.to_lowercase();
     [
         "maximum context length",
@@ -154,19 +155,19 @@ fn speaks_of_length(message: &str) -> bool {
         "too many tokens",
     ]
     .iter()
-    .any(|words| message.contains(words))
+    .any(|phrase| message.contains(phrase))
 }
 
-/// The number of tokens that the model takes, if the message names it: the smallest of the counts in it, since the others
-/// say how much was sent.
+/// Returns the context window if the message contains it: the smallest count in it, since the others say how much was
+/// sent.
 fn limit_in(message: &str) -> Option<u64> {
-    const LEAST: u64 = 1000;
+    const SMALLEST_WINDOW: u64 = 1000;
     let numbers = message.split(|c: char| !c.is_ascii_digit() && c != ',');
     let numbers = numbers.filter_map(|number| number.replace(',', "").parse().ok());
-    numbers.filter(|number| *number >= LEAST).min()
+    numbers.filter(|number| *number >= SMALLEST_WINDOW).min()
 }
 
-/// Gemini says how long to wait among the details: `{ "@type": "…RetryInfo", "retryDelay": "34.07s" }`.
+/// Returns the retry delay in milliseconds from Gemini's details: `{ "@type": "…RetryInfo", "retryDelay": "34.07s" }`.
 fn delay_in(error: &Value) -> Option<u64> {
     let details = error["details"].as_array()?;
     let delay = details

@@ -1,4 +1,4 @@
-//! Google's Gemini.
+//! Google's Gemini API.
 
 mod reply;
 mod request;
@@ -20,7 +20,7 @@ pub(crate) fn headers(key: Option<&str>) -> Headers {
         .collect()
 }
 
-/// The number behind `gemini-`; 0 for models of another name.
+/// Returns the number after `gemini-`; 0 for models with other names.
 fn generation(model: &str) -> u32 {
     let model = model.trim_start_matches("models/");
     let number = model.strip_prefix("gemini-").unwrap_or_default();

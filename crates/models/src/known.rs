@@ -1,7 +1,7 @@
-//! Providers that lango knows by name: where they are, which variables hold their keys, which port tells that one runs here.
-//! All of it is in one data file.
+//! Providers that lango knows by name: their addresses, the environment variables of their keys, and how to detect
+//! local ones. All of it comes from one data file.
 
-use crate::provider::Kind;
+use crate::provider::ProviderFamily;
 use crate::table::is_version_of;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -10,29 +10,27 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct KnownProvider {
-    /// Its name in `provider/model`.
+    /// The provider part of `provider/model`.
     pub id: String,
-    /// How it is spoken to.
-    pub kind: Kind,
-    /// Where it is.
+    pub kind: ProviderFamily,
     pub base_url: String,
-    /// The environment variables that may hold its key, the first that is set wins.
+    /// The environment variables that may contain its key; the first that is set wins.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// What its key alone selects: the first of these that it offers.
+    /// The models to choose from if the user set only a key: the first of these that the provider offers.
     #[serde(default)]
     pub prefer: Vec<String>,
-    /// How many tokens its models take at once, at the least.
+    /// Minimum context window of its models.
     #[serde(default)]
     pub context_tokens: Option<u64>,
-    /// The address that answers when it runs on this machine.
+    /// The address to probe for a provider that runs on this machine.
     #[serde(default)]
     pub probe: Option<String>,
 }
 
 impl KnownProvider {
-    /// Picks the model that lango prefers among those that the provider offers. Of several dated versions of one, the
-    /// newest; none if nothing offered is preferred.
+    /// Picks the offered model that lango prefers, in its newest dated version; `None` if no preferred model is
+    /// offered.
     pub fn preferred<'a>(&self, offered: &'a [String]) -> Option<&'a str> {
         self.prefer.iter().find_map(|preferred| {
             let versions = || offered.iter().filter(|id| is_version_of(id, preferred));
@@ -48,7 +46,7 @@ struct File {
     provider: Vec<KnownProvider>,
 }
 
-/// All of them, in the order in which they are looked for.
+/// Returns all known providers, in the order in which lango looks for them.
 pub fn known_providers() -> &'static [KnownProvider] {
     static PROVIDERS: LazyLock<Vec<KnownProvider>> = LazyLock::new(|| {
         let file = toml::from_str::<File>(include_str!("../data/providers.toml"));
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_preference_that_is_offered_is_taken_with_its_newest_date() {
+    fn the_first_offered_preference_is_chosen_in_its_newest_version() {
         let known = KnownProvider {
             prefer: vec!["best-2".to_owned(), "good-1".to_owned()],
             ..known_providers()[0].clone()

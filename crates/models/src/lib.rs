@@ -1,11 +1,12 @@
-//! The models lango can ask.
+//! The models that lango can call.
 //!
-//! A [`Provider`] is an address and a wire: OpenAI's Responses, its older chat completions, which very many servers speak,
-//! Anthropic's messages, or Gemini. [`Resilient`] asks again when a fault may pass, and others in a model's place.
-//! [`Offline`] is always there: fixed rules, no AI, no key, no network. It reads the routing table out of the instruction it
-//! is sent, delegates, calls real tools and refuses what it cannot do, so that everything around a model can be tried.
+//! A [`Provider`] is an address and a wire format: OpenAI's Responses API, the older chat completions API that most
+//! servers speak, Anthropic's Messages API, or Gemini. [`ResilientModel`] retries transient faults and then falls back
+//! to other models. [`OfflineModel`] is always available: fixed rules, no AI, no key, no network. It reads the routing
+//! table in its instruction, delegates, calls real tools and rejects what it cannot do, so users can try everything
+//! around the model.
 //!
-//! [`connect_embedder`] gives vectors of texts, from the same families of providers and over the same connections.
+//! [`connect_embedder`] connects to an embedding model, over the same provider families and HTTP code.
 
 mod anthropic;
 mod api;
@@ -23,16 +24,15 @@ mod provider;
 mod resilient;
 mod responses;
 mod schema;
-mod sse;
 mod table;
 mod wire;
 
-pub use api::Api;
+pub use api::OpenAiApi;
 pub use embedding::{EmbeddingKind, EmbeddingSettings, connect_embedder};
-pub use http::Patience;
+pub use http::ProviderTimeouts;
 pub use known::{KnownProvider, known_providers};
 pub use masked::MaskedModel;
-pub use offline::Offline;
-pub use provider::{Kind, Provider, ProviderModel, ProviderSettings};
-pub use resilient::Resilient;
+pub use offline::OfflineModel;
+pub use provider::{Provider, ProviderFamily, ProviderModel, ProviderSettings};
+pub use resilient::ResilientModel;
 pub use table::{ModelFacts, facts_of, is_version_of, models_of};

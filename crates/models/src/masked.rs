@@ -1,21 +1,21 @@
-//! A model whose output is masked: a provider that writes a key into its answer shows it to nobody.
+//! A model whose output is masked, so a provider that writes a key into its reply cannot leak it.
 
 use futures_util::{StreamExt, stream};
 use lango_core::{
-    BoxStream, Call, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ModelTerms, Opaque,
-    StopReason,
+    BoxStream, Call, Model, ModelError, ModelEvent, ModelInfo, ModelReply, ModelRequest,
+    OpaqueData, StopReason,
 };
-use lango_secrets::{MaskText, Masks};
+use lango_secrets::{MaskTextStream, Masks};
 use std::sync::Arc;
 
-/// A model whose text, calls and errors are masked, also where a value is split over pieces of a stream.
+/// A model with secrets masked in its text, calls and errors, even if a value is split over several chunks of the
+/// stream.
 pub struct MaskedModel {
     inner: Arc<dyn Model>,
     masks: Masks,
 }
 
 impl MaskedModel {
-    /// Masks a model.
     pub fn new(inner: Arc<dyn Model>, masks: Masks) -> Self {
         Self { inner, masks }
     }
@@ -42,8 +42,8 @@ impl MaskedModel {
         }
     }
 
-    /// Thoughts can contain an echo as well. A provider that signed them may refuse them afterwards.
-    fn mask_opaque(&self, opaque: &mut Opaque) {
+    /// Masks the reasoning, which may repeat a secret too. A provider that signed it may then refuse it.
+    fn mask_opaque(&self, opaque: &mut OpaqueData) {
         let mut data = (*opaque.data).clone();
         if self.masks.mask_json(&mut data) {
             opaque.data = Arc::new(data);
@@ -57,10 +57,10 @@ impl MaskedModel {
         error
     }
 
-    /// Masks an event. The text that was held back comes before the end of the reply.
+    /// Masks an event. Text that was buffered to detect split values is emitted before the reply.
     fn mask_event(
         &self,
-        text: &mut Option<MaskText>,
+        text: &mut Option<MaskTextStream>,
         event: Result<ModelEvent, ModelError>,
     ) -> Vec<Result<ModelEvent, ModelError>> {
         let event = match event {
@@ -69,7 +69,7 @@ impl MaskedModel {
         };
         match event {
             ModelEvent::Text(piece) => {
-                // Made now, because sending the request added the key.
+                // Not created earlier, because sending the request adds the key to the masks.
                 let stream = text.get_or_insert_with(|| self.masks.text_stream());
                 let piece = stream.push(&piece);
                 let is_empty = piece.is_empty();
@@ -99,8 +99,8 @@ impl Model for MaskedModel {
         self.inner.name()
     }
 
-    fn terms(&self) -> ModelTerms {
-        self.inner.terms()
+    fn info(&self) -> ModelInfo {
+        self.inner.info()
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {

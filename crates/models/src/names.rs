@@ -1,23 +1,23 @@
-//! Function names that a provider takes. Tools may have names it forbids, and a model may have called what was never
-//! there; such names are sent under others and called back by their own.
+//! Function names that every provider accepts. Some tools have names that providers forbid, and a model may have called
+//! a function that never existed. Such names are replaced in requests and translated back in replies.
 
 use lango_core::{Message, ModelRequest};
 use std::collections::BTreeMap;
 
-/// Maps function names to the names sent to the provider. Both maps are empty if no name has to change.
+/// Maps function names to the names in requests. Both maps are empty if no name has to change.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// From the name that is sent to the own one.
-    own: BTreeMap<String, String>,
-    /// From the own name to the one that is sent.
+    /// From the sent name to the original.
+    original: BTreeMap<String, String>,
+    /// From the original name to the sent one.
     sent: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// The longest part of a name that is kept; a number may follow it.
+    /// Longer names are truncated to this length; a number may be appended.
     const CHARACTERS: usize = 60;
 
-    /// Names for the functions that a request offers and for those that were called before it.
+    /// Creates the mapping for the functions that a request offers and for those called in its history.
     pub fn of(request: &ModelRequest) -> Self {
         let offered = request.functions.iter().map(|function| &*function.name);
         let past = request.messages.iter().flat_map(names_in);
@@ -26,7 +26,7 @@ impl Names {
         if all.iter().all(|name| is_plain(name)) {
             return names;
         }
-        // A name that needs no change keeps it, whatever others become.
+        // Valid names come first, so that no replacement takes one of them.
         for name in all.iter().filter(|name| is_plain(name)) {
             names.insert(name, (*name).to_owned());
         }
@@ -36,14 +36,14 @@ impl Names {
         names
     }
 
-    /// The name under which a function is sent.
+    /// Returns the name to send for a function.
     pub fn sent<'a>(&'a self, name: &'a str) -> &'a str {
         self.sent.get(name).map_or(name, String::as_str)
     }
 
-    /// The function's own name.
-    pub fn own<'a>(&'a self, sent: &'a str) -> &'a str {
-        self.own.get(sent).map_or(sent, String::as_str)
+    /// Returns the original name of a function that was sent under this name.
+    pub fn original<'a>(&'a self, sent: &'a str) -> &'a str {
+        self.original.get(sent).map_or(sent, String::as_str)
     }
 
     fn add(&mut self, name: &str) {
@@ -53,14 +53,14 @@ impl Names {
         let plain = plain(name);
         let numbered = (2..).map(|number| format!("{plain}_{number}"));
         let mut candidates = std::iter::once(plain.clone()).chain(numbered);
-        if let Some(free) = candidates.find(|candidate| !self.own.contains_key(candidate)) {
+        if let Some(free) = candidates.find(|candidate| !self.original.contains_key(candidate)) {
             self.insert(name, free);
         }
     }
 
     fn insert(&mut self, name: &str, sent: String) {
         self.sent.insert(name.to_owned(), sent.clone());
-        self.own.insert(sent, name.to_owned());
+        self.original.insert(sent, name.to_owned());
     }
 }
 
@@ -74,21 +74,21 @@ fn names_in(message: &Message) -> Vec<&str> {
 
 /// Returns whether every provider accepts this name unchanged.
 fn is_plain(name: &str) -> bool {
-    begins_well(name) && name.len() <= Names::CHARACTERS && name.chars().all(is_taken)
+    has_valid_start(name) && name.len() <= Names::CHARACTERS && name.chars().all(is_allowed)
 }
 
-fn begins_well(name: &str) -> bool {
+fn has_valid_start(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-fn is_taken(c: char) -> bool {
+fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Letters, digits, `_` and `-`, beginning with a letter or `_`: what every provider takes.
+/// Converts a name to what every provider accepts: letters, digits, `_` and `-`, starting with a letter or `_`.
 fn plain(name: &str) -> String {
-    let characters = name.chars().map(|c| if is_taken(c) { c } else { '_' });
-    let prefix = (!begins_well(name)).then_some('_');
+    let characters = name.chars().map(|c| if is_allowed(c) { c } else { '_' });
+    let prefix = (!has_valid_start(name)).then_some('_');
     prefix
         .into_iter()
         .chain(characters)

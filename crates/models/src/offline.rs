@@ -1,11 +1,11 @@
-//! `offline/rules`: answers by a small table of rules and says so. It is the welcome mat, not the product.
+//! `offline/rules`: the demo model. It answers from a small table of rules and says so.
 //!
-//! It knows nothing but the request: what it may do it reads out of the instruction and the functions it is offered, as a
-//! model would. So it also proves that the instruction carries what a router needs.
+//! It sees only the request, as a real model would: the instruction and the offered functions tell it what it can do.
+//! So it also shows that the instruction contains everything a router needs.
 
 mod agent;
+mod extract;
 mod orchestrator;
-mod reading;
 mod request;
 mod routing;
 mod rules;
@@ -15,28 +15,27 @@ mod words;
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelReply, ModelRequest, ModelTerms,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelInfo, ModelReply, ModelRequest,
     Price,
 };
 use request::Request;
 use serde_json::Value;
 
-/// The model that is always there.
+/// The rule-based model that needs no key and no network.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Offline;
+pub struct OfflineModel;
 
-impl Offline {
-    /// Its name.
+impl OfflineModel {
     pub const NAME: &'static str = "offline/rules";
 }
 
-impl Model for Offline {
+impl Model for OfflineModel {
     fn name(&self) -> &str {
         Self::NAME
     }
 
-    fn terms(&self) -> ModelTerms {
-        ModelTerms {
+    fn info(&self) -> ModelInfo {
+        ModelInfo {
             price: Some(Price::default()),
             context_tokens: None,
         }
@@ -53,7 +52,7 @@ impl Model for Offline {
     }
 }
 
-/// What the rules decide.
+/// The reply that the rules choose: text, or function calls with their arguments.
 enum Decision {
     Say(String),
     Call(Vec<(&'static str, Value)>),
@@ -61,8 +60,8 @@ enum Decision {
 
 fn reply(request: &ModelRequest) -> Decision {
     let request = Request::read(request);
-    if let Some(stopped) = request.stopped() {
-        return Decision::Say(stopped);
+    if let Some(message) = request.stop_message() {
+        return Decision::Say(message);
     }
     match routing::Table::read(request.instruction) {
         Some(table) => orchestrator::decide(&request, &table),

@@ -1,5 +1,4 @@
-//! Chat completions as OpenAI defined them. Many servers speak them, each a little differently; what is known of them is
-//! held by tests.
+//! OpenAI's chat completions API. Many servers speak it, each a little differently; tests cover the known differences.
 
 mod call_id;
 mod reasoning;
@@ -25,7 +24,7 @@ pub(crate) fn headers(key: Option<&str>) -> Headers {
         .collect()
 }
 
-/// Whether Mistral's own service is asked, which takes no field that it does not know.
+/// Returns whether the target is Mistral's own service, which rejects unknown fields.
 fn is_mistral(target: &Target<'_>) -> bool {
     target.host.ends_with("mistral.ai") || target.name.starts_with("mistral/")
 }

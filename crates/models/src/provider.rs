@@ -1,13 +1,13 @@
-//! A model of a provider: one wire over one address.
+//! A provider's models: one wire format over one address.
 
-use crate::api::{self, Api};
-use crate::http::{Endpoint, EndpointParts, Headers, Patience};
-use crate::sse::Frames;
+use crate::api::{self, OpenAiApi};
+use crate::http::{Endpoint, EndpointParts, Headers, ProviderTimeouts};
 use crate::table::{ModelFacts, facts_of};
-use crate::wire::{ReplyReader, Target, Wire, beginning};
+use crate::wire::{ReplyReader, Target, Wire, excerpt};
 use crate::{anthropic, gemini, openai, responses};
 use futures_util::{StreamExt, stream};
-use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms};
+use lango_core::{BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelRequest};
+use lango_net::{EventTooLong, PlainHttp, SseParser};
 use lango_secrets::{Credential, Masks};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
@@ -15,23 +15,20 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The families of providers.
+/// The family of a provider, which decides the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// OpenAI, and the very many servers that speak one of its APIs.
+pub enum ProviderFamily {
+    /// OpenAI, and the many servers that speak one of its APIs.
     OpenAi,
-    /// Anthropic's messages.
     Anthropic,
-    /// Google's Gemini.
     Gemini,
 }
 
-impl Kind {
-    /// All of them.
+impl ProviderFamily {
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Gemini];
 
-    /// Its name in the configuration.
+    /// Returns the name used in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -41,34 +38,32 @@ impl Kind {
     }
 }
 
-/// How a provider is reached.
+/// The settings of one provider.
 #[derive(Clone)]
 pub struct ProviderSettings {
-    /// Its name in `provider/model`.
+    /// The provider part of `provider/model`.
     pub id: String,
-    /// How it is spoken to.
-    pub kind: Kind,
-    /// The API to use of OpenAI's kind; none chooses by the address.
-    pub api: Option<Api>,
-    /// Where it is.
+    pub kind: ProviderFamily,
+    /// Which of OpenAI's APIs to use; `None` chooses by the address.
+    pub api: Option<OpenAiApi>,
     pub base_url: String,
-    /// The key, if it wants one. It is sent to the origin of `base_url` only.
+    /// The key, if the provider needs one. It is sent only to the origin of `base_url`.
     pub api_key: Option<Credential>,
-    /// The values that are masked in what it says.
+    /// Whether the key may be sent over plain HTTP.
+    pub plain_http: PlainHttp,
+    /// Secret values to mask in everything the provider sends.
     pub masks: Masks,
-    /// Where the key was looked for, for error texts.
+    /// Where lango looked for the key; shown in errors.
     pub key_source: String,
-    /// Whether replies are streamed.
     pub stream: bool,
-    /// How many tokens its models take at once, if somebody set it; wins over the table of models.
+    /// The configured context window, which overrides the model table.
     pub context_tokens: Option<u64>,
-    /// How many tokens its models take at once where neither that nor the table says.
+    /// The context window to assume if neither the configuration nor the model table has one.
     pub default_context_tokens: Option<u64>,
-    /// How long lango waits.
-    pub patience: Patience,
+    pub timeouts: ProviderTimeouts,
 }
 
-/// A provider that models can be asked of.
+/// A provider, from which you get models. Cloning it shares the connections.
 #[derive(Clone)]
 pub struct Provider {
     inner: Arc<Inner>,
@@ -85,25 +80,26 @@ struct Inner {
 }
 
 impl Provider {
-    /// Nothing is connected before the first call.
+    /// Creates a provider. It connects on the first call.
     pub fn new(settings: ProviderSettings) -> Self {
         let address = settings.base_url.clone();
         let wire: Box<dyn Wire> = match settings.kind {
-            Kind::OpenAi => openai_wire(&settings),
-            Kind::Anthropic => Box::new(anthropic::Anthropic),
-            Kind::Gemini => Box::new(gemini::Gemini),
+            ProviderFamily::OpenAi => openai_wire(&settings),
+            ProviderFamily::Anthropic => Box::new(anthropic::Anthropic),
+            ProviderFamily::Gemini => Box::new(gemini::Gemini),
         };
         let version = match settings.kind {
-            Kind::OpenAi => api::version(&address),
-            Kind::Anthropic | Kind::Gemini => wire.version(),
+            ProviderFamily::OpenAi => api::version(&address),
+            ProviderFamily::Anthropic | ProviderFamily::Gemini => wire.version(),
         };
         let base_url = with_version(&address, version);
         let endpoint = Endpoint::new(EndpointParts {
             base_url,
             key: settings.api_key,
             headers: Box::new(move |key| headers(settings.kind, &address, key)),
+            plain_http: settings.plain_http,
             masks: settings.masks,
-            patience: settings.patience,
+            timeouts: settings.timeouts,
         });
         let inner = Inner {
             endpoint,
@@ -119,7 +115,7 @@ impl Provider {
         }
     }
 
-    /// One of its models.
+    /// Returns the model with this id, without checking that the provider has it.
     pub fn model(&self, id: &str) -> ProviderModel {
         let name = format!("{}/{id}", self.inner.id);
         ProviderModel {
@@ -130,7 +126,7 @@ impl Provider {
         }
     }
 
-    /// The ids of the models it has.
+    /// Fetches the ids of the provider's models. Leaves out ids with control characters or more than 256 bytes.
     pub async fn list(&self) -> Result<Vec<String>, ModelError> {
         let inner = &self.inner;
         let list = inner.endpoint.get(inner.wire.models_path()).await;
@@ -140,7 +136,7 @@ impl Provider {
         Ok(ids.into_iter().filter(is_id).collect())
     }
 
-    /// The error as it is told and stored. Some providers repeat the key that they refuse; it must go no further.
+    /// Builds the error to show and store, with secrets masked: some providers repeat the key that they refuse.
     fn error(&self, model: &str, mut fault: ModelFault) -> ModelError {
         if let Some(detail) = fault.detail_mut() {
             self.inner.endpoint.masks.mask_string(detail);
@@ -155,24 +151,24 @@ impl Provider {
     }
 }
 
-/// The headers of a request.
-fn headers(kind: Kind, address: &str, key: Option<&str>) -> Headers {
+fn headers(kind: ProviderFamily, address: &str, key: Option<&str>) -> Headers {
     match kind {
-        Kind::OpenAi => api::headers(address, key),
-        Kind::Anthropic => anthropic::headers(key),
-        Kind::Gemini => gemini::headers(key),
+        ProviderFamily::OpenAi => api::headers(address, key),
+        ProviderFamily::Anthropic => anthropic::headers(key),
+        ProviderFamily::Gemini => gemini::headers(key),
     }
 }
 
 fn openai_wire(settings: &ProviderSettings) -> Box<dyn Wire> {
-    let by_address = || Api::at(&settings.base_url);
+    let by_address = || OpenAiApi::at(&settings.base_url);
     match settings.api.unwrap_or_else(by_address) {
-        Api::Chat => Box::new(openai::OpenAi),
-        Api::Responses => Box::new(responses::Responses::default()),
+        OpenAiApi::Chat => Box::new(openai::OpenAi),
+        OpenAiApi::Responses => Box::new(responses::Responses::default()),
     }
 }
 
-/// People write `http://127.0.0.1:11434` and mean `…/v1`. A query stays where it is.
+/// Appends the version to an address without a path: people write `http://127.0.0.1:11434` and mean `…/v1`. Keeps the
+/// query.
 pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     let (address, query) = match base_url.find('?') {
         Some(at) => base_url.split_at(at),
@@ -186,7 +182,7 @@ pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     format!("{address}{version}{query}")
 }
 
-/// A model of a provider.
+/// One model of a provider.
 pub struct ProviderModel {
     provider: Provider,
     id: String,
@@ -199,9 +195,9 @@ impl Model for ProviderModel {
         &self.name
     }
 
-    fn terms(&self) -> ModelTerms {
+    fn info(&self) -> ModelInfo {
         let provider = &self.provider.inner;
-        ModelTerms {
+        ModelInfo {
             price: self.facts.price,
             context_tokens: provider
                 .context_tokens
@@ -236,27 +232,27 @@ impl ProviderModel {
             name: &self.name,
             host: self.provider.inner.endpoint.host(),
             streaming: self.provider.inner.stream,
-            context_tokens: self.terms().context_tokens,
+            context_tokens: self.info().context_tokens,
             max_output_tokens: self.facts.max_output_tokens,
-            // Of a model that nobody knows, the user does: what was attached or set on purpose is sent.
+            // The user knows better about a model that is not in the table, so lango sends what they attached or set.
             sees_images: self.facts.sees_images.unwrap_or(true),
             takes_temperature: self.facts.takes_temperature.unwrap_or(true),
             takes_effort: self.facts.reasons.unwrap_or(true),
-            // The schema is in the instruction as well, so nothing is lost where it is not enforced.
+            // The instruction contains the schema too, so a model that does not enforce it still sees it.
             takes_schema: self.facts.answers_by_schema.unwrap_or(false),
         }
     }
 
-    /// Completes a reply with what its reader cannot know: its price, and whose opaque parts it holds.
+    /// Completes a reply with what its reader cannot know: its cost, and the model that its opaque data belongs to.
     fn complete(&self, event: ModelEvent) -> ModelEvent {
         match event {
             ModelEvent::Reply(mut reply) => {
                 if let Some(opaque) = &mut reply.opaque {
                     opaque.model = Some(self.name.as_str().into());
                 }
-                // A server that does not count its tokens does not give them away.
+                // If a server reports no usage, the cost is unknown rather than zero.
                 let price = self.facts.price.filter(|_| reply.usage.total() > 0);
-                reply.cost_micros = price.map(|price| price.of(&reply.usage));
+                reply.cost_micros = price.map(|price| price.cost(&reply.usage));
                 ModelEvent::Reply(reply)
             }
             other => other,
@@ -264,7 +260,7 @@ impl ProviderModel {
     }
 }
 
-/// One call under way.
+/// A call in progress.
 struct Call<'a> {
     model: &'a ProviderModel,
     request: ModelRequest,
@@ -273,17 +269,16 @@ struct Call<'a> {
 
 enum State {
     Unsent,
-    Streaming(Box<Reading>),
+    Streaming(Box<OpenStream>),
     Over,
 }
 
-/// How long to wait for usage and more text after the reply ended, from servers that leave the connection open.
+/// How long to wait for usage or more text after the stop reason. Some servers never close the connection.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// A stream that is being read.
-struct Reading {
+struct OpenStream {
     response: Response,
-    frames: Frames,
+    events: SseParser,
     reader: Box<dyn ReplyReader>,
 }
 
@@ -297,12 +292,12 @@ impl Call<'_> {
                     Ok(None) => {}
                     Err(fault) => return Some(Err(fault)),
                 },
-                State::Streaming(reading) => return Some(self.read(reading).await),
+                State::Streaming(stream) => return Some(self.read(stream).await),
             }
         }
     }
 
-    /// Sends the request. A reply that is not streamed is here at once.
+    /// Sends the request. Returns the reply if it is not streamed; otherwise starts reading the stream.
     async fn send(&mut self) -> Result<Option<ModelEvent>, ModelFault> {
         let inner = &self.model.provider.inner;
         let request = inner.wire.request(&self.model.target(), &self.request);
@@ -327,11 +322,11 @@ impl Call<'_> {
                 .await?
                 .unwrap_or_default();
             if !looks_whole(&beginning_of_body) {
-                let mut frames = Frames::default();
-                frames.push(&beginning_of_body).map_err(|_| too_long())?;
-                self.state = State::Streaming(Box::new(Reading {
+                let mut events = events();
+                events.push(&beginning_of_body).map_err(too_long)?;
+                self.state = State::Streaming(Box::new(OpenStream {
                     response,
-                    frames,
+                    events,
                     reader,
                 }));
                 return Ok(None);
@@ -344,7 +339,7 @@ impl Call<'_> {
             reader.whole(&body)?;
             return Ok(Some(ModelEvent::Reply(reader.finish()?)));
         }
-        // A stream under another name.
+        // A stream with the wrong content type.
         if ["data:", "event:", ":"].iter().any(|start| {
             body.trim_start_matches('\u{feff}')
                 .trim_start()
@@ -353,49 +348,49 @@ impl Call<'_> {
             return read_frames(&body, reader).map(Some);
         }
         Err(ModelFault::Malformed {
-            detail: format!("`{content_type}` in place of a reply: {}", beginning(&body)),
+            detail: format!("expected a reply, got `{content_type}`: {}", excerpt(&body)),
         })
     }
 
-    /// Reads on until there is text to show, or the reply is whole.
-    async fn read(&mut self, mut reading: Box<Reading>) -> Result<ModelEvent, ModelFault> {
+    /// Reads until there is text to show or the reply is complete.
+    async fn read(&mut self, mut stream: Box<OpenStream>) -> Result<ModelEvent, ModelFault> {
         let endpoint = &self.model.provider.inner.endpoint;
         loop {
-            while !reading.reader.is_whole()
-                && let Some(frame) = reading.frames.next()
+            while !stream.reader.is_complete()
+                && let Some(data) = stream.events.next_data()
             {
-                if let Some(event) = reading.reader.frame(&endpoint.masked(frame.data))? {
-                    self.state = State::Streaming(reading);
+                if let Some(event) = stream.reader.frame(&endpoint.masked(data))? {
+                    self.state = State::Streaming(stream);
                     return Ok(event);
                 }
             }
-            // Whatever else comes on this connection is no part of the reply.
-            if reading.reader.is_whole() {
-                return reading.reader.finish().map(ModelEvent::Reply);
+            // Anything after this on the connection is not part of the reply.
+            if stream.reader.is_complete() {
+                return stream.reader.finish().map(ModelEvent::Reply);
             }
-            let wait = if reading.reader.has_ended() {
-                endpoint.patience.idle.min(LAST_WAIT)
+            let wait = if stream.reader.has_ended() {
+                endpoint.timeouts.idle.min(LAST_WAIT)
             } else {
-                endpoint.patience.idle
+                endpoint.timeouts.idle
             };
-            match endpoint.chunk_within(&mut reading.response, wait).await {
-                Ok(Some(bytes)) => reading.frames.push(&bytes).map_err(|_| too_long())?,
-                // A stream that ends, well or badly, after its reply was whole has said all it had to say.
-                Ok(None) | Err(ModelFault::CutOff) => return reading.end(endpoint),
-                // So has one that falls silent after it.
-                Err(fault) => return reading.end(endpoint).map_err(|_| fault),
+            match endpoint.chunk_within(&mut stream.response, wait).await {
+                Ok(Some(bytes)) => stream.events.push(&bytes).map_err(too_long)?,
+                // The connection may close or break after the reply: `end` fails only if the reply is incomplete.
+                Ok(None) | Err(ModelFault::Incomplete) => return stream.end(endpoint),
+                // The same holds for a timeout.
+                Err(fault) => return stream.end(endpoint).map_err(|_| fault),
             }
         }
     }
 }
 
-impl Reading {
-    /// Reads what is left when nothing more comes.
+impl OpenStream {
+    /// Reads the buffered events after the stream has ended, and finishes the reply.
     fn end(mut self, endpoint: &Endpoint) -> Result<ModelEvent, ModelFault> {
-        self.frames.finish();
-        while let Some(frame) = self.frames.next() {
-            match self.reader.frame(&endpoint.masked(frame.data)) {
-                // A frame that was cut in the middle is no frame.
+        self.events.finish();
+        while let Some(data) = self.events.next_data() {
+            match self.reader.frame(&endpoint.masked(data)) {
+                // The stream may have ended in the middle of a frame.
                 Ok(_) | Err(ModelFault::Malformed { .. }) => {}
                 Err(fault) => return Err(fault),
             }
@@ -404,26 +399,33 @@ impl Reading {
     }
 }
 
-/// Whether a body is a whole reply, whatever its name says.
+/// Returns whether a body is a JSON document, whatever its content type says.
 fn looks_whole(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[")
 }
 
-/// A stream that came in one piece under another name.
+/// Reads a complete body of server-sent events.
 fn read_frames(body: &str, mut reader: Box<dyn ReplyReader>) -> Result<ModelEvent, ModelFault> {
-    let mut frames = Frames::default();
-    frames.push(body.as_bytes()).map_err(|_| too_long())?;
-    frames.finish();
-    while !reader.is_whole()
-        && let Some(frame) = frames.next()
+    let mut events = events();
+    events.push(body.as_bytes()).map_err(too_long)?;
+    events.finish();
+    while !reader.is_complete()
+        && let Some(data) = events.next_data()
     {
-        reader.frame(&frame.data)?;
+        reader.frame(&data)?;
     }
     reader.finish().map(ModelEvent::Reply)
 }
 
-fn too_long() -> ModelFault {
+/// Maximum number of bytes per event of a stream.
+const EVENT_BYTES: usize = 4 * 1024 * 1024;
+
+fn events() -> SseParser {
+    SseParser::new(EVENT_BYTES).with_bare_json()
+}
+
+fn too_long(error: EventTooLong) -> ModelFault {
     ModelFault::Malformed {
-        detail: format!("a frame of more than {} bytes", Frames::FRAME_BYTES),
+        detail: error.to_string(),
     }
 }

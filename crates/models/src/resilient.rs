@@ -1,78 +1,78 @@
-//! A model that is asked again, and then others in its place.
+//! A model with retries and fallbacks.
 //!
-//! A fault that may pass is waited out, as long as the provider asks or a little longer each time, with a random part so
-//! that many turns do not come back at once. A fault that will not pass goes to the next model at once. Only the model call
-//! is repeated; text that was shown is withdrawn first.
+//! After a transient fault it calls the same model again: after the delay that the provider asks for, or with
+//! exponential backoff, plus jitter so that many turns do not retry at the same moment. After a permanent fault it
+//! calls the next model immediately. Only the model call is repeated; streamed text is withdrawn first.
 
 use futures_util::{StreamExt, stream};
 use lango_core::{
-    BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms, Price,
+    BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelRequest, Price,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A model with its understudies.
-pub struct Resilient {
+/// A model with its fallbacks.
+pub struct ResilientModel {
     models: Vec<Arc<dyn Model>>,
     pause: Duration,
-    /// The understudy that stepped in last, and when.
-    stepped_in: Mutex<Option<(usize, Instant)>>,
+    /// The index of the fallback that replied last, and since when it is in use.
+    active_fallback: Mutex<Option<(usize, Instant)>>,
 }
 
-impl Resilient {
-    /// Calls of one model before the next one's turn.
+impl ResilientModel {
+    /// How often one model is called before the next one.
     const TRIES: u32 = 3;
-    /// How long an understudy stays before the first is tried again.
-    const STAY: Duration = Duration::from_secs(60);
-    /// A provider that wants us to wait longer than this is given up.
+    /// How long a fallback is called first before the first model is tried again.
+    const FALLBACK_PERIOD: Duration = Duration::from_secs(60);
+    /// If a provider asks for a longer delay than this, it is not called again.
     const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-    /// `first` is asked first, then `fallback` in order.
+    /// Creates a model that calls `first`, then `fallback` in order.
     pub fn new(first: Arc<dyn Model>, fallback: Vec<Arc<dyn Model>>) -> Self {
         let models = std::iter::once(first).chain(fallback).collect();
         Self {
             models,
             pause: PAUSE,
-            stepped_in: Mutex::new(None),
+            active_fallback: Mutex::new(None),
         }
     }
 
-    /// Which model a call begins with: one that could not serve a moment ago is not waited for at every call.
+    /// Returns the index of the model to call first. A model that failed a moment ago should not delay every call.
     fn first(&self) -> usize {
-        let stepped_in = *self
-            .stepped_in
+        let active_fallback = *self
+            .active_fallback
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        stepped_in
-            .filter(|(_, since)| since.elapsed() < Self::STAY)
+        active_fallback
+            .filter(|(_, since)| since.elapsed() < Self::FALLBACK_PERIOD)
             .map_or(0, |(at, _)| at)
     }
 
-    /// The same with another first pause.
+    /// Sets the pause before the first retry.
     pub fn with_pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 }
 
-impl Model for Resilient {
+impl Model for ResilientModel {
     fn name(&self) -> &str {
         self.models[0].name()
     }
 
-    /// What holds for all of them: the smallest window, and the dearest price.
-    fn terms(&self) -> ModelTerms {
-        let terms = || self.models.iter().map(|model| model.terms());
+    /// Returns what holds for all models: the smallest context window and the highest price.
+    fn info(&self) -> ModelInfo {
+        let terms = || self.models.iter().map(|model| model.info());
         let prices: Option<Vec<Price>> = terms().map(|terms| terms.price).collect();
-        ModelTerms {
-            price: prices.and_then(|prices| prices.into_iter().reduce(Price::dearest)),
+        ModelInfo {
+            price: prices.and_then(|prices| prices.into_iter().reduce(Price::upper_bound)),
             context_tokens: terms().filter_map(|terms| terms.context_tokens).min(),
         }
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let call = Call {
-            of: self,
+            chain: self,
             request,
             at: self.first(),
             tries: 0,
@@ -88,11 +88,11 @@ impl Model for Resilient {
 }
 
 struct Call<'a> {
-    of: &'a Resilient,
+    chain: &'a ResilientModel,
     request: ModelRequest,
-    /// Which model.
+    /// The index of the current model.
     at: usize,
-    /// How often it was called.
+    /// How often the current model was called.
     tries: u32,
     wait: Duration,
     stream: Option<BoxStream<'a, Result<ModelEvent, ModelError>>>,
@@ -115,79 +115,78 @@ impl<'a> Call<'a> {
         };
         let cut_off = || ModelError {
             model: self.model().name().into(),
-            fault: ModelFault::CutOff,
+            fault: ModelFault::Incomplete,
         };
         match item.unwrap_or_else(|| Err(cut_off())) {
             Ok(ModelEvent::Reply(mut reply)) => {
                 self.is_over = true;
                 if self.at > 0 {
-                    let stepped_in = Some((self.at, Instant::now()));
-                    let mut last = self
-                        .of
-                        .stepped_in
+                    let mut active = self
+                        .chain
+                        .active_fallback
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner);
-                    if last.is_none_or(|(at, since)| {
-                        at != self.at || since.elapsed() >= Resilient::STAY
+                    if active.is_none_or(|(at, since)| {
+                        at != self.at || since.elapsed() >= ResilientModel::FALLBACK_PERIOD
                     }) {
-                        *last = stepped_in;
+                        *active = Some((self.at, Instant::now()));
                     }
                     reply.model = Some(self.model().name().into());
                 }
                 Some(Ok(ModelEvent::Reply(reply)))
             }
             Ok(event) => Some(Ok(event)),
-            Err(error) => Some(self.after(error)),
+            Err(error) => Some(self.recover(error)),
         }
     }
 
     fn model(&self) -> &'a dyn Model {
-        &*self.of.models[self.at]
+        &*self.chain.models[self.at]
     }
 
-    /// What follows a fault: the same model again, the next one, or the end.
-    fn after(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
+    /// Decides what follows a fault: the same model again, the next one, or the error.
+    fn recover(&mut self, error: ModelError) -> Result<ModelEvent, ModelError> {
         self.stream = None;
-        if let Some(wait) = worth_waiting(&error.fault, self.tries, self.of.pause) {
+        if let Some(wait) = retry_delay(&error.fault, self.tries, self.chain.pause) {
             self.wait = wait;
-            let reason = format!("{error}; again in {:.1} s", wait.as_secs_f32());
+            let reason = format!("{error}; retrying in {:.1} s", wait.as_secs_f32());
             return Ok(ModelEvent::Retrying { reason });
         }
-        if self.at + 1 == self.of.models.len() {
+        if self.at + 1 == self.chain.models.len() {
             self.is_over = true;
             return Err(error);
         }
         (self.at, self.tries, self.wait) = (self.at + 1, 0, Duration::ZERO);
         Ok(ModelEvent::Retrying {
-            reason: format!("{error}; now `{}`", self.model().name()),
+            reason: format!("{error}; switching to `{}`", self.model().name()),
         })
     }
 }
 
-/// The first pause before something is asked again.
+/// The pause before the first retry.
 pub(crate) const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long to wait before asking again after `tries` calls; nothing if that is not worth it.
-pub(crate) fn worth_waiting(fault: &ModelFault, tries: u32, pause: Duration) -> Option<Duration> {
-    if !fault.is_passing() || tries >= Resilient::TRIES {
+/// Returns how long to wait before the next try after `tries` calls; `None` if it should not be retried.
+pub(crate) fn retry_delay(fault: &ModelFault, tries: u32, pause: Duration) -> Option<Duration> {
+    if !fault.is_transient() || tries >= ResilientModel::TRIES {
         return None;
     }
-    let own = pause * 2_u32.pow(tries.saturating_sub(1));
-    let asked = match fault {
+    let backoff = pause * 2_u32.pow(tries.saturating_sub(1));
+    let requested = match fault {
         ModelFault::RateLimited { retry_after_ms, .. }
         | ModelFault::Overloaded { retry_after_ms, .. } => {
             retry_after_ms.map(Duration::from_millis)
         }
         _ => None,
     };
-    let wait = asked.unwrap_or(own);
-    (wait <= Resilient::LONGEST_WAIT).then(|| wait + own.mul_f64(0.5 * random()))
+    let wait = requested.unwrap_or(backoff);
+    (wait <= ResilientModel::LONGEST_WAIT).then(|| wait + backoff.mul_f64(0.5 * random()))
 }
 
-/// Between 0 and 1.
+/// Returns a random number between 0 and 1.
 fn random() -> f64 {
     let mut byte = [0_u8; 2];
-    // Without a random source everybody waits the same; nothing else depends on it.
+    // Without a random source there is no jitter; nothing else depends on it.
     let _ = getrandom::fill(&mut byte);
     f64::from(u16::from_le_bytes(byte)) / f64::from(u16::MAX)
 }

@@ -1,5 +1,5 @@
-//! OpenAI's Responses, used without state: nothing is stored there, and what a model thought comes back encrypted, is kept
-//! in the log and goes back with the conversation.
+//! OpenAI's Responses API, used without server-side state. Reasoning comes back encrypted; lango stores it in the log
+//! and sends it with the next request.
 
 mod output;
 mod replay;
@@ -14,19 +14,19 @@ use std::sync::{Mutex, PoisonError};
 
 pub(crate) const KIND: &str = "responses";
 
-/// The wire, and what it learned about the models behind it.
+/// The wire format, with what it has learned about the provider's models.
 #[derive(Default)]
 pub(crate) struct Responses {
-    /// Models that refuse to be asked for encrypted reasoning.
+    /// Models that refuse requests for encrypted reasoning.
     without_encrypted_reasoning: Mutex<BTreeSet<String>>,
 }
 
 impl Responses {
-    /// The most models that are remembered.
+    /// Maximum number of models to remember.
     const MODELS: usize = 256;
 
-    /// Whether to ask for the reasoning. Models that do not reason refuse the whole request for it, and which those are
-    /// is not always known: Azure's users name their deployments as they like.
+    /// Returns whether to request the reasoning. Models that do not reason refuse such a request, and lango cannot
+    /// always tell which they are: on Azure, users name their deployments freely.
     fn asks_for_reasoning(&self, target: &Target<'_>) -> bool {
         let refusing = self
             .without_encrypted_reasoning
@@ -61,8 +61,8 @@ impl Wire for Responses {
             return false;
         };
         let detail = detail.to_lowercase();
-        let words = ["encrypted", "'include", "\"include", "`include"];
-        if !words.iter().any(|words| detail.contains(words)) {
+        let hints = ["encrypted", "'include", "\"include", "`include"];
+        if !hints.iter().any(|hint| detail.contains(hint)) {
             return false;
         }
         let mut refusing = self

@@ -1,8 +1,8 @@
-//! Schemas for structured answers, and what providers want of them.
+//! What providers require of the JSON schemas for structured answers.
 
 use serde_json::Value;
 
-/// Whether a schema can be enforced in OpenAI's strict mode: every object closed, and all its properties required.
+/// Returns whether OpenAI's strict mode can enforce a schema: every object is closed and requires all its properties.
 pub(crate) fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Array(items) => items.iter().all(is_strict),

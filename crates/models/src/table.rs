@@ -1,40 +1,39 @@
-//! The table of models: windows, abilities and prices, from one data file that `scripts/model-table` writes.
+//! The model table: context windows, capabilities and prices, from one data file that `scripts/model-table` writes.
 //!
-//! Each row is one line of the file. A look-up goes over the lines of one provider and parses the one that fits, so that a
-//! program that needs a single row does not read all of them. What the table does not say is not known, and never guessed.
+//! Each row is one line of the file. A lookup scans the lines of one provider and parses only the matching one.
+//! Anything that the table does not contain is unknown and never guessed.
 
 use lango_core::{Price, PriceTier};
 use serde::Deserialize;
 
-/// What is known of a model. Nothing in it holds for sure: providers change what they offer.
+/// What the table says about a model. It may be out of date, because providers change what they offer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelFacts {
-    /// The most tokens that can be sent at once.
+    /// The context window.
     pub context_tokens: Option<u64>,
-    /// The most tokens of a reply.
+    /// Maximum number of tokens per reply.
     pub max_output_tokens: Option<u64>,
-    /// Whether it sees images.
     pub sees_images: Option<bool>,
-    /// Whether it reads PDF documents as they are.
+    /// Whether it accepts PDF files.
     pub reads_pdf: Option<bool>,
-    /// Whether it reasons, and accepts an effort.
+    /// Whether it reasons and accepts a reasoning effort.
     pub reasons: Option<bool>,
     /// Whether a request may set a temperature.
     pub takes_temperature: Option<bool>,
-    /// Whether its replies can be bound to a JSON schema.
+    /// Whether its replies can be restricted to a JSON schema.
     pub answers_by_schema: Option<bool>,
-    /// What its tokens cost at this provider.
+    /// The price of its tokens at this provider.
     pub price: Option<Price>,
     /// The day its provider shuts it down, as `2026-12-11`.
     pub retires: Option<String>,
-    /// The day of the row.
+    /// The day this row was last updated.
     pub date: Option<String>,
 }
 
-/// Looks up a model of a provider that lango knows by name.
+/// Looks up a model.
 ///
-/// A model of any other provider has the abilities of the first-party model with the same id. Its price and window depend on
-/// who serves it, so they stay unknown.
+/// A model of a provider that is not in the table has the capabilities of the first-party model with the same id. Its
+/// price and context window depend on the provider, so they stay unknown.
 pub fn facts_of(provider: &str, model: &str) -> ModelFacts {
     if section(provider).next().is_some() {
         return row_of(provider, model).map_or_else(ModelFacts::default, Row::facts);
@@ -49,12 +48,13 @@ pub fn facts_of(provider: &str, model: &str) -> ModelFacts {
     }
 }
 
-/// Lists the ids that the table has of a provider.
+/// Lists the ids of a provider's models in the table.
 pub fn models_of(provider: &str) -> impl Iterator<Item = &'static str> {
     section(provider).map(|(id, _)| id)
 }
 
-/// Tells whether `model` is `id`, or `id` with a date or `-latest` behind; a longer name is another model.
+/// Returns whether `model` is `id`, or `id` followed by a date or `-latest`. Any other longer name is a different
+/// model.
 pub fn is_version_of(model: &str, id: &str) -> bool {
     let Some(rest) = model.strip_prefix(id) else {
         return false;
@@ -76,7 +76,7 @@ struct Row {
     tier: Option<RowTier>,
     retires: Option<String>,
     date: String,
-    /// Tells readers of the file which tables agree on the price.
+    /// The tables that agree on the price; only for people who read the file.
     #[serde(rename = "source")]
     _source: String,
 }
@@ -127,7 +127,7 @@ impl Row {
             answers_by_schema: can(Ability::Schema),
             price: Some(Price {
                 input: self.price.input,
-                // A table that names no price for a cache knows of no discount.
+                // Without a price for cached tokens there is no discount.
                 cached: self.price.cached.unwrap_or(self.price.input),
                 cache_write: self.price.write,
                 output: self.price.output,
@@ -139,7 +139,7 @@ impl Row {
     }
 }
 
-/// The rows of a provider, each as its id and the text of its fields.
+/// Returns the rows of a provider, each as its id and the text of its fields.
 fn section(provider: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let is_head = |line: &str| {
         let name = line
@@ -154,7 +154,8 @@ fn section(provider: &str) -> impl Iterator<Item = (&'static str, &'static str)>
         .filter_map(|line| line.strip_prefix('"')?.split_once("\" = "))
 }
 
-/// The row that fits best: of a model with a date behind, its own before that of the model without.
+/// Returns the most specific row: that of the dated version if there is one, otherwise that of the model without a
+/// date.
 fn row_of(provider: &str, model: &str) -> Option<Row> {
     let rows = section(provider).filter(|(id, _)| is_version_of(model, id));
     let (_, fields) = rows.max_by_key(|(id, _)| id.len())?;
@@ -173,7 +174,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn every_line_of_the_file_is_a_row_and_reads_as_the_whole_file_does() {
+    fn parsing_line_by_line_gives_the_same_rows_as_parsing_the_whole_file() {
         let whole: BTreeMap<String, BTreeMap<String, toml::Value>> = toml::from_str(FILE).unwrap();
         assert!(whole.len() >= 10 && whole.values().map(BTreeMap::len).sum::<usize>() > 200);
         for (provider, rows) in &whole {
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_id_that_fits_decides() {
+    fn the_longest_matching_id_wins() {
         let output = |model| facts_of("openai", model).price.map(|price| price.output);
         assert_eq!(output("gpt-5-mini-2025-08-07"), Some(2.0));
         assert_eq!(output("gpt-5"), Some(10.0));
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn known_models_have_the_abilities_and_prices_of_their_tables() {
+    fn known_models_have_the_capabilities_and_prices_of_the_table() {
         let sonnet = facts_of("anthropic", "claude-sonnet-5-5");
         assert_eq!(sonnet.context_tokens, Some(1_000_000));
         assert_eq!(sonnet.max_output_tokens, Some(128_000));
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_a_model_keeps_its_abilities_and_its_price_is_unknown() {
+    fn at_another_provider_a_model_has_its_capabilities_but_no_known_price() {
         let facts = facts_of("mine", "claude-sonnet-5-5");
         assert_eq!(facts.reasons, Some(true));
         assert_eq!((facts.price, facts.context_tokens), (None, None));

@@ -1,84 +1,84 @@
-//! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
-//! nothing of connections; see `http` for those.
+//! Wire formats: how each provider family writes requests and replies. Connections are in `http`.
 
 use crate::names::Names;
 use lango_core::{
-    Function, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Schema, StopReason, Text,
+    Function, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData, Schema, StopReason,
+    Text,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// How a family of providers is spoken to.
+/// The wire format of a provider family.
 pub(crate) trait Wire: Send + Sync {
-    /// The version that an address without a path gets.
+    /// Returns the version path to append to an address without a path.
     fn version(&self) -> &'static str;
 
-    /// The request for one call of a model.
+    /// Builds the request for one model call.
     fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest;
 
-    /// A reader for its reply.
+    /// Creates a reader for the reply to this request.
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
 
-    /// Learns from a refusal what a model does not accept; whether the same call can then be sent in another form.
+    /// Remembers what a model does not accept according to this fault. Returns whether the same call may succeed if it
+    /// is built again.
     fn learn_from(&self, _model: &str, _fault: &ModelFault) -> bool {
         false
     }
 
-    /// Where the list of models is.
+    /// Returns the path of the list of models.
     fn models_path(&self) -> &'static str;
 
-    /// The ids in that list.
+    /// Returns the ids in that list.
     fn model_ids(&self, list: &Value) -> Vec<String>;
 }
 
 /// The model that a request is for, and what it accepts.
 pub(crate) struct Target<'a> {
-    /// Its id, as its provider knows it.
+    /// The id that its provider uses.
     pub model: &'a str,
-    /// Its name, as `provider/model`.
+    /// The name as `provider/model`.
     pub name: &'a str,
     /// The host of its provider.
     pub host: &'a str,
-    /// Whether the reply is streamed.
     pub streaming: bool,
-    /// How many tokens it takes at once, if that is known.
+    /// The context window, if known.
     pub context_tokens: Option<u64>,
-    /// The most tokens it writes in one reply, if that is known.
+    /// Maximum number of tokens per reply, if known.
     pub max_output_tokens: Option<u64>,
     pub sees_images: bool,
     pub takes_temperature: bool,
     pub takes_effort: bool,
-    /// Whether it answers by a JSON schema.
+    /// Whether its answer can be restricted to a JSON schema.
     pub takes_schema: bool,
 }
 
 impl Target<'_> {
-    /// The output limit for a reply that is to be longer than one that ended without any text.
+    /// Minimum output limit for the retry of a reply that hit its limit before any text.
     const RAISED_TOKENS: u64 = 32_768;
 
-    /// The output limit to ask for; none leaves it to the provider.
+    /// Returns the output limit to request; `None` leaves it to the provider.
     pub fn output_limit(&self, request: &ModelRequest) -> Option<u64> {
-        let most = self.max_output_tokens.unwrap_or(u64::MAX);
-        let asked = request.settings.max_output_tokens;
+        let max_tokens = self.max_output_tokens.unwrap_or(u64::MAX);
+        let requested = request.settings.max_output_tokens;
         if !request.raise_output_limit {
-            return asked.map(|tokens| tokens.min(most));
+            return requested.map(|tokens| tokens.min(max_tokens));
         }
         let window = self.context_tokens.map_or(u64::MAX, |tokens| tokens / 2);
-        let raised = asked
+        let raised = requested
             .unwrap_or(0)
             .saturating_mul(4)
             .max(Self::RAISED_TOKENS);
-        Some(raised.min(most).min(window))
+        Some(raised.min(max_tokens).min(window))
     }
 
-    /// The schema of the answer, if the model can be held to it. All providers want that of an object.
+    /// Returns the schema of the answer if the model can enforce it. All providers require a schema of an object.
     pub fn native_schema<'a>(&self, request: &'a ModelRequest) -> Option<&'a Value> {
         let schema = request.answer_schema.as_deref()?;
         (self.takes_schema && schema["type"] == "object").then_some(schema)
     }
 
-    /// The part of an earlier reply that only its own model may be sent again, if this is the model.
-    pub fn own<'a>(&self, opaque: Option<&'a Opaque>, kind: &str) -> Option<&'a Value> {
+    /// Returns the opaque data of an earlier reply if this model wrote it. No other model may receive it.
+    pub fn own<'a>(&self, opaque: Option<&'a OpaqueData>, kind: &str) -> Option<&'a Value> {
         let opaque = opaque.filter(|opaque| *opaque.kind == *kind)?;
         let is_own = opaque
             .model
@@ -88,16 +88,16 @@ impl Target<'_> {
     }
 }
 
-/// What is sent.
+/// A request in a provider's format.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WireRequest {
-    /// What follows the base URL.
+    /// The path after the base URL.
     pub path: String,
     pub body: RequestBody,
 }
 
-/// The JSON body of a request. Tool declarations are long and rarely change, so they are kept as text instead of being parsed
-/// and written for each request.
+/// The JSON body of a request. Tool declarations are long and rarely change, so they are cached as text rather than
+/// serialized for each request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestBody {
     pub fields: Value,
@@ -130,7 +130,7 @@ impl RequestBody {
 
     /// Returns the JSON text to send.
     pub fn text(&self) -> String {
-        // Writing a value cannot fail.
+        // Serializing a value cannot fail.
         let mut text = serde_json::to_string(&self.fields).unwrap_or_default();
         if let Some(tools) = &self.tools
             && text.pop().is_some()
@@ -144,49 +144,49 @@ impl RequestBody {
 
 /// Returns a text as a JSON string, quoted and escaped.
 pub(crate) fn quoted(text: &str) -> String {
-    // Writing text cannot fail.
+    // Serializing a string cannot fail.
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Reads one reply, in frames or whole. Everything it keeps is bounded.
+/// Reads one reply, streamed or not. Everything it buffers is bounded.
 pub(crate) trait ReplyReader: Send {
-    /// One frame of a stream: the text to show at once.
+    /// Reads one frame of a stream and returns the text to show immediately, if any.
     fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault>;
 
-    /// The whole body of a reply that was not streamed.
+    /// Reads the body of a reply that was not streamed.
     fn whole(&mut self, body: &str) -> Result<(), ModelFault>;
 
-    /// Whether nothing more can come.
-    fn is_whole(&self) -> bool;
+    /// Returns whether nothing more can follow.
+    fn is_complete(&self) -> bool;
 
-    /// Whether the provider said why the reply ends. Usage, or more text, may still follow.
+    /// Returns whether the provider has sent the stop reason. Usage or more text may still follow.
     fn has_ended(&self) -> bool;
 
-    /// The reply, if it came to its end.
+    /// Returns the reply; fails if it is incomplete.
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault>;
 }
 
-/// The room for all that is kept of one reply: its words, its calls, its thoughts. No honest reply is longer.
-pub(crate) struct Room {
+/// The bytes that may be buffered for one reply: text, calls and reasoning. No normal reply is longer.
+pub(crate) struct ReplyBudget {
     left: usize,
 }
 
-impl Room {
+impl ReplyBudget {
     const BYTES: usize = 4 * 1024 * 1024;
 
     pub fn new() -> Self {
         Self { left: Self::BYTES }
     }
 
-    /// Adds text, if there is room for it.
+    /// Appends text; fails if the budget is used up.
     pub fn add(&mut self, text: &mut String, more: &str) -> Result<(), ModelFault> {
         self.take(more.len())?;
         text.push_str(more);
         Ok(())
     }
 
-    /// A copy of a value, if there is room for it.
-    pub fn keep(&mut self, value: &Value) -> Result<Value, ModelFault> {
+    /// Clones a value; fails if the budget is used up.
+    pub fn copy(&mut self, value: &Value) -> Result<Value, ModelFault> {
         self.take(value.to_string().len())?;
         Ok(value.clone())
     }
@@ -200,17 +200,17 @@ impl Room {
     }
 }
 
-/// More calls than any honest reply holds. The engine reads fewer.
-pub(crate) const CALLS: usize = 256;
+/// Maximum number of calls per reply. Normal replies have fewer, and the engine accepts fewer.
+pub(crate) const MAX_CALLS: usize = 256;
 
-/// Parses one piece of JSON from a provider.
+/// Parses JSON from a provider.
 pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
     serde_json::from_str(text).map_err(|error| ModelFault::Malformed {
-        detail: format!("{error}: {}", beginning(text)),
+        detail: format!("{error}: {}", excerpt(text)),
     })
 }
 
-/// The arguments of a call as raw text. A function without arguments may be called with nothing, or with `null`.
+/// Returns the arguments of a call as raw JSON text. Models call functions without parameters with `""` or `null`.
 pub(crate) fn arguments(text: String) -> Text {
     match text.trim() {
         "" | "null" => "{}".into(),
@@ -218,13 +218,14 @@ pub(crate) fn arguments(text: String) -> Text {
     }
 }
 
-/// The fault behind a reply without words and calls, if the provider or the model refused to give any.
-pub(crate) fn refusal(stop: &StopReason, words: &str) -> Result<(), ModelFault> {
+/// Checks a reply without text and calls: fails if the provider filtered it or the model refused, with the refusal's
+/// text.
+pub(crate) fn check_refusal(stop: &StopReason, refusal: &str) -> Result<(), ModelFault> {
     let detail = match stop {
-        StopReason::Filtered { detail } if words.is_empty() => detail.to_string(),
-        StopReason::Filtered { detail } => format!("{detail}: {}", beginning(words)),
-        _ if words.is_empty() => return Ok(()),
-        _ => beginning(words),
+        StopReason::Filtered { detail } if refusal.is_empty() => detail.to_string(),
+        StopReason::Filtered { detail } => format!("{detail}: {}", excerpt(refusal)),
+        _ if refusal.is_empty() => return Ok(()),
+        _ => excerpt(refusal),
     };
     Err(ModelFault::Refused { detail })
 }
@@ -262,13 +263,14 @@ fn with_members<'a>(schema: &'a Schema, members: &[&str]) -> Cow<'a, str> {
     Value::Object(object).to_string().into()
 }
 
-/// Arguments as they are sent back. Servers parse what they once sent, and refuse a whole request for broken JSON.
-pub(crate) fn whole_arguments(arguments: &str) -> &str {
-    let is_whole = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
-    if is_whole { arguments } else { "{}" }
+/// Returns the arguments to send back in the history: `{}` in place of broken JSON, for which servers refuse the
+/// request.
+pub(crate) fn valid_arguments(arguments: &str) -> &str {
+    let is_valid = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();
+    if is_valid { arguments } else { "{}" }
 }
 
-/// The beginning of something, for an error text.
-pub(crate) fn beginning(text: &str) -> String {
+/// Returns the first 200 characters of a text for an error message, without control characters.
+pub(crate) fn excerpt(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -1,7 +1,8 @@
 //! Classifies IP addresses by a table of networks; the first row that contains the address decides.
 //!
-//! Addresses that carry an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP) count as the one they carry if that one is
-//! refused: a packet to them may end there. IPv6 outside of the global unicast range is refused as a whole.
+//! If an IPv6 address embeds an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP) that is refused, it has the class of
+//! that IPv4 address, because packets may be delivered there. All IPv6 addresses outside of the global unicast range
+//! are refused.
 
 mod networks;
 
@@ -14,11 +15,9 @@ use std::net::{IpAddr, Ipv4Addr};
 /// The class of an address. Every class but [`Public`](Self::Public) is refused unless the rules name the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AddressClass {
-    /// On the public internet.
     Public,
-    /// `0.0.0.0/8` and `::`, which mean this machine to most systems.
+    /// `0.0.0.0/8` and `::`, which most systems treat as this machine.
     Unspecified,
-    /// This machine.
     Loopback,
     /// The private networks of IPv4.
     Private,
@@ -28,13 +27,11 @@ pub enum AddressClass {
     UniqueLocal,
     /// The former private networks of IPv6 (`fec0::/10`).
     SiteLocal,
-    /// Reachable on one link only.
+    /// Reachable only on the same network link.
     LinkLocal,
-    /// A cloud's service that gives out credentials of the machine.
+    /// A cloud service that hands out credentials of the machine.
     Metadata,
-    /// Multicast: many receivers.
     Multicast,
-    /// Broadcast: all receivers of a network.
     Broadcast,
     /// Reserved for examples in documentation.
     Documentation,
@@ -51,18 +48,18 @@ pub enum AddressClass {
 /// The permission needed to reach an address of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// None.
+    /// No permission is needed.
     Free,
-    /// An entry in `egress.allow` with the host name or the address.
+    /// `egress.allow` must name the host or the address.
     Named,
-    /// An entry in `egress.allow` with the address; a name that resolves to it needs an entry of its own as well.
+    /// `egress.allow` must name the address, and also the host name if there is one.
     ByAddress,
-    /// Nothing permits it.
+    /// Always refused.
     Never,
 }
 
 impl AddressClass {
-    /// Returns the permission needed to reach such an address.
+    /// Returns the permission needed to reach an address of this class.
     pub fn permission(self) -> Permission {
         match self {
             Self::Public => Permission::Free,

@@ -1,14 +1,14 @@
-//! A client for GET that follows redirects itself, so that each of them passes the guard, and for single requests that follow
-//! none. It reads no more than allowed.
+//! The HTTP client behind the guard. It can GET a URL and follow redirects, each of which passes the guard, or send a
+//! single request without following redirects. It limits the size of responses.
 //!
-//! Every request opens a connection of its own through the guard: there is no pool whose connections a later check would
-//! not see, no proxy of the environment, and no retry.
+//! Every request opens a new connection through the guard. There is no connection pool, which would bypass later
+//! checks, no proxy from the environment, and no retry.
 
 mod body;
 
 use crate::budget::Budget;
 use crate::destination::{Destination, Host};
-use crate::error::{EgressError, Reason, Refusal};
+use crate::error::{EgressError, Refusal, RefusalReason};
 use crate::guard::{Check, Guard};
 use crate::tls_error;
 use body::BodyReader;
@@ -32,35 +32,34 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Url;
 
-/// Bytes of the headers of a response.
-pub(crate) const MOST_HEADER_BYTES: usize = 64 * 1024;
+/// The maximum size of a response's headers, in bytes.
+pub(crate) const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// The HTTP client behind the guard. Clones share the guard.
+/// The HTTP client. Clones share the guard.
 #[derive(Debug, Clone)]
 pub struct EgressClient {
     guard: Arc<Guard>,
 }
 
-/// The result of a request.
+/// A response that was read completely or up to the size limit.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchedResponse {
     /// The URL after the last redirect.
     pub final_url: Url,
-    /// The status.
     pub status: u16,
-    /// The headers, without those that describe an encoding that was already decoded.
+    /// The headers. If the body was decompressed, those that describe the encoding are removed.
     pub headers: HeaderMap,
-    /// The body, decompressed.
+    /// The decompressed body.
     pub body: Vec<u8>,
-    /// Whether the body exceeded the limit and was cut.
+    /// Whether the body exceeded the limit and was truncated.
     pub was_cut: bool,
-    /// The URLs that redirected, in their order.
+    /// The URLs that redirected, in order.
     pub redirects: Vec<Url>,
     /// Whether a redirect led from `https` to `http`.
     pub was_downgraded: bool,
 }
 
-impl Fetched {
+impl FetchedResponse {
     fn new(final_url: Url, mut exchange: Exchange, body: body::Body) -> Self {
         let mut headers = exchange.take_headers();
         if body.was_decoded {
@@ -79,17 +78,15 @@ impl Fetched {
     }
 }
 
-/// One request.
+/// A single request.
 #[derive(Debug, Clone)]
-pub struct Outgoing<'a> {
-    /// The URL.
+pub struct OutgoingRequest<'a> {
     pub url: &'a Url,
-    /// The headers.
     pub headers: &'a HeaderMap,
-    /// The body of a POST, as JSON; none for a GET.
+    /// The body of a POST, as JSON; `None` for a GET.
     pub json: Option<Vec<u8>>,
-    /// The longest body of the response that is read, in bytes.
-    pub most_bytes: usize,
+    /// How many bytes of the response body to read.
+    pub max_bytes: usize,
 }
 
 impl EgressClient {
@@ -98,39 +95,39 @@ impl EgressClient {
     }
 
     /// Gets a URL and follows redirects, each of which passes the guard and counts as a request. A response with an
-    /// error status is returned, not an error. Headers that identify the caller are not forwarded to another origin.
+    /// error status is not an error. Headers that identify the caller are not sent to another origin.
     pub async fn get(
         &self,
         url: &Url,
         headers: &HeaderMap,
         budget: &Budget,
-    ) -> Result<Fetched, EgressError> {
-        let most_bytes = self.guard.limits.response_bytes;
-        self.get_at_most(url, headers, budget, most_bytes).await
+    ) -> Result<FetchedResponse, EgressError> {
+        let max_bytes = self.guard.limits.response_bytes;
+        self.get_at_most(url, headers, budget, max_bytes).await
     }
 
-    /// Gets a URL like [`get`](Self::get), with its own limit for the body.
+    /// Gets a URL like [`get`](Self::get), with a separate size limit for the body.
     pub async fn get_at_most(
         &self,
         url: &Url,
         headers: &HeaderMap,
         budget: &Budget,
-        most_bytes: usize,
-    ) -> Result<Fetched, EgressError> {
+        max_bytes: usize,
+    ) -> Result<FetchedResponse, EgressError> {
         let after = self.guard.limits.request_time;
-        let request = self.follow(url, headers, budget, most_bytes);
+        let request = self.follow(url, headers, budget, max_bytes);
         timeout(after, request)
             .await
             .unwrap_or_else(|_| Err(timed_out(url, after)))
     }
 
-    /// Sends one request, GET or POST, and follows no redirect: what it sends is for this host alone. A response with an
-    /// error status or a redirect is returned, not an error.
+    /// Sends one request, GET or POST, without following redirects, so that its headers and body reach only this host.
+    /// A response with an error status or a redirect is not an error.
     pub async fn send(
         &self,
-        outgoing: Outgoing<'_>,
+        outgoing: OutgoingRequest<'_>,
         budget: &Budget,
-    ) -> Result<Fetched, EgressError> {
+    ) -> Result<FetchedResponse, EgressError> {
         let after = self.guard.limits.request_time;
         let url = outgoing.url;
         timeout(after, self.send_once(outgoing, budget))
@@ -140,14 +137,14 @@ impl EgressClient {
 
     async fn send_once(
         &self,
-        outgoing: Outgoing<'_>,
+        outgoing: OutgoingRequest<'_>,
         budget: &Budget,
-    ) -> Result<Fetched, EgressError> {
-        let Outgoing {
+    ) -> Result<FetchedResponse, EgressError> {
+        let OutgoingRequest {
             url,
             headers,
             json,
-            most_bytes,
+            max_bytes,
         } = outgoing;
         let destination = self.guard.check(url)?;
         let mut headers = headers.clone();
@@ -160,9 +157,9 @@ impl EgressClient {
         let received = header_bytes(exchange.response.headers());
         budget.take_bytes(received, &destination.to_string())?;
         let body = exchange
-            .read(&self.guard, &destination, budget, most_bytes)
+            .read(&self.guard, &destination, budget, max_bytes)
             .await?;
-        Ok(Fetched::new(url.clone(), exchange, body))
+        Ok(FetchedResponse::new(url.clone(), exchange, body))
     }
 
     async fn follow(
@@ -170,8 +167,8 @@ impl EgressClient {
         url: &Url,
         headers: &HeaderMap,
         budget: &Budget,
-        most_bytes: usize,
-    ) -> Result<Fetched, EgressError> {
+        max_bytes: usize,
+    ) -> Result<FetchedResponse, EgressError> {
         let limit = self.guard.limits.redirects;
         let mut headers = headers.clone();
         let mut redirects = Vec::new();
@@ -187,12 +184,12 @@ impl EgressClient {
             budget.take_bytes(received, &destination.to_string())?;
             let Some(next) = redirect_target(&current, &exchange.response) else {
                 let body = exchange
-                    .read(&self.guard, &destination, budget, most_bytes)
+                    .read(&self.guard, &destination, budget, max_bytes)
                     .await?;
-                return Ok(Fetched {
+                return Ok(FetchedResponse {
                     redirects,
                     was_downgraded,
-                    ..Fetched::new(current, exchange, body)
+                    ..FetchedResponse::new(current, exchange, body)
                 });
             };
             if redirects.len() >= limit {
@@ -256,14 +253,14 @@ impl EgressClient {
             Ok(secured) => secured.map_err(|error| failed(tls_error::explain(error))),
             Err(_) => Err(EgressError::TimedOut {
                 destination: destination.to_string(),
-                deed: "finish the TLS handshake",
+                action: "finish the TLS handshake",
                 after,
             }),
         }
     }
 }
 
-/// A response and the task that drives its connection, which ends with this value.
+/// A response, and the task that drives its connection. Dropping it ends the task.
 struct Exchange {
     response: Response<Incoming>,
     connection: AbortHandle,
@@ -281,14 +278,14 @@ impl Exchange {
         guard: &Guard,
         destination: &Destination,
         budget: &Budget,
-        most_bytes: usize,
+        max_bytes: usize,
     ) -> Result<body::Body, EgressError> {
         let encoding = self.response.headers().get(CONTENT_ENCODING).cloned();
         let reader = BodyReader {
             destination,
             budget,
             idle_time: guard.limits.idle_time,
-            most_bytes,
+            max_bytes,
         };
         reader.read(self.response.body_mut(), encoding).await
     }
@@ -307,11 +304,11 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(MOST_HEADER_BYTES)
+        .max_buf_size(MAX_HEADER_BYTES)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| http_error(destination, error))?;
-    // Its failure is also the request's, where it is reported.
+    // If the connection fails, the request reports the failure.
     let connection = tokio::spawn(async move { drop(connection.await) }).abort_handle();
     match sender.send_request(request).await {
         Ok(response) => Ok(Exchange {
@@ -359,7 +356,7 @@ pub(crate) fn authority(url: &Url) -> Result<HeaderValue, hyper::http::Error> {
     Ok(HeaderValue::from_str(text)?)
 }
 
-/// Returns the target of a redirect; `None` if the response is no redirect or its target is not a URL.
+/// Returns the target of a redirect, or `None` if the response is not a redirect or its target is not a URL.
 fn redirect_target(url: &Url, response: &Response<Incoming>) -> Option<Url> {
     let is_redirect = matches!(
         response.status(),
@@ -415,19 +412,19 @@ fn http_error(
 fn timed_out(url: &Url, after: std::time::Duration) -> EgressError {
     EgressError::TimedOut {
         destination: url.host_str().unwrap_or_default().to_owned(),
-        deed: "answer",
+        action: "answer",
         after,
     }
 }
 
 impl Guard {
-    /// Returns an unchecked destination, for the attack battery.
+    /// Returns an unchecked destination. Used only if the attack tests disable a check.
     fn admit_unchecked(&self, url: &Url) -> Result<Destination, Refusal> {
         let host = crate::destination::host_of(url);
         let port = url.port_or_known_default();
         match (host, port) {
             (Some(host), Some(port)) => Ok(Destination::new(host, port, url.scheme() == "https")),
-            _ => Err(Refusal::new(url.as_str(), Reason::BadHost)),
+            _ => Err(Refusal::new(url.as_str(), RefusalReason::BadHost)),
         }
     }
 }

@@ -31,12 +31,11 @@ impl Destination {
         }
     }
 
-    /// Returns the host.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Returns the port; the scheme's default if the URL names none.
+    /// Returns the port, or the default port of the scheme if the URL has none.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -60,7 +59,8 @@ impl Destination {
         Origin::of(&Url::parse(&format!("{scheme}://{self}/")).ok()?)
     }
 
-    /// Returns the host as grants and rules name it: with the port only if that is not the scheme's default.
+    /// Returns the host in the form that grants and rules use: with the port only if it is not the default of the
+    /// scheme.
     pub fn site(&self) -> String {
         let default = if self.is_https { 443 } else { 80 };
         if self.port == default {
@@ -87,10 +87,10 @@ impl fmt::Display for Destination {
     }
 }
 
-/// The longest name that the domain name system has.
-const LONGEST_NAME: usize = 253;
+/// The maximum length of a DNS name.
+const MAX_NAME: usize = 253;
 
-/// Returns the host of a parsed URL; `None` if it has no host that DNS could resolve.
+/// Returns the host of a parsed URL, or `None` if it has no host that DNS could resolve.
 pub(crate) fn host_of(url: &Url) -> Option<Host> {
     match url.host()? {
         url::Host::Ipv4(address) => Some(Host::Address(address.into())),
@@ -99,12 +99,12 @@ pub(crate) fn host_of(url: &Url) -> Option<Host> {
     }
 }
 
-/// Normalizes a name for comparison; `None` if it is not a host name.
+/// Normalizes a name for comparison. Returns `None` if it is not a host name.
 pub(crate) fn name_of(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         !label.is_empty() && label.len() <= 63 && label.bytes().all(is_plain)
     };
-    (name.len() <= LONGEST_NAME && name.split('.').all(is_label)).then(|| name.to_ascii_lowercase())
+    (name.len() <= MAX_NAME && name.split('.').all(is_label)).then(|| name.to_ascii_lowercase())
 }

@@ -6,44 +6,38 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A destination that the guard refused. Its text names the destination, the reason and the configuration key that
+/// A destination that the guard refused. The message names the destination, the reason, and the configuration key that
 /// would allow it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// Host and port, or the text that is not a URL.
     pub destination: String,
-    /// The reason.
-    pub reason: Reason,
-    /// Number of times it was refused, where refusals are collected.
+    pub reason: RefusalReason,
+    /// How often the destination was refused, if refusals are collected; otherwise 1.
     pub count: u64,
 }
 
-/// The reason of a refusal.
+/// Why a destination was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// Neither `http` nor `https`.
+pub enum RefusalReason {
+    /// The scheme is neither `http` nor `https`.
     Scheme(String),
-    /// The URL carries a user or a password.
+    /// The URL contains a user name or a password.
     UserInfo,
-    /// No host, or one that is neither a name nor an address.
+    /// The URL has no host, or one that is neither a name nor an address.
     BadHost,
     /// The port belongs to another protocol.
     Port(u16),
-    /// A name of this machine or the local network.
+    /// The name belongs to this machine or the local network.
     LocalName,
-    /// An address that is not public; the destination is the address, or a name that resolves to it.
+    /// The address is not public. The destination is the address, or a name that resolves to it.
     Address {
-        /// The address.
         address: IpAddr,
-        /// Its class.
         class: AddressClass,
     },
-    /// An entry of `egress.deny`.
-    Denied {
-        /// The entry.
-        entry: String,
-    },
-    /// Not in the list of hosts for this program.
+    /// An entry of `egress.deny` matches.
+    Denied { entry: String },
+    /// The host is not in the program's list of hosts.
     NotListed {
         /// The configuration key of the list.
         key: String,
@@ -54,44 +48,35 @@ pub enum Reason {
         problem: String,
     },
     /// The turn used up its requests.
-    OutOfRequests {
-        /// The limit.
-        limit: u64,
-    },
+    OutOfRequests { limit: u64 },
     /// The turn used up its bytes.
-    OutOfBytes {
-        /// The limit.
-        limit: u64,
-    },
-    /// A placeholder of a secret at a place that the secret is not bound to.
+    OutOfBytes { limit: u64 },
+    /// The request has the placeholder of a secret where the secret may not be sent.
     Placeholder {
         /// The name of the secret.
         name: String,
-        /// The place of the placeholder.
+        /// Where in the request the placeholder was.
         place: String,
-        /// The places that the secret is bound to.
+        /// Where the secret may be sent.
         allowed: String,
     },
-    /// A secret that cannot be used now.
+    /// The secret cannot be used now.
     SecretUnavailable {
         /// The name of the secret.
         name: String,
         /// The problem and the next step.
         detail: String,
     },
-    /// A `Host` header or a TLS server name that differs from the target of the connection.
-    OtherHost {
-        /// The name.
-        name: String,
-    },
-    /// A change to another protocol on an intercepted connection.
+    /// A `Host` header or a TLS server name differs from the target of the connection.
+    OtherHost { name: String },
+    /// The request asks to switch to another protocol, on an intercepted connection.
     OtherProtocol,
-    /// More destinations were refused than the list holds.
+    /// Stands for further refusals that did not fit in the list.
     More,
 }
 
 impl Refusal {
-    pub(crate) fn new(destination: impl Into<String>, reason: Reason) -> Self {
+    pub(crate) fn new(destination: impl Into<String>, reason: RefusalReason) -> Self {
         Self {
             destination: destination.into(),
             reason,
@@ -99,9 +84,9 @@ impl Refusal {
         }
     }
 
-    /// Returns whether the policy refused the destination, as opposed to a failed lookup.
+    /// Returns whether the policy refused the destination. False if the lookup failed.
     pub fn is_policy(&self) -> bool {
-        !matches!(self.reason, Reason::Unresolved { .. })
+        !matches!(self.reason, RefusalReason::Unresolved { .. })
     }
 }
 
@@ -109,47 +94,49 @@ impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let destination = &self.destination;
         match &self.reason {
-            Reason::Scheme(scheme) => write!(
+            RefusalReason::Scheme(scheme) => write!(
                 formatter,
                 "`{destination}` is refused: only `http` and `https` are allowed, not `{scheme}`"
             )?,
-            Reason::UserInfo => write!(
+            RefusalReason::UserInfo => write!(
                 formatter,
-                "`{destination}` is refused: the address carries a user name or password; leave it out"
+                "`{destination}` is refused: the URL contains a user name or password; leave it out"
             )?,
-            Reason::BadHost => write!(
+            RefusalReason::BadHost => write!(
                 formatter,
-                "`{destination}` is refused: it has no host name or address that can be looked up"
+                "`{destination}` is refused: it has no valid host name or address"
             )?,
-            Reason::Port(port) => write!(
+            RefusalReason::Port(port) => write!(
                 formatter,
                 "`{destination}` is refused: port {port} is not used for HTTP; add `{destination}` to `egress.allow` to permit it"
             )?,
-            Reason::LocalName => write!(
+            RefusalReason::LocalName => write!(
                 formatter,
                 "`{destination}` is refused: the name belongs to this machine or the local network; add `{destination}` to `egress.allow` to permit it"
             )?,
-            Reason::Address { address, class } => self.fmt_address(formatter, *address, *class)?,
-            Reason::Denied { entry } => write!(
+            RefusalReason::Address { address, class } => {
+                self.fmt_address(formatter, *address, *class)?
+            }
+            RefusalReason::Denied { entry } => write!(
                 formatter,
                 "`{destination}` is refused by the entry `{entry}` in `egress.deny`"
             )?,
-            Reason::NotListed { key } => write!(
+            RefusalReason::NotListed { key } => write!(
                 formatter,
                 "`{destination}` is refused: it is not listed; add `{destination}` to `{key}` to permit it"
             )?,
-            Reason::Unresolved { problem } => {
-                write!(formatter, "`{destination}` cannot be found: {problem}")?;
+            RefusalReason::Unresolved { problem } => {
+                write!(formatter, "`{destination}` cannot be resolved: {problem}")?;
             }
-            Reason::OutOfRequests { limit } => write!(
+            RefusalReason::OutOfRequests { limit } => write!(
                 formatter,
-                "`{destination}` is refused: this turn made {limit} requests, the most that `egress.maxRequests` allows"
+                "`{destination}` is refused: this turn has made {limit} requests, the maximum of `egress.maxRequests`"
             )?,
-            Reason::OutOfBytes { limit } => write!(
+            RefusalReason::OutOfBytes { limit } => write!(
                 formatter,
-                "`{destination}` is refused: this turn moved {limit} bytes, the most that `egress.maxBytes` allows"
+                "`{destination}` is refused: this turn has transferred {limit} bytes, the maximum of `egress.maxBytes`"
             )?,
-            Reason::Placeholder {
+            RefusalReason::Placeholder {
                 name,
                 place,
                 allowed,
@@ -157,25 +144,29 @@ impl fmt::Display for Refusal {
                 formatter,
                 "a request to `{destination}` is refused: the placeholder of the secret `{name}` was in {place}; it may only be in {allowed}"
             )?,
-            Reason::SecretUnavailable { name, detail } if detail.contains(&format!("`{name}`")) => {
+            RefusalReason::SecretUnavailable { name, detail }
+                if detail.contains(&format!("`{name}`")) =>
+            {
                 write!(
                     formatter,
                     "a request to `{destination}` is refused: {detail}"
                 )?;
             }
-            Reason::SecretUnavailable { name, detail } => write!(
+            RefusalReason::SecretUnavailable { name, detail } => write!(
                 formatter,
                 "a request to `{destination}` is refused: the secret `{name}` cannot be used: {detail}"
             )?,
-            Reason::OtherHost { name } => write!(
+            RefusalReason::OtherHost { name } => write!(
                 formatter,
                 "a request to `{destination}` is refused: it names another host, `{name}`"
             )?,
-            Reason::OtherProtocol => write!(
+            RefusalReason::OtherProtocol => write!(
                 formatter,
-                "a request to `{destination}` is refused: commands with secrets can use only HTTP there, without upgrades such as WebSocket"
+                "a request to `{destination}` is refused: commands with secrets can only use HTTP, without upgrades such as WebSocket"
             )?,
-            Reason::More => write!(formatter, "more destinations were refused ({destination})")?,
+            RefusalReason::More => {
+                write!(formatter, "more destinations were refused ({destination})")?
+            }
         }
         if self.count > 1 {
             write!(formatter, " ({} times)", self.count)?;
@@ -207,7 +198,7 @@ impl Refusal {
             )?;
         }
         match class.permission() {
-            Permission::Never => formatter.write_str(", and nothing can allow it"),
+            Permission::Never => formatter.write_str(", and no setting can permit it"),
             Permission::ByAddress if !is_literal => write!(
                 formatter,
                 "; add both `{destination}` and `{address}` to `egress.allow` to permit it"
@@ -223,34 +214,30 @@ impl Refusal {
 /// An error of an outbound connection.
 #[derive(Debug, thiserror::Error)]
 pub enum EgressError {
-    /// The guard refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The connection failed.
     #[error("cannot connect to `{destination}`")]
     Unreachable {
         /// Host and port.
         destination: String,
-        /// The system's last error.
+        /// The error of the last attempt.
         #[source]
         source: io::Error,
     },
-    /// A time limit passed.
-    #[error("`{destination}` did not {deed} within {seconds} s", seconds = .after.as_secs_f32())]
+    #[error("`{destination}` did not {action} within {seconds} s", seconds = .after.as_secs_f32())]
     TimedOut {
         /// Host and port.
         destination: String,
-        /// The missing step.
-        deed: &'static str,
-        /// The limit.
+        /// What the destination did not do in time.
+        action: &'static str,
+        /// The time limit.
         after: Duration,
     },
-    /// The TLS certificate or handshake is not acceptable.
-    #[error("`{destination}` has no TLS that can be verified")]
+    /// The TLS handshake failed, or the certificate is not valid.
+    #[error("the TLS connection to `{destination}` cannot be verified")]
     Tls {
         /// Host and port.
         destination: String,
-        /// The problem.
         #[source]
         source: io::Error,
     },
@@ -259,16 +246,13 @@ pub enum EgressError {
     Http {
         /// Host and port.
         destination: String,
-        /// The problem.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// More redirects than allowed.
     #[error("`{url}` leads through more than {limit} redirects")]
     TooManyRedirects {
         /// The first URL.
         url: String,
-        /// The limit.
         limit: usize,
     },
 }

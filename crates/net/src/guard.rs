@@ -4,9 +4,9 @@ use crate::address::{AddressClass, Permission, classify};
 use crate::budget::{Budget, Budgets};
 use crate::client::EgressClient;
 use crate::destination::{Destination, Host, host_of};
-use crate::error::{EgressError, Reason, Refusal};
+use crate::error::{EgressError, Refusal, RefusalReason};
 use crate::limits::EgressLimits;
-use crate::names::is_local;
+use crate::local_names::is_local;
 use crate::ports::is_other_protocol;
 use crate::resolver::{Resolver, SystemResolver};
 use crate::rules::EgressRules;
@@ -18,12 +18,12 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-/// Number of addresses of one name to try.
-const MOST_ATTEMPTS: usize = 8;
-/// Characters of a URL that a refusal quotes.
-const LONGEST_SHOWN: usize = 200;
+/// How many addresses of one name to try.
+const MAX_ATTEMPTS: usize = 8;
+/// How many characters of a URL a refusal quotes.
+const MAX_QUOTED: usize = 200;
 
-/// The policy for outbound connections, with the resolver and TLS settings to open them. Clones share everything.
+/// The policy for outbound connections, with the resolver and TLS settings to open them. Clones share the same guard.
 #[derive(Debug, Clone)]
 pub struct Egress {
     guard: Arc<Guard>,
@@ -69,7 +69,7 @@ impl Egress {
         }
     }
 
-    /// Returns the guard with other trusted certificates.
+    /// Returns a copy of the guard with other trusted certificates.
     pub fn with_tls(self, config: Arc<rustls::ClientConfig>) -> Self {
         let tls = OnceLock::from(config);
         let (rules, limits) = (self.rules().clone(), self.limits().clone());
@@ -82,7 +82,8 @@ impl Egress {
         })
     }
 
-    /// Returns the guard without one of its checks, so that the attack battery can show that each check is needed.
+    /// Returns a copy of the guard without one of its checks, so that the attack tests can show that each check is
+    /// needed.
     #[doc(hidden)]
     pub fn without(self, check: Check) -> Self {
         let mut disabled = self.guard.disabled.clone();
@@ -124,7 +125,6 @@ impl Egress {
         self.client.secure(stream, destination).await
     }
 
-    /// Returns the HTTP client behind this guard.
     pub fn client(&self) -> &EgressClient {
         &self.client
     }
@@ -138,12 +138,10 @@ impl Egress {
         self.guard.is_enabled(check)
     }
 
-    /// Returns the allow and deny lists.
     pub fn rules(&self) -> &EgressRules {
         &self.guard.rules
     }
 
-    /// Returns the limits of requests and turns.
     pub fn limits(&self) -> &EgressLimits {
         &self.guard.limits
     }
@@ -163,19 +161,18 @@ pub enum Check {
     ResolvedAddresses,
     /// Addresses that belong to network interfaces of this machine.
     OwnAddresses,
-    /// Connecting to what was resolved, without another lookup.
+    /// Connecting only to the resolved addresses, without another lookup.
     SingleLookup,
-    /// Redirects.
     Redirects,
     /// The list of hosts of a proxy.
     OnlyHosts,
-    /// The header and origin that a secret is bound to.
+    /// The header and origin to which a secret is bound.
     SecretOrigin,
-    /// Placeholders at other places.
+    /// Placeholders elsewhere in a request.
     SecretPlace,
-    /// Echoes of values in responses.
+    /// Echoes of secret values in responses.
     SecretMasks,
-    /// Requests for a part of a response.
+    /// Requests for part of a response.
     SecretRange,
 }
 
@@ -207,52 +204,57 @@ impl Guard {
         let is_https = match url.scheme() {
             "https" => true,
             "http" => false,
-            other => return refuse(Reason::Scheme(other.to_owned())),
+            other => return refuse(RefusalReason::Scheme(other.to_owned())),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return refuse(Reason::UserInfo);
+            return refuse(RefusalReason::UserInfo);
         }
         let (Some(host), Some(port)) = (host_of(url), url.port_or_known_default()) else {
-            return refuse(Reason::BadHost);
+            return refuse(RefusalReason::BadHost);
         };
         let destination = Destination::new(host, port, is_https);
-        match self.objection(&destination) {
+        match self.refusal_reason(&destination) {
             Some(reason) => Err(Refusal::new(destination.to_string(), reason)),
             None => Ok(destination),
         }
     }
 
-    /// Returns the reason to refuse a host and port before the lookup.
-    fn objection(&self, destination: &Destination) -> Option<Reason> {
+    /// Returns the reason to refuse a host and port, as far as it is known before the lookup.
+    fn refusal_reason(&self, destination: &Destination) -> Option<RefusalReason> {
         let (host, port) = (destination.host(), destination.port());
         if let Some(entry) = self.rules.denying(host, port) {
             let entry = entry.to_string();
-            return Some(Reason::Denied { entry });
+            return Some(RefusalReason::Denied { entry });
         }
         if is_other_protocol(port)
             && !self.rules.names_port(host, port)
             && self.is_enabled(Check::Ports)
         {
-            return Some(Reason::Port(port));
+            return Some(RefusalReason::Port(port));
         }
         match host {
             Host::Name(name) => {
                 let is_refused = is_local(name) && !self.rules.names(host, port);
-                (is_refused && self.is_enabled(Check::LocalNames)).then_some(Reason::LocalName)
+                (is_refused && self.is_enabled(Check::LocalNames))
+                    .then_some(RefusalReason::LocalName)
             }
             Host::Address(address) if self.is_enabled(Check::Literals) => {
-                self.address_objection(destination, *address)
+                self.address_refusal_reason(destination, *address)
             }
             Host::Address(_) => None,
         }
     }
 
-    /// Returns the reason to refuse an address of a destination, either the literal or a resolved one.
-    fn address_objection(&self, destination: &Destination, address: IpAddr) -> Option<Reason> {
+    /// Returns the reason to refuse an address of a destination, which is either literal or resolved.
+    fn address_refusal_reason(
+        &self,
+        destination: &Destination,
+        address: IpAddr,
+    ) -> Option<RefusalReason> {
         let (host, port) = (destination.host(), destination.port());
         if let Some(entry) = self.rules.denying_address(address, port) {
             let entry = entry.to_string();
-            return Some(Reason::Denied { entry });
+            return Some(RefusalReason::Denied { entry });
         }
         let mut class = classify(address);
         if class == AddressClass::Public
@@ -261,8 +263,8 @@ impl Guard {
         {
             class = AddressClass::OwnMachine;
         }
-        // A name needs an entry of its own even if its address has one: otherwise any page could get a name for the
-        // address, and would then be of the same origin as the service behind it.
+        // A name needs a separate entry even if its address has one. Otherwise an attacker could register a name for
+        // the address, and a page under that name would have the same origin as the service behind the address.
         let is_host_named = self.rules.names(host, port);
         let is_permitted = match (class.permission(), host) {
             (Permission::Free, _) => true,
@@ -272,7 +274,7 @@ impl Guard {
             }
             (Permission::Never, _) => false,
         };
-        (!is_permitted).then_some(Reason::Address { address, class })
+        (!is_permitted).then_some(RefusalReason::Address { address, class })
     }
 
     pub async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
@@ -284,7 +286,7 @@ impl Guard {
             && matches!(destination.host(), Host::Name(_))
             && let Some(reason) = addresses
                 .iter()
-                .find_map(|address| self.address_objection(destination, *address))
+                .find_map(|address| self.address_refusal_reason(destination, *address))
         {
             return Err(Refusal::new(destination.to_string(), reason));
         }
@@ -301,7 +303,7 @@ impl Guard {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", limit.as_secs_f32()),
         };
-        let reason = Reason::Unresolved { problem };
+        let reason = RefusalReason::Unresolved { problem };
         Err(Refusal::new(destination.to_string(), reason))
     }
 
@@ -322,7 +324,7 @@ impl Guard {
         self.connect_to_one(destination, &addresses).await
     }
 
-    /// Tries the addresses one after the other; each gets an equal part of the time that is left.
+    /// Tries the addresses one after the other. Each attempt gets an equal share of the remaining time.
     async fn connect_to_one(
         &self,
         destination: &Destination,
@@ -330,14 +332,14 @@ impl Guard {
     ) -> Result<TcpStream, EgressError> {
         let limit = self.limits.connect_time;
         let deadline = Instant::now() + limit;
-        let attempts = addresses.len().min(MOST_ATTEMPTS);
+        let attempts = addresses.len().min(MAX_ATTEMPTS);
         let mut last = None;
         for (index, address) in addresses.iter().take(attempts).enumerate() {
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(attempts - index).unwrap_or(1);
             match timeout(share, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    // Only delays small writes; a connection without it works as well.
+                    // If this fails, the connection only sends small writes with a delay.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -353,31 +355,31 @@ impl Guard {
             },
             None => EgressError::TimedOut {
                 destination,
-                deed: "accept a connection",
+                action: "accept a connection",
                 after: limit,
             },
         })
     }
 }
 
-/// Returns whether an address belongs to an interface of this machine, by trying to bind it. A firewall that blocks the
-/// internet does not block connections from the machine to its own address.
+/// Returns whether an address belongs to an interface of this machine, by trying to bind it. A firewall does not block
+/// connections from the machine to its own public address, so they could reach local services.
 fn is_own_address(address: IpAddr) -> bool {
     let can_bind = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
-    // Some systems let every address be bound; there the question cannot be answered this way.
-    let for_documents = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-    can_bind(address) && !can_bind(for_documents)
+    // On some systems every address can be bound. There this test proves nothing, so the result is false.
+    let foreign = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    can_bind(address) && !can_bind(foreign)
 }
 
 /// Formats a URL for a refusal: without user, password and query, and shortened.
 fn quote(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither can be set where there is no host; there is nothing to hide then either.
+    // Both fail for a URL without a host, which cannot contain a user or password.
     let _ = url.set_password(None);
     let _ = url.set_username("");
     url.set_query(None);
     url.set_fragment(None);
-    url.as_str().chars().take(LONGEST_SHOWN).collect()
+    url.as_str().chars().take(MAX_QUOTED).collect()
 }
 
 impl Guard {

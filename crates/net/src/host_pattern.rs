@@ -1,4 +1,4 @@
-//! The entries of host lists: a name, everything below a name, an address, a network, each with an optional port.
+//! The entries of host lists: a name, all subdomains of a name, an address or a network. Most can have a port.
 
 use crate::address::contains;
 use crate::destination::{Host, host_of, name_of};
@@ -18,7 +18,7 @@ pub struct HostPattern {
 enum HostPart {
     Any,
     Name(String),
-    /// Every name below this one.
+    /// All subdomains of this name.
     Below(String),
     Network {
         base: IpAddr,
@@ -32,9 +32,7 @@ enum HostPart {
     "`{entry}` is not a host: {problem}; write `example.com`, `*.example.com`, `host:8080`, `10.0.0.5`, `[::1]:80` or `10.0.0.0/8`"
 )]
 pub struct HostPatternError {
-    /// The text.
     pub entry: String,
-    /// The problem.
     pub problem: &'static str,
 }
 
@@ -49,7 +47,7 @@ impl HostPattern {
         self.port
     }
 
-    /// Returns whether the entry covers a host as it is written in a URL. Networks cover literal addresses only.
+    /// Returns whether the entry matches the host of a URL. Networks match only literal addresses.
     pub fn matches(&self, host: &Host, port: u16) -> bool {
         match (&self.part, host) {
             (HostPart::Any, _) => self.has_port(port),
@@ -66,14 +64,14 @@ impl HostPattern {
         }
     }
 
-    /// Returns whether the entry covers a host that is a text as in a URL, with IPv6 addresses in brackets.
+    /// Returns whether the entry matches a host given as text, as in a URL, with IPv6 addresses in brackets.
     pub fn covers(&self, host: &str, port: u16) -> bool {
         let url = Url::parse(&format!("http://{host}/"));
         let host = url.ok().and_then(|url| host_of(&url));
         host.is_some_and(|host| self.matches(&host, port))
     }
 
-    /// Returns whether the entry is an address or a network that covers an address.
+    /// Returns whether the entry is an address or a network that contains this address.
     pub fn matches_address(&self, address: IpAddr, port: u16) -> bool {
         match self.part {
             HostPart::Network { base, bits } => {
@@ -125,7 +123,7 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
     if let Some(below) = host.strip_prefix("*.") {
         let part = match parse_host(below)? {
             Host::Name(name) => HostPart::Below(name),
-            Host::Address(_) => return Err("`*.` goes before a name"),
+            Host::Address(_) => return Err("`*.` must be followed by a name"),
         };
         return Ok(HostPattern { part, port });
     }
@@ -141,7 +139,7 @@ fn parse(text: &str) -> Result<HostPattern, &'static str> {
 fn parse_host(text: &str) -> Result<Host, &'static str> {
     match url::Host::parse(text) {
         Err(_) => Err("it is neither a name nor an address"),
-        // In a URL `7` and `0x7f.1` are addresses; in a list they are more likely mistakes.
+        // In a URL, `7` and `0x7f.1` are addresses; in a list they are probably mistakes.
         Ok(url::Host::Ipv4(address)) if address.to_string() != text => {
             Err("an IPv4 address has four decimal numbers")
         }
@@ -168,9 +166,10 @@ fn network(base: &str, bits: &str) -> Result<HostPattern, &'static str> {
     let base = base.trim_start_matches('[').trim_end_matches(']');
     let base: IpAddr = base
         .parse()
-        .map_err(|_| "before `/` goes an address of a network, and nothing follows its length")?;
+        .map_err(|_| "a network is an address, `/` and a prefix length, with nothing after it")?;
     let bits = bits.parse().ok().filter(|bits| *bits <= width(base));
-    let bits = bits.ok_or("after `/` goes the length of the network's prefix, without a port")?;
+    let bits =
+        bits.ok_or("`/` must be followed by the prefix length of a network, without a port")?;
     Ok(HostPattern {
         part: HostPart::Network { base, bits },
         port: None,
@@ -180,7 +179,7 @@ fn network(base: &str, bits: &str) -> Result<HostPattern, &'static str> {
 fn number(port: &str) -> Result<u16, &'static str> {
     let is_plain = port.bytes().all(|byte| byte.is_ascii_digit());
     let number = port.parse().ok().filter(|port| is_plain && *port > 0);
-    number.ok_or("after `:` goes a port from 1 to 65535; IPv6 addresses stand in brackets")
+    number.ok_or("`:` must be followed by a port from 1 to 65535; write IPv6 addresses in brackets")
 }
 
 fn width(address: IpAddr) -> u32 {

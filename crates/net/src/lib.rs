@@ -1,9 +1,9 @@
 //! The egress guard: one policy for every outbound connection that a model can influence.
 //!
-//! [`Egress::check`] judges a URL before anything is resolved: scheme, spelling of the host, port, lists and literal
-//! addresses. [`Egress::resolve`] looks a name up once and refuses it if any of its addresses is refused, and
-//! [`Egress::connect`] opens a connection to one of exactly those addresses, so that a name cannot change its mind between
-//! check and use. [`EgressClient`] and [`Proxy`] open connections in no other way.
+//! [`Egress::check`] checks a URL before any DNS lookup: its scheme, host, port and literal address, and the allow and
+//! deny lists. [`Egress::resolve`] looks a name up once, and refuses it if any of its addresses is refused.
+//! [`Egress::connect`] connects only to one of those addresses, so a name cannot resolve to another address between
+//! check and use. [`EgressClient`] and [`Proxy`] open all their connections this way.
 //!
 //! ```
 //! use lango_net::{Egress, EgressLimits, EgressRules, Url};
@@ -22,19 +22,20 @@ mod error;
 mod guard;
 mod host_pattern;
 mod limits;
-mod names;
+mod local_names;
 mod ports;
 mod proxy;
 mod resolver;
 mod rules;
 mod seen_links;
+mod service;
 mod tls_error;
 
 pub use address::{AddressClass, Permission, classify};
 pub use budget::{Budget, BudgetUsage, Budgets};
-pub use client::{EgressClient, Fetched, Outgoing};
+pub use client::{EgressClient, FetchedResponse, OutgoingRequest};
 pub use destination::{Destination, Host};
-pub use error::{EgressError, Reason, Refusal};
+pub use error::{EgressError, Refusal, RefusalReason};
 #[doc(hidden)]
 pub use guard::Check;
 pub use guard::Egress;
@@ -47,4 +48,9 @@ pub use proxy::{
 pub use resolver::{Resolver, SystemResolver};
 pub use rules::EgressRules;
 pub use seen_links::SeenLinks;
+pub use service::{
+    BodyError, BodyLimits, ClientOptions, EventTooLong, PlainHttp, SseEvent, SseParser,
+    UnencryptedCredential, backoff, is_plain_body, is_this_machine, next_chunk, read_body,
+    redacted_url, retry_after, root_cause, service_client,
+};
 pub use url::Url;

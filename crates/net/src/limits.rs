@@ -1,25 +1,25 @@
-//! Limits of one request and of one turn.
+//! The limits for one request and for one turn.
 
 use std::time::Duration;
 
-/// Limits of requests, with defaults suited to reading web pages.
+/// The limits for requests. The defaults suit reading web pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressLimits {
-    /// Bytes of a response that the client reads; it leaves the rest.
+    /// How many bytes of a response the client reads. It drops the rest.
     pub response_bytes: usize,
-    /// Bytes that a turn may receive and send.
+    /// How many bytes a turn may receive and send in total.
     pub total_bytes: u64,
-    /// Requests and tunnels that a turn may open.
+    /// How many requests and tunnels a turn may open.
     pub requests: u64,
-    /// Time for the DNS lookup and the connection, TLS included.
+    /// The time limit for the DNS lookup, the connection and the TLS handshake, each.
     pub connect_time: Duration,
-    /// Time for a request of the client, redirects included, and for the headers of a response behind the proxy.
+    /// The time limit for a request of the client, including redirects, and for the response headers behind the proxy.
     pub request_time: Duration,
-    /// Time without a byte of a body.
+    /// How long a body may pause.
     pub idle_time: Duration,
-    /// Time without a byte in a tunnel of the proxy.
+    /// How long a tunnel of the proxy may be idle.
     pub tunnel_idle_time: Duration,
-    /// Redirects that the client follows.
+    /// How many redirects the client follows.
     pub redirects: usize,
 }
 

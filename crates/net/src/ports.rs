@@ -1,5 +1,5 @@
-//! Ports of protocols other than HTTP. A request sent there is useless at best and interpreted as commands at worst, so
-//! a URL with such a port is refused unless `egress.allow` names the host with the port.
+//! Ports of protocols other than HTTP. A service there could interpret a request as commands of its own protocol.
+//! Therefore the guard refuses a URL with such a port, unless `egress.allow` names the host with the port.
 
 /// The ports that browsers refuse, and those of databases, remote desktops and cluster services.
 const OTHER_PROTOCOLS: [u16; 117] = [

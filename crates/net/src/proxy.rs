@@ -1,8 +1,8 @@
-//! An HTTP proxy whose every request passes the guard: plain requests in absolute form, and tunnels by CONNECT.
+//! An HTTP proxy whose requests all pass the guard: plain requests in absolute form, and CONNECT tunnels.
 //!
-//! It serves one listener, which only one sandboxed command or browser can reach. The target of each request decides
-//! where the connection goes, never its `Host` header. The proxy answers a refused request with the reason and collects
-//! it.
+//! It serves one listener, which only one sandboxed command or browser can reach. The target of a request decides where
+//! the proxy connects, never the `Host` header. The proxy answers a refused request with the reason, and records the
+//! refusal.
 
 mod body;
 mod credentials;
@@ -20,7 +20,7 @@ pub use secret_access::{ProgramCredentials, SecretAccess};
 
 use crate::budget::Budget;
 use crate::destination::Destination;
-use crate::error::{EgressError, Reason, Refusal};
+use crate::error::{EgressError, Refusal, RefusalReason};
 use crate::guard::{Check, Egress};
 use crate::host_pattern::HostPattern;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -42,16 +42,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use url::Url;
 
-/// Concurrent connections and tunnels; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 256;
-/// Bytes of the headers of a request.
-const MOST_HEADER_BYTES: usize = 64 * 1024;
-/// Time for the headers of a request, and between two requests of a connection.
+/// The maximum number of concurrent connections and tunnels. Further ones wait to be accepted.
+const MAX_CONNECTIONS: usize = 256;
+/// The maximum size of a request's headers, in bytes.
+const MAX_HEADER_BYTES: usize = 64 * 1024;
+/// The time limit for the headers of a request, which includes the pause between two requests of a connection.
 const HEADER_TIME: Duration = Duration::from_secs(60);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Environment variables from which programs take their proxy.
+/// The environment variables that tell programs which proxy to use.
 const PROXY_VARIABLES: [&str; 6] = [
     "HTTP_PROXY",
     "http_proxy",
@@ -60,30 +60,29 @@ const PROXY_VARIABLES: [&str; 6] = [
     "ALL_PROXY",
     "all_proxy",
 ];
-/// No host is contacted without the proxy.
+/// The environment variables that list hosts to contact without the proxy. They are set to empty, so that there are
+/// none.
 const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// The proxy.
 #[derive(Debug)]
 pub struct Proxy;
 
-/// Options of a proxy beyond the egress rules.
+/// The options of a proxy, in addition to the egress rules.
 #[derive(Debug, Clone)]
 pub struct ProxyOptions {
-    /// The only hosts that may be contacted; `None` allows all hosts that the rules allow.
+    /// The only hosts that the program may contact. `None` allows all hosts that the egress rules allow.
     pub only_hosts: Option<HostList>,
-    /// The budget for its requests.
+    /// The budget that requests count towards.
     pub budget: Budget,
-    /// The secrets that can be used through it. With them the proxy terminates TLS.
+    /// The secrets that the program can use. If there are any, the proxy terminates TLS.
     pub credentials: Option<Credentials>,
 }
 
 /// The only hosts that a program may contact.
 #[derive(Debug, Clone)]
 pub struct HostList {
-    /// The entries.
     pub hosts: Vec<HostPattern>,
-    /// The configuration key that lists them, which refusals name.
+    /// The configuration key of the list, for the texts of refusals.
     pub key: String,
 }
 
@@ -110,7 +109,7 @@ type Stop = watch::Receiver<()>;
 type ConnectionPermit = Arc<OwnedSemaphorePermit>;
 
 impl Proxy {
-    /// Returns the environment variables that direct programs to a proxy on a port of their 127.0.0.1.
+    /// Returns the environment variables that make programs use a proxy on this port of 127.0.0.1.
     pub fn variables(port: u16) -> impl Iterator<Item = (String, String)> {
         let proxy = format!("http://127.0.0.1:{port}");
         let with = PROXY_VARIABLES.map(|name| (name.to_owned(), proxy.clone()));
@@ -146,13 +145,13 @@ impl Proxy {
 }
 
 impl ProxyHandle {
-    /// Takes the refusals since the last call, each destination once with a count.
+    /// Returns the refusals since the last call, each destination and reason once, with a count.
     pub fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = lock(&self.shared.refusals);
         refusals.take()
     }
 
-    /// Counts new requests in another budget. Open tunnels keep theirs.
+    /// Sets the budget for new requests. Open tunnels keep their budget.
     pub fn set_budget(&self, budget: Budget) {
         *lock(&self.shared.budget) = budget;
     }
@@ -167,14 +166,14 @@ fn spawn_until(mut stopped: Stop, future: impl Future<Output = ()> + Send + 'sta
     tokio::spawn(async move {
         tokio::select! {
             () = future => {}
-            // Nothing is ever sent: it ends when the handle is dropped.
+            // Nothing is ever sent on this channel. It closes when the handle is dropped.
             _ = stopped.changed() => {}
         }
     });
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
-    let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
@@ -189,7 +188,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopped: Stop) {
                 );
                 spawn_until(stopped.clone(), connection);
             }
-            // Out of descriptors, or a connection that ended meanwhile.
+            // The process is out of file descriptors, or the connection has already ended.
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
     }
@@ -217,10 +216,10 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .max_buf_size(MOST_HEADER_BYTES)
+        .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    // A client that breaks off, or does not speak HTTP, was answered as far as it can be.
+    // Errors are ignored: the client disconnected or does not speak HTTP, and there is no one left to answer.
     drop(connection.await);
 }
 
@@ -239,39 +238,40 @@ async fn answer(
         (&Method::CONNECT, None) => tunnel::open(request, shared, budget, stopped, permit).await,
         _ => forward::send(request, shared, budget, stopped).await,
     };
-    answered.unwrap_or_else(|failure| shared.answer_failure(failure))
+    answered.unwrap_or_else(|failure| shared.answer_error(failure))
 }
 
-/// The reason why a request is not served.
-pub(crate) enum Failure {
+/// Why the proxy does not serve a request.
+pub(crate) enum ProxyError {
     /// The request is not a proxy request.
     Request(StatusCode, &'static str),
     /// The destination was refused, or the connection failed.
     Egress(EgressError),
-    /// A body was refused, and the refusal is recorded already.
+    /// The body was refused, and the refusal is already recorded.
     Body(Refusal),
 }
 
-impl From<EgressError> for Failure {
+impl From<EgressError> for ProxyError {
     fn from(error: EgressError) -> Self {
         Self::Egress(error)
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for ProxyError {
     fn from(refusal: Refusal) -> Self {
         Self::Egress(refusal.into())
     }
 }
 
 impl Shared {
-    /// Checks the target of a request against the proxy's own list and the egress rules.
+    /// Checks the target of a request against the proxy's list of hosts and the egress rules.
     fn admit(&self, url: &Url) -> Result<Destination, Refusal> {
         let destination = self.egress.check(url);
         let Some(HostList { hosts, key }) = &self.only_hosts else {
             return destination;
         };
-        // What is not listed is refused as such even where the rules refuse it too: the list is the nearer reason.
+        // If a host is not listed, report that even if the egress rules refuse the host as well: the list is the more
+        // specific reason.
         let target = crate::destination::host_of(url).zip(url.port_or_known_default());
         if let Some((host, port)) = target
             && self.egress.is_enabled(Check::OnlyHosts)
@@ -279,7 +279,10 @@ impl Shared {
         {
             let target = Destination::new(host, port, url.scheme() == "https");
             let key = key.clone();
-            return Err(Refusal::new(target.to_string(), Reason::NotListed { key }));
+            return Err(Refusal::new(
+                target.to_string(),
+                RefusalReason::NotListed { key },
+            ));
         }
         destination
     }
@@ -291,11 +294,11 @@ impl Shared {
         }
     }
 
-    fn answer_failure(&self, failure: Failure) -> Response<ProxyBody> {
+    fn answer_error(&self, failure: ProxyError) -> Response<ProxyBody> {
         match failure {
-            Failure::Request(status, text) => plain_text(status, text),
-            Failure::Body(refusal) => plain_text(StatusCode::FORBIDDEN, &refusal.to_string()),
-            Failure::Egress(error) => {
+            ProxyError::Request(status, text) => plain_text(status, text),
+            ProxyError::Body(refusal) => plain_text(StatusCode::FORBIDDEN, &refusal.to_string()),
+            ProxyError::Egress(error) => {
                 let status = match (&error, error.refusal()) {
                     (_, Some(refusal)) => {
                         self.record(refusal);

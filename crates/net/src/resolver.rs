@@ -1,4 +1,4 @@
-//! DNS lookups behind a trait, so that tests can give several answers for one name.
+//! DNS lookups behind a trait, so that tests can return different answers for the same name.
 
 use lango_core::BoxFuture;
 use std::io;
@@ -17,8 +17,8 @@ pub struct SystemResolver;
 impl Resolver for SystemResolver {
     fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+            let results = tokio::net::lookup_host((name, 0)).await?;
+            let mut addresses: Vec<IpAddr> = results.map(|address| address.ip()).collect();
             addresses.dedup();
             Ok(addresses)
         })

@@ -1,4 +1,4 @@
-//! Which hosts the configuration names, and what that means for a destination.
+//! The allow and deny lists of the configuration, and how they apply to a destination.
 
 use crate::address::embedded_v4;
 use crate::destination::Host;
@@ -6,19 +6,19 @@ use crate::host_pattern::HostPattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-/// The lists `egress.allow` and `egress.deny`. Deny wins, except that `*` in `deny` stands for every host that `allow`
-/// does not name.
+/// The lists `egress.allow` and `egress.deny`. Deny takes precedence, except that `*` in `deny` matches only hosts that
+/// `allow` does not name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressRules {
-    /// Hosts that may be reached though they are not public, or at an unusual port.
+    /// Hosts that are allowed although they are not public or use an unusual port.
     pub allow: Vec<HostPattern>,
-    /// Hosts that are never reached.
+    /// Hosts that are always refused.
     pub deny: Vec<HostPattern>,
 }
 
 impl EgressRules {
-    /// Returns a hash of the rules, to detect pages that were fetched under other rules. It may change between versions
-    /// of lango.
+    /// Returns a hash of the rules, to detect pages that were fetched under other rules. The hash may differ between
+    /// versions of lango.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for list in [&self.allow, &self.deny] {
@@ -51,14 +51,14 @@ impl EgressRules {
         })
     }
 
-    /// Returns whether `allow` names the host itself, as a name for a name and as an address for an address. `*` names
-    /// nothing.
+    /// Returns whether `allow` names this host. A name must match a name, and an address must match an address or
+    /// network. `*` names no host.
     pub(crate) fn names(&self, host: &Host, port: u16) -> bool {
         let mut entries = self.allow.iter();
         entries.any(|entry| !entry.is_any() && entry.matches(host, port))
     }
 
-    /// Returns whether `allow` names the host with this very port.
+    /// Returns whether `allow` has an entry for the host with exactly this port.
     pub(crate) fn names_port(&self, host: &Host, port: u16) -> bool {
         let mut entries = self.allow.iter();
         entries.any(|entry| entry.port() == Some(port) && entry.matches(host, port))

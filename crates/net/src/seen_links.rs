@@ -1,5 +1,5 @@
-//! Links that tools returned in a session: search results and links on pages. The server chose the whole URL, so a
-//! request for it leaks nothing, and lango opens it without asking the user.
+//! Links that tools returned in a session: search results and links on pages. The model did not make up these URLs, so
+//! a request for one of them leaks no data, and lango opens it without asking the user.
 //!
 //! Only keyed hashes are stored. The key is random, so a page cannot construct a URL that collides with a seen one.
 
@@ -9,12 +9,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
-/// Number of links stored per session; the oldest are dropped first.
-const MOST_LINKS: usize = 20_000;
-/// Number of sessions; the least recently used one is dropped first.
-const MOST_SESSIONS: usize = 256;
-/// Maximum length of a link in bytes; a longer one could carry data out and is never stored.
-const LONGEST_LINK: usize = 4096;
+/// The maximum number of links per session. The oldest ones are dropped first.
+const MAX_LINKS: usize = 20_000;
+/// The maximum number of sessions. The least recently used one is dropped first.
+const MAX_SESSIONS: usize = 256;
+/// The maximum length of a link, in bytes. A longer link could be used to leak data, and is not stored.
+const MAX_LINK_BYTES: usize = 4096;
 
 /// The seen links of each session. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -40,12 +40,12 @@ struct Links {
 }
 
 impl SeenLinks {
-    /// Stores links of a session; skips what is not an HTTP URL. A link matches with its own fragment and without one,
-    /// but not with another fragment, which scripts of the page could read.
+    /// Stores links of a session. Skips those that are not HTTP URLs. A link matches with its own fragment or without a
+    /// fragment, but not with another fragment, because scripts of the page could read it.
     pub fn add<'a>(&self, session: &SessionId, links: impl Iterator<Item = &'a str>) {
-        // Hashed before the lock is taken: the iterator may be slow.
+        // Hash before taking the lock, because the iterator may be slow.
         let hashes: Vec<u128> = links
-            .take(MOST_LINKS)
+            .take(MAX_LINKS)
             .filter_map(parse)
             .flat_map(|mut url| {
                 let whole = self.hash(&url);
@@ -61,8 +61,8 @@ impl SeenLinks {
         for hash in hashes {
             links.insert(hash);
         }
-        if sessions.by_session.len() > MOST_SESSIONS {
-            sessions.forget_one();
+        if sessions.by_session.len() > MAX_SESSIONS {
+            sessions.evict_oldest();
         }
     }
 
@@ -99,7 +99,7 @@ impl Links {
             return;
         }
         self.order.push_back(hash);
-        if self.order.len() > MOST_LINKS
+        if self.order.len() > MAX_LINKS
             && let Some(oldest) = self.order.pop_front()
         {
             self.hashes.remove(&oldest);
@@ -107,9 +107,9 @@ impl Links {
     }
 }
 
-/// Parses a link; `None` if it cannot be stored.
+/// Parses a link. Returns `None` if it is too long or not an HTTP URL.
 fn parse(link: &str) -> Option<Url> {
-    if link.len() > LONGEST_LINK {
+    if link.len() > MAX_LINK_BYTES {
         return None;
     }
     let url = Url::parse(link).ok()?;
@@ -117,7 +117,7 @@ fn parse(link: &str) -> Option<Url> {
 }
 
 impl Sessions {
-    fn forget_one(&mut self) {
+    fn evict_oldest(&mut self) {
         let oldest = self
             .by_session
             .iter()

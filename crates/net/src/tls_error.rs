@@ -1,9 +1,9 @@
-//! Failed TLS handshakes in plain words: the library prints the names of its types instead.
+//! Readable messages for failed TLS handshakes. The messages of the library contain the names of its types.
 
 use rustls::{CertificateError, Error};
 use std::io;
 
-/// Returns the error of a handshake with a text for people. Errors of the connection stay as they are.
+/// Replaces the text of a TLS error with a readable one. Other I/O errors stay unchanged.
 pub(crate) fn explain(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner.map(describe) {
@@ -42,7 +42,7 @@ fn describe_certificate(error: &CertificateError) -> String {
         }
         E::Revoked => "its certificate was revoked",
         E::UnknownIssuer => {
-            "its certificate is from an authority that this machine does not trust; a file with the certificates of your own authority goes into SSL_CERT_FILE"
+            "its certificate is from an authority that this machine does not trust; to trust your own authority, set SSL_CERT_FILE to a file with its certificates"
         }
         E::NotValidForName => "its certificate is for another host name",
         E::NotValidForNameContext {
@@ -75,7 +75,7 @@ fn describe_certificate(error: &CertificateError) -> String {
     text.to_owned()
 }
 
-/// Takes the name out of a text such as `DnsName("localhost")`.
+/// Extracts the name from a text such as `DnsName("localhost")`.
 fn plain_name(name: &str) -> String {
     let inner = name.split(['(', ')']).nth(1).unwrap_or(name);
     inner.trim_matches('"').to_owned()
@@ -83,9 +83,9 @@ fn plain_name(name: &str) -> String {
 
 /// Returns the name of an error's variant without its fields.
 fn variant(error: &CertificateError) -> String {
-    let shown = format!("{error:?}");
-    let end = shown.find(|letter: char| !letter.is_ascii_alphanumeric());
-    shown[..end.unwrap_or(shown.len())].to_owned()
+    let debug = format!("{error:?}");
+    let end = debug.find(|letter: char| !letter.is_ascii_alphanumeric());
+    debug[..end.unwrap_or(debug.len())].to_owned()
 }
 
 /// Turns `HandshakeFailure` into `handshake failure`.
@@ -106,11 +106,11 @@ mod tests {
     use rustls::{AlertDescription, InvalidMessage};
 
     #[test]
-    fn errors_of_tls_are_plain_words() {
-        for (error, words) in [
+    fn tls_errors_have_readable_messages() {
+        for (error, message) in [
             (
                 Error::InvalidCertificate(CertificateError::UnknownIssuer),
-                "its certificate is from an authority that this machine does not trust; a file with the certificates of your own authority goes into SSL_CERT_FILE",
+                "its certificate is from an authority that this machine does not trust; to trust your own authority, set SSL_CERT_FILE to a file with its certificates",
             ),
             (
                 Error::InvalidCertificate(CertificateError::UnknownRevocationStatus),
@@ -126,9 +126,9 @@ mod tests {
             ),
         ] {
             let explained = explain(io::Error::other(error));
-            assert_eq!(explained.to_string(), words);
+            assert_eq!(explained.to_string(), message);
         }
-        let kept = explain(io::Error::from(io::ErrorKind::ConnectionReset));
-        assert_eq!(kept.kind(), io::ErrorKind::ConnectionReset);
+        let unchanged = explain(io::Error::from(io::ErrorKind::ConnectionReset));
+        assert_eq!(unchanged.kind(), io::ErrorKind::ConnectionReset);
     }
 }

@@ -1,16 +1,16 @@
-//! Addresses of accounts and contracts, with the checksum of EIP-55.
+//! Addresses of accounts and contracts, with EIP-55 checksums.
 
 use crate::error::PaymentError;
 use crate::hash::{hex, keccak, unhex};
 use std::fmt;
 
-/// An address.
+/// The address of an account or a contract.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Address(pub [u8; 20]);
 
 impl Address {
-    /// Parses `0x` and 40 hexadecimal digits. Digits in both cases must have the right checksum, so that a mistyped address
-    /// is noticed.
+    /// Parses `0x` followed by 40 hexadecimal digits. Digits in mixed case must have the right checksum, which detects mistyped
+    /// addresses. Fails for the zero address.
     pub fn parse(text: &str) -> Result<Self, PaymentError> {
         let wrong = |problem: &str| PaymentError::Address {
             text: text.chars().take(60).collect(),
@@ -21,26 +21,30 @@ impl Address {
         let bytes = digits.and_then(unhex);
         let bytes: Option<[u8; 20]> = bytes.and_then(|bytes| bytes.try_into().ok());
         let (Some(digits), Some(bytes)) = (digits, bytes) else {
-            return Err(wrong("an address is `0x` and 40 hexadecimal digits"));
+            return Err(wrong(
+                "an address is `0x` followed by 40 hexadecimal digits",
+            ));
         };
         let address = Self(bytes);
         let has = |test: fn(&u8) -> bool| digits.as_bytes().iter().any(test);
         let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
         if is_mixed && address.to_string() != text {
-            return Err(wrong("its checksum is wrong, so at least one digit is"));
+            return Err(wrong(
+                "its checksum does not match, so at least one digit is wrong",
+            ));
         }
         if bytes == [0; 20] {
-            return Err(wrong("nobody has the zero address"));
+            return Err(wrong("the zero address belongs to no account"));
         }
         Ok(address)
     }
 
-    /// Returns the address in small letters.
+    /// Returns the address in lower case.
     pub fn lower(&self) -> String {
         format!("0x{}", hex(&self.0))
     }
 
-    /// Returns it as a word of contract data.
+    /// Returns the address as a 32-byte word of contract data.
     pub(crate) fn word(&self) -> [u8; 32] {
         let mut word = [0; 32];
         word[12..].copy_from_slice(&self.0);
@@ -74,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_with_letters_of_both_cases_has_the_right_checksum() {
+    fn an_address_in_mixed_case_must_have_the_right_checksum() {
         // The examples of EIP-55.
         for right in [
             "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -92,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn an_invalid_address_is_refused() {
         for wrong in [
             "",
             "0x",

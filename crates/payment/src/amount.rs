@@ -1,4 +1,4 @@
-//! Amounts of USDC as whole numbers of its smallest unit, a millionth. No amount is ever a floating-point number.
+//! Amounts of USDC as integers in its smallest unit, a millionth. Amounts are never floating-point numbers.
 
 use crate::error::PaymentError;
 use std::fmt;
@@ -6,16 +6,15 @@ use std::fmt;
 /// Decimal places of USDC.
 const DECIMALS: usize = 6;
 
-/// The smallest units of one USDC.
+/// Number of smallest units in one USDC.
 const UNIT: u64 = 1_000_000;
 
-/// An amount of USDC.
+/// An amount of USDC, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Usdc(pub u64);
 
 impl Usdc {
-    /// Parses a decimal number such as `12.5`: digits, and at most six of them after one point. There is no sign, no
-    /// exponent, no separator and no space.
+    /// Parses a decimal number such as `12.5`: digits with at most six decimals, without a sign, exponent, separator or space.
     pub fn parse(text: &str) -> Result<Self, PaymentError> {
         let wrong = |problem: &str| PaymentError::Amount {
             text: text.chars().take(40).collect(),
@@ -36,17 +35,17 @@ impl Usdc {
         let padded: u64 = format!("{part:0<DECIMALS$}").parse().unwrap_or(0);
         let whole: Option<u64> = whole.parse().ok();
         let units = whole.and_then(|whole| whole.checked_mul(UNIT)?.checked_add(padded));
-        // A store counts in signed 64-bit numbers, and adds amounts up.
+        // The ledger adds up amounts in signed 64-bit integers, so this leaves room for sums.
         let units = units.filter(|units| *units <= u64::MAX >> 16);
         units.map(Self).ok_or_else(|| wrong("it is too large"))
     }
 
-    /// Parses an amount that is paid: like [`parse`](Self::parse), and more than nothing.
+    /// Parses an amount to pay: as [`parse`](Self::parse) does, but zero is an error.
     pub fn parse_payment(text: &str) -> Result<Self, PaymentError> {
         match Self::parse(text)? {
             Self(0) => Err(PaymentError::Amount {
                 text: text.to_owned(),
-                problem: "it must be more than nothing".to_owned(),
+                problem: "it must be greater than zero".to_owned(),
             }),
             amount => Ok(amount),
         }
@@ -105,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_parsed_as_the_same_amount(units in 0..u64::MAX >> 16) {
+        fn a_displayed_amount_parses_to_the_same_amount(units in 0..u64::MAX >> 16) {
             let shown = Usdc(units).to_string();
             let number = shown.strip_suffix(" USDC").unwrap();
             prop_assert_eq!(Usdc::parse(number).unwrap(), Usdc(units));

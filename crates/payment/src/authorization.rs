@@ -1,7 +1,7 @@
-//! The authorization of a transfer by EIP-3009, signed as typed data (EIP-712).
+//! EIP-3009 authorizations of transfers, signed as typed data (EIP-712).
 //!
-//! Its nonce follows from the wallet, the network and the key of the call that pays. The token contract accepts each nonce
-//! once, so that no crash and no retry of the same call pays twice, whatever lango's own database says.
+//! The nonce is derived from the wallet, the network and the idempotency key of the tool call that pays. The token contract accepts
+//! each nonce once, so no crash or retry of the same call pays twice, even if lango's database is wrong.
 
 use crate::address::Address;
 use crate::hash::{keccak, keccak_all};
@@ -11,7 +11,7 @@ use crate::wallet::{Signature, Signer};
 /// Separates these nonces from every other use of the hash.
 const NONCE_LABEL: &[u8] = b"lango payment nonce 1";
 
-/// The transfer that is authorized.
+/// An authorized transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Authorization {
     pub network: Network,
@@ -34,7 +34,7 @@ pub(crate) fn nonce(network: Network, wallet: &Address, call_key: &str) -> [u8; 
 }
 
 impl Authorization {
-    /// Returns what is signed.
+    /// Returns the digest to sign.
     fn digest(&self) -> [u8; 32] {
         let structure = keccak_all(&[
             &keccak(b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"),
@@ -52,7 +52,7 @@ impl Authorization {
         signer.sign(&self.digest())
     }
 
-    /// Returns the data of the call that executes it, with a signature of 65 bytes.
+    /// Encodes the contract call that executes the transfer.
     pub fn call_data(&self, signature: &[u8; 65]) -> Vec<u8> {
         let method = keccak(b"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)");
         let mut data = method[..4].to_vec();
@@ -72,7 +72,7 @@ impl Authorization {
     }
 }
 
-/// Returns a number as a word of contract data.
+/// Encodes a number as a 32-byte word of contract data.
 pub(crate) fn number(number: u64) -> [u8; 32] {
     let mut word = [0; 32];
     word[24..].copy_from_slice(&number.to_be_bytes());
@@ -85,7 +85,7 @@ mod tests {
     use crate::hash::hex;
 
     #[test]
-    fn the_method_and_the_types_have_the_hashes_of_the_contract() {
+    fn the_method_and_type_hashes_match_the_contract() {
         let one = Address([1; 20]);
         let authorization = Authorization {
             network: Network::Base,
@@ -97,7 +97,7 @@ mod tests {
         };
         let data = authorization.call_data(&[0; 65]);
         assert_eq!((hex(&data[..4]).as_str(), data.len()), ("e3ee160e", 292));
-        // Constants of the contract's source.
+        // This constant is from the contract's source.
         let type_hash = keccak(b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)");
         assert_eq!(
             hex(&type_hash),

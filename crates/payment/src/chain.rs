@@ -1,4 +1,4 @@
-//! The questions that payments ask of the chain.
+//! The queries and transactions that payments send to the chain.
 
 use crate::address::Address;
 use crate::amount::Usdc;
@@ -9,36 +9,35 @@ use crate::rpc::Rpc;
 use crate::wei::Wei;
 use serde_json::{Value, json};
 
-/// The chain behind an RPC.
+/// The chain behind an RPC endpoint.
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub network: Network,
     rpc: Rpc,
 }
 
-/// A block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     pub number: u64,
-    /// In seconds since 1970.
+    /// Seconds since 1970.
     pub timestamp: u64,
-    /// In wei for one gas.
+    /// Wei per unit of gas.
     pub base_fee: u128,
 }
 
-/// What became of a transaction.
+/// The result of a mined transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Receipt {
     Succeeded,
     Reverted,
 }
 
-/// Which transactions of an account are counted.
+/// The transactions of an account to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counted {
-    /// Those in blocks.
+pub(crate) enum CountScope {
+    /// Transactions in blocks.
     Mined,
-    /// Those in blocks and those that wait for one.
+    /// Transactions in blocks, and those waiting for a block.
     Pending,
 }
 
@@ -73,23 +72,23 @@ impl Chain {
         self.quantity("eth_maxPriorityFeePerGas", json!([])).await
     }
 
-    /// Returns the balance of USDC.
+    /// Returns the USDC balance of a wallet.
     pub async fn balance(&self, wallet: &Address) -> Result<Usdc, PaymentError> {
         let data = call_data(b"balanceOf(address)", &[wallet.word()]);
         let word = self.token_call(&data, "latest".into()).await?;
-        // More than fits is more than anybody has.
+        // A balance that does not fit is clamped; no wallet has that much.
         let is_small = word[..24].iter().all(|byte| *byte == 0);
         let low = u64::from_be_bytes(word[24..].try_into().unwrap_or([0; 8]));
         Ok(Usdc(if is_small { low } else { u64::MAX }))
     }
 
-    /// Returns the balance of ether.
+    /// Returns the ether balance of a wallet.
     pub async fn ether(&self, wallet: &Address) -> Result<Wei, PaymentError> {
         let params = json!([wallet.lower(), "latest"]);
         self.quantity("eth_getBalance", params).await.map(Wei)
     }
 
-    /// Returns whether an authorization was used, as of a block.
+    /// Returns whether an authorization had been used as of a block.
     pub async fn is_used(
         &self,
         wallet: &Address,
@@ -108,18 +107,18 @@ impl Chain {
     pub async fn transactions(
         &self,
         wallet: &Address,
-        counted: Counted,
+        scope: CountScope,
     ) -> Result<u64, PaymentError> {
         let method = "eth_getTransactionCount";
-        let tag = match counted {
-            Counted::Mined => "latest",
-            Counted::Pending => "pending",
+        let tag = match scope {
+            CountScope::Mined => "latest",
+            CountScope::Pending => "pending",
         };
         let count = self.quantity(method, json!([wallet.lower(), tag])).await?;
         narrow(method, count)
     }
 
-    /// Estimates the gas of a call of the token; fails if the call would fail.
+    /// Estimates the gas of a call to the token contract. Fails if the call would fail.
     pub async fn estimate_gas(&self, from: &Address, data: &[u8]) -> Result<u64, PaymentError> {
         let method = "eth_estimateGas";
         let data = format!("0x{}", hex(data));
@@ -136,7 +135,7 @@ impl Chain {
         sent.map(drop)
     }
 
-    /// Returns what became of a transaction; none if it is in no block.
+    /// Returns the result of a transaction, or `None` if it is not in a block.
     pub async fn receipt(&self, hash: &str) -> Result<Option<Receipt>, PaymentError> {
         let method = "eth_getTransactionReceipt";
         let receipt = self.rpc.call(method, json!([hash])).await?;
@@ -149,7 +148,7 @@ impl Chain {
         }))
     }
 
-    /// Returns the most that a waiting transaction offers for one gas, in wei; none if no node knows it.
+    /// Returns the maximum fee per gas that a transaction offers, in wei, or `None` if the node does not know the transaction.
     pub async fn offered_fee(&self, hash: &str) -> Result<Option<u128>, PaymentError> {
         let method = "eth_getTransactionByHash";
         let found = self.rpc.call(method, json!([hash])).await?;
@@ -169,7 +168,7 @@ impl Chain {
         let word = bytes.and_then(|bytes| bytes.try_into().ok());
         word.ok_or_else(|| PaymentError::Unreachable {
             method,
-            detail: "there is no USDC contract at its address on this chain".to_owned(),
+            detail: "this chain has no USDC contract at the expected address".to_owned(),
         })
     }
 
@@ -178,7 +177,7 @@ impl Chain {
     }
 }
 
-/// Encodes a call of a method that takes words.
+/// Encodes a call to a contract method whose arguments are 32-byte words.
 fn call_data(method: &[u8], words: &[[u8; 32]]) -> Vec<u8> {
     let mut data = keccak(method)[..4].to_vec();
     data.extend(words.iter().flatten());
@@ -191,14 +190,14 @@ fn quantity_of(method: &'static str, value: &Value) -> Result<u128, PaymentError
     let number = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
     number.ok_or_else(|| PaymentError::Unreachable {
         method,
-        detail: "a number of its answer is not one".to_owned(),
+        detail: "the response has an invalid number".to_owned(),
     })
 }
 
 fn narrow(method: &'static str, wide: u128) -> Result<u64, PaymentError> {
     u64::try_from(wide).map_err(|_| PaymentError::Unreachable {
         method,
-        detail: "a number of its answer is too large".to_owned(),
+        detail: "the response has a number that is too large".to_owned(),
     })
 }
 
@@ -208,7 +207,7 @@ mod tests {
     use crate::authorization::number;
 
     #[test]
-    fn calls_of_the_token_have_its_selectors() {
+    fn calls_to_the_token_contract_use_its_selectors() {
         let selector = |method: &[u8]| hex(&call_data(method, &[]));
         assert_eq!(selector(b"balanceOf(address)"), "70a08231");
         assert_eq!(selector(b"authorizationState(address,bytes32)"), "e94a0102");

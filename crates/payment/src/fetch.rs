@@ -1,34 +1,33 @@
-//! `payment_fetch`: gets a URL, and pays for it by x402 if the host demands it. Everything is sent to that one host, and to no
-//! host that it redirects to.
+//! `payment_fetch`: fetches a URL, and pays for it with x402 if the host demands it. It contacts only this host and follows no
+//! redirects.
 
 use crate::amount::Usdc;
 use crate::error::PaymentError;
-use crate::payments::{HostOrder, Order, Payments};
-use crate::rpc::is_loopback;
+use crate::payments::{HostOrder, PaymentOrder, Payments};
 use crate::show;
 use crate::x402::{Demand, refusal};
 use lango_core::{BudgetUse, Caller, Inspection, Payment, SiteAccess, Text, ToolError, ToolOutput};
-use lango_net::{Egress, Fetched, HeaderMap, Outgoing, Url};
+use lango_net::{Egress, FetchedResponse, HeaderMap, OutgoingRequest, PlainHttp, Url};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The longest URL in bytes.
-const MOST_URL: usize = 4096;
+/// Maximum length of a URL, in bytes.
+const MAX_URL_BYTES: usize = 4096;
 
-/// The longest body that is read, in bytes.
-const MOST_BODY: usize = 256 << 10;
+/// Maximum number of bytes of a body that are read.
+const MAX_BODY_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FetchArguments {
-    /// The address, `https`.
+    /// The URL to fetch, with `https`.
     #[schemars(length(min = 1, max = 4096))]
     url: String,
-    /// The most to pay for this request, in USDC, such as "0.05".
+    /// The maximum to pay for this request, in USDC, such as "0.05".
     #[schemars(length(min = 1, max = 40))]
     max_amount: String,
-    /// The most to pay to this host in this session, in USDC. The user allows it once, and later requests to the same host
-    /// are paid from it without asking. Only `max_amount` if left out.
+    /// The maximum to pay to this host in this session, in USDC. The user allows it once, and later requests to the same host
+    /// are paid from it without asking. Defaults to `max_amount`.
     #[serde(default)]
     #[schemars(length(min = 1, max = 40))]
     budget: Option<String>,
@@ -38,29 +37,28 @@ pub(crate) struct FetchArguments {
 struct Target {
     url: Url,
     host: Text,
-    most: Usdc,
+    max_amount: Usdc,
     budget: Usdc,
 }
 
-/// The tool.
 pub(crate) struct PaidFetch {
     pub payments: Payments,
     pub egress: Egress,
 }
 
 impl PaidFetch {
-    /// Says which host is contacted, and that a person must allow it unless a budget that they allowed is large enough.
+    /// Reports the host to contact, and that the user must allow the call unless an allowed budget covers it.
     pub async fn inspect(&self, caller: &Caller, arguments: &FetchArguments) -> Inspection {
         let target = match self.target(arguments) {
             Ok(target) => target,
-            // It fails when it runs; a person need not be asked, but no rule may let it pass as something else.
+            // The call fails when it runs, so the user need not be asked.
             Err(_) => return Inspection::default(),
         };
         let left = self
             .payments
             .budget_left(&caller.user, &caller.session, &target.host)
             .await;
-        let is_covered = left.is_ok_and(|left| left >= target.most.0);
+        let is_covered = left.is_ok_and(|left| left >= target.max_amount.0);
         let Target {
             url, host, budget, ..
         } = &target;
@@ -70,13 +68,13 @@ impl PaidFetch {
                 host: host.clone(),
                 url: Some(url.as_str().into()),
                 is_known: is_covered,
-                summary: format!("get {url} and pay up to {}", target.most).into(),
+                summary: format!("fetch {url} and pay up to {}", target.max_amount).into(),
             }),
             user_only: (!is_covered).then(|| {
                 format!(
                     "it may pay up to {} to `{host}` on {network}; this allows requests to `{host}` in this session \
-                     to pay {budget}, besides what you allowed for it before",
-                    target.most
+                     to pay {budget}, in addition to earlier budgets for it",
+                    target.max_amount
                 )
                 .into()
             }),
@@ -84,7 +82,7 @@ impl PaidFetch {
         }
     }
 
-    /// Shows what is allowed, and what is left of the limits after it.
+    /// Shows the budget that the user would allow, and what would remain of the limits.
     pub async fn preview(&self, arguments: &FetchArguments) -> Result<String, ToolError> {
         let target = self.target(arguments)?;
         let status = self.payments.status("", &purpose_of(&target.host)).await?;
@@ -92,7 +90,7 @@ impl PaidFetch {
         Ok(show::fetch_preview(
             &self.payments,
             &target.url,
-            (target.most, target.budget),
+            (target.max_amount, target.budget),
             left,
         ))
     }
@@ -106,7 +104,7 @@ impl PaidFetch {
         let inspected = caller.inspection.site.as_ref();
         if inspected.is_none_or(|site| site.host != target.host) {
             return Err(ToolError::trusted(
-                "the address is not the one that was allowed; call payment_fetch again",
+                "the URL differs from the one that was allowed; call payment_fetch again",
             ));
         }
         let first = self.get(caller, &target.url, &HeaderMap::new()).await?;
@@ -117,19 +115,19 @@ impl PaidFetch {
         Ok(show::response(&response, Some(&payment)).into())
     }
 
-    /// Pays what the host demands, and sends the request again with the payment, once.
+    /// Pays the amount that the host demands, and repeats the request once with the payment.
     async fn pay(
         &self,
         caller: &Caller,
         target: &Target,
-        demanded: &Fetched,
-    ) -> Result<(Fetched, Payment), PaymentError> {
+        demanded: &FetchedResponse,
+    ) -> Result<(FetchedResponse, Payment), PaymentError> {
         let demand = Demand::read(demanded, self.payments.network())?;
-        if demand.amount > target.most {
+        if demand.amount > target.max_amount {
             return Err(PaymentError::Terms {
                 detail: format!(
-                    "the host wants {}, and this call may pay {}",
-                    demand.amount, target.most
+                    "the host demands {}, but `max_amount` is {}",
+                    demand.amount, target.max_amount
                 ),
             });
         }
@@ -138,7 +136,7 @@ impl PaidFetch {
             .recipient(&demand.recipient.to_string())
             .await?;
         let order = HostOrder {
-            order: Order {
+            order: PaymentOrder {
                 user: caller.user.clone(),
                 session: caller.session.clone(),
                 call_key: caller.key(),
@@ -147,7 +145,7 @@ impl PaidFetch {
                 purpose: purpose_of(&target.host),
             },
             host: target.host.clone(),
-            // Only a call that a person allowed has the reason why they were asked.
+            // `user_only` is set if the user was asked, and only then is there a new budget.
             budget: match caller.inspection.user_only {
                 Some(_) => BudgetUse::New(target.budget.0),
                 None => BudgetUse::Existing,
@@ -159,13 +157,13 @@ impl PaidFetch {
         let answered = self.get(caller, &target.url, &headers).await;
         let detail = match &answered {
             Ok(response) if response.status == 402 => format!(
-                "the host did not accept it{}; it may still use it until it is void",
-                refusal(response).map_or(String::new(), |said| format!(" ({said})"))
+                "the host did not accept the payment{}; it can still use it until it expires",
+                refusal(response).map_or(String::new(), |reason| format!(" ({reason})"))
             ),
             Ok(response) => format!("the host answered with status {}", response.status),
             Err(error) => format!("the host did not answer: {error}"),
         };
-        let payment = self.payments.sent_to_host(payment, detail).await;
+        let payment = self.payments.record_sent_to_host(payment, detail).await;
         Ok((answered?, payment?))
     }
 
@@ -174,13 +172,13 @@ impl PaidFetch {
         caller: &Caller,
         url: &Url,
         headers: &HeaderMap,
-    ) -> Result<Fetched, PaymentError> {
+    ) -> Result<FetchedResponse, PaymentError> {
         let budget = self.egress.budgets().of(&caller.session, &caller.turn);
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             url,
             headers,
             json: None,
-            most_bytes: MOST_BODY,
+            max_bytes: MAX_BODY_BYTES,
         };
         Ok(self.egress.client().send(outgoing, &budget).await?)
     }
@@ -188,25 +186,27 @@ impl PaidFetch {
     fn target(&self, arguments: &FetchArguments) -> Result<Target, PaymentError> {
         let wrong = |detail: String| PaymentError::Terms { detail };
         let address = arguments.url.trim();
-        if address.len() > MOST_URL {
-            return Err(wrong(format!("the address has more than {MOST_URL} bytes")));
+        if address.len() > MAX_URL_BYTES {
+            return Err(wrong(format!(
+                "the URL is longer than {MAX_URL_BYTES} bytes"
+            )));
         }
         let mut url = Url::parse(address)
-            .map_err(|error| wrong(format!("`url` is not an address ({error})")))?;
+            .map_err(|error| wrong(format!("`url` is not a valid URL ({error})")))?;
         url.set_fragment(None);
-        // Who can change an answer on its way can name another recipient.
-        if url.scheme() != "https" && !is_loopback(&url) {
-            return Err(wrong("the address must begin with `https://`".to_owned()));
+        // Without encryption, an attacker on the network could replace the recipient.
+        if PlainHttp::LocalOnly.check(&url).is_err() {
+            return Err(wrong("the URL must start with `https://`".to_owned()));
         }
         let destination = self.egress.check(&url);
         let destination = destination.map_err(|refusal| wrong(refusal.to_string()))?;
-        let most = Usdc::parse_payment(&arguments.max_amount)?;
+        let max_amount = Usdc::parse_payment(&arguments.max_amount)?;
         let budget = arguments.budget.as_deref().map(Usdc::parse_payment);
         Ok(Target {
             host: destination.site().into(),
             url,
-            most,
-            budget: budget.transpose()?.unwrap_or(most).max(most),
+            max_amount,
+            budget: budget.transpose()?.unwrap_or(max_amount).max(max_amount),
         })
     }
 }

@@ -1,11 +1,11 @@
-//! Payments of agents in USDC on Base.
+//! Payments by agents, in USDC on Base.
 //!
-//! A payment is an authorization of EIP-3009 whose nonce follows from the call that pays. The token contract accepts it once,
-//! so that neither a crash nor a retry pays twice. [`Payments`] reserves the amount under all limits in one database
-//! transaction, stores what it signed before it sends it, and finds out later what became of payments that nothing
-//! confirmed in time. `payment_fetch` pays hosts that demand it by x402.
+//! A payment is an EIP-3009 authorization whose nonce is derived from the tool call that pays. The token contract accepts each
+//! nonce once, so neither a crash nor a retry pays twice. [`Payments`] reserves the amount under all limits in one database
+//! transaction, stores each signature before sending it, and later reconciles payments that were not confirmed in time.
+//! `payment_fetch` pays hosts that demand payment with x402.
 //!
-//! The wallet's key comes through [`WalletKey`] for the moment of a signature. Nothing here signs what a caller chose.
+//! The wallet's key is read through [`WalletKey`] for each signature. Callers cannot make this crate sign arbitrary data.
 
 mod address;
 mod amount;
@@ -28,7 +28,10 @@ pub use address::Address;
 pub use amount::Usdc;
 pub use error::PaymentError;
 pub use network::Network;
-pub use payments::{LimitsLeft, MOST_PURPOSE, Order, PaymentParts, Payments, Quote, Reconciled};
+pub use payments::{
+    MAX_PURPOSE_CHARS, PaymentOrder, PaymentParts, PaymentQuote, Payments, ReconcileReport,
+    RemainingLimits,
+};
 pub use rpc::Rpc;
 pub use show::{amount_text, checksummed, payment_json};
 pub use tools::payment_tools;

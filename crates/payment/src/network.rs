@@ -1,21 +1,19 @@
-//! The networks, and the contract of USDC on each.
+//! The supported networks, and the USDC contract on each.
 
 use crate::address::Address;
 use crate::hash::{keccak, keccak_all};
 use std::fmt;
 use std::str::FromStr;
 
-/// A network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Base.
     Base,
-    /// The test network of Base, whose USDC is worth nothing.
+    /// The test network of Base. Its USDC has no value.
     BaseSepolia,
 }
 
 impl Network {
-    /// Returns the name in the configuration and in version 1 of x402.
+    /// Returns the name used in the configuration and in version 1 of x402.
     pub fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -23,7 +21,6 @@ impl Network {
         }
     }
 
-    /// Returns the id of the chain.
     pub fn chain_id(self) -> u64 {
         match self {
             Self::Base => 8453,
@@ -31,7 +28,7 @@ impl Network {
         }
     }
 
-    /// Returns the contract of USDC.
+    /// Returns the address of the USDC contract.
     pub fn token(self) -> Address {
         Address(match self {
             Self::Base => [
@@ -45,7 +42,7 @@ impl Network {
         })
     }
 
-    /// Returns the name under which the contract's signatures are made. It differs between the two.
+    /// Returns the contract's name in its EIP-712 domain. It differs between the networks.
     pub fn token_name(self) -> &'static str {
         match self {
             Self::Base => "USD Coin",
@@ -53,12 +50,12 @@ impl Network {
         }
     }
 
-    /// Returns the version under which the contract's signatures are made.
+    /// Returns the contract's version in its EIP-712 domain.
     pub fn token_version(self) -> &'static str {
         "2"
     }
 
-    /// Returns the separator of EIP-712 for the contract.
+    /// Returns the EIP-712 domain separator of the contract.
     pub(crate) fn domain_separator(self) -> [u8; 32] {
         let mut chain = [0; 32];
         chain[24..].copy_from_slice(&self.chain_id().to_be_bytes());
@@ -87,7 +84,7 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let all = [Self::Base, Self::BaseSepolia];
         let found = all.into_iter().find(|network| network.name() == text);
-        found.ok_or_else(|| "a network is `base` or `base-sepolia`".to_owned())
+        found.ok_or_else(|| "the network must be `base` or `base-sepolia`".to_owned())
     }
 }
 
@@ -96,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_contracts_are_those_that_their_issuer_names() {
+    fn the_contract_addresses_are_those_published_by_the_issuer() {
         let token = |network: Network| network.token().to_string();
         assert_eq!(
             token(Network::Base),

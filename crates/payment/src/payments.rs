@@ -1,11 +1,11 @@
-//! Payments: reserve, sign, store, send, wait. Each step is stored before the next one begins, so that whoever comes next,
-//! here or on another replica, goes on where it stopped.
+//! Payments: reserve, sign, store, send, wait. Each step is stored before the next one starts, so that this or another replica
+//! can resume an interrupted payment.
 
 mod broadcast;
 mod host;
 mod reconcile;
 
-pub use reconcile::Reconciled;
+pub use reconcile::ReconcileReport;
 
 use crate::address::Address;
 use crate::amount::Usdc;
@@ -19,53 +19,48 @@ use crate::wallet::{Signer, WalletKey};
 use crate::wei::Wei;
 use lango_core::{
     AccountStatus, BudgetUse, Clock, Payment, PaymentAccount, PaymentChange, PaymentLimits,
-    PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved, SessionId, Text, TotalsQuery,
-    UserId,
+    PaymentQuery, PaymentState, PaymentStore, Reservation, ReservationOutcome, SessionId, Text,
+    TotalsQuery, UserId,
 };
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
-/// The longest purpose in characters.
-pub const MOST_PURPOSE: usize = 200;
+/// Maximum length of a purpose, in characters.
+pub const MAX_PURPOSE_CHARS: usize = 200;
 
-/// The milliseconds of a day.
+/// Milliseconds in a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The gas of a transfer, for a quote. It is estimated anew for each payment.
+/// Typical gas of a transfer, for quotes and replacements. Each new payment estimates its own gas.
 const USUAL_GAS: u64 = 100_000;
 
-/// How long an authorization that lango submits itself is valid, in seconds.
+/// Validity of an authorization that lango submits itself, in seconds.
 const VALIDITY_S: u64 = 600;
 
-/// The newest payments of the wallet among which those of a user are looked for.
-const MOST_SEARCHED: usize = 1000;
+/// Number of newest payments of the wallet among which a user's payments are searched.
+const MAX_SEARCHED: usize = 1000;
 
-/// How often a change is tried that another replica was faster with.
+/// How often to retry a change that loses a race against another replica.
 const TRIES: usize = 200;
 
 /// The settings and dependencies of payments.
 pub struct PaymentParts {
-    /// The network.
     pub network: Network,
-    /// The endpoint.
     pub rpc: Rpc,
     /// The ledger.
     pub store: Arc<dyn PaymentStore>,
-    /// The wallet.
     pub key: Arc<dyn WalletKey>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The limits.
     pub limits: PaymentLimits,
-    /// The most that the fee of one transaction may be.
+    /// Maximum fee of one transaction.
     pub max_fee: Wei,
-    /// How long a payment waits to be confirmed.
+    /// How long to wait for a payment to be confirmed.
     pub confirmation_timeout: Duration,
 }
 
-/// The wallet's payments. Clones share everything.
+/// The payment service of one wallet. Clones share its state.
 #[derive(Clone)]
 pub struct Payments(Arc<Inner>);
 
@@ -77,69 +72,60 @@ struct Inner {
     limits: PaymentLimits,
     max_fee: Wei,
     confirmation_timeout: Duration,
-    /// Known once the key was read and the chain is the right one.
+    /// Set once the key was read and the chain id was checked.
     wallet: OnceCell<Address>,
-    /// One payment of this process after the other takes an account nonce; other replicas are noticed by the store.
+    /// Lets one payment of this process at a time take an account nonce. The store detects conflicts with other replicas.
     signing: Mutex<()>,
-    /// When open payments were last looked at.
+    /// When open payments were last reconciled.
     reconciled: Mutex<Option<Instant>>,
 }
 
 /// A payment to make.
 #[derive(Debug, Clone)]
-pub struct Order {
-    /// The user.
+pub struct PaymentOrder {
     pub user: UserId,
-    /// The session.
     pub session: SessionId,
-    /// The idempotency key of the call.
+    /// The idempotency key of the tool call.
     pub call_key: String,
-    /// The recipient.
     pub recipient: Address,
-    /// The amount.
     pub amount: Usdc,
-    /// What it is for.
     pub purpose: String,
 }
 
-/// A payment for a request to a host, which submits it itself.
+/// A payment for a request to a host. The host submits the authorization.
 #[derive(Debug, Clone)]
 pub(crate) struct HostOrder {
-    pub order: Order,
+    pub order: PaymentOrder,
     pub host: Text,
     pub budget: BudgetUse,
-    /// How long the host may take to submit it, in seconds.
+    /// How long the host may take to submit the authorization, in seconds.
     pub validity_s: u64,
 }
 
-/// What a payment would cost and what the limits leave.
+/// The cost of a payment, and what would remain of the limits.
 #[derive(Debug)]
-pub struct Quote {
-    /// The amount.
+pub struct PaymentQuote {
     pub amount: Usdc,
-    /// The usual fee.
+    /// The expected network fee.
     pub fee: Wei,
-    /// The most that lango pays as a fee.
+    /// The maximum network fee that lango pays.
     pub fee_ceiling: Wei,
-    /// What the wallet has.
+    /// The wallet's balance.
     pub balance: Usdc,
-    /// What is left of the limits after it; none if it exceeds one.
-    pub left: Result<LimitsLeft, PaymentError>,
+    /// What would remain of the limits, or the error that the payment exceeds one.
+    pub left: Result<RemainingLimits, PaymentError>,
 }
 
-/// What is left of the limits of today.
+/// What remains of today's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LimitsLeft {
-    /// Of the day.
+pub struct RemainingLimits {
     pub day: Usdc,
-    /// Of the recipient.
     pub recipient: Usdc,
-    /// Of the purpose.
     pub purpose: Usdc,
 }
 
 impl Payments {
-    /// Creates the service. Reads and contacts nothing yet.
+    /// Creates the service, without reading the key or contacting the RPC endpoint yet.
     pub fn new(parts: PaymentParts) -> Self {
         Self(Arc::new(Inner {
             chain: Chain::new(parts.network, parts.rpc),
@@ -155,22 +141,20 @@ impl Payments {
         }))
     }
 
-    /// Returns the network.
     pub fn network(&self) -> Network {
         self.0.chain.network
     }
 
-    /// Returns the limits.
     pub fn limits(&self) -> PaymentLimits {
         self.0.limits
     }
 
-    /// Returns the most that the fee of one transaction may be.
+    /// Returns the maximum fee of one transaction.
     pub fn fee_ceiling(&self) -> Wei {
         self.0.max_fee
     }
 
-    /// Returns the address of the wallet, after checking once that the RPC serves the configured chain.
+    /// Returns the address of the wallet. The first call checks that the RPC endpoint serves the configured chain.
     pub async fn wallet(&self) -> Result<Address, PaymentError> {
         let wallet = self.0.wallet.get_or_try_init(|| async {
             self.0.chain.check_id().await?;
@@ -179,7 +163,7 @@ impl Payments {
         wallet.await.copied()
     }
 
-    /// Returns what the wallet has: USDC, and ether for fees.
+    /// Returns the wallet's balances: USDC, and ether for fees.
     pub async fn balance(&self) -> Result<(Usdc, Wei), PaymentError> {
         let wallet = self.wallet().await?;
         let chain = &self.0.chain;
@@ -193,23 +177,23 @@ impl Payments {
         Ok(self.0.store.payments(query, limit).await?)
     }
 
-    /// Returns the newest payments that one user's agents asked for.
+    /// Returns the newest payments that one user's agents made.
     pub async fn history_of(
         &self,
         user: &UserId,
         limit: usize,
     ) -> Result<Vec<Payment>, PaymentError> {
-        let mut newest = self.history(MOST_SEARCHED).await?;
+        let mut newest = self.history(MAX_SEARCHED).await?;
         newest.retain(|payment| payment.user == *user);
         newest.truncate(limit);
         Ok(newest)
     }
 
-    /// Checks a recipient: neither the token contract nor the wallet itself.
+    /// Parses a recipient. Fails if it is the token contract or the wallet itself.
     pub async fn recipient(&self, text: &str) -> Result<Address, PaymentError> {
         let address = Address::parse(text)?;
         let problem = if address == self.network().token() {
-            "it is the contract of USDC, from which nobody gets anything back"
+            "it is the USDC contract, and tokens sent there are lost"
         } else if address == self.wallet().await? {
             "it is the wallet that pays"
         } else {
@@ -221,31 +205,31 @@ impl Payments {
         })
     }
 
-    /// Says what a payment would cost, and what would be left of the limits.
+    /// Returns the cost of a payment, and what would remain of the limits.
     pub async fn quote(
         &self,
         amount: Usdc,
         recipient: &Address,
         purpose: &str,
-    ) -> Result<Quote, PaymentError> {
+    ) -> Result<PaymentQuote, PaymentError> {
         let wallet = self.wallet().await?;
         let status = self.status(&recipient.lower(), purpose).await?;
         let fees = self.current_fees(USUAL_GAS).await?;
-        Ok(Quote {
+        Ok(PaymentQuote {
             amount,
-            fee: fees.most(),
+            fee: fees.max_total(),
             fee_ceiling: self.0.max_fee,
             balance: self.0.chain.balance(&wallet).await?,
             left: self.left_after(amount, &status),
         })
     }
 
-    /// Pays. The same call key pays the same once, however often it is called. Returns the payment as it is then: settled, or
-    /// open if nothing confirmed it in time, which is not a failure.
-    pub async fn send(&self, order: &Order) -> Result<Payment, PaymentError> {
-        self.reconcile_now_and_then().await;
+    /// Makes a payment. An order with the same call key is paid only once, however often this is called. Returns the payment in
+    /// its new state: settled, or still open if it was not confirmed in time, which is not an error.
+    pub async fn send(&self, order: &PaymentOrder) -> Result<Payment, PaymentError> {
+        self.reconcile_if_due().await;
         let id = self.payment_id(order).await?;
-        let reserved = match self.stored(&id).await? {
+        let reserved = match self.find_payment(&id).await? {
             Some(payment) => payment,
             None => self.reserve_transfer(order).await?,
         };
@@ -260,7 +244,7 @@ impl Payments {
         self.submit_and_wait(payment).await
     }
 
-    async fn reserve_transfer(&self, order: &Order) -> Result<Payment, PaymentError> {
+    async fn reserve_transfer(&self, order: &PaymentOrder) -> Result<Payment, PaymentError> {
         let wallet = self.wallet().await?;
         let balance = self.0.chain.balance(&wallet).await?;
         if balance < order.amount {
@@ -273,10 +257,10 @@ impl Payments {
         self.reserve(order, None, VALIDITY_S).await
     }
 
-    /// Reserves the amount, unless a limit forbids it.
+    /// Reserves the amount. Fails if it exceeds a limit.
     async fn reserve(
         &self,
-        order: &Order,
+        order: &PaymentOrder,
         host: Option<(Text, BudgetUse)>,
         validity_s: u64,
     ) -> Result<Payment, PaymentError> {
@@ -310,8 +294,8 @@ impl Payments {
             budget,
         };
         match self.0.store.reserve_payment(reservation).await? {
-            Reserved::New(payment) | Reserved::Existing(payment) => Ok(payment),
-            Reserved::Refused { limit, left } => Err(PaymentError::Limit {
+            ReservationOutcome::New(payment) | ReservationOutcome::Existing(payment) => Ok(payment),
+            ReservationOutcome::Refused { limit, left } => Err(PaymentError::Limit {
                 amount: order.amount,
                 limit,
                 left: Usdc(left),
@@ -344,12 +328,12 @@ impl Payments {
         Ok(self.0.store.payment_account(query).await?)
     }
 
-    /// Returns what is left of the limits after a payment, or the limit that forbids it.
+    /// Returns what remains of the limits after a payment. Fails if the payment exceeds a limit.
     pub(crate) fn left_after(
         &self,
         amount: Usdc,
         status: &AccountStatus,
-    ) -> Result<LimitsLeft, PaymentError> {
+    ) -> Result<RemainingLimits, PaymentError> {
         let (limits, totals) = (&self.0.limits, &status.totals);
         if let Some((limit, left)) = limits.exceeded(amount.0, totals) {
             return Err(PaymentError::Limit {
@@ -358,32 +342,32 @@ impl Payments {
                 left: Usdc(left),
             });
         }
-        let left = |most: u64, used: u64| Usdc(most.saturating_sub(used + amount.0));
-        Ok(LimitsLeft {
+        let left = |limit: u64, used: u64| Usdc(limit.saturating_sub(used + amount.0));
+        Ok(RemainingLimits {
             day: left(limits.day, totals.day),
             recipient: left(limits.recipient, totals.recipient),
             purpose: left(limits.purpose, totals.purpose),
         })
     }
 
-    async fn payment_id(&self, order: &Order) -> Result<Text, PaymentError> {
+    async fn payment_id(&self, order: &PaymentOrder) -> Result<Text, PaymentError> {
         let wallet = self.wallet().await?;
         let nonce = nonce(self.network(), &wallet, &order.call_key);
         Ok(hex(&nonce).into())
     }
 
-    async fn stored(&self, id: &Text) -> Result<Option<Payment>, PaymentError> {
+    async fn find_payment(&self, id: &Text) -> Result<Option<Payment>, PaymentError> {
         let found = self.0.store.payments(PaymentQuery::Id(id.clone()), 1);
         Ok(found.await?.pop())
     }
 
-    /// Reads a payment again that another replica may have changed.
+    /// Reads a payment again, because another replica may have changed it.
     async fn reread(&self, payment: &Payment) -> Result<Payment, PaymentError> {
-        let stored = self.stored(&payment.id).await?;
+        let stored = self.find_payment(&payment.id).await?;
         Ok(stored.unwrap_or_else(|| payment.clone()))
     }
 
-    /// Stores a new state with what happened, and returns the payment as it is then, whoever changed it.
+    /// Stores a new state with a description, and returns the stored payment, which another replica may have changed instead.
     async fn advance(
         &self,
         payment: &Payment,
@@ -403,7 +387,7 @@ impl Payments {
         self.reread(payment).await
     }
 
-    /// Returns the authorization of a payment.
+    /// Builds the authorization of a payment.
     fn authorization(
         &self,
         wallet: Address,
@@ -421,19 +405,19 @@ impl Payments {
     }
 }
 
-/// Checks a purpose: a line of text.
+/// Fails unless the purpose is one line of text within the length limit.
 pub(crate) fn check_purpose(purpose: &str) -> Result<(), PaymentError> {
-    let most = MOST_PURPOSE;
+    let max = MAX_PURPOSE_CHARS;
     let is_line = !purpose.trim().is_empty() && !purpose.chars().any(char::is_control);
-    if is_line && purpose.chars().count() <= most {
+    if is_line && purpose.chars().count() <= max {
         Ok(())
     } else {
-        Err(PaymentError::Purpose { most })
+        Err(PaymentError::Purpose { max })
     }
 }
 
-/// Fails if a call asks for something else than it did before.
-fn check_same(payment: &Payment, order: &Order) -> Result<(), PaymentError> {
+/// Fails if an order differs from the payment that the same call made before.
+fn check_same(payment: &Payment, order: &PaymentOrder) -> Result<(), PaymentError> {
     let is_same = *payment.recipient == *order.recipient.lower()
         && payment.amount == order.amount.0
         && *payment.purpose == *order.purpose;

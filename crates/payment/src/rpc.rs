@@ -1,19 +1,22 @@
-//! JSON-RPC over the guarded client. The user configured the host, so its own address is allowed wherever it is, and no other
-//! is. What a node says is not trusted: it can hide a payment or invent one on lango's screen, but cannot move money.
+//! JSON-RPC over the guarded HTTP client. The user configured the host, so the client may contact exactly this host, even on a
+//! private network. Responses of a node are not trusted: it can hide or fake payments on the screen, but it cannot move money.
 
 use crate::error::PaymentError;
-use lango_net::{Budget, Egress, EgressLimits, EgressRules, HeaderMap, HostPattern, Outgoing, Url};
+use lango_net::{
+    Budget, Egress, EgressLimits, EgressRules, HeaderMap, HostPattern, OutgoingRequest, Url,
+    is_this_machine,
+};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The longest answer in bytes.
-const MOST_BYTES: usize = 1 << 20;
+/// Maximum size of a response, in bytes.
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
-/// The longest text of an error that is shown, in characters.
-const MOST_MESSAGE: usize = 300;
+/// Maximum length of an error message, in characters. Longer ones are truncated.
+const MAX_MESSAGE_CHARS: usize = 300;
 
-/// The time that one call may take.
+/// Timeout of one call.
 const CALL_TIME: Duration = Duration::from_secs(15);
 
 /// An RPC endpoint.
@@ -26,16 +29,15 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// Creates a client for a URL: `https`, or `http` on this machine. Contacts nothing yet.
+    /// Creates a client for a URL: `https`, or `http` on this machine. Does not connect yet.
     pub fn new(url: &str) -> Result<Self, String> {
-        let start = "it must begin with `https://`, or `http://` on this machine";
+        let start = "it must start with `https://`, or `http://` on this machine";
         let url = Url::parse(url).map_err(|_| format!("it is not a URL; {start}"))?;
         let port = url.port_or_known_default().unwrap_or(443);
         let host = url.host_str().unwrap_or_default();
-        let is_here = is_loopback(&url);
         match url.scheme() {
             "https" => {}
-            "http" if is_here => {}
+            "http" if is_this_machine(&url) => {}
             _ => return Err(start.to_owned()),
         }
         let mut allow = vec![format!("{host}:{port}")];
@@ -64,7 +66,6 @@ impl Rpc {
         })
     }
 
-    /// Calls a method.
     pub(crate) async fn call(
         &self,
         method: &'static str,
@@ -73,11 +74,11 @@ impl Rpc {
         let unreachable = |detail: String| PaymentError::Unreachable { method, detail };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             url: &self.url,
             headers: &HeaderMap::new(),
             json: Some(request.to_string().into_bytes()),
-            most_bytes: MOST_BYTES,
+            max_bytes: MAX_RESPONSE_BYTES,
         };
         let answered = self.egress.client().send(outgoing, &self.budget).await;
         let answered = answered.map_err(|error| unreachable(lango_core::error_chain(&error)))?;
@@ -88,25 +89,17 @@ impl Rpc {
                 .as_str()
                 .unwrap_or("an error without a message");
             let message = message.chars().filter(|letter| !letter.is_control());
-            let message = message.take(MOST_MESSAGE).collect();
+            let message = message.take(MAX_MESSAGE_CHARS).collect();
             return Err(PaymentError::Refused { method, message });
         }
         if answer["id"] != id {
-            return Err(unreachable("it answers another call".to_owned()));
+            return Err(unreachable("the response is for another call".to_owned()));
         }
         match answer.get_mut("result") {
             Some(result) => Ok(result.take()),
-            None => Err(unreachable("it answers without a result".to_owned())),
+            None => Err(unreachable("the response has no result".to_owned())),
         }
     }
-}
-
-/// Returns whether a URL names this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let literal = host.trim_start_matches('[').trim_end_matches(']');
-    let address = literal.parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
@@ -114,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_rpc_is_encrypted_or_on_this_machine() {
+    fn an_rpc_url_is_encrypted_or_on_this_machine() {
         for right in [
             "https://example.com/v2/key",
             "http://127.0.0.1:8545",

@@ -1,18 +1,18 @@
-//! What users and models read about payments.
+//! Texts about payments for users and models.
 
 use crate::address::Address;
 use crate::amount::Usdc;
 use crate::error::PaymentError;
-use crate::payments::{LimitsLeft, Order, Payments, Quote};
+use crate::payments::{PaymentOrder, PaymentQuote, Payments, RemainingLimits};
 use lango_core::{Payment, PaymentState};
-use lango_net::{Fetched, Url};
+use lango_net::{FetchedResponse, Url};
 use serde_json::{Value, json};
 
-/// Shows the payment that a person is asked about.
+/// Formats the payment that the user is asked to allow.
 pub(crate) fn order_preview(
     payments: &Payments,
-    order: &Order,
-    left: Result<LimitsLeft, PaymentError>,
+    order: &PaymentOrder,
+    left: Result<RemainingLimits, PaymentError>,
 ) -> String {
     format!(
         "Pay      {}\nTo       {}\nOn       {}\nFor      {}\nFee      at most {}\n{}",
@@ -25,45 +25,44 @@ pub(crate) fn order_preview(
     )
 }
 
-/// Shows the budget that a person is asked about.
+/// Formats the budget that the user is asked to allow.
 pub(crate) fn fetch_preview(
     payments: &Payments,
     url: &Url,
-    (most, budget): (Usdc, Usdc),
-    left: Result<LimitsLeft, PaymentError>,
+    (max_amount, budget): (Usdc, Usdc),
+    left: Result<RemainingLimits, PaymentError>,
 ) -> String {
     format!(
-        "Get      {url}\nPay      up to {most} for it, if the host demands it\nBudget   {budget} for this host in this session, \
+        "Fetch    {url}\nPay      up to {max_amount} for it, if the host demands it\nBudget   {budget} for this host in this session, \
          without asking again\nOn       {}\nFee      none, the host pays it\n{}",
         payments.network(),
         limits(left),
     )
 }
 
-fn limits(left: Result<LimitsLeft, PaymentError>) -> String {
+fn limits(left: Result<RemainingLimits, PaymentError>) -> String {
     match left {
-        Ok(LimitsLeft {
+        Ok(RemainingLimits {
             day,
             recipient,
             purpose,
         }) => format!(
-            "Left     today after it: {day}; for this recipient {recipient}; for this purpose {purpose}\n"
+            "Left     today, after this payment: {day}; for this recipient {recipient}; for this purpose {purpose}\n"
         ),
         Err(error) => format!("Left     this call will fail: {error}\n"),
     }
 }
 
-/// Shows a quote.
-pub(crate) fn quote(payments: &Payments, quote: &Quote) -> String {
+pub(crate) fn quote(payments: &Payments, quote: &PaymentQuote) -> String {
     let left = match &quote.left {
         Ok(left) => format!(
-            "Left of the limits after it: {} today, {} for this recipient, {} for this purpose.",
+            "After this payment the limits leave {} today, {} for this recipient and {} for this purpose.",
             left.day, left.recipient, left.purpose
         ),
         Err(error) => format!("It will be refused: {error}."),
     };
     format!(
-        "{} on {}. The network fee is about {}, at most {}. The wallet has {}. {left} A person has to allow the payment.",
+        "{} on {}. The network fee is about {}, at most {}. The wallet has {}. {left} The user has to allow the payment.",
         quote.amount,
         payments.network(),
         quote.fee,
@@ -72,7 +71,7 @@ pub(crate) fn quote(payments: &Payments, quote: &Quote) -> String {
     )
 }
 
-/// Says what became of a payment.
+/// Describes the outcome of a payment.
 pub(crate) fn outcome(payment: &Payment) -> String {
     let amount = Usdc(payment.amount);
     let recipient = checksummed(&payment.recipient);
@@ -93,22 +92,22 @@ pub(crate) fn outcome(payment: &Payment) -> String {
             payment.detail
         ),
         PaymentState::Signed | PaymentState::Submitted | PaymentState::Unknown => format!(
-            "unknown: {amount} to {recipient} was sent and is not confirmed (payment {id}{hash}; {}). It may be paid at any \
-             time until it is void, so do not pay again; payment_history shows what became of it",
+            "unknown: {amount} to {recipient} was sent and is not confirmed (payment {id}{hash}; {}). It may still be paid \
+             until it expires, so do not pay again; payment_history shows its status",
             payment.detail
         ),
     }
 }
 
-/// Shows a response, and what was paid for it.
-pub(crate) fn response(response: &Fetched, payment: Option<&Payment>) -> String {
+/// Formats a response, and the payment made for it.
+pub(crate) fn response(response: &FetchedResponse, payment: Option<&Payment>) -> String {
     let paid = payment.map_or("nothing was paid".to_owned(), outcome);
     let body = String::from_utf8_lossy(&response.body);
     let cut = if response.was_cut { "\n[cut]" } else { "" };
     let location = response.headers.get("location");
     let location = location.and_then(|location| location.to_str().ok());
     let location = location.map_or(String::new(), |location| {
-        format!(", redirects to {location}, which was not followed")
+        format!(", a redirect to {location} that was not followed")
     });
     format!(
         "status {}{location}; {paid}\n\n{body}{cut}",
@@ -136,7 +135,7 @@ pub fn payment_json(payment: &Payment) -> Value {
     })
 }
 
-/// Returns the address of the ledger with its checksum, as other software shows it.
+/// Returns an address of the ledger with its checksum, as other software shows it.
 pub fn checksummed(address: &str) -> String {
     Address::parse(address).map_or_else(|_| address.to_owned(), |address| address.to_string())
 }

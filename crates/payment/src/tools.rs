@@ -1,61 +1,61 @@
-//! The tools of the vault agent. A person allows each payment: no rule and no grant does.
+//! The payment tools of the vault agent. The user must allow each payment; no rule or grant can.
 
 use crate::amount::Usdc;
 use crate::error::PaymentError;
 use crate::fetch::{FetchArguments, PaidFetch};
-use crate::payments::{Order, Payments, check_purpose};
+use crate::payments::{PaymentOrder, Payments, check_purpose};
 use crate::show;
 use lango_core::{
-    Caller, Declaration, Effect, Inspection, Risk, SessionId, Subject, Tool, ToolError, ToolOutput,
-    UserId,
+    Caller, Effect, Inspection, Risk, RuleSubject, SessionId, Tool, ToolDeclaration, ToolError,
+    ToolOutput, UserId,
 };
 use lango_net::Egress;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The most payments that `payment_history` shows.
-const MOST_HISTORY: usize = 50;
+/// Maximum number of payments that `payment_history` shows.
+const MAX_HISTORY: usize = 50;
 
-const BALANCE: Declaration = Declaration {
+const BALANCE: ToolDeclaration = ToolDeclaration {
     name: "payment_balance",
-    description: "Shows the wallet's address, its USDC, and its ether for network fees.",
+    description: "Shows the wallet's address, its USDC balance, and its ether balance for network fees.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-const QUOTE: Declaration = Declaration {
+const QUOTE: ToolDeclaration = ToolDeclaration {
     name: "payment_quote",
-    description: "Shows what a payment in USDC would cost and what the limits leave, without paying.",
+    description: "Shows the cost of a USDC payment and what would remain of the limits, without paying.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-const SEND: Declaration = Declaration {
+const SEND: ToolDeclaration = ToolDeclaration {
     name: "payment_send",
     description: "Pays USDC to an address. The user is asked to allow each payment. An unknown result means that it may have \
                   been paid: never pay again because of it.",
     effect: Effect::Idempotent,
     risk: Risk::Dangerous,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-const HISTORY: Declaration = Declaration {
+const HISTORY: ToolDeclaration = ToolDeclaration {
     name: "payment_history",
-    description: "Shows the newest payments that this user's agents made and what became of each.",
+    description: "Shows the newest payments that this user's agents made, with the status of each.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-const FETCH: Declaration = Declaration {
+const FETCH: ToolDeclaration = ToolDeclaration {
     name: "payment_fetch",
-    description: "Gets a URL, and pays for it in USDC (x402) if the host demands it. The user allows a budget for the host.",
+    description: "Fetches a URL, and pays for it in USDC (x402) if the host demands it. The user allows a budget for the host.",
     effect: Effect::Idempotent,
     risk: Risk::Dangerous,
-    subject: Subject::Site,
+    subject: RuleSubject::Site,
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ struct NoArguments {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct HistoryArguments {
-    /// How many; 20 if left out, at most 50.
+    /// Maximum number of payments to show: 20 by default, at most 50.
     #[serde(default)]
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
@@ -80,7 +80,7 @@ struct SendArguments {
     /// The recipient's address: 0x and 40 hexadecimal digits.
     #[schemars(length(min = 42, max = 42))]
     recipient: String,
-    /// What it is for, in a few words. The user sees it, and amounts are limited by purpose.
+    /// What the payment is for, in a few words. The user sees it, and there is a spending limit per purpose.
     #[schemars(length(min = 1, max = 200))]
     purpose: String,
 }
@@ -94,13 +94,12 @@ struct QuoteArguments {
     /// The recipient's address: 0x and 40 hexadecimal digits.
     #[schemars(length(min = 42, max = 42))]
     recipient: String,
-    /// What it would be for.
+    /// What the payment would be for.
     #[serde(default)]
     #[schemars(length(max = 200))]
     purpose: String,
 }
 
-/// Creates the tools.
 pub fn payment_tools(payments: &Payments, egress: &Egress) -> Vec<Arc<dyn Tool>> {
     vec![
         balance_tool(payments.clone()),
@@ -146,13 +145,13 @@ fn history_tool(payments: Payments) -> Arc<dyn Tool> {
     HISTORY.with_code(move |caller: Caller, arguments: HistoryArguments| {
         let payments = payments.clone();
         async move {
-            // What is shown shall be what is known now, if the chain answers.
+            // This shows the latest state if the chain answers.
             let _ = payments.reconcile().await;
-            let limit = arguments.limit.unwrap_or(20).min(MOST_HISTORY);
+            let limit = arguments.limit.unwrap_or(20).min(MAX_HISTORY);
             let history = payments.history_of(&caller.user, limit).await?;
             let rows: Vec<_> = history.iter().map(show::payment_json).collect();
             let text = serde_json::to_string_pretty(&rows);
-            // Purposes and details may have words of hosts in them.
+            // Purposes and details may contain text from hosts, so the output is not trusted.
             text.map(ToolOutput::from)
                 .map_err(|error| ToolError::trusted(error.to_string()))
         }
@@ -167,7 +166,7 @@ fn send_tool(payments: Payments) -> Arc<dyn Tool> {
             async move {
                 if caller.inspection.user_only.is_none() {
                     return Err(ToolError::trusted(
-                        "nobody was asked to allow this payment; call payment_send again",
+                        "the user was not asked to allow this payment; call payment_send again",
                     ));
                 }
                 let order = order(&payments, &arguments, &caller).await?;
@@ -186,7 +185,7 @@ fn send_tool(payments: Payments) -> Arc<dyn Tool> {
             } = arguments;
             Box::pin(std::future::ready(Inspection {
                 user_only: Some(
-                    format!("it pays {amount} USDC to {recipient} on {network}; a person allows every payment")
+                    format!("it pays {amount} USDC to {recipient} on {network}; every payment needs your approval")
                         .into(),
                 ),
                 ..Inspection::default()
@@ -218,8 +217,8 @@ async fn order(
     payments: &Payments,
     arguments: &SendArguments,
     caller: &Caller,
-) -> Result<Order, PaymentError> {
-    Ok(Order {
+) -> Result<PaymentOrder, PaymentError> {
+    Ok(PaymentOrder {
         user: caller.user.clone(),
         session: caller.session.clone(),
         call_key: caller.key(),
@@ -227,9 +226,12 @@ async fn order(
     })
 }
 
-async fn order_for(payments: &Payments, arguments: &SendArguments) -> Result<Order, PaymentError> {
+async fn order_for(
+    payments: &Payments,
+    arguments: &SendArguments,
+) -> Result<PaymentOrder, PaymentError> {
     check_purpose(&arguments.purpose)?;
-    Ok(Order {
+    Ok(PaymentOrder {
         user: UserId::from(""),
         session: SessionId::from(""),
         call_key: String::new(),

@@ -1,14 +1,14 @@
-//! A transaction of the wallet by EIP-1559, encoded by RLP.
+//! EIP-1559 transactions of the wallet, encoded as RLP.
 
 use crate::address::Address;
 use crate::hash::{hex, keccak};
 use crate::wallet::{Signature, Signer};
 use crate::wei::Wei;
 
-/// The type of such transactions.
+/// The transaction type of EIP-1559.
 const TYPE: u8 = 2;
 
-/// A call of a contract, without a value.
+/// A contract call that transfers no ether.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transaction {
     pub chain_id: u64,
@@ -18,26 +18,26 @@ pub(crate) struct Transaction {
     pub data: Vec<u8>,
 }
 
-/// What a transaction may cost at most.
+/// The fee limits of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fees {
-    /// The most gas.
+    /// Maximum gas.
     pub gas: u64,
-    /// The most wei for one gas.
+    /// Maximum wei per unit of gas.
     pub fee: u128,
-    /// The part of it for the block's producer.
+    /// The part of `fee` for the block's producer.
     pub tip: u128,
 }
 
 impl Fees {
-    /// Returns the most that the transaction can cost.
-    pub fn most(&self) -> Wei {
+    /// Returns the maximum fee of the transaction.
+    pub fn max_total(&self) -> Wei {
         Wei(self.fee.saturating_mul(self.gas.into()))
     }
 }
 
 impl Transaction {
-    /// Signs it, and returns the bytes to send and its hash.
+    /// Signs the transaction. Returns the bytes to send and their hash.
     pub fn sign(&self, signer: &Signer) -> (Vec<u8>, String) {
         let signature = signer.sign(&keccak(&self.encode(None)));
         let raw = self.encode(Some(&signature));
@@ -53,10 +53,10 @@ impl Transaction {
         integer(&mut fields, self.fees.fee);
         integer(&mut fields, self.fees.gas.into());
         string(&mut fields, &self.to.0);
-        // No value.
+        // The value: no ether.
         integer(&mut fields, 0);
         string(&mut fields, &self.data);
-        // No access list.
+        // An empty access list.
         fields.push(0xc0);
         if let Some(signature) = signature {
             integer(&mut fields, signature.parity.into());
@@ -74,7 +74,7 @@ fn integer(out: &mut Vec<u8>, number: u128) {
     string(out, trimmed(&number.to_be_bytes()));
 }
 
-/// Returns the bytes without zeros at the beginning.
+/// Returns the bytes without leading zeros.
 fn trimmed(bytes: &[u8]) -> &[u8] {
     let start = bytes.iter().position(|byte| *byte != 0);
     &bytes[start.unwrap_or(bytes.len())..]
@@ -90,7 +90,7 @@ fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Writes the length of a string or a list. What is encoded here is much shorter than 64 KiB.
+/// Writes the length prefix of a string or a list.
 fn length(out: &mut Vec<u8>, length: usize, offset: u8) {
     let digits = length.to_be_bytes();
     let digits = trimmed(&digits);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_strings_and_lists_are_encoded_as_by_the_specification() {
+    fn numbers_and_strings_are_encoded_as_specified() {
         let encoded = |number| {
             let mut out = Vec::new();
             integer(&mut out, number);

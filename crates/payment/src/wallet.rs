@@ -1,5 +1,5 @@
-//! The wallet: one secp256k1 key, which is there only for the moment of signing, and signs nothing but authorizations and the
-//! transactions that carry them.
+//! The wallet: one secp256k1 key, which is in memory only while it signs, and signs only authorizations and the transactions that
+//! submit them.
 
 use crate::address::Address;
 use crate::error::PaymentError;
@@ -8,16 +8,16 @@ use k256::ecdsa::SigningKey;
 use lango_core::BoxFuture;
 use zeroize::Zeroizing;
 
-/// A private key.
+/// A private key, zeroed when dropped.
 pub type KeyBytes = Zeroizing<[u8; 32]>;
 
-/// Where the wallet's key comes from.
+/// The source of the wallet's key.
 pub trait WalletKey: Send + Sync {
-    /// Returns the key, for one signature. It is zeroed when dropped.
+    /// Returns the key for one signature.
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>>;
 }
 
-/// A key that is about to sign. It is zeroed when dropped.
+/// A key that signs digests, zeroed when dropped.
 pub(crate) struct Signer(SigningKey);
 
 /// A signature with its recovery id, 0 or 1.
@@ -44,7 +44,7 @@ impl Signer {
         Address(address)
     }
 
-    /// Signs a digest, with a nonce that follows from the key and the digest (RFC 6979).
+    /// Signs a digest with a deterministic nonce (RFC 6979).
     pub fn sign(&self, digest: &[u8; 32]) -> Signature {
         let (signature, recovery) = self.0.sign_prehash_recoverable(digest);
         let (r, s) = signature.split_bytes();
@@ -57,7 +57,7 @@ impl Signer {
 }
 
 impl Signature {
-    /// Returns `r`, `s` and 27 or 28, as contracts take it.
+    /// Returns `r`, `s` and 27 or 28, the format that contracts expect.
     pub fn to_bytes(self) -> [u8; 65] {
         let mut bytes = [0; 65];
         bytes[..32].copy_from_slice(&self.r);
@@ -86,7 +86,7 @@ pub fn address_of(key: &KeyBytes) -> Result<Address, PaymentError> {
     Ok(Signer::new(key)?.address())
 }
 
-/// Writes a key as it is stored.
+/// Formats a key as it is stored: `0x` and hexadecimal digits.
 pub fn key_text(key: &KeyBytes) -> Zeroizing<String> {
     Zeroizing::new(format!("0x{}", hex(&key[..])))
 }
@@ -95,11 +95,11 @@ pub fn key_text(key: &KeyBytes) -> Zeroizing<String> {
 mod tests {
     use super::*;
 
-    /// The first account of the well-known test mnemonic, worth nothing.
+    /// The first account of the well-known test mnemonic, which has no value.
     const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
     #[test]
-    fn a_key_gives_its_address() {
+    fn the_address_is_derived_from_the_key() {
         let key = parse_key(KEY).unwrap();
         let address = address_of(&key).unwrap().to_string();
         assert_eq!(address, "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_being_repeated() {
+    fn an_invalid_key_is_refused_and_the_error_does_not_repeat_it() {
         let order = "0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
         let zero = "0".repeat(64);
         for wrong in ["", "0x12", &KEY[..65], order, &zero] {

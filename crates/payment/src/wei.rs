@@ -1,17 +1,19 @@
-//! Amounts of ether, for network fees, as whole numbers of wei.
+//! Amounts of ether, for network fees, as integers in wei.
 
 use std::fmt;
 
-/// The wei of one ether, and of one gwei.
+/// Number of wei in one ether.
 const ETHER: u128 = 1_000_000_000_000_000_000;
+/// Number of wei in one gwei.
 const GWEI: u128 = 1_000_000_000;
 
-/// An amount of ether.
+/// An amount of ether, in wei.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Wei(pub u128);
 
 impl Wei {
-    /// Parses a decimal number with its unit: `0.0002 ETH` or `200000 gwei`. Not more than a thousand ether.
+    /// Parses a decimal number with its unit, such as `0.0002 ETH` or `200000 gwei`. Returns `None` if it is invalid or more than
+    /// a thousand ether.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, unit) = text.split_once(' ')?;
         let unit = match unit {
@@ -29,7 +31,7 @@ impl Wei {
         let scale = 10_u128.pow(u32::try_from(part.len()).ok()?);
         let part: u128 = part.parse().ok()?;
         let whole: u128 = whole.parse().ok()?;
-        // What is smaller than a wei is not written.
+        // Fractions of a wei are invalid.
         let fraction = part
             .checked_mul(unit)
             .filter(|scaled| scaled % scale == 0)?

@@ -1,5 +1,5 @@
-//! The wire of x402, versions 1 and 2: what a host demands with status 402, and what is sent back. Only the scheme `exact` with
-//! USDC on the configured network is understood; of what a host says, nothing else is used.
+//! The x402 protocol, versions 1 and 2: a host's demand with status 402, and the payment that is sent back. Only the scheme
+//! `exact` with USDC on the configured network is supported; everything else in a demand is ignored.
 
 use crate::address::Address;
 use crate::amount::Usdc;
@@ -9,27 +9,27 @@ use crate::hash::hex;
 use crate::network::Network;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lango_net::{Fetched, HeaderMap, HeaderValue, header::HeaderName};
+use lango_net::{FetchedResponse, HeaderMap, HeaderValue, header::HeaderName};
 use serde_json::{Value, json};
 
-/// Header of version 2 with the demand.
+/// The header with the demand, in version 2.
 const DEMAND_V2: &str = "payment-required";
-/// Headers with the payment.
+/// The headers with the payment.
 const PAYMENT_V1: &str = "x-payment";
 const PAYMENT_V2: &str = "payment-signature";
-/// Headers with what the host did with it.
+/// The headers with the host's response to a payment.
 const RESPONSES: [&str; 2] = ["payment-response", "x-payment-response"];
 
-/// The longest header of a demand in bytes.
-const MOST_DEMAND: usize = 32 << 10;
+/// Maximum size of a demand's header, in bytes.
+const MAX_DEMAND_BYTES: usize = 32 << 10;
 
-/// The most ways to pay that are looked at.
-const MOST_OFFERS: usize = 32;
+/// Maximum number of payment options that are considered.
+const MAX_OFFERS: usize = 32;
 
-/// The shortest and the longest time that a host gets to submit a payment, in seconds.
+/// The time that a host gets to submit a payment, in seconds.
 const VALIDITY_S: std::ops::RangeInclusive<u64> = 30..=600;
 
-/// A demand that can be met.
+/// A demand for payment that lango can meet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Demand {
     pub amount: Usdc,
@@ -37,9 +37,9 @@ pub(crate) struct Demand {
     /// How long the payment must be valid, in seconds.
     pub validity_s: u64,
     version: Version,
-    /// The chosen way to pay, as the host wrote it.
+    /// The chosen payment option, as the host wrote it.
     accepted: Value,
-    /// What is paid for, as the host wrote it.
+    /// The resource to pay for, as the host wrote it.
     resource: Value,
 }
 
@@ -50,29 +50,28 @@ enum Version {
 }
 
 impl Demand {
-    /// Reads the demand of a response with status 402 and chooses the first way to pay that is understood.
-    pub fn read(response: &Fetched, network: Network) -> Result<Self, PaymentError> {
+    /// Parses the demand in a response with status 402 and chooses the first supported payment option.
+    pub fn read(response: &FetchedResponse, network: Network) -> Result<Self, PaymentError> {
         let (version, demand) = match response.headers.get(DEMAND_V2) {
             Some(header) => (Version::Two, decode(header)?),
             None => {
                 let body = serde_json::from_slice(&response.body);
-                let body = body.map_err(|_| {
-                    terms("the host wants to be paid and does not say how (no x402)")
-                })?;
+                let body =
+                    body.map_err(|_| terms("the host demands payment, but not with x402"))?;
                 (Version::One, body)
             }
         };
         let number = if version == Version::Two { 2 } else { 1 };
         if demand["x402Version"] != number {
             return Err(terms(
-                "the host uses a version of x402 that lango does not know",
+                "the host uses a version of x402 that lango does not support",
             ));
         }
         let offers = demand["accepts"].as_array();
         let offers = offers.map_or(&[][..], Vec::as_slice);
         let mut problem = None;
-        for offer in offers.iter().take(MOST_OFFERS) {
-            match understand(offer, version, network) {
+        for offer in offers.iter().take(MAX_OFFERS) {
+            match parse_offer(offer, version, network) {
                 Ok((amount, recipient, validity_s)) => {
                     return Ok(Self {
                         amount,
@@ -86,10 +85,10 @@ impl Demand {
                 Err(found) => problem = problem.or(Some(found)),
             }
         }
-        Err(problem.unwrap_or_else(|| terms("the host offers no way to pay")))
+        Err(problem.unwrap_or_else(|| terms("the host offers no payment option")))
     }
 
-    /// Returns the header that pays.
+    /// Builds the header with the payment.
     pub fn payment(
         &self,
         authorization: &Authorization,
@@ -137,23 +136,25 @@ impl Demand {
     }
 }
 
-/// Returns why a host did not accept a payment, if it says so.
-pub(crate) fn refusal(response: &Fetched) -> Option<String> {
+/// Returns the host's reason for not accepting a payment, if it gives one.
+pub(crate) fn refusal(response: &FetchedResponse) -> Option<String> {
     let header = RESPONSES
         .iter()
         .find_map(|name| response.headers.get(*name));
-    let said = header.and_then(|header| decode(header).ok());
-    let said = said.as_ref().and_then(|said| said["errorReason"].as_str());
-    let said = said.map(str::to_owned).or_else(|| {
+    let result = header.and_then(|header| decode(header).ok());
+    let reason = result
+        .as_ref()
+        .and_then(|result| result["errorReason"].as_str());
+    let reason = reason.map(str::to_owned).or_else(|| {
         let body: Value = serde_json::from_slice(&response.body).ok()?;
         Some(body["error"].as_str()?.to_owned())
     })?;
-    let plain = said.chars().filter(|letter| !letter.is_control());
+    let plain = reason.chars().filter(|letter| !letter.is_control());
     Some(plain.take(200).collect())
 }
 
-/// Reads one way to pay: amount, recipient and time. Fails if it is not `exact` with USDC on this network.
-fn understand(
+/// Parses a payment option: amount, recipient and validity in seconds. Fails if it is not `exact` with USDC on this network.
+fn parse_offer(
     offer: &Value,
     version: Version,
     network: Network,
@@ -164,14 +165,14 @@ fn understand(
         Version::Two => (chain.as_str(), &offer["amount"]),
     };
     if offer["scheme"] != "exact" {
-        return Err(terms("lango pays by the scheme `exact` only"));
+        return Err(terms("lango supports only the scheme `exact`"));
     }
     if offer["network"] != network_name {
-        return Err(terms(&format!("lango pays on {network} only")));
+        return Err(terms(&format!("lango pays only on {network}")));
     }
     let asset = offer["asset"].as_str().map(Address::parse);
     if !matches!(asset, Some(Ok(asset)) if asset == network.token()) {
-        return Err(terms("lango pays with USDC only"));
+        return Err(terms("lango pays only in USDC"));
     }
     let extra = &offer["extra"];
     let expected = [
@@ -181,14 +182,12 @@ fn understand(
     for (field, expected) in expected {
         let is_right = extra[field].is_null() || extra[field] == expected;
         if !is_right {
-            return Err(terms(
-                "the host describes another contract than that of USDC",
-            ));
+            return Err(terms("the host describes a contract other than USDC"));
         }
     }
-    let is_permit = extra["assetTransferMethod"].as_str();
-    if is_permit.is_some_and(|method| method != "eip3009") {
-        return Err(terms("lango pays by EIP-3009 only"));
+    let transfer_method = extra["assetTransferMethod"].as_str();
+    if transfer_method.is_some_and(|method| method != "eip3009") {
+        return Err(terms("lango supports only EIP-3009 transfers"));
     }
     let units = amount.as_str().filter(|text| {
         !text.is_empty() && text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -196,7 +195,7 @@ fn understand(
     let units = units.and_then(|text| text.parse().ok());
     let units: u64 = units.ok_or_else(|| terms("the host's price is not a number"))?;
     if units == 0 {
-        return Err(terms("the host wants to be paid nothing"));
+        return Err(terms("the host's price is zero"));
     }
     let recipient = Address::parse(offer["payTo"].as_str().unwrap_or_default())?;
     let validity = offer["maxTimeoutSeconds"].as_u64().unwrap_or(60);
@@ -205,9 +204,9 @@ fn understand(
 }
 
 fn decode(header: &HeaderValue) -> Result<Value, PaymentError> {
-    let wrong = || terms("the host's demand cannot be read");
+    let wrong = || terms("the host's demand is invalid or too long");
     let bytes = header.as_bytes();
-    if bytes.len() > MOST_DEMAND {
+    if bytes.len() > MAX_DEMAND_BYTES {
         return Err(wrong());
     }
     let decoded = STANDARD.decode(bytes).map_err(|_| wrong())?;
@@ -225,14 +224,14 @@ mod tests {
     use super::*;
     use lango_net::Url;
 
-    fn response(header: Option<&Value>, body: &Value) -> Fetched {
+    fn response(header: Option<&Value>, body: &Value) -> FetchedResponse {
         let mut headers = HeaderMap::new();
         if let Some(header) = header {
             let encoded = STANDARD.encode(header.to_string());
             let value = HeaderValue::from_str(&encoded).unwrap();
             headers.insert(HeaderName::from_static(DEMAND_V2), value);
         }
-        Fetched {
+        FetchedResponse {
             final_url: Url::parse("https://example.com/").unwrap(),
             status: 402,
             headers,
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_of_either_version_is_read() {
+    fn a_demand_of_either_version_is_parsed() {
         let one = read_v1(json!([offer()])).unwrap();
         assert_eq!((one.amount, one.validity_s), (Usdc(10_000), 60));
         let mut second = offer();
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_for_anything_but_usdc_on_this_network_is_refused() {
+    fn a_demand_for_anything_other_than_usdc_on_this_network_is_refused() {
         let changes: [(&str, Value); 12] = [
             ("scheme", "upto".into()),
             ("network", "base".into()),

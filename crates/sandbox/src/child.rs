@@ -1,46 +1,44 @@
-//! A command that runs.
+//! A running command.
 
-use crate::{Ended, LaunchError, Listeners};
+use crate::{CommandOutcome, LaunchError, Listeners};
 use std::io;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
 
-/// A command that runs. Dropping it ends the command and everything that it started.
+/// A running command. Dropping it kills the command and all processes it started.
 #[derive(Debug)]
 pub struct Child {
-    /// What the command reads, if it was started with [`Stdin::Piped`](crate::Stdin::Piped). Drop it to end the input.
+    /// The command's input, if it was started with [`Stdin::Piped`](crate::Stdin::Piped). Drop it to close the input.
     pub stdin: Option<ChildStdin>,
-    /// What it prints.
     pub stdout: Option<ChildStdout>,
-    /// What it complains about.
     pub stderr: Option<ChildStderr>,
     handover: Option<Handover>,
     lifeline: Option<Lifeline>,
-    ended: oneshot::Receiver<Outcome>,
-    outcome: Option<Outcome>,
+    ended: oneshot::Receiver<WaitResult>,
+    result: Option<WaitResult>,
 }
 
-/// How it ended, or why the sandbox did not hold.
-pub(crate) type Outcome = Result<Ended, String>;
-/// What the helper inside and the keeper outside see break.
-pub(crate) type Lifeline = (Line, oneshot::Sender<()>);
-/// Where the listeners of a command with a network of its own come from.
+/// How the command ended, or why the sandbox failed.
+pub(crate) type WaitResult = Result<CommandOutcome, String>;
+/// Dropping it tells the helper inside and the supervising task outside to end the command.
+pub(crate) type Lifeline = (PipeEnd, oneshot::Sender<()>);
+/// The socket over which the listeners of a command with [`Network::Proxied`](crate::Network::Proxied) arrive.
 #[cfg(target_os = "linux")]
 pub(crate) type Handover = tokio::net::UnixStream;
 #[cfg(not(target_os = "linux"))]
 pub(crate) type Handover = std::convert::Infallible;
-/// The end of a pipe to the helper, where there is one.
+/// The end of a pipe to the helper, which exists only on Linux.
 #[cfg(target_os = "linux")]
-type Line = std::os::fd::OwnedFd;
+type PipeEnd = std::os::fd::OwnedFd;
 #[cfg(not(target_os = "linux"))]
-type Line = ();
+type PipeEnd = ();
 
 impl Child {
     pub(crate) fn new(
         (stdin, stdout, stderr): (Option<ChildStdin>, ChildStdout, ChildStderr),
         handover: Option<Handover>,
         lifeline: Lifeline,
-        ended: oneshot::Receiver<Outcome>,
+        ended: oneshot::Receiver<WaitResult>,
     ) -> Self {
         Self {
             stdin,
@@ -49,35 +47,35 @@ impl Child {
             handover,
             lifeline: Some(lifeline),
             ended,
-            outcome: None,
+            result: None,
         }
     }
 
-    /// Waits until the command and everything it started are gone. May be dropped and called again.
+    /// Waits until the command and all processes it started have ended. The future may be dropped and created again.
     ///
-    /// An error says that the sandbox failed, not the command: its inner value is a [`LaunchError`], and nothing of the
-    /// command ran. Limits hold whether or not anyone waits.
-    pub async fn wait(&mut self) -> io::Result<Ended> {
-        if self.outcome.is_none() {
-            let outcome = (&mut self.ended).await;
-            self.outcome =
-                Some(outcome.unwrap_or_else(|_| Err("the runtime was shut down".to_string())));
+    /// An error means that the sandbox failed, not the command: its inner value is a [`LaunchError`], and the command
+    /// did not run. The limits are enforced whether or not the caller waits.
+    pub async fn wait(&mut self) -> io::Result<CommandOutcome> {
+        if self.result.is_none() {
+            let result = (&mut self.ended).await;
+            self.result =
+                Some(result.unwrap_or_else(|_| Err("the runtime was shut down".to_string())));
         }
-        match &self.outcome {
+        match &self.result {
             Some(Ok(ended)) => Ok(ended.clone()),
             Some(Err(what)) => Err(LaunchError::Layer { what: what.clone() }.into()),
             None => Err(io::ErrorKind::Other.into()),
         }
     }
 
-    /// The listeners of a command that was started with [`Network::Proxied`](crate::Network::Proxied), once; before them, nothing
-    /// of the command runs. May be dropped and called again.
+    /// Receives the listeners of a command that was started with [`Network::Proxied`](crate::Network::Proxied). They
+    /// can be taken once, and arrive before the command starts. The future may be dropped and created again.
     ///
-    /// If the sandbox failed, the error is that of [`wait`](Self::wait).
+    /// If the sandbox failed, returns the error of [`wait`](Self::wait).
     pub async fn listeners(&mut self) -> io::Result<Listeners> {
         let Some(handover) = &self.handover else {
             return Err(io::Error::other(
-                "the command has no listeners, or they were taken already",
+                "the command has no listeners, or they were already taken",
             ));
         };
         #[cfg(target_os = "linux")]
@@ -90,11 +88,11 @@ impl Child {
         }
         self.wait().await?;
         Err(io::Error::other(
-            "the command ended before its listeners came",
+            "the command ended before its listeners arrived",
         ))
     }
 
-    /// Ends the command and everything that it started. It is all gone when [`wait`](Self::wait) returns.
+    /// Kills the command and all processes it started. They have ended when [`wait`](Self::wait) returns.
     pub fn kill(&mut self) {
         self.lifeline = None;
     }

@@ -1,31 +1,31 @@
-//! The result of a clean-up, for whoever started the command.
+//! The result of a clean-up, for the caller who started the command.
 
 use std::path::{Path, PathBuf};
 
 /// The result of a clean-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanUpReport {
-    /// Protected files that the command created, and that are in the trash now; or deleted, if it cannot be reached.
+    /// Protected files that the command created. They are in the trash now, or deleted if the launcher has no trash.
     pub removed: Vec<PathBuf>,
-    /// Protected files that appeared and are still in place; the user has to look at them.
-    pub left: Vec<PathBuf>,
+    /// Protected files that appeared and are still in place; the user should review them.
+    pub remaining: Vec<PathBuf>,
     /// Files whose setuid or setgid bits were cleared.
     pub cleared: Vec<PathBuf>,
-    /// Protected links that the command removed or replaced; they are not created again.
-    pub lost: Vec<PathBuf>,
-    /// How many more there are of all four.
-    pub unnamed: u64,
-    /// Why a part of the writable directories was not checked, if so.
+    /// Protected links that the command removed or replaced; they are not restored.
+    pub lost_links: Vec<PathBuf>,
+    /// Number of further paths, of all four kinds, that did not fit into the lists.
+    pub omitted: u64,
+    /// Why a part of the writable directories was not checked, if that is the case.
     pub incomplete: Option<String>,
 }
 
 impl CleanUpReport {
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to report.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The same with paths relative to a directory, as far as they lie in it.
+    /// Returns the report with paths inside `directory` made relative to it.
     #[must_use]
     pub fn relative_to(&self, directory: &Path) -> Self {
         let relative = |paths: &[PathBuf]| -> Vec<PathBuf> {
@@ -36,31 +36,31 @@ impl CleanUpReport {
         };
         Self {
             removed: relative(&self.removed),
-            left: relative(&self.left),
+            remaining: relative(&self.remaining),
             cleared: relative(&self.cleared),
-            lost: relative(&self.lost),
+            lost_links: relative(&self.lost_links),
             ..self.clone()
         }
     }
 
-    /// What a user should be told, a sentence for each kind.
+    /// Formats the report for a user, one line for each kind of finding.
     pub fn remarks(&self) -> Vec<String> {
         let kinds = [
             (
                 &self.removed,
-                "moved to the trash, because other programs act on files of such names",
+                "moved to the trash, because other programs act on files with these names",
             ),
             (
-                &self.left,
-                "appeared while a command ran and still in place; other programs act on files of such names, so look at them",
+                &self.remaining,
+                "appeared while a command ran and were left in place; other programs act on files with these names, so review them",
             ),
             (
                 &self.cleared,
                 "setuid and setgid bits were cleared, because commands may not set them",
             ),
             (
-                &self.lost,
-                "links that a command removed or replaced; they are not created again",
+                &self.lost_links,
+                "links that a command removed or replaced; they are not restored",
             ),
         ];
         let mut remarks: Vec<String> = kinds
@@ -74,8 +74,8 @@ impl CleanUpReport {
                 format!("{}: {remark}", names.join(", "))
             })
             .collect();
-        if self.unnamed > 0 {
-            remarks.push(format!("and {} more files", self.unnamed));
+        if self.omitted > 0 {
+            remarks.push(format!("and {} more files", self.omitted));
         }
         if let Some(why) = &self.incomplete {
             remarks.push(format!(

@@ -1,5 +1,5 @@
-//! The bytes in which the launcher and the inner helper exchange what they have to say: numbers and strings of bytes, one
-//! after the other. Both ends are the same program, so there are no versions.
+//! The binary format for data that the launcher and the inner helper exchange: a sequence of numbers and byte strings.
+//! Both ends are the same program, so the format has no versions.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

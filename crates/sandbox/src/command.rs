@@ -1,90 +1,88 @@
-//! A command and what it may use up. What it may touch is the [`Policy`](crate::Policy)'s business.
+//! A command and its resource limits. The [`Policy`](crate::Policy) says what it may touch.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run, without a shell in between.
+/// A program to run, without a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program and its arguments. A program without a slash is looked up in the sandbox's own `PATH`.
     pub argv: Vec<OsString>,
-    /// Where it starts: an absolute path that the policy lets it see.
+    /// The working directory: an absolute path that the policy makes visible.
     pub cwd: PathBuf,
-    /// Variables besides the few that every command gets (`PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM`); they win over those.
-    /// Nothing of lango's own environment is passed on.
+    /// Environment variables. They override the few that every command gets (`PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM`).
+    /// lango's own environment is not passed on.
     pub env: Vec<(OsString, OsString)>,
-    /// What it reads.
     pub stdin: Stdin,
-    /// What it may use up.
-    pub limits: Limits,
-    /// What to do with protected files that appear while it runs.
+    pub limits: ResourceLimits,
+    /// What to do with protected files that appear while the command runs.
     pub new_files: NewFiles,
-    /// What it may ask of the kernel.
-    pub profile: Profile,
+    /// Which system calls the command may make.
+    pub profile: SandboxProfile,
 }
 
 impl Command {
-    /// A command that reads nothing, with the usual limits.
+    /// Creates a command with empty standard input and the default limits.
     pub fn new(argv: impl IntoIterator<Item = impl Into<OsString>>, cwd: PathBuf) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
             cwd,
             env: Vec::new(),
             stdin: Stdin::Null,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             new_files: NewFiles::default(),
-            profile: Profile::default(),
+            profile: SandboxProfile::default(),
         }
     }
 }
 
-/// What a command may ask of the kernel.
+/// Which system calls a command may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Profile {
-    /// What programs of all kinds need.
+pub enum SandboxProfile {
+    /// The calls that ordinary programs need.
     #[default]
     Command,
-    /// Also what Chromium needs for a sandbox of its own around its pages: user, process and network namespaces below the
-    /// command's own, and `chroot` in them. Mounts stay refused.
+    /// Also the calls that Chromium needs for its own sandbox: creating user, process and network namespaces below the
+    /// command's own, and `chroot` in them. Mounts stay forbidden.
     Browser,
 }
 
 /// What to do with protected files that appear in writable folders while a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewFiles {
-    /// Move them to the trash once it is gone.
+    /// Move them to the trash when the command has ended.
     #[default]
     Remove,
-    /// Leave and report them: it runs for so long that the user creates some meanwhile.
+    /// Leave and report them. For commands that run so long that the user may create such files meanwhile.
     Report,
 }
 
-/// What a command reads.
+/// Where a command's standard input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
-    /// Nothing.
+    /// Empty.
     Null,
-    /// What is written to [`Child::stdin`](crate::Child::stdin).
+    /// From [`Child::stdin`](crate::Child::stdin).
     Piped,
 }
 
-/// What a command and all that it starts may use up together. Whoever goes over one of them is ended as a whole.
+/// Resource limits of a command, shared with all processes it starts. If one is exceeded, all of them are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How long it may run; `None` is for jobs in the background and servers.
+pub struct ResourceLimits {
+    /// Maximum run time; `None` for background jobs and servers.
     pub time: Option<Duration>,
-    /// How many processes there may be at a time, each thread counted as one.
+    /// Maximum number of simultaneous processes. Each thread counts as one.
     pub processes: u32,
-    /// How much memory, files in `/tmp` and `/dev/shm` included.
+    /// Maximum memory, including files in `/tmp` and `/dev/shm`.
     pub memory_bytes: u64,
-    /// How long a single file may become.
+    /// Maximum size of a single file.
     pub file_bytes: u64,
-    /// How much may be written to disk in all.
+    /// Maximum number of bytes written to disk in total.
     pub written_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
         const GIB: u64 = 1 << 30;
         Self {

@@ -1,12 +1,12 @@
-//! Descriptors that no program inherits.
+//! Stops child programs from inheriting file descriptors.
 
 use rustix::io::Errno;
 
-/// Has all descriptors but the first three closed when this process runs another program. Makes a single system call,
-/// so that it may be used between `fork` and `exec`.
+/// Marks all descriptors except the first three as close-on-exec. Makes a single system call, so it may be used between
+/// `fork` and `exec`.
 pub(crate) fn close_on_exec() -> Result<(), Errno> {
     const FIRST: libc::c_uint = 3;
-    // SAFETY: marks descriptors of this process, and changes nothing else.
+    // SAFETY: only sets a flag on descriptors of this process.
     let result = unsafe {
         libc::syscall(
             libc::SYS_close_range,

@@ -1,28 +1,28 @@
-//! Which layers hold a command. All of them do; tests take them away one by one, to see that each is needed.
+//! The layers of the sandbox. All of them are used; tests disable them one by one to check that each is needed.
 
-/// What becomes of one layer.
+/// How to treat one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layer {
-    /// It holds, or nothing runs.
+    /// Use the layer; if it cannot be set up, nothing runs.
     #[default]
     Used,
-    /// It is left out without a word.
+    /// Skip the layer silently.
     LeftOut,
-    /// It acts as if the machine did not have it.
+    /// Behave as if this machine did not support the layer.
     Failing,
 }
 
-/// What becomes of each layer.
+/// How to treat each layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layers {
-    /// Namespaces and the view of the disk.
+    /// Namespaces and the view of the file system.
     pub bubblewrap: Layer,
-    /// The kernel's rules about files.
+    /// The kernel's file access rules.
     pub landlock: Layer,
-    /// The kernel's rules about calls.
+    /// The kernel's system call filter.
     pub seccomp: Layer,
-    /// The look at what a command uses up.
+    /// The guard's checks of resource usage.
     pub watchdog: Layer,
-    /// The kernel's own bounds for a group of processes. Does without where it is not to be had.
+    /// The kernel's limits for a group of processes. Optional: commands run without it where it is not available.
     pub cgroup: Layer,
 }

@@ -1,12 +1,13 @@
-//! The launcher for commands that nobody vouches for, and the policy that says what they may touch.
+//! Runs untrusted commands in a sandbox, under a policy that says what they may touch.
 //!
-//! On Linux a command is held by two layers at once. Outside, bubblewrap gives it namespaces of its own and a disk that
-//! holds nothing but what the [`Policy`] opens. Inside, the kernel's Landlock and seccomp hold even if that view should
-//! not. A guard stays with the command, keeps it to its [`Limits`], and ends all of its processes when the call ends,
-//! when [`Child`] is dropped, and when lango is killed. If a layer cannot be set up, nothing runs.
+//! On Linux two layers confine a command. The outer layer is bubblewrap: it gives the command separate namespaces and a
+//! file system that contains only what the [`Policy`] opens. The inner layer is the kernel's Landlock and seccomp,
+//! which still hold if the outer layer fails. A guard process enforces the [`ResourceLimits`], and kills all processes of the
+//! command when the call ends, when [`Child`] is dropped, or when lango is killed. If a layer cannot be set up, nothing
+//! runs.
 //!
 //! ```no_run
-//! use lango_sandbox::{Command, Helper, Launcher, Policy, Strength};
+//! use lango_sandbox::{Command, HelperCommand, Launcher, Policy, SandboxStrength};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let mut arguments = std::env::args_os().skip(1);
@@ -16,8 +17,8 @@
 //!     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //!     runtime.block_on(async {
 //!         let program = std::env::current_exe()?;
-//!         let launcher = Launcher::new(Helper { program, arguments: vec!["__sandbox".into()] });
-//!         assert_eq!(launcher.self_test().await.strength, Strength::Full);
+//!         let launcher = Launcher::new(HelperCommand { program, arguments: vec!["__sandbox".into()] });
+//!         assert_eq!(launcher.self_test().await.strength, SandboxStrength::Full);
 //!         let policy = Policy::of("/home/ada/work".into());
 //!         let mut child = launcher.spawn(&policy, Command::new(["ls"], "/home/ada/work".into()))?;
 //!         println!("{:?}", child.wait().await?);
@@ -26,10 +27,8 @@
 //! }
 //! ```
 //!
-//! Who may run what, with whose approval, is decided before a command reaches this crate.
+//! Who may run which command, and with whose approval, is decided before a command reaches this crate.
 
-#[cfg(unix)]
-mod check;
 mod child;
 #[cfg(target_os = "linux")]
 mod clean_up;
@@ -39,7 +38,6 @@ mod codec;
 mod command;
 #[cfg(target_os = "linux")]
 mod descriptors;
-mod ended;
 mod error;
 #[cfg(target_os = "linux")]
 mod inner;
@@ -50,8 +48,7 @@ mod linux;
 mod listeners;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-mod nowhere;
+mod outcome;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
@@ -65,27 +62,31 @@ mod scratch;
 mod seatbelt;
 mod service;
 mod strength;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+mod unsupported;
+#[cfg(unix)]
+mod validate;
 mod watch;
 
 pub use child::Child;
 pub use clean_up_report::CleanUpReport;
-pub use command::{Command, Limits, NewFiles, Profile, Stdin};
-pub use ended::{Ended, ExitKind, Stopped};
+pub use command::{Command, NewFiles, ResourceLimits, SandboxProfile, Stdin};
 pub use error::LaunchError;
 #[cfg(target_os = "linux")]
 pub use inner::enter;
-pub use launcher::{Helper, Launcher};
+pub use launcher::{HelperCommand, Launcher};
 #[doc(hidden)]
 pub use layers::{Layer, Layers};
 pub use listeners::{FILES_PORT, Listeners, PROXY_PORT};
+pub use outcome::{CommandOutcome, ExceededLimit, ExitKind};
 pub use policy::{Access, Network, Policy};
 pub use protected::{GitEntries, Protection, protection_of_path};
-pub use running::{add_unseen_report, unseen_reports, wait_for_clean_up};
-pub use service::Service;
-pub use strength::{Check, LimitsBy, SelfTest, Strength};
-pub use watch::Watch;
+pub use running::{add_unseen_report, take_unseen_reports, wait_for_clean_up};
+pub use service::SandboxedService;
+pub use strength::{LimitEnforcement, SandboxStrength, SelfTest, SelfTestCheck};
+pub use watch::CleanUpWatch;
 
-/// Does the work of the inner helper, which there is on Linux alone. Never returns.
+/// Runs the inner helper, which exists only on Linux. Never returns.
 #[cfg(not(target_os = "linux"))]
 pub fn enter(_arguments: impl Iterator<Item = std::ffi::OsString>) -> ! {
     eprintln!("lango: this system has no inner helper");

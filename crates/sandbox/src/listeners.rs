@@ -15,7 +15,7 @@ pub const FILES_PORT: u16 = 3129;
 pub struct Listeners {
     /// For a proxy to the network, on [`PROXY_PORT`].
     pub proxy: TcpListener,
-    /// For files that are served to the command, on [`FILES_PORT`].
+    /// For serving files to the command, on [`FILES_PORT`].
     pub files: TcpListener,
 }
 

@@ -1,16 +1,16 @@
-//! Starting a command on macOS: `sandbox-exec` with a profile made for the policy.
+//! Starts commands on macOS: `sandbox-exec` with a profile built from the policy.
 //!
-//! This is one layer, and without namespaces: the command's processes are found by their group, which a process can
-//! leave; limits are those of each process, and the time. So the strength is never full here.
+//! This is a single layer without namespaces. The command's processes are found by their process group, which a process
+//! can leave, and only the time and the size of files are limited. So the strength is never full here.
 
-use crate::child::Outcome;
+use crate::child::WaitResult;
 use crate::launcher::Launcher;
 use crate::scratch::Scratch;
 use crate::{
-    Check, Child, CleanUpReport, Command, Ended, ExitKind, LaunchError, Limits, LimitsBy, Network,
-    Policy, Profile,
+    Child, CleanUpReport, Command, CommandOutcome, ExitKind, LaunchError, LimitEnforcement,
+    Network, Policy, ResourceLimits, SandboxProfile, SelfTestCheck,
 };
-use crate::{SelfTest, Stdin, Stopped, Strength, check, seatbelt};
+use crate::{ExceededLimit, SandboxStrength, SelfTest, Stdin, seatbelt, validate};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use tokio::sync::oneshot;
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// Where the system's own launcher is.
+/// Finds the system's launcher.
 pub(crate) fn find() -> Option<PathBuf> {
     Some(PathBuf::from(PROGRAM)).filter(|program| program.is_file())
 }
 
-/// There is nothing to recover: the profile refuses protected names, so no clean-up follows a command.
+/// Does nothing: the profile refuses protected names, so there are no clean-ups.
 pub(crate) async fn recover(_launcher: &Launcher) -> Vec<CleanUpReport> {
     Vec::new()
 }
 
-/// No browser runs here.
+/// Always fails: browsers need namespaces.
 pub(crate) async fn check_nesting(_launcher: &Launcher) -> Result<(), LaunchError> {
     let why = "macOS has no namespaces".to_string();
     Err(LaunchError::NoNesting { why })
@@ -41,7 +41,7 @@ pub(crate) fn spawn(
     policy: &Policy,
     command: Command,
 ) -> Result<Child, LaunchError> {
-    if let Strength::None { why } = &launcher.strength {
+    if let SandboxStrength::None { why } = &launcher.strength {
         return Err(LaunchError::NoSandbox { why: why.clone() });
     }
     let program = launcher
@@ -51,23 +51,23 @@ pub(crate) fn spawn(
             why: format!("`{PROGRAM}` is missing"),
         })?;
     let runtime = tokio::runtime::Handle::try_current().map_err(|_| LaunchError::Command {
-        problem: "it was started outside of a tokio runtime".to_string(),
+        problem: "it was started outside a tokio runtime".to_string(),
     })?;
     if command.argv.is_empty() {
         let problem = "it names no program".to_string();
         return Err(LaunchError::Command { problem });
     }
-    check::policy(policy)?;
+    validate::policy(policy)?;
     let what = match (policy.network, command.profile) {
         (Network::Proxied, _) => Some("a network through a proxy"),
-        (_, Profile::Browser) => Some("a browser"),
-        (Network::None | Network::Host, Profile::Command) => None,
+        (_, SandboxProfile::Browser) => Some("a browser"),
+        (Network::None | Network::Host, SandboxProfile::Command) => None,
     };
     if let Some(what) = what {
         let why = "and this is macOS";
         return Err(LaunchError::NeedsBubblewrap { what, why });
     }
-    let scratch = Scratch::make()?;
+    let scratch = Scratch::create()?;
     let limits = command.limits;
     let mut process = tokio::process::Command::new(program);
     process
@@ -99,12 +99,12 @@ pub(crate) fn spawn(
         });
     };
     let (sender, ended) = oneshot::channel();
-    let (lifeline, cut) = oneshot::channel::<()>();
-    let running = crate::running::Running::new();
+    let (lifeline, cancelled) = oneshot::channel::<()>();
+    let running = crate::running::RunningToken::new();
     runtime.spawn(async move {
-        let outcome = keep(process, limits, cut).await;
+        let result = supervise(process, limits, cancelled).await;
         drop(scratch);
-        let _ = sender.send(outcome);
+        let _ = sender.send(result);
         drop(running);
     });
     Ok(Child::new(
@@ -115,14 +115,14 @@ pub(crate) fn spawn(
     ))
 }
 
-/// Stays with the command until it is gone.
-async fn keep(
+/// Supervises the command until it has ended.
+async fn supervise(
     mut process: tokio::process::Child,
-    limits: Limits,
-    cut: oneshot::Receiver<()>,
-) -> Outcome {
+    limits: ResourceLimits,
+    cancelled: oneshot::Receiver<()>,
+) -> WaitResult {
     let group = process.id().and_then(|id| i32::try_from(id).ok());
-    let over = async {
+    let time_is_up = async {
         match limits.time {
             Some(time) => tokio::time::sleep(time).await,
             None => std::future::pending().await,
@@ -130,12 +130,12 @@ async fn keep(
     };
     let (status, stopped) = tokio::select! {
         status = process.wait() => (Some(status), None),
-        _ = cut => (None, None),
-        () = over => (None, Some(Stopped::Time)),
+        _ = cancelled => (None, None),
+        () = time_is_up => (None, Some(ExceededLimit::Time)),
     };
     if let Some(group) = group {
-        // SAFETY: signals the processes of the command's own group, whose number its first process still holds or held
-        // a moment ago.
+        // SAFETY: signals only the command's own process group; its first process still has the id or had it a moment
+        // ago.
         unsafe { libc::killpg(group, libc::SIGKILL) };
     }
     let status = match status {
@@ -144,9 +144,9 @@ async fn keep(
     };
     let status = status.map_err(|error| error.to_string())?;
     let signal = status.signal().map(ExitKind::Signal);
-    Ok(Ended {
+    Ok(CommandOutcome {
         exit: signal.unwrap_or(ExitKind::Code(status.code().unwrap_or(-1))),
-        stopped,
+        stopped_by: stopped,
         clean_up: CleanUpReport::default(),
     })
 }
@@ -165,16 +165,16 @@ fn environment(scratch: &Path) -> [(&'static str, String); 5] {
     ]
 }
 
-fn limit(limits: &Limits) -> io::Result<()> {
-    for (resource, most) in [
+fn limit(limits: &ResourceLimits) -> io::Result<()> {
+    for (resource, maximum) in [
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, limits.file_bytes),
     ] {
         let both = libc::rlimit {
-            rlim_cur: most,
-            rlim_max: most,
+            rlim_cur: maximum,
+            rlim_max: maximum,
         };
-        // SAFETY: reads a value that lives.
+        // SAFETY: reads a value on the stack.
         if unsafe { libc::setrlimit(resource, &raw const both) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -182,33 +182,33 @@ fn limit(limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-/// Tries with real commands whether the profile holds.
+/// Runs real commands that try to violate the profile.
 pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
-    let limits = LimitsBy {
-        processes: "nothing; macOS has no limit for the processes of a command".to_string(),
-        memory: "nothing; macOS has no limit for the memory of a command".to_string(),
+    let limits = LimitEnforcement {
+        processes: "nothing; macOS cannot limit the processes of a command".to_string(),
+        memory: "nothing; macOS cannot limit the memory of a command".to_string(),
         disk: "a limit per file".to_string(),
     };
     crate::scratch::remove_stale();
     let (strength, checks) = match probe(launcher).await {
         Err(error) => (
-            Strength::None {
+            SandboxStrength::None {
                 why: error.to_string(),
             },
             Vec::new(),
         ),
         Ok(checks) => match checks.iter().find(|check| !check.passed) {
             Some(check) => (
-                Strength::None {
-                    why: format!("{} does not hold", check.name),
+                SandboxStrength::None {
+                    why: format!("the check \"{}\" failed", check.name),
                 },
                 checks,
             ),
             None => {
                 let missing =
-                    "macOS has one layer, and limits only for the time and the length of files";
+                    "macOS has only one layer, and limits only for the time and the size of files";
                 (
-                    Strength::Degraded {
+                    SandboxStrength::Degraded {
                         missing: missing.to_string(),
                     },
                     checks,
@@ -223,8 +223,8 @@ pub(crate) async fn self_test(launcher: &Launcher) -> SelfTest {
     }
 }
 
-async fn probe(launcher: &Launcher) -> io::Result<Vec<Check>> {
-    let scratch = Scratch::make()?;
+async fn probe(launcher: &Launcher) -> io::Result<Vec<SelfTestCheck>> {
+    let scratch = Scratch::create()?;
     let workspace = scratch.path().join("workspace");
     let outside = scratch.path().join("secret");
     std::fs::create_dir(&workspace)?;
@@ -249,7 +249,7 @@ async fn probe(launcher: &Launcher) -> io::Result<Vec<Check>> {
             false,
         ),
         (
-            "a kept file cannot be changed",
+            "a protected file cannot be changed",
             "echo x > .env".to_string(),
             false,
         ),
@@ -258,7 +258,7 @@ async fn probe(launcher: &Launcher) -> io::Result<Vec<Check>> {
     for (name, script, must_work) in attempts {
         let command = Command::new(["/bin/sh", "-c", &script], workspace.clone());
         let ended = spawn(launcher, &policy, command)?.wait().await?;
-        checks.push(Check {
+        checks.push(SelfTestCheck {
             name: name.to_string(),
             passed: (ended.exit == ExitKind::Code(0)) == must_work,
             detail: format!("{:?}", ended.exit),

@@ -1,98 +1,99 @@
-//! What the launcher tells the inner helper. It travels through a file in memory, not through arguments: those are shown
-//! to everyone on the machine, and a variable such as `LD_PRELOAD` must not reach any program before the command itself.
+//! The plan: the launcher's instructions to the inner helper. It is passed in a memory file, not in arguments or
+//! variables: every user of the machine can see arguments, and a variable such as `LD_PRELOAD` must not affect any
+//! program but the command itself.
 
 use crate::codec::{Reader, Writer};
 use crate::layers::Layer;
-use crate::{Limits, Network, Profile};
+use crate::{Network, ResourceLimits, SandboxProfile};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the inner helper is to do.
+/// Instructions to the inner helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    pub(crate) work: Work,
+    pub(crate) task: HelperTask,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
-    /// Folders of its own that lie in memory.
+    /// Private folders of the command that are in memory.
     pub(crate) in_memory: Vec<PathBuf>,
-    /// What must be in its place before the command is started.
-    pub(crate) fixed: Vec<Fixed>,
+    /// Paths that the guard verifies before it starts the command.
+    pub(crate) expected_paths: Vec<ExpectedPath>,
     pub(crate) network: Network,
-    pub(crate) profile: Profile,
-    /// Whether sockets of this machine's own kind can be made; without a view of its own they reach other programs.
+    pub(crate) profile: SandboxProfile,
+    /// Whether Unix sockets may be created. Without a separate view of the file system they could reach other programs.
     pub(crate) unix_sockets: bool,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ResourceLimits,
     pub(crate) landlock: Layer,
     pub(crate) seccomp: Layer,
     pub(crate) watchdog: Layer,
-    /// Whether bubblewrap made the surroundings: namespaces, and bounded places for short-lived files.
+    /// Whether the helper runs in bubblewrap, with namespaces and size-limited folders for temporary files.
     pub(crate) namespaces: bool,
-    /// Whether the kernel bounds the memory of all processes together.
+    /// Whether a control group limits the memory of all processes together.
     pub(crate) memory_group: bool,
     /// The OOM-kill counter of that group, open for reading.
     pub(crate) memory_events: Option<RawFd>,
-    /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
+    /// The command's standard input, output and error.
     pub(crate) stdio: [RawFd; 3],
+    /// A pipe that breaks when lango ends.
     pub(crate) lifeline: RawFd,
-    /// For a network of its own: where the listeners go.
+    /// Where to send the listeners of a command with [`Network::Proxied`].
     pub(crate) handover: Option<Handover>,
     pub(crate) clean_up: CleanUpDescriptors,
 }
 
-/// Where the guard sends the listeners of the command's own network.
+/// Where the guard sends the listeners of the command's network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub(crate) socket: RawFd,
-    /// The number of the launcher's network namespace, in which the guard must not be.
+    /// The inode number of the launcher's network namespace; the guard must be in a different one.
     pub(crate) outer_network: u64,
 }
 
-/// The open handles with which the guard cleans up.
+/// The open handles that the guard cleans up with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CleanUpDescriptors {
-    /// The record of what has to be checked.
+    /// The record with the checklist.
     pub(crate) record: RawFd,
-    /// One for each writable directory in the record, in its order; those that cannot be opened are missing.
+    /// One for each writable directory of the checklist, in the same order; `None` if it could not be opened.
     pub(crate) roots: Vec<Option<RawFd>>,
     pub(crate) trash: Option<RawFd>,
-    /// Files that were born later are not the command's, in nanoseconds since 1970; zero if there is no such time.
+    /// Files created after this time are not the command's. In nanoseconds since 1970; zero for no limit.
     pub(crate) until_ns: u64,
 }
 
-/// Something that must be in its place.
+/// A path that the guard verifies before it starts the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fixed {
+pub(crate) struct ExpectedPath {
     pub(crate) path: PathBuf,
-    /// Which one it is: the number of its disk and its own.
-    pub(crate) numbers: Option<(u64, u64)>,
-    /// Whether nothing may be written there.
-    pub(crate) is_closed: bool,
+    /// The expected device and inode numbers.
+    pub(crate) identity: Option<(u64, u64)>,
+    /// Whether the path must be on a read-only mount.
+    pub(crate) is_read_only: bool,
 }
 
-/// What is done once all layers hold.
+/// What the helper does when all layers are set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// The command is run.
+pub(crate) enum HelperTask {
+    /// Runs the command.
     Command,
-    /// The helper itself tries to get out, and prints what came of it.
+    /// Tries to escape and prints the results.
     Probe,
-    /// The helper itself tries whether namespaces can be nested, and prints what failed.
+    /// Tries to nest namespaces and prints what failed.
     Nesting,
-    /// Nothing is run; the guard cleans up after a command whose own guard was killed.
+    /// Runs nothing; the guard cleans up after a command whose own guard was killed.
     CleanUp,
 }
 
 impl Plan {
-    /// The plan as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.number(self.work as u64);
+        out.number(self.task as u64);
         out.list(self.argv.iter().map(|text| text.as_bytes()));
         out.list(self.env.iter().map(|(name, _)| name.as_bytes()));
         out.list(self.env.iter().map(|(_, value)| value.as_bytes()));
@@ -100,14 +101,14 @@ impl Plan {
         out.paths(self.read.iter());
         out.paths(self.write.iter());
         out.paths(self.in_memory.iter());
-        out.number(self.fixed.len() as u64);
-        for place in &self.fixed {
-            out.path(&place.path);
-            out.number(place.numbers.is_some().into());
-            let (disk, own) = place.numbers.unwrap_or_default();
-            out.number(disk);
-            out.number(own);
-            out.number(place.is_closed.into());
+        out.number(self.expected_paths.len() as u64);
+        for entry in &self.expected_paths {
+            out.path(&entry.path);
+            out.number(entry.identity.is_some().into());
+            let (device, inode) = entry.identity.unwrap_or_default();
+            out.number(device);
+            out.number(inode);
+            out.number(entry.is_read_only.into());
         }
         out.number(self.network as u64);
         out.number(self.profile as u64);
@@ -144,14 +145,13 @@ impl Plan {
         out.0
     }
 
-    /// The plan that these bytes are, if they are one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut input = Reader(bytes);
-        let work = match input.number()? {
-            0 => Work::Command,
-            1 => Work::Probe,
-            2 => Work::Nesting,
-            _ => Work::CleanUp,
+        let task = match input.number()? {
+            0 => HelperTask::Command,
+            1 => HelperTask::Probe,
+            2 => HelperTask::Nesting,
+            _ => HelperTask::CleanUp,
         };
         let argv = input.list(Reader::text)?;
         let names = input.list(Reader::text)?;
@@ -159,18 +159,18 @@ impl Plan {
         let env = names.into_iter().zip(values).collect();
         let cwd = input.path()?;
         let (read, write, in_memory) = (input.paths()?, input.paths()?, input.paths()?);
-        let fixed = input.list(Reader::fixed)?;
+        let expected_paths = input.list(Reader::expected_path)?;
         let network = match input.number()? {
             0 => Network::None,
             1 => Network::Proxied,
             _ => Network::Host,
         };
         let profile = match input.number()? {
-            0 => Profile::Command,
-            _ => Profile::Browser,
+            0 => SandboxProfile::Command,
+            _ => SandboxProfile::Browser,
         };
         let unix_sockets = input.flag()?;
-        let limits = Limits {
+        let limits = ResourceLimits {
             time: match input.number()? {
                 u64::MAX => None,
                 milliseconds => Some(Duration::from_millis(milliseconds)),
@@ -181,14 +181,14 @@ impl Plan {
             written_bytes: input.number()?,
         };
         Some(Self {
-            work,
+            task,
             argv,
             env,
             cwd,
             read,
             write,
             in_memory,
-            fixed,
+            expected_paths,
             network,
             profile,
             unix_sockets,
@@ -216,7 +216,7 @@ impl Plan {
     }
 }
 
-/// What plans need besides the plain numbers and bytes.
+/// Decoding of the types that only plans use.
 impl Reader<'_> {
     fn text(&mut self) -> Option<OsString> {
         self.bytes().map(OsString::from_vec)
@@ -230,14 +230,14 @@ impl Reader<'_> {
         })
     }
 
-    fn fixed(&mut self) -> Option<Fixed> {
+    fn expected_path(&mut self) -> Option<ExpectedPath> {
         let path = self.path()?;
         let is_known = self.flag()?;
-        let numbers = (self.number()?, self.number()?);
-        Some(Fixed {
+        let identity = (self.number()?, self.number()?);
+        Some(ExpectedPath {
             path,
-            numbers: is_known.then_some(numbers),
-            is_closed: self.flag()?,
+            identity: is_known.then_some(identity),
+            is_read_only: self.flag()?,
         })
     }
 
@@ -267,26 +267,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_arrives_as_it_was_sent() {
+    fn an_encoded_plan_decodes_to_the_same_plan() {
         let plan = Plan {
-            work: Work::Command,
+            task: HelperTask::Command,
             argv: vec!["a".into(), "".into(), OsString::from_vec(vec![0xff, b'\n'])],
             env: vec![("A".into(), "1=2".into())],
             cwd: "/w".into(),
             read: vec!["/usr".into(), "/bin".into()],
             write: vec![],
             in_memory: vec!["/tmp".into()],
-            fixed: vec![Fixed {
+            expected_paths: vec![ExpectedPath {
                 path: "/w/.git".into(),
-                numbers: Some((1, 2)),
-                is_closed: true,
+                identity: Some((1, 2)),
+                is_read_only: true,
             }],
             network: Network::Proxied,
-            profile: Profile::Browser,
+            profile: SandboxProfile::Browser,
             unix_sockets: false,
-            limits: Limits {
+            limits: ResourceLimits {
                 time: None,
-                ..Limits::default()
+                ..ResourceLimits::default()
             },
             landlock: Layer::Failing,
             seccomp: Layer::Used,

@@ -1,70 +1,67 @@
-//! What may be touched. One value says it for a command in the sandbox and for the file tools of this process alike, so
-//! that neither can do what the other may not.
+//! The policy: what commands and file tools may touch. Both use the same value, so they have the same limits.
 //!
-//! It speaks of paths that are absolute and have no links left in them; finding those is the work of whoever asks.
+//! All paths in a policy are absolute and free of links; callers must resolve links before they ask.
 
 use crate::protected::{Protection, protection_of_path};
 use std::path::{Path, PathBuf};
 
-/// What may be touched: the workspace, and what the person opened besides.
+/// What may be touched: the workspace, and further paths that the user opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// The folder the agents work in: read and written.
+    /// The folder that the agents work in; readable and writable.
     pub workspace: PathBuf,
-    /// More files and folders that may be read.
+    /// Further readable files and folders.
     pub read: Vec<PathBuf>,
-    /// More folders that may be written.
+    /// Further writable folders.
     pub write: Vec<PathBuf>,
-    /// Those of the writable folders in which no name is protected: nobody works there, so no other program acts on it.
+    /// Writable folders in which no names are protected, because users and other programs do not work there.
     pub unprotected: Vec<PathBuf>,
-    /// Never written, wherever they lie: what decides over lango itself, or is run by others later.
-    pub kept: Vec<PathBuf>,
-    /// Neither read nor seen, wherever they lie: lango's data, and the keys of the person.
+    /// Paths that are never written, wherever they are: for example files that configure lango itself.
+    pub read_only: Vec<PathBuf>,
+    /// Paths that are invisible, wherever they are: lango's data and the user's keys.
     pub hidden: Vec<PathBuf>,
-    /// A folder, the user's home, whose direct entries with a leading dot are hidden too, also those created later. A
-    /// path inside of such an entry that is opened by its own name in `read` or `write` stays open.
+    /// The user's home, whose direct entries with a leading dot are hidden too, including those created later. A path
+    /// inside of a dotfile stays open if it is itself listed in `read` or `write`.
     pub hide_dotfiles_in: Option<PathBuf>,
-    /// Whether commands reach the network.
     pub network: Network,
     /// Whether commands may create git repositories.
     pub allow_git_init: bool,
 }
 
-/// Whether commands reach the network.
+/// The network access of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// No address at all, this machine's own included.
+    /// No address at all, not even this machine's own.
     None,
-    /// A network of its own that has nothing in it but two listeners on 127.0.0.1, on [`PROXY_PORT`](crate::PROXY_PORT) and
-    /// [`FILES_PORT`](crate::FILES_PORT). Whoever started the command accepts on them, with
-    /// [`Child::listeners`](crate::Child::listeners). Needs bubblewrap, so Linux.
+    /// A separate network with nothing but two listeners on 127.0.0.1, on [`PROXY_PORT`](crate::PROXY_PORT) and
+    /// [`FILES_PORT`](crate::FILES_PORT). The caller gets them from [`Child::listeners`](crate::Child::listeners).
+    /// Needs bubblewrap, and therefore Linux.
     Proxied,
-    /// Every address that this machine reaches.
+    /// Every address that this machine can reach.
     Host,
 }
 
 /// What may be done with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Nothing; it is as if it were not there.
+    /// Nothing; the path seems not to exist.
     None,
-    /// Looking at it.
     Read,
-    /// Looking at it; changing it only with a file tool, which asks the user each time.
+    /// Reading. Changing it only with a file tool, which asks the user each time.
     Guarded,
-    /// Looking at it and changing it.
+    /// Reading and changing.
     Write,
 }
 
 impl Policy {
-    /// A workspace alone.
+    /// Creates a policy that opens only a workspace.
     pub fn of(workspace: PathBuf) -> Self {
         Self {
             workspace,
             read: Vec::new(),
             write: Vec::new(),
             unprotected: Vec::new(),
-            kept: Vec::new(),
+            read_only: Vec::new(),
             hidden: Vec::new(),
             hide_dotfiles_in: None,
             network: Network::None,
@@ -72,7 +69,7 @@ impl Policy {
         }
     }
 
-    /// What may be done with a path that is absolute and free of links.
+    /// Returns what may be done with a path that is absolute and free of links.
     pub fn access(&self, path: &Path) -> Access {
         let below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
         if below(&self.hidden) || self.is_hidden_dotfile(path) {
@@ -83,12 +80,13 @@ impl Policy {
             .filter(|folder| path.starts_with(folder))
             .max_by_key(|folder| folder.as_os_str().len())
         else {
-            return match below(&self.read) {
-                true => Access::Read,
-                false => Access::None,
+            return if below(&self.read) {
+                Access::Read
+            } else {
+                Access::None
             };
         };
-        if below(&self.kept) {
+        if below(&self.read_only) {
             return Access::Read;
         }
         if self.unprotected.contains(root) {
@@ -101,8 +99,7 @@ impl Policy {
         }
     }
 
-    /// Whether a path is hidden because it is, or lies in, an entry of [`hide_dotfiles_in`](Self::hide_dotfiles_in)
-    /// whose name begins with a dot.
+    /// Whether a path is hidden because it is, or lies in, a dotfile of [`hide_dotfiles_in`](Self::hide_dotfiles_in).
     pub fn is_hidden_dotfile(&self, path: &Path) -> bool {
         let Some(home) = &self.hide_dotfiles_in else {
             return false;
@@ -122,7 +119,7 @@ impl Policy {
         !opened.any(|root| root.starts_with(&entry) && path.starts_with(root))
     }
 
-    /// The folders whose content may be changed, the workspace first.
+    /// Returns the writable folders, the workspace first.
     pub fn writable(&self) -> impl Iterator<Item = &PathBuf> {
         std::iter::once(&self.workspace).chain(&self.write)
     }
@@ -136,13 +133,13 @@ mod tests {
         let mut policy = Policy::of("/home/ada/work".into());
         policy.read = vec!["/opt/data".into()];
         policy.write = vec!["/srv/out".into()];
-        policy.kept = vec!["/home/ada/work/settings.toml".into()];
+        policy.read_only = vec!["/home/ada/work/settings.toml".into()];
         policy.hidden = vec!["/home/ada/.ssh".into(), "/home/ada/work/db".into()];
         policy
     }
 
     #[test]
-    fn the_workspace_and_opened_folders_are_reached_and_nothing_else() {
+    fn only_the_workspace_and_opened_folders_are_accessible() {
         let access = |path: &str| policy().access(Path::new(path));
         assert_eq!(access("/home/ada/work"), Access::Write);
         assert_eq!(access("/home/ada/work/a/b"), Access::Write);
@@ -154,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_and_hidden_things_stay_so_inside_the_workspace() {
+    fn read_only_and_hidden_paths_stay_so_inside_the_workspace() {
         let access = |path: &str| policy().access(Path::new(path));
         assert_eq!(access("/home/ada/work/.git/hooks/pre-commit"), Access::Read);
         assert_eq!(access("/home/ada/work/sub/.GIT/config"), Access::Read);
@@ -186,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_inside_of_a_repository_folder_is_judged_by_what_is_below_it() {
+    fn protected_names_above_the_workspace_do_not_count() {
         let policy = Policy::of("/x/.git/worktrees".into());
         assert_eq!(
             policy.access(Path::new("/x/.git/worktrees/a")),

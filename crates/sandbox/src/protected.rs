@@ -1,37 +1,36 @@
-//! Files and directories in a workspace that other programs act on: git runs hooks, editors run tasks, shells load
-//! environments, other agents follow instructions. The list is data, in `protected_names.txt`.
+//! Protected names: files and directories in a workspace that other programs act on. Git runs hooks, editors run tasks,
+//! shells load environments, and other agents follow instructions. The list is in `protected_names.txt`.
 //!
-//! A git directory has no name of its own: git takes any directory with the right entries for one, so
-//! [`GitEntries`] looks at those.
+//! A git directory can have any name: git recognizes it by its entries, so [`GitEntries`] checks those.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// How well a name is protected.
+/// How a name is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {
     /// Commands cannot change it; the file tools ask the user each time.
     Guarded,
-    /// No command and no file tool changes it.
+    /// Neither commands nor file tools can change it.
     Locked,
 }
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("protected_names.txt")));
 
-/// The protection of a path relative to a writable directory: the strongest of all its components.
+/// Returns the protection of a path relative to a writable directory: the strongest of all its components.
 pub fn protection_of_path(inside: &Path) -> Option<Protection> {
-    let mut place = ParentDirectory::default();
+    let mut parent = ParentDirectory::default();
     let mut strongest = None;
     for name in inside {
-        strongest = strongest.max(place.protection_of(name));
-        place.enter(name);
+        strongest = strongest.max(parent.protection_of(name));
+        parent.enter(name);
     }
     strongest
 }
 
-/// A directory, as far as it decides about the protection of its entries.
+/// The properties of a directory that affect the protection of its entries.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ParentDirectory<'a> {
     name: Option<&'a OsStr>,
@@ -39,15 +38,15 @@ pub(crate) struct ParentDirectory<'a> {
 }
 
 impl<'a> ParentDirectory<'a> {
-    /// The directory at a path relative to a writable directory.
+    /// Returns the directory at a path relative to a writable directory.
     #[cfg(target_os = "linux")]
     pub(crate) fn of(inside: &'a Path) -> Self {
-        let mut place = Self::default();
-        inside.iter().for_each(|name| place.enter(name));
-        place
+        let mut parent = Self::default();
+        inside.iter().for_each(|name| parent.enter(name));
+        parent
     }
 
-    /// The protection of one of its entries.
+    /// Returns the protection of one of its entries.
     pub(crate) fn protection_of(&self, name: &OsStr) -> Option<Protection> {
         let found = NAMES.find(self.name, name)?;
         let is_free = self.is_vendored && found == Protection::Guarded;
@@ -63,7 +62,8 @@ impl<'a> ParentDirectory<'a> {
     }
 }
 
-/// A regular expression for each name as a whole component of a path, in any case, for a sandbox that goes by paths.
+/// Returns a regular expression for each name, which matches it as a whole path component in any letter case. For a
+/// sandbox that works with paths.
 #[cfg(any(target_os = "macos", test))]
 pub(crate) fn path_expressions() -> Vec<String> {
     let letter = |letter: char| match letter {
@@ -85,13 +85,13 @@ pub(crate) fn path_expressions() -> Vec<String> {
         .collect()
 }
 
-/// Whether git looks for its repository under this name.
+/// Whether this is the name of a git directory.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_git_name(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
-/// Which of the entries a directory has that make git take it for a repository.
+/// The entries of a directory by which git recognizes a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GitEntries {
     head: bool,
@@ -101,7 +101,7 @@ pub struct GitEntries {
 }
 
 impl GitEntries {
-    /// Takes note of one entry of the directory.
+    /// Records one entry of the directory.
     pub fn add(&mut self, name: &OsStr) {
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
         self.head |= is("HEAD");
@@ -110,21 +110,22 @@ impl GitEntries {
         self.common_directory |= is("commondir");
     }
 
-    /// Whether git takes the directory for a repository: `HEAD`, and either its own objects and refs or those of another.
+    /// Whether git recognizes the directory as a repository: it has `HEAD`, and either objects and refs or a link to
+    /// those of another repository.
     pub fn is_repository(self) -> bool {
         self.head && (self.common_directory || (self.objects && self.refs))
     }
 }
 
-/// What must be the name of the directory, if it matters, and the protection.
+/// The required name of the parent directory, if any, and the protection.
 type ExactName = (Option<Vec<u8>>, Protection);
 
 struct Names {
-    /// Entries by their last component in lower case, each with the name of the directory it must lie in, if any.
+    /// Entries by their last component in lower case.
     exact: HashMap<Vec<u8>, Vec<ExactName>>,
     starts: Vec<(Vec<u8>, Protection)>,
     ends: Vec<(Vec<u8>, Protection)>,
-    /// The first bytes that a protected name can have, unless it is matched by its end.
+    /// The possible first bytes of protected names, except of those that match by their end.
     first_bytes: [bool; 256],
     vendored: Vec<String>,
 }
@@ -187,7 +188,7 @@ impl Names {
                 tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
             })
             .map(|(_, protection)| *protection);
-        // Nearly all names of a workspace end here.
+        // Fast path: nearly all names in a workspace return here.
         let first = name.first().copied().unwrap_or_default();
         if !self.first_bytes[usize::from(first)] {
             return by_end.max();

@@ -1,57 +1,55 @@
-//! What the inner helper tells the launcher, line by line, on the descriptor that is bubblewrap's own complaints at
-//! first. The command never holds it.
+//! The messages from the inner helper to the launcher, one per line. They go to the descriptor that is bubblewrap's
+//! standard error, which the command itself never has.
 
-use crate::{CleanUpReport, ExitKind, Stopped};
+use crate::{CleanUpReport, ExceededLimit, ExitKind};
 
-/// Begins each line of the helper, so that complaints of bubblewrap are not taken for one.
+/// Prefix of each line of the helper, to tell it from error messages of bubblewrap.
 const MARK: &str = "\u{1}lango ";
 
-/// One thing the helper has to say.
+/// One message of the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// All layers hold and the command runs.
+    /// All layers are set up and the command runs.
     Running,
-    /// A layer does not hold; nothing of the command ran.
+    /// A layer could not be set up; the command did not run.
     Failed(String),
-    /// The command's first process is gone.
+    /// The command's first process has ended.
     Exited(ExitKind),
-    /// The command went over a limit and was ended.
-    Stopped(Stopped),
-    /// All of its processes are gone, and the guard cleans up.
+    /// The command exceeded a limit and was killed.
+    Stopped(ExceededLimit),
+    /// All processes of the command have ended, and the guard starts the clean-up.
     CleaningUp,
-    /// Clean-up is done.
+    /// The clean-up is done.
     CleanedUp(CleanUpReport),
 }
 
 const CLEANING_UP: &str = "cleaning-up";
 
-/// Whether the helper has said that it cleans up.
-pub(crate) fn says_cleaning_up(said: &[u8]) -> bool {
+/// Whether the helper has reported that it cleans up.
+pub(crate) fn reports_cleaning_up(output: &[u8]) -> bool {
     let line = Report::CleaningUp.line();
-    said.windows(line.len())
+    output
+        .windows(line.len())
         .any(|window| window == line.as_bytes())
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(bytes)
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2);
-    digits
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-        .collect()
+    base16ct::lower::decode_vec(text).ok()
 }
 
-const STOPS: [(Stopped, &str); 4] = [
-    (Stopped::Time, "time"),
-    (Stopped::Memory, "memory"),
-    (Stopped::Processes, "processes"),
-    (Stopped::Disk, "disk"),
+const LIMIT_NAMES: [(ExceededLimit, &str); 4] = [
+    (ExceededLimit::Time, "time"),
+    (ExceededLimit::Memory, "memory"),
+    (ExceededLimit::Processes, "processes"),
+    (ExceededLimit::Disk, "disk"),
 ];
 
 impl Report {
-    /// The line that says it.
+    /// Formats the message as a line.
     pub(crate) fn line(&self) -> String {
         let text = match self {
             Self::Running => "running".to_string(),
@@ -59,7 +57,7 @@ impl Report {
             Self::Exited(ExitKind::Code(code)) => format!("code {code}"),
             Self::Exited(ExitKind::Signal(signal)) => format!("signal {signal}"),
             Self::Stopped(stopped) => {
-                let word = STOPS.iter().find(|(each, _)| each == stopped);
+                let word = LIMIT_NAMES.iter().find(|(each, _)| each == stopped);
                 format!("stopped {}", word.map_or("", |(_, word)| word))
             }
             Self::CleaningUp => CLEANING_UP.to_string(),
@@ -77,7 +75,7 @@ impl Report {
             "code" => Some(Self::Exited(ExitKind::Code(rest.parse().ok()?))),
             "signal" => Some(Self::Exited(ExitKind::Signal(rest.parse().ok()?))),
             "stopped" => {
-                let stop = STOPS.iter().find(|(_, word)| *word == rest)?;
+                let stop = LIMIT_NAMES.iter().find(|(_, word)| *word == rest)?;
                 Some(Self::Stopped(stop.0))
             }
             CLEANING_UP => Some(Self::CleaningUp),
@@ -87,25 +85,25 @@ impl Report {
     }
 }
 
-/// What all the lines come to.
+/// The conclusion from all messages of the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum HelperOutcome {
     /// The command ran.
     Ran {
         exit: ExitKind,
-        stopped: Option<Stopped>,
-        /// Nothing if the guard did not come to it.
+        stopped: Option<ExceededLimit>,
+        /// `None` if the guard ended before it cleaned up.
         clean_up: Option<CleanUpReport>,
     },
-    /// Nothing of the command ran, for this reason.
+    /// The command did not run, for this reason.
     NotRun(String),
 }
 
-impl Outcome {
-    /// Reads all that was said.
-    pub(crate) fn of(said: &[u8]) -> Self {
-        let said = String::from_utf8_lossy(said);
-        let reports: Vec<Report> = said.lines().filter_map(Report::parse).collect();
+impl HelperOutcome {
+    /// Parses the whole output of the helper and bubblewrap.
+    pub(crate) fn parse(output: &[u8]) -> Self {
+        let output = String::from_utf8_lossy(output);
+        let reports: Vec<Report> = output.lines().filter_map(Report::parse).collect();
         let failed = reports.iter().find_map(|report| match report {
             Report::Failed(what) => Some(what.clone()),
             _ => None,
@@ -114,18 +112,19 @@ impl Outcome {
             return Self::NotRun(what);
         }
         if !reports.contains(&Report::Running) {
-            let complaint: Vec<&str> = said
+            let errors: Vec<&str> = output
                 .lines()
                 .map(str::trim)
                 .filter(|line| !line.is_empty())
                 .take(4)
                 .collect();
-            return Self::NotRun(match complaint.is_empty() {
-                true => "the inner helper ended without a word".to_string(),
-                false => with_way_out(complaint.join("; ")),
+            return Self::NotRun(if errors.is_empty() {
+                "the inner helper ended without a message".to_string()
+            } else {
+                with_hint(errors.join("; "))
             });
         }
-        // One that was ended from outside has no time to say how.
+        // A guard that was killed could not report the exit.
         let exit = reports.iter().find_map(|report| match report {
             Report::Exited(exit) => Some(*exit),
             _ => None,
@@ -146,15 +145,16 @@ impl Outcome {
     }
 }
 
-/// Adds the way out where one is known: many systems close user namespaces to ordinary users.
-fn with_way_out(complaint: String) -> String {
-    let is_closed = ["uid map", "new namespace", "unshare", "loopback"];
-    match is_closed.iter().any(|words| complaint.contains(words)) {
-        true => format!(
-            "{complaint}; user namespaces seem to be closed, open them with `sysctl kernel.unprivileged_userns_clone=1`, \
+/// Adds a hint if the error looks like disabled user namespaces: many systems disable them for ordinary users.
+fn with_hint(error: String) -> String {
+    let signs = ["uid map", "new namespace", "unshare", "loopback"];
+    if signs.iter().any(|sign| error.contains(sign)) {
+        format!(
+            "{error}; user namespaces seem to be disabled, enable them with `sysctl kernel.unprivileged_userns_clone=1`, \
              or on Ubuntu with an AppArmor profile for `bwrap`"
-        ),
-        false => complaint,
+        )
+    } else {
+        error
     }
 }
 
@@ -162,13 +162,13 @@ fn with_way_out(complaint: String) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(reports: &[Report]) -> Outcome {
+    fn outcome(reports: &[Report]) -> HelperOutcome {
         let lines: String = reports.iter().map(Report::line).collect();
-        Outcome::of(lines.as_bytes())
+        HelperOutcome::parse(lines.as_bytes())
     }
 
     #[test]
-    fn what_the_helper_says_comes_to_an_outcome() {
+    fn the_messages_of_the_helper_give_the_outcome() {
         let code = Report::Exited(ExitKind::Code(3));
         let clean_up = CleanUpReport {
             removed: vec!["/w/new\nline/.git".into()],
@@ -177,33 +177,36 @@ mod tests {
         let cleaned_up = Report::CleanedUp(clean_up.clone());
         assert_eq!(
             outcome(&[Report::Running, code, Report::CleaningUp, cleaned_up]),
-            Outcome::Ran {
+            HelperOutcome::Ran {
                 exit: ExitKind::Code(3),
                 stopped: None,
                 clean_up: Some(clean_up),
             }
         );
         assert_eq!(
-            outcome(&[Report::Running, Report::Stopped(Stopped::Disk)]),
-            Outcome::Ran {
+            outcome(&[Report::Running, Report::Stopped(ExceededLimit::Disk)]),
+            HelperOutcome::Ran {
                 exit: ExitKind::Signal(9),
-                stopped: Some(Stopped::Disk),
+                stopped: Some(ExceededLimit::Disk),
                 clean_up: None,
             }
         );
         assert_eq!(
             outcome(&[Report::Failed("no\nrules".into())]),
-            Outcome::NotRun("no rules".into())
+            HelperOutcome::NotRun("no rules".into())
         );
     }
 
     #[test]
-    fn without_a_word_of_the_helper_the_complaints_of_bubblewrap_are_the_reason() {
-        let said = b"bwrap: setting up uid map: Permission denied\n";
-        let Outcome::NotRun(why) = Outcome::of(said) else {
+    fn without_messages_of_the_helper_the_errors_of_bubblewrap_are_the_reason() {
+        let output = b"bwrap: setting up uid map: Permission denied\n";
+        let HelperOutcome::NotRun(why) = HelperOutcome::parse(output) else {
             panic!("it ran");
         };
         assert!(why.starts_with("bwrap: setting up uid map: Permission denied; user namespaces"));
-        assert!(matches!(Outcome::of(b""), Outcome::NotRun(_)));
+        assert!(matches!(
+            HelperOutcome::parse(b""),
+            HelperOutcome::NotRun(_)
+        ));
     }
 }

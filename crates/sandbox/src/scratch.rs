@@ -1,4 +1,4 @@
-//! A folder that lives as long as one command or one self-test.
+//! A temporary folder that lives as long as one command or one self-test.
 
 use crate::LaunchError;
 use std::fs;
@@ -9,30 +9,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const PREFIX: &str = "lango-sandbox-";
-const ATTEMPTS: u32 = 1000;
-/// Other containers may share the folder and not the numbers of processes; what is this old is no one's any more.
+const MAX_ATTEMPTS: u32 = 1000;
+/// Age at which a leftover folder is removed. Other containers may share the temporary folder but not the process ids,
+/// so only the age tells that a folder is unused.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A new folder among the machine's temporary ones, for this user alone. Dropping it removes it.
+/// A new folder in the system's temporary folder, accessible only to this user. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(crate) fn make() -> Result<Self, LaunchError> {
+    pub(crate) fn create() -> Result<Self, LaunchError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let temporary = fs::canonicalize(std::env::temp_dir())
             .map_err(LaunchError::system("find the folder for temporary files"))?;
-        // One of a process that was killed may be left under the same name.
-        for _ in 0..ATTEMPTS {
+        // A killed process with the same id may have left a folder with the same name.
+        for _ in 0..MAX_ATTEMPTS {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = temporary.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(make_failed(error)),
+                Err(error) => return Err(create_failed(error)),
             }
         }
-        Err(make_failed(io::ErrorKind::AlreadyExists.into()))
+        Err(create_failed(io::ErrorKind::AlreadyExists.into()))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -46,7 +47,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what processes left behind that were killed.
+/// Removes folders that killed processes left behind.
 pub(crate) fn remove_stale() {
     for entry in fs::read_dir(std::env::temp_dir())
         .into_iter()
@@ -64,6 +65,6 @@ pub(crate) fn remove_stale() {
     }
 }
 
-fn make_failed(cause: io::Error) -> LaunchError {
-    LaunchError::system("make a folder for temporary files")(cause)
+fn create_failed(cause: io::Error) -> LaunchError {
+    LaunchError::system("create a folder for temporary files")(cause)
 }

@@ -1,12 +1,12 @@
-//! The profile for macOS's own sandbox, which `sandbox-exec` reads. A text made from a policy, and nothing else; so it
+//! Builds the profile for macOS's sandbox, which `sandbox-exec` reads, from a policy. The result is plain text, so it
 //! can be tested on every system.
 //!
-//! Later rules win over earlier ones. What is kept can be refused by its name here, whether it exists or not.
+//! Later rules override earlier ones. Protected names are refused by name, whether the files exist or not.
 
 use crate::{Network, Policy};
 use std::path::{Path, PathBuf};
 
-/// What programs need to start.
+/// Paths that programs need to start.
 const READ: &[&str] = &[
     "/usr",
     "/bin",
@@ -30,7 +30,7 @@ const NETWORK_READ: &[&str] = &[
 
 const DEVICES: &[&str] = &["null", "zero", "random", "urandom", "tty", "dtracehelper"];
 
-/// The profile for a policy. Short-lived files go to a folder of the command's own.
+/// Builds the profile for a policy. `scratch` is the command's private folder for temporary files.
 pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
     let mut protected_names = crate::protected::path_expressions();
     if policy.allow_git_init {
@@ -59,7 +59,7 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
     }
     let writable = policy.writable().map(|path| path.as_path());
     for path in writable.chain([scratch]) {
-        // A path is found by looking at each folder on the way.
+        // Resolving a path needs the metadata of each folder on the way.
         for folder in path.ancestors().skip(1) {
             lines.push(format!(
                 "(allow file-read-metadata (literal {}))",
@@ -73,7 +73,7 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
         lines.push(format!(
             "(deny file-read* file-write* (regex #\"^{home}/[.]\"))"
         ));
-        // What was opened by its own name stays open.
+        // Paths that are listed in the policy stay open.
         let is_dotfile = |path: &&PathBuf| {
             let without_opened = Policy {
                 read: Vec::new(),
@@ -98,7 +98,7 @@ pub(crate) fn profile(policy: &Policy, scratch: &Path) -> String {
             ));
         }
     }
-    for path in &policy.kept {
+    for path in &policy.read_only {
         lines.push(rule("deny file-write*", path));
     }
     for path in &policy.hidden {
@@ -116,21 +116,19 @@ fn rule(what: &str, path: &Path) -> String {
     format!("({what} (subpath {}))", quote(path))
 }
 
-/// A path as a string of the profile's language.
+/// Formats a path as a string literal of the profile language.
 fn quote(path: &Path) -> String {
     let text = path.to_string_lossy();
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A path that stands for itself in an expression. Whatever is not plain is matched by its place alone.
+/// Converts a path to a regular expression. Special characters become `.`, which matches any character.
 fn escape_for_regex(path: &Path) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '-');
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '-');
     path.to_string_lossy()
         .chars()
-        .map(|letter| match plain(letter) {
-            true => letter.to_string(),
-            false => ".".to_string(),
-        })
+        .map(|letter| if is_plain(letter) { letter } else { '.' })
         .collect()
 }
 
@@ -141,22 +139,22 @@ mod tests {
     fn policy() -> Policy {
         let mut policy = Policy::of("/Users/ada/my \"work\"".into());
         policy.read = vec!["/opt/data".into()];
-        policy.kept = vec!["/Users/ada/settings".into()];
+        policy.read_only = vec!["/Users/ada/settings".into()];
         policy.hidden = vec!["/Users/ada/.ssh".into()];
         policy
     }
 
-    fn place(profile: &str, line: &str) -> usize {
+    fn line_number(profile: &str, line: &str) -> usize {
         let found = profile.lines().position(|other| other == line);
         found.unwrap_or_else(|| panic!("`{line}` is not in:\n{profile}"))
     }
 
     #[test]
-    fn all_is_refused_but_what_the_policy_opens() {
+    fn everything_is_refused_except_what_the_policy_opens() {
         let profile = profile(&policy(), Path::new("/private/tmp/own"));
-        assert_eq!(place(&profile, "(deny default)"), 1);
-        place(&profile, "(allow file-read* (subpath \"/opt/data\"))");
-        place(
+        assert_eq!(line_number(&profile, "(deny default)"), 1);
+        line_number(&profile, "(allow file-read* (subpath \"/opt/data\"))");
+        line_number(
             &profile,
             "(allow file-read* file-write* (subpath \"/private/tmp/own\"))",
         );
@@ -166,22 +164,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_or_hidden_is_refused_after_the_workspace_is_opened() {
+    fn read_only_and_hidden_paths_are_refused_after_the_workspace_is_opened() {
         let profile = profile(&policy(), Path::new("/private/tmp/own"));
         let workspace = "(allow file-read* file-write* (subpath \"/Users/ada/my \\\"work\\\"\"))";
-        let opened = place(&profile, workspace);
+        let opened = line_number(&profile, workspace);
         let refused = [
             "(deny file-write* (subpath \"/Users/ada/settings\"))",
             "(deny file-read* file-write* (subpath \"/Users/ada/.ssh\"))",
             "(deny file-write* (regex #\"^/Users/ada/my..work./(.*/)?[.][gG][iI][tT](/|$)\"))",
         ];
         for line in refused {
-            assert!(place(&profile, line) > opened, "{line}");
+            assert!(line_number(&profile, line) > opened, "{line}");
         }
     }
 
     #[test]
-    fn the_network_is_opened_only_when_asked_for() {
+    fn the_network_is_opened_only_if_the_policy_says_so() {
         let mut policy = policy();
         policy.network = Network::Host;
         let profile = profile(&policy, Path::new("/private/tmp/own"));

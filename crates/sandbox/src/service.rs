@@ -1,6 +1,6 @@
 //! A command that serves lango over its pipes and runs until its handle is dropped, such as an MCP server or a browser.
 
-use crate::{Child, Ended};
+use crate::{Child, CommandOutcome};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, watch};
 
-/// Bytes of the error output to remember.
+/// Number of bytes that are stored of the end of the error output.
 const TAIL_BYTES: usize = 8 << 10;
 
-/// A handle of a running service. Dropping the last clone ends the command and everything that it started.
+/// A handle of a running service. Dropping the last clone kills the command and all processes it started.
 #[derive(Debug, Clone)]
-pub struct Service {
+pub struct SandboxedService {
     stop: Arc<StopOnDrop>,
-    ended: watch::Receiver<Option<Result<Ended, String>>>,
+    ended: watch::Receiver<Option<Result<CommandOutcome, String>>>,
     error_output: Arc<Mutex<VecDeque<u8>>>,
 }
 
@@ -30,12 +30,12 @@ impl Drop for StopOnDrop {
 }
 
 impl Child {
-    /// Turns a command with piped input into a service. Calls `after_end` once the command and everything it started are
-    /// gone, with nothing if the sandbox failed.
+    /// Turns a command with piped input into a service. Calls `after_end` when the command and all processes it started
+    /// have ended, with `None` if the sandbox failed.
     pub fn into_service(
         mut self,
-        after_end: impl FnOnce(Option<&Ended>) + Send + 'static,
-    ) -> io::Result<(Service, ChildStdin, ChildStdout)> {
+        after_end: impl FnOnce(Option<&CommandOutcome>) + Send + 'static,
+    ) -> io::Result<(SandboxedService, ChildStdin, ChildStdout)> {
         let pipes = (self.stdin.take(), self.stdout.take(), self.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(io::Error::other("the command has no pipes"));
@@ -45,7 +45,7 @@ impl Child {
         let stop = Arc::new(Notify::new());
         let (sender, ended) = watch::channel(None);
         tokio::spawn(supervise(self, Arc::clone(&stop), after_end, sender));
-        let service = Service {
+        let service = SandboxedService {
             stop: Arc::new(StopOnDrop(stop)),
             ended,
             error_output,
@@ -54,8 +54,8 @@ impl Child {
     }
 }
 
-impl Service {
-    /// Kills the command and everything that it started.
+impl SandboxedService {
+    /// Kills the command and all processes it started.
     pub fn kill(&self) {
         self.stop.0.notify_one();
     }
@@ -71,7 +71,7 @@ impl Service {
         })
     }
 
-    /// Returns the end of the error output, without control characters but line breaks and tabs.
+    /// Returns the end of the error output, without control characters other than line breaks and tabs.
     pub fn error_output(&self) -> String {
         let tail = self
             .error_output
@@ -88,8 +88,8 @@ impl Service {
 async fn supervise(
     mut child: Child,
     stop: Arc<Notify>,
-    after_end: impl FnOnce(Option<&Ended>),
-    sender: watch::Sender<Option<Result<Ended, String>>>,
+    after_end: impl FnOnce(Option<&CommandOutcome>),
+    sender: watch::Sender<Option<Result<CommandOutcome, String>>>,
 ) {
     let outcome = tokio::select! {
         outcome = child.wait() => Some(outcome),
@@ -102,7 +102,7 @@ async fn supervise(
             child.wait().await
         }
     };
-    // Before the end is published, so that reports that follow it are complete.
+    // Called before the end is published, so that its effects are complete when callers see the end.
     after_end(outcome.as_ref().ok());
     sender.send_replace(Some(outcome.map_err(|error| error.to_string())));
 }

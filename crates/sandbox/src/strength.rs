@@ -1,51 +1,46 @@
-//! How well commands are held on this machine, as the self-test found it.
+//! How well this machine can confine commands, according to the self-test.
 
-/// How well commands are held here.
+/// How well this machine can confine commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Strength {
+pub enum SandboxStrength {
     /// All layers work.
     Full,
-    /// One layer works and one does not.
+    /// One of the two layers works.
     Degraded {
-        /// What is missing, what follows from that, and the way out.
+        /// What is missing, what follows from that, and what to do about it.
         missing: String,
     },
-    /// Nothing holds a command.
+    /// No layer works.
     None {
-        /// Why, and the way out.
+        /// Why, and what to do about it.
         why: String,
     },
 }
 
-/// What the self-test found.
+/// The result of the self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTest {
-    /// What follows from the checks.
-    pub strength: Strength,
-    /// What was tried.
-    pub checks: Vec<Check>,
-    /// What holds commands to their limits here.
-    pub limits: LimitsBy,
+    /// The conclusion from the checks.
+    pub strength: SandboxStrength,
+    pub checks: Vec<SelfTestCheck>,
+    pub limits: LimitEnforcement,
 }
 
-/// One thing that was tried inside.
+/// One escape attempt from inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    /// What was tried, as a claim: `a file outside cannot be read`.
+pub struct SelfTestCheck {
+    /// The property that was tested: `a file outside cannot be read`.
     pub name: String,
-    /// Whether the claim held.
     pub passed: bool,
-    /// What came of it.
+    /// The error message of the attempt, or what was found.
     pub detail: String,
 }
 
-/// What holds commands to their limits, in words for a person.
+/// What enforces each limit on this machine, described for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitsBy {
-    /// For the number of processes.
+pub struct LimitEnforcement {
     pub processes: String,
-    /// For memory.
     pub memory: String,
-    /// For what is written to disk.
+    /// The limit of bytes written to disk.
     pub disk: String,
 }

@@ -1,70 +1,71 @@
-//! Where a secret may go. A secret without a binding can be used by lango's own configuration only.
+//! Bindings: where a secret may go. A secret without a binding can only be used by lango's own configuration.
 
 use lango_core::Text;
 use std::fmt;
 use url::{Host, Url};
 
 /// Maximum number of bindings of one secret.
-pub const MOST_BINDINGS: usize = 16;
+pub const MAX_BINDINGS: usize = 16;
 
 /// Maximum length of each text of a binding in bytes.
-const MOST_TEXT_BYTES: usize = 200;
+const MAX_TEXT_BYTES: usize = 200;
 
-/// The beginning of the name of an MCP server in a binding.
+/// The prefix of an MCP server's id in a binding.
 const MCP_PREFIX: &str = "mcp:";
 
 /// One place where a secret may go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Binding {
-    /// The user of the secret: `exec` for sandboxed commands, `mcp:ID` for an MCP server, or the name of a tool of lango's own.
+    /// The tool that may use the secret: `exec` for sandboxed commands, `mcp:ID` for an MCP server, or the name of a
+    /// built-in tool.
     pub tool: Text,
-    /// The place.
     pub target: BindingTarget,
 }
 
-/// The place of a value in what a tool sends or starts.
+/// Where a tool puts the value: a header, an environment variable or an argument.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BindingTarget {
-    /// A header of requests to one origin. Programs find a placeholder in an environment variable; the egress proxy
+    /// A header of requests to one origin. Programs get a placeholder in an environment variable, and the egress proxy
     /// replaces it by the value.
     Header {
         /// The only origin that receives the value.
         origin: Origin,
-        /// The name of the header, in lower case.
+        /// In lower case.
         header: Text,
-        /// The environment variable with the placeholder.
+        /// The environment variable that contains the placeholder.
         variable: Text,
     },
-    /// The environment of one program, which sees the value. The user is asked each time.
+    /// The environment of one program, which sees the value. The user must approve each use.
     Program {
         /// The name of the program, without a path.
         program: Text,
-        /// The environment variable with the value.
+        /// The environment variable that contains the value.
         variable: Text,
     },
     /// An argument of a tool that contacts sites. The argument must be exactly `secret:NAME`.
     Field {
         /// The name of the argument.
         field: Text,
-        /// The only origin that may receive the value. `None` occurs only in bindings that older versions of lango stored for
-        /// MCP tools; lango ignores those.
+        /// The only origin that may receive the value. `None` occurs only in bindings for MCP tools that older versions
+        /// of lango stored; they have no effect.
         origin: Option<Origin>,
     },
-    /// An argument of a tool of an MCP server. The argument must be exactly `secret:NAME`.
+    /// An argument of an MCP server's tool. The argument must be exactly `secret:NAME`.
     ServerField {
-        /// The server's own name of the tool.
+        /// The server's name for the tool.
         tool: Text,
         /// The name of the argument.
         field: Text,
     },
 }
 
-/// A tool of an MCP server. The name that models see does not identify it, because tools of two servers can share a name.
+/// A tool of an MCP server. The name that models see does not identify it, because the tools of two servers can share a
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerToolId {
     /// The configured id of the server.
     pub server: Text,
-    /// The server's own name of the tool.
+    /// The server's name for the tool.
     pub tool: Text,
 }
 
@@ -76,29 +77,24 @@ pub struct Origin {
     port: u16,
 }
 
-/// A reason why a text is no valid part of a binding.
+/// The reason why a text is not a valid part of a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
-    /// Not an origin.
     #[error(
-        "`{text}` is not a host that a secret can go to; write a host such as `api.example.com`, or an origin such as `http://127.0.0.1:4873`"
+        "`{text}` is not a host that a secret can be sent to; write a host such as `api.example.com`, or an origin such as `http://127.0.0.1:4873`"
     )]
-    Origin {
-        /// The text.
-        text: String,
-    },
-    /// Not a valid name of a header, variable, program, field or tool.
+    Origin { text: String },
+    /// The text is not a valid name of a header, variable, program, field or tool.
     #[error("`{text}` is not the name of {thing}")]
     Name {
-        /// The text.
         text: String,
-        /// What it should name.
+        /// The kind of thing that it should name.
         thing: &'static str,
     },
 }
 
 impl BindingTarget {
-    /// Returns whether the value goes into a header of requests.
+    /// Returns whether the value is sent in a header of requests.
     pub fn is_header(&self) -> bool {
         matches!(self, Self::Header { .. })
     }
@@ -122,10 +118,10 @@ impl fmt::Display for ServerToolId {
 }
 
 impl Origin {
-    /// Parses `host`, `host:port` (both `https`) or `scheme://host[:port]`. Wildcards, paths and user names are refused.
+    /// Parses `host`, `host:port` (both `https`) or `scheme://host[:port]`. Refuses wildcards, paths and user names.
     pub fn parse(text: &str) -> Result<Self, BindingError> {
         let refuse = || BindingError::Origin {
-            text: text.chars().take(MOST_TEXT_BYTES).collect(),
+            text: text.chars().take(MAX_TEXT_BYTES).collect(),
         };
         let url = if text.contains("://") {
             text.to_owned()
@@ -142,7 +138,7 @@ impl Origin {
         origin.filter(|_| is_bare).ok_or_else(refuse)
     }
 
-    /// Returns the origin of an HTTP URL.
+    /// Returns the origin of a URL; `None` if its scheme is neither `http` nor `https`.
     pub fn of(url: &Url) -> Option<Self> {
         let is_https = match url.scheme() {
             "https" => true,
@@ -150,11 +146,11 @@ impl Origin {
             _ => return None,
         };
         let host = match url.host()? {
-            // `example.com.` is the same host.
+            // `example.com.` and `example.com` are the same host.
             Host::Domain(name) => name.trim_end_matches('.').to_owned(),
             address => address.to_string(),
         };
-        let fits = !host.is_empty() && host.len() <= MOST_TEXT_BYTES;
+        let fits = !host.is_empty() && host.len() <= MAX_TEXT_BYTES;
         fits.then(|| Self {
             is_https,
             host: host.into(),
@@ -162,17 +158,17 @@ impl Origin {
         })
     }
 
-    /// Returns whether values travel encrypted.
+    /// Returns whether values are sent encrypted.
     pub fn is_https(&self) -> bool {
         self.is_https
     }
 
-    /// Returns the host; IPv6 addresses in brackets.
+    /// Returns the host; IPv6 addresses are in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Returns how settings with hosts name it: without the port if that is the usual one of HTTPS.
+    /// Returns the host and port in the form that settings use: without the port for HTTPS on 443.
     pub fn host_and_port(&self) -> String {
         let Self { host, port, .. } = self;
         if self.is_https() && *port == 443 {
@@ -182,7 +178,6 @@ impl Origin {
         }
     }
 
-    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -205,20 +200,20 @@ impl fmt::Display for Origin {
 }
 
 impl Binding {
-    /// Sandboxed commands.
+    /// The value of [`Self::tool`] for sandboxed commands.
     pub const COMMANDS: &'static str = "exec";
 
-    /// Returns the name of an MCP server as the user of a secret.
+    /// Returns the value of [`Self::tool`] for an MCP server.
     pub fn mcp_server(server: &str) -> String {
         format!("{MCP_PREFIX}{server}")
     }
 
-    /// Returns the id of the MCP server that is the user of a secret.
+    /// Returns the id of the MCP server in a value of [`Self::tool`]; `None` if it is another kind of tool.
     pub fn mcp_server_of(tool: &str) -> Option<&str> {
         tool.strip_prefix(MCP_PREFIX)
     }
 
-    /// Binds to a header, after checking the names.
+    /// Creates a binding to a header. Fails if a name is not valid.
     pub fn header(
         tool: &str,
         origin: Origin,
@@ -235,7 +230,7 @@ impl Binding {
         })
     }
 
-    /// Binds to the environment of a program that sees the value, after checking the names.
+    /// Creates a binding to the environment of a program, which sees the value. Fails if a name is not valid.
     pub fn program(tool: &str, program: &str, variable: &str) -> Result<Self, BindingError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
         Ok(Self {
@@ -247,19 +242,19 @@ impl Binding {
         })
     }
 
-    /// Binds to an argument of a tool of an MCP server, after checking the names.
-    pub fn server_field(of: &ServerToolId, field: &str) -> Result<Self, BindingError> {
+    /// Creates a binding to an argument of an MCP server's tool. Fails if a name is not valid.
+    pub fn server_field(id: &ServerToolId, field: &str) -> Result<Self, BindingError> {
         let is_plain = |byte: u8| byte.is_ascii_graphic();
         Ok(Self {
-            tool: tool_name(&Self::mcp_server(&of.server))?,
+            tool: tool_name(&Self::mcp_server(&id.server))?,
             target: BindingTarget::ServerField {
-                tool: checked(&of.tool, "a tool of an MCP server", is_plain)?,
+                tool: checked(&id.tool, "a tool of an MCP server", is_plain)?,
                 field: field_name(field)?,
             },
         })
     }
 
-    /// Binds to an argument of a tool of lango's own, after checking the names.
+    /// Creates a binding to an argument of a built-in tool. Fails if a name is not valid.
     pub fn field(tool: &str, field: &str, origin: Option<Origin>) -> Result<Self, BindingError> {
         Ok(Self {
             tool: tool_name(tool)?,
@@ -314,7 +309,7 @@ fn field_name(name: &str) -> Result<Text, BindingError> {
     checked(name, "an argument", is_plain)
 }
 
-/// Names that would let a binding change how a request is framed or routed.
+/// Headers that determine how a request is framed or routed. A secret cannot be bound to them.
 const FRAMING_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
@@ -337,7 +332,7 @@ fn header_name(name: &str) -> Result<Text, BindingError> {
     Ok(header)
 }
 
-/// Variables that decide how programs are found, loaded or connected.
+/// Variables that determine how programs are found, loaded or connected. A secret cannot be bound to them.
 const RESERVED_VARIABLES: [&str; 17] = [
     "BASH_ENV",
     "ENV",
@@ -381,10 +376,10 @@ fn checked(
     thing: &'static str,
     is_valid: impl Fn(u8) -> bool,
 ) -> Result<Text, BindingError> {
-    if !text.is_empty() && text.len() <= MOST_TEXT_BYTES && text.bytes().all(is_valid) {
+    if !text.is_empty() && text.len() <= MAX_TEXT_BYTES && text.bytes().all(is_valid) {
         Ok(text.into())
     } else {
-        let text = text.chars().take(MOST_TEXT_BYTES).collect();
+        let text = text.chars().take(MAX_TEXT_BYTES).collect();
         Err(BindingError::Name { text, thing })
     }
 }
@@ -394,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_one_host_and_port() {
+    fn an_origin_consists_of_one_host_and_port() {
         for (text, shown) in [
             ("github.com", "https://github.com"),
             ("GitHub.com.", "https://github.com"),

@@ -1,4 +1,4 @@
-//! Credentials of lango's own requests: handles that are resolved when a request is built.
+//! Credentials for lango's own requests: handles whose values are resolved when a request is built.
 
 use crate::binding::Origin;
 use crate::mask::Masks;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use url::Url;
 use zeroize::Zeroizing;
 
-/// The values that the configuration names.
+/// A source of the values that the configuration refers to.
 pub trait CredentialSource: fmt::Debug + Send + Sync {
-    /// Returns the value of a setting, which is the name of an environment variable or `secret:NAME`, and masks it from
-    /// now on.
+    /// Returns the value for a setting, which is the name of an environment variable or `secret:NAME`, and masks the
+    /// value from now on.
     fn value<'a>(
         &'a self,
         setting: &'a str,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
 }
 
-/// A key or token of the configuration. It holds no value, and gives it out for one origin only.
+/// A handle to a configured key or token. It contains no value, and resolves it only for requests to one origin.
 #[derive(Clone)]
 pub struct Credential {
     source: Arc<dyn CredentialSource>,
@@ -29,7 +29,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Creates a handle for a setting. It can be used after [`Self::bound_to`].
+    /// Creates a handle for a setting. It can be used only after [`Self::bound_to`].
     pub fn new(source: Arc<dyn CredentialSource>, setting: &str) -> Self {
         Self {
             source,
@@ -38,13 +38,13 @@ impl Credential {
         }
     }
 
-    /// Creates a handle for a value that is known already, and masks it.
+    /// Creates a handle for a known value, and masks the value.
     pub fn fixed(setting: &str, value: SecretValue, masks: &Masks) -> Self {
         masks.add(setting, &value);
         Self::new(Arc::new(FixedValue(Arc::new(value))), setting)
     }
 
-    /// Restricts it to the origin of a URL.
+    /// Restricts the credential to the origin of a URL.
     #[must_use]
     pub fn bound_to(self, url: &Url) -> Self {
         Self {
@@ -53,35 +53,35 @@ impl Credential {
         }
     }
 
-    /// Returns the setting: the name of a variable, or `secret:NAME`.
+    /// Returns the setting: the name of an environment variable, or `secret:NAME`.
     pub fn setting(&self) -> &str {
         &self.setting
     }
 
-    /// Returns whether it may be sent to a URL.
+    /// Returns whether the credential may be sent to a URL.
     pub fn may_go_to(&self, url: &Url) -> bool {
         self.origin.is_some() && self.origin == Origin::of(url)
     }
 
-    /// Returns the text for a request to `url`, without spaces around it. Fails if `url` has another origin.
+    /// Returns the value, trimmed, for a request to `url`. Fails if `url` has another origin.
     pub async fn text_for(&self, url: &Url) -> Result<Zeroizing<String>, SecretError> {
         let unavailable = |detail: String| SecretError::Unavailable { detail };
         if !self.may_go_to(url) {
             return Err(unavailable(match &self.origin {
                 Some(origin) => {
                     format!(
-                        "`{}` is for {origin}, and is not sent elsewhere",
+                        "`{}` is only for {origin}, and is not sent anywhere else",
                         self.setting
                     )
                 }
-                None => format!("`{}` is for no address", self.setting),
+                None => format!("`{}` is not bound to an address", self.setting),
             }));
         }
         let value = self.source.value(&self.setting).await?;
         let text = value.expose_text().map(str::trim).unwrap_or_default();
         if text.is_empty() || text.contains(|letter: char| letter.is_control()) {
             return Err(unavailable(format!(
-                "`{}` has characters that no key has, or none at all",
+                "the value of `{}` is empty or contains control characters",
                 self.setting
             )));
         }
@@ -98,7 +98,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// A value that is known already.
+/// A source with one known value.
 #[derive(Debug)]
 struct FixedValue(Arc<SecretValue>);
 
@@ -108,8 +108,8 @@ impl CredentialSource for FixedValue {
     }
 }
 
-/// Returns whether a response with this `Content-Encoding` can be read and masked as it is. lango's own requests ask for no
-/// other encoding.
+/// Returns whether a response with this `Content-Encoding` is not compressed, so that it can be read and masked.
+/// lango's requests never ask for compression.
 pub fn is_plain_encoding(header: Option<&[u8]>) -> bool {
     header.is_none_or(|value| {
         let value = value.trim_ascii();
@@ -123,21 +123,21 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    fn now<T>(future: impl Future<Output = T>) -> T {
+    fn poll_ready<T>(future: impl Future<Output = T>) -> T {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => value,
-            Poll::Pending => panic!("it waits"),
+            Poll::Pending => panic!("the future is not ready"),
         }
     }
 
     #[test]
-    fn a_credential_goes_to_its_origin_only() {
+    fn a_credential_is_resolved_only_for_its_origin() {
         let masks = Masks::default();
         let url = |text: &str| Url::parse(text).unwrap();
         let key = Credential::fixed("KEY", SecretValue::new(" canary-value\n"), &masks);
-        assert!(now(key.text_for(&url("https://a.example"))).is_err());
+        assert!(poll_ready(key.text_for(&url("https://a.example"))).is_err());
         let key = key.bound_to(&url("https://a.example/v1"));
-        let text = now(key.text_for(&url("https://a.example/v1/chat"))).unwrap();
+        let text = poll_ready(key.text_for(&url("https://a.example/v1/chat"))).unwrap();
         assert_eq!(*text, "canary-value");
         for other in [
             "http://a.example/v1",
@@ -146,7 +146,9 @@ mod tests {
             "https://a.example.evil.example/v1",
             "https://a.example@b.example/",
         ] {
-            let error = now(key.text_for(&url(other))).unwrap_err().to_string();
+            let error = poll_ready(key.text_for(&url(other)))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("https://a.example"), "{error}");
             assert!(!error.contains("canary"), "{error}");
         }
@@ -155,11 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_no_header_can_hold_is_refused() {
+    fn a_value_that_is_not_valid_in_a_header_is_refused() {
         let url = Url::parse("https://a.example").unwrap();
         for value in ["", "  ", "a\nb", "a\u{7f}b"] {
             let key = Credential::fixed("KEY", SecretValue::new(value), &Masks::default());
-            assert!(now(key.bound_to(&url).text_for(&url)).is_err(), "{value:?}");
+            assert!(
+                poll_ready(key.bound_to(&url).text_for(&url)).is_err(),
+                "{value:?}"
+            );
         }
     }
 }

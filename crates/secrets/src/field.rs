@@ -1,23 +1,25 @@
-//! Tools whose arguments may be secrets: `secret:NAME` in a bound argument is replaced after the call was allowed, in what the
-//! tool gets and nowhere else. What is stored, shown and asked about has the handle.
+//! Tools whose arguments may be secrets. After a call was approved, `secret:NAME` in a bound argument is replaced by
+//! the value, only in the arguments that the tool receives. Logs, screens and approval questions show `secret:NAME`.
 
 use crate::binding::{Binding, BindingTarget, Origin, ServerToolId};
 use crate::name::SecretName;
 use crate::source::{BoundSecret, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON};
-use lango_core::{BoxFuture, Caller, Extent, Inspection, Tool, ToolError, ToolOutput, ToolSpec};
+use lango_core::{
+    BoxFuture, Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput, ToolSpec,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The beginning of an argument that stands for a secret.
+/// The prefix of an argument that refers to a secret.
 const HANDLE: &str = "secret:";
 
-/// Returns the secret that an argument stands for, if it is exactly `secret:NAME`.
+/// Returns the secret that an argument refers to, if the argument is exactly `secret:NAME`.
 pub fn secret_handle(argument: &str) -> Option<SecretName> {
     SecretName::new(argument.strip_prefix(HANDLE)?).ok()
 }
 
-/// Returns the first `secret:NAME` within a text, for a place that does not resolve it.
-pub fn handle_in(text: &str) -> Option<SecretName> {
+/// Returns the first `secret:NAME` within a text. It is for texts in which secrets are not resolved.
+pub fn find_handle(text: &str) -> Option<SecretName> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let mut found = text.match_indices(HANDLE).filter_map(|(at, _)| {
         let is_word = !text[..at].ends_with(is_part);
@@ -29,7 +31,7 @@ pub fn handle_in(text: &str) -> Option<SecretName> {
     found.next()
 }
 
-/// Returns the secret among these that may be this argument of a tool that contacts sites, for this origin.
+/// Returns the secret in `bound` that may be used as this argument for this origin.
 pub fn field_binding<'a>(
     bound: &'a [BoundSecret],
     name: &SecretName,
@@ -45,21 +47,21 @@ pub fn field_binding<'a>(
     })
 }
 
-/// A tool of an MCP server, whose text arguments may be secrets.
+/// A tool of an MCP server whose text arguments may be secrets.
 pub struct FieldTool {
     tool: Arc<dyn Tool>,
     id: ServerToolId,
     source: Arc<dyn SecretSource>,
 }
 
-/// An argument that stands for a secret.
+/// An argument that refers to a secret.
 struct Handle {
     argument: String,
     name: SecretName,
 }
 
 impl FieldTool {
-    /// Wraps a tool that this server executes.
+    /// Wraps a tool of an MCP server.
     pub fn new(tool: Arc<dyn Tool>, id: ServerToolId, source: Arc<dyn SecretSource>) -> Self {
         Self { tool, id, source }
     }
@@ -73,25 +75,27 @@ impl FieldTool {
         if handles.is_empty() {
             return self.tool.run(caller, arguments).await;
         }
-        let bound = self.bound(caller).await;
+        let bound = self.bound_secrets(caller).await;
         let bound = bound.map_err(ToolError::trusted)?;
         let mut resolved = Value::clone(&arguments);
         for handle in &handles {
             match self.binding(&bound, handle) {
-                Some(own) => resolved[&handle.argument] = self.resolve(caller, own).await?.into(),
+                Some(secret) => {
+                    resolved[&handle.argument] = self.resolve(caller, secret).await?.into();
+                }
                 None => return Err(self.unusable(caller, handle).await),
             }
         }
         self.tool.run(caller, Arc::new(resolved)).await
     }
 
-    async fn bound(&self, caller: &Caller) -> Result<Vec<BoundSecret>, String> {
+    async fn bound_secrets(&self, caller: &Caller) -> Result<Vec<BoundSecret>, String> {
         let server = Binding::mcp_server(&self.id.server);
-        let bound = self.source.bound(&caller.user, &server).await;
+        let bound = self.source.bound_secrets(&caller.user, &server).await;
         bound.map_err(|error| error.to_string())
     }
 
-    /// Returns the secret that an argument may be: bound to this tool of the server that executes it.
+    /// Returns the secret that a handle refers to, if it is bound to this argument of this tool.
     fn binding<'a>(&self, bound: &'a [BoundSecret], handle: &Handle) -> Option<&'a BoundSecret> {
         bound.iter().find(|secret| match &secret.binding.target {
             BindingTarget::ServerField { tool, field } => {
@@ -101,7 +105,7 @@ impl FieldTool {
         })
     }
 
-    /// Returns why a handle without a binding to its argument cannot be used.
+    /// Returns the error for a handle that is not bound to its argument.
     async fn unusable(&self, caller: &Caller, handle: &Handle) -> ToolError {
         let status = self.source.status(&caller.user, &handle.name).await;
         ToolError::trusted(match status {
@@ -132,13 +136,13 @@ impl FieldTool {
         text.ok_or_else(|| {
             let name = &secret.name;
             ToolError::trusted(format!(
-                "the secret `{name}` is no text, so it cannot be an argument"
+                "the secret `{name}` is binary, so it cannot be used as an argument"
             ))
         })
     }
 
-    /// Adds what the secrets of a call mean for its question: a locked vault is unlocked first, and a call that cannot work is
-    /// refused.
+    /// Adds the consequences of a call's secrets to its inspection: if the vault is locked, only the user can approve
+    /// the call and unlocks the vault; a call that cannot work is refused.
     async fn inspect_secrets(
         &self,
         caller: &Caller,
@@ -147,7 +151,7 @@ impl FieldTool {
     ) -> Inspection {
         let handles = handles(&arguments);
         let server = Binding::mcp_server(&self.id.server);
-        let locked = self.source.locked(&caller.user, &server).await;
+        let locked = self.source.locked_secrets(&caller.user, &server).await;
         let is_needed = |secret: &BoundSecret| {
             let is_named = handles.iter().any(|handle| handle.name == secret.name);
             is_named || secret.binding.target.is_header()
@@ -164,9 +168,9 @@ impl FieldTool {
         inspection
     }
 
-    /// Returns why a call with these handles cannot work.
+    /// Returns why a call with these handles cannot work; `None` if it can.
     async fn refusal(&self, caller: &Caller, handles: &[Handle]) -> Option<String> {
-        let bound = match self.bound(caller).await {
+        let bound = match self.bound_secrets(caller).await {
             Ok(bound) => bound,
             Err(problem) => return Some(problem),
         };
@@ -200,7 +204,7 @@ impl Tool for FieldTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: Extent,
+        extent: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
         self.tool.preview(arguments, extent)
     }
@@ -217,7 +221,7 @@ impl Tool for FieldTool {
     }
 }
 
-/// Returns the arguments that stand for secrets.
+/// Returns the arguments that refer to secrets.
 fn handles(arguments: &Value) -> Vec<Handle> {
     let fields = arguments.as_object().into_iter().flatten();
     let handles = fields.filter_map(|(argument, value)| {

@@ -1,8 +1,8 @@
-//! Masks: removes echoes of secret values from text and bytes that a model or a sandboxed program will see.
+//! Masks: remove echoes of secret values from text and bytes that a model or a sandboxed program will see.
 //!
-//! A value is found as it is, in hexadecimal digits, and inside base64 or base64url text at each of the three alignments; each
-//! with any of its characters escaped for URLs, JSON or HTML, in any order. A server that knows a value and wants to
-//! reveal it can always find another encoding; masks are for servers that echo what they were sent.
+//! A value is recognized as it is, in hexadecimal digits, and inside base64 or base64url text at each of the three
+//! alignments. In each form, any characters may be escaped for URLs, JSON or HTML, in any order. A server that wants to
+//! reveal a value can always find another encoding; masks protect against servers that echo what they received.
 
 mod boundary;
 mod compare;
@@ -19,21 +19,21 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
-pub use text::MaskText;
+pub use text::MaskTextStream;
 
-/// Minimum length of a masked value in bytes. A shorter value would mask ordinary text.
-pub const LEAST_MASKED_BYTES: usize = pattern::LEAST_UNITS;
+/// Minimum length of a value to mask, in bytes. Masking a shorter value would mask ordinary text.
+pub const MIN_MASKED_BYTES: usize = pattern::MIN_UNITS;
 
-/// The values to mask. Clones share them.
+/// A set of values to mask. Clones share it.
 #[derive(Clone, Default)]
 pub struct Masks(Arc<RwLock<Arc<MaskSet>>>);
 
 impl Masks {
-    /// Masks a value from now on, as `[secret NAME]`. Values shorter than [`LEAST_MASKED_BYTES`] are not masked. White space
-    /// around a value does not count: it is not sent either.
+    /// Masks a value as `[secret NAME]` from now on. Values shorter than [`MIN_MASKED_BYTES`] are not masked. White
+    /// space around a value is ignored, because it is not sent either.
     pub fn add(&self, name: &str, value: &SecretValue) {
         let value = value.expose().trim_ascii();
-        if value.len() < LEAST_MASKED_BYTES || self.current().contains(value) {
+        if value.len() < MIN_MASKED_BYTES || self.current().contains(value) {
             return;
         }
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ impl Masks {
         self.current().is_empty()
     }
 
-    /// Returns whether a text that was turned into lower case, as the names of headers are, has a value in it.
+    /// Returns whether a lower-case text, such as a header name, contains a value, ignoring case.
     pub fn is_in_lower_case(&self, text: &str) -> bool {
         self.current().is_in_lower_case(text.as_bytes())
     }
@@ -58,7 +58,7 @@ impl Masks {
     pub fn mask_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // Echoes start and end at characters, unless the value itself is no text.
+            // Echoes start and end at character boundaries, unless the value itself is binary.
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
@@ -76,11 +76,11 @@ impl Masks {
         }
     }
 
-    /// Masks bytes that arrive in pieces, with the values known now.
+    /// Returns a stream that masks bytes arriving in chunks, with the values known now.
     pub fn stream(&self) -> MaskStream {
         MaskStream {
             set: self.current(),
-            held: Vec::new(),
+            pending: Vec::new(),
             removed: 0,
             replacement: None,
             echoes: 0,
@@ -99,55 +99,57 @@ impl fmt::Debug for Masks {
     }
 }
 
-/// Masks a stream of bytes. It holds back the last word, or some of them: see [`boundary`].
+/// Masks a stream of bytes. It holds back the last word or words, because an echo may continue after them; see
+/// [`boundary`].
 pub struct MaskStream {
     set: Arc<MaskSet>,
-    held: Vec<u8>,
-    /// Number of held bytes that belong to an echo which was replaced already. Another echo can start in them.
+    pending: Vec<u8>,
+    /// Number of pending bytes that belong to an echo that is already replaced. They are kept because another echo can
+    /// start in them.
     removed: usize,
-    /// The text that replaced the last echo, if nothing came after it.
+    /// The text that replaced the last echo, if no other output followed it.
     replacement: Option<Arc<str>>,
     echoes: u64,
 }
 
 impl MaskStream {
-    /// Takes the next bytes, and returns those that are decided.
+    /// Adds the next bytes, and returns the output so far that later bytes cannot change.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.advance(bytes, false)
     }
 
-    /// Returns the rest after the last piece.
+    /// Returns the rest of the output after the last chunk.
     pub fn finish(&mut self) -> Vec<u8> {
         self.advance(&[], true)
     }
 
-    /// Returns the number of echoes so far.
+    /// Returns the number of replaced echoes so far.
     pub fn echoes(&self) -> u64 {
         self.echoes
     }
 
     fn advance(&mut self, bytes: &[u8], is_end: bool) -> Vec<u8> {
-        let mut held = std::mem::take(&mut self.held);
-        held.extend_from_slice(bytes);
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.extend_from_slice(bytes);
         let limit = if is_end || self.set.is_empty() {
-            held.len()
+            pending.len()
         } else {
-            self.set.shape().boundary(&held)
+            self.set.shape().boundary(&pending)
         };
-        let mut out = Vec::with_capacity(held.len());
-        let copied = self.mask(&held, limit, is_end, &mut out);
+        let mut out = Vec::with_capacity(pending.len());
+        let copied = self.mask(&pending, limit, is_end, &mut out);
         if copied < limit {
-            out.extend_from_slice(&held[copied..limit]);
+            out.extend_from_slice(&pending[copied..limit]);
             self.replacement = None;
         }
         self.removed = copied.saturating_sub(limit);
-        held.drain(..limit);
-        self.held = held;
+        pending.drain(..limit);
+        self.pending = pending;
         out
     }
 
-    /// Writes the bytes up to the last echo that starts before `limit` to `out`, with echoes replaced. Returns the position
-    /// after that echo.
+    /// Writes the bytes up to the last echo that starts before `limit` to `out`, and replaces the echoes. Returns the
+    /// position after that echo.
     fn mask(&mut self, bytes: &[u8], limit: usize, is_end: bool, out: &mut Vec<u8>) -> usize {
         let set = Arc::clone(&self.set);
         let mut copied = self.removed;
@@ -160,7 +162,7 @@ impl MaskStream {
                 continue;
             }
             out.extend_from_slice(&bytes[copied.min(start)..start]);
-            // An echo that starts inside another one, or right after it, extends what is removed.
+            // An echo that starts inside another one or right after it extends the removed part.
             let is_same = self.replacement.as_ref() == Some(echo.replacement);
             if start > copied || !is_same {
                 out.extend_from_slice(echo.replacement.as_bytes());

@@ -1,12 +1,12 @@
-//! Names of secrets, as used after `secret:` in a configuration or a request.
+//! Names of secrets, which follow `secret:` in configurations and requests.
 
 use lango_core::Text;
 use std::fmt;
 
 /// Maximum length of a name in characters.
-const MOST_CHARACTERS: usize = 100;
+const MAX_CHARACTERS: usize = 100;
 
-/// The beginnings of well-known tokens.
+/// The prefixes of well-known tokens.
 const TOKEN_PREFIXES: [&str; 15] = [
     "sk-",
     "ghp_",
@@ -25,50 +25,48 @@ const TOKEN_PREFIXES: [&str; 15] = [
     "eyJ",
 ];
 
-/// The shortest text that is taken for a token because of its beginning.
-const LEAST_TOKEN_CHARACTERS: usize = 20;
+/// Minimum length of a text that counts as a token because of its prefix.
+const MIN_TOKEN_CHARACTERS: usize = 20;
 
 /// A text that cannot be the name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{name}` cannot be the name of a secret: use up to {MOST_CHARACTERS} letters, digits, `_`, `-` and `.`, and begin with a letter or digit"
+    "`{name}` cannot be the name of a secret: use up to {MAX_CHARACTERS} letters, digits, `_`, `-` and `.`, and start with a letter or digit"
 )]
 pub struct InvalidName {
-    /// The beginning of the text.
+    /// The start of the text.
     pub name: String,
 }
 
-/// The name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretName(Text);
 
 impl SecretName {
-    /// Validates a name: ASCII letters, digits, `_`, `-` and `.` only, so that no two names look alike.
+    /// Validates a name. Only ASCII letters, digits, `_`, `-` and `.` are allowed, so that no two names look alike.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"_-.".contains(&letter);
         let starts_well = name
             .as_bytes()
             .first()
             .is_some_and(u8::is_ascii_alphanumeric);
-        if starts_well && name.len() <= MOST_CHARACTERS && name.bytes().all(is_plain) {
+        if starts_well && name.len() <= MAX_CHARACTERS && name.bytes().all(is_plain) {
             Ok(Self(name.into()))
         } else {
-            // A value that was typed in the place of a name must not be repeated on the screen.
+            // If the user typed a value instead of a name, it must not be printed in full.
             let shown = name.chars().filter(|letter| !letter.is_control());
             let name = shown.take(20).collect();
             Err(InvalidName { name })
         }
     }
 
-    /// Returns whether the text has the form of a private key or of a token, which somebody typed in the place of the name.
+    /// Returns whether a text looks like a private key or a token, which a user may have typed instead of a name.
     pub fn looks_like_value(text: &str) -> bool {
         let digits = text.strip_prefix("0x").unwrap_or(text);
         let is_key = digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         let has_prefix = TOKEN_PREFIXES.iter().any(|prefix| text.starts_with(prefix));
-        is_key || has_prefix && text.len() >= LEAST_TOKEN_CHARACTERS
+        is_key || has_prefix && text.len() >= MIN_TOKEN_CHARACTERS
     }
 
-    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_typed_as_a_name_is_not_repeated_as_a_whole() {
+    fn a_value_typed_as_a_name_is_not_printed_in_full() {
         let error = SecretName::new(&format!("sk live {}", "canary".repeat(10))).unwrap_err();
         assert!(!error.to_string().contains("canarycanarycanary"), "{error}");
     }

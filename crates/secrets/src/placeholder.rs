@@ -1,17 +1,18 @@
-//! Placeholders: what a sandboxed program holds instead of a value.
+//! Placeholders: texts that sandboxed programs get instead of secret values.
 
 use crate::name::SecretName;
 use lango_core::UserId;
 use sha2::{Digest, Sha256};
-use std::fmt::{self, Write};
+use std::fmt;
 
-/// The text that stands for a secret of a user. It is no secret: only the egress proxy gives it a meaning, and only in the
-/// bound header of the bound origin. It stays the same, so that a program may store it in its own configuration.
+/// A text that represents a secret of a user. It is not secret itself: only the egress proxy replaces it, and only in
+/// the bound header of requests to the bound origin. It never changes, so a program may store it in its own
+/// configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Placeholder(String);
 
 impl Placeholder {
-    /// The beginning of every placeholder.
+    /// The prefix of every placeholder.
     pub const PREFIX: &'static str = "lango_secret_";
 
     /// Length in bytes of the digest that makes placeholders distinct.
@@ -24,15 +25,10 @@ impl Placeholder {
         hash.update(user.as_str());
         hash.update(b"\0");
         hash.update(name.as_str());
-        let mut text = Self::PREFIX.to_owned();
-        for byte in &hash.finalize()[..Self::DIGEST_BYTES] {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Self(text)
+        let digest = base16ct::lower::encode_string(&hash.finalize()[..Self::DIGEST_BYTES]);
+        Self(format!("{}{digest}", Self::PREFIX))
     }
 
-    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

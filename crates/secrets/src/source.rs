@@ -1,4 +1,4 @@
-//! The seam to the stored secrets, for the parts that use them.
+//! The interface through which tools use stored secrets.
 
 use crate::binding::Binding;
 use crate::name::SecretName;
@@ -11,25 +11,23 @@ use std::time::Duration;
 /// A secret with one of its bindings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundSecret {
-    /// The name of the secret.
     pub name: SecretName,
-    /// The binding.
     pub binding: Binding,
 }
 
-/// Who uses a secret.
+/// The user, session and actor of a secret's use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretUser {
     /// The user whose vault has the secret.
     pub user: UserId,
-    /// The session that it is for; `None` if it is for all of them.
+    /// `None` if the use is not tied to a session.
     pub session: Option<SessionId>,
     /// The actor in the audit log; `None` for lango itself.
     pub actor: Option<Text>,
 }
 
 impl SecretUser {
-    /// An agent of a session.
+    /// Returns the secret user for an agent's call.
     pub fn agent(caller: &Caller) -> Self {
         Self {
             user: caller.user.clone(),
@@ -39,7 +37,7 @@ impl SecretUser {
     }
 }
 
-/// Returns the actor of an agent's call in the audit log.
+/// Returns the actor that the audit log records for an agent's call.
 pub fn agent_actor(caller: &Caller) -> Text {
     format!("agent {} in session {}", caller.agent, caller.session).into()
 }
@@ -54,29 +52,30 @@ impl From<&UserId> for SecretUser {
     }
 }
 
-/// The secrets of the users, resolved after a call was allowed.
+/// A source of users' secrets, which are resolved after a call was approved.
 pub trait SecretSource: fmt::Debug + Send + Sync {
-    /// Returns the bindings for a tool; none if the user has no vault.
-    fn bound<'a>(
+    /// Returns the secrets that are bound to a tool; an empty list if the user has no vault.
+    fn bound_secrets<'a>(
         &'a self,
         user: &'a UserId,
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>>;
 
-    /// Returns the value of a secret for one use, records the use in the audit log, and masks the value from now on. Fails
-    /// if the secret no longer has this binding.
+    /// Returns the value of a secret for one use, records the use in the audit log, and masks the value from now on.
+    /// Fails if the secret no longer has this binding.
     fn resolve<'a>(
         &'a self,
         by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
 
-    /// Masks every stored value of a user from now on, also those that are not bound or have expired, if the vault can be
-    /// opened without a prompt. Does nothing if that was done for the same vault within `max_age`.
+    /// Masks every stored value of a user from now on, including unbound and expired ones, if the vault can be opened
+    /// without a prompt. Does nothing if that was done for the same vault within `max_age`.
     fn load_masks<'a>(&'a self, user: &'a UserId, max_age: Duration) -> BoxFuture<'a, ()>;
 
-    /// Records in the audit log that a placeholder of a secret was on its way to a place that the secret is not bound to.
-    /// A vault that is locked meanwhile has no entry of it; the result of the command has one in any case.
+    /// Records in the audit log that a secret's placeholder was sent to a place that the secret is not bound to, and
+    /// was blocked. If the vault has been locked in the meantime, nothing is recorded; the command's result still
+    /// reports it.
     fn log_blocked<'a>(
         &'a self,
         by: &'a SecretUser,
@@ -84,33 +83,37 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
         place: &'a str,
     ) -> BoxFuture<'a, ()>;
 
-    /// Returns what is stored of a secret, also while the vault is locked.
+    /// Returns the status of a secret. This also works while the vault is locked.
     fn status<'a>(
         &'a self,
         user: &'a UserId,
         name: &'a SecretName,
     ) -> BoxFuture<'a, Result<SecretStatus, SecretError>>;
 
-    /// Returns the bindings for a tool in a vault that is locked, if its user can be asked for the passphrase now; none
-    /// otherwise. Nothing authenticates them yet: they are for the question only.
-    fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>>;
+    /// Returns the secrets that are bound to a tool if the vault is locked and its user can be asked for the passphrase
+    /// now; otherwise an empty list. They are not authenticated, so they may only be used to decide whether to ask.
+    fn locked_secrets<'a>(
+        &'a self,
+        user: &'a UserId,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Vec<BoundSecret>>;
 
-    /// Tells the user that a call was refused, or went without a secret, because of this problem. Problems that the other
-    /// functions return are reported already.
+    /// Tells the user that a call was refused, or ran without a secret, because of this problem. The other methods
+    /// report the problems that they return themselves.
     fn report(&self, problem: &str);
 }
 
-/// Why only the user can allow a call that needs a locked vault. The edge that asks then also reads the passphrase.
+/// The reason why only the user can approve a call that needs a locked vault. The interface that asks the user then
+/// also reads the passphrase.
 pub const UNLOCK_REASON: &str = "the vault is locked; you will be asked for its passphrase";
 
-/// What a vault has of a secret.
+/// The status of a secret in the vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretStatus {
-    /// There is no such secret, or no vault.
+    /// The secret or the vault does not exist.
     Missing,
-    /// It has expired.
     Expired,
-    /// It can be used where it is bound.
+    /// The secret can be used where it is bound.
     Stored,
 }
 
@@ -129,7 +132,7 @@ impl SecretStatus {
     }
 }
 
-/// A reason why a secret cannot be used. Its text never contains a value.
+/// The reason why a secret cannot be used. Its text never contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The vault is locked or absent.
@@ -138,18 +141,13 @@ pub enum SecretError {
         /// The problem and the next step.
         detail: String,
     },
-    /// There is no such secret, it expired, or it was changed outside lango.
+    /// The secret does not exist, has expired, or was changed outside lango.
     #[error("{detail}")]
     Unusable {
-        /// The name of the secret.
         name: SecretName,
         /// The reason, with the name of the secret, and the next step.
         detail: String,
     },
-    /// The secret is not bound to this use.
     #[error("the secret `{name}` is not bound to this use; `lango secrets bind {name}` binds it")]
-    NotBound {
-        /// The name of the secret.
-        name: SecretName,
-    },
+    NotBound { name: SecretName },
 }

@@ -1,21 +1,22 @@
-//! Tools that resolve no secrets: if an argument has the `secret:NAME` of a stored secret, the result says that it was passed as
-//! this text. Otherwise an agent would believe that a file or a note has the value.
+//! Wraps tools that do not resolve secrets. If an argument contains the `secret:NAME` of a stored secret, the result
+//! says that it was passed as literal text. Otherwise an agent might believe that a file or a note contains the value.
 
-use crate::field::{handle_in, with_remarks};
+use crate::field::{find_handle, with_remarks};
 use crate::name::SecretName;
 use crate::source::{SecretSource, SecretStatus};
-use lango_core::{BoxFuture, Caller, Extent, Inspection, Tool, ToolError, ToolOutput, ToolSpec};
+use lango_core::{
+    BoxFuture, Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput, ToolSpec,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A tool that resolves no secrets.
+/// A tool that does not resolve secrets.
 pub struct UnresolvedTool {
     tool: Arc<dyn Tool>,
     source: Arc<dyn SecretSource>,
 }
 
 impl UnresolvedTool {
-    /// Wraps a tool.
     pub fn new(tool: Arc<dyn Tool>, source: Arc<dyn SecretSource>) -> Self {
         Self { tool, source }
     }
@@ -26,7 +27,7 @@ impl UnresolvedTool {
         (status != SecretStatus::Missing).then(|| {
             let tool = &self.spec().name;
             format!(
-                "secret:{name} is not resolved in arguments of {tool}; it was passed as this text"
+                "secret:{name} is not resolved in arguments of {tool}; it was passed as literal text"
             )
         })
     }
@@ -52,7 +53,7 @@ impl Tool for UnresolvedTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: Extent,
+        extent: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
         self.tool.preview(arguments, extent)
     }
@@ -66,10 +67,10 @@ impl Tool for UnresolvedTool {
     }
 }
 
-/// Returns the first handle in any text of the arguments.
+/// Returns the first `secret:NAME` in any text of the arguments.
 fn first_handle(arguments: &Value) -> Option<SecretName> {
     match arguments {
-        Value::String(text) => handle_in(text),
+        Value::String(text) => find_handle(text),
         Value::Array(items) => items.iter().find_map(first_handle),
         Value::Object(fields) => fields.values().find_map(first_handle),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,

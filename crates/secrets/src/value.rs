@@ -4,19 +4,18 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// Maximum size of a secret in bytes.
-pub const MOST_SECRET_BYTES: usize = 16 << 10;
+pub const MAX_SECRET_BYTES: usize = 16 << 10;
 
 /// The value of a secret. It has no `Display`, `Clone` or serialization, debug-prints as `[secret]`, and is zeroed when
 /// dropped.
 pub struct SecretValue(Zeroizing<Vec<u8>>);
 
 impl SecretValue {
-    /// Wraps bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes. Callers must not print or store them.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -26,12 +25,11 @@ impl SecretValue {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -1,8 +1,9 @@
-//! What a message over A2A costs: `cargo bench -p lango-server --bench serve`, `-- short` for a tenth of it.
+//! Measures the cost of a message over A2A: `cargo bench -p lango-server --bench serve`; with `-- short`, a tenth of
+//! the messages.
 //!
-//! Clients on loopback send one message after another over connections that stay open; each message is a new conversation
-//! and a turn with a model that answers at once, everything on SQLite. The clients are in the same process, so the CPU time
-//! is theirs too.
+//! Clients on loopback send one message after another over persistent connections. Each message starts a new
+//! conversation and a turn with a model that answers immediately, on SQLite. The clients run in the same process, so
+//! the CPU time includes them.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,31 +38,32 @@ fn main() {
 
 async fn measure(each: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let model = ScriptedModel::from_fn(|_| say("Hello.")).forgetful();
+    let model = ScriptedModel::from_fn(|_| say("Hello.")).without_recording();
     let server = TestServer::start(folder.path(), model, vec![]).await;
-    talk(server.address, 0, 20).await;
-    let (cpu, began) = (cpu_seconds(), Instant::now());
-    let clients = (1..=CLIENTS).map(|client| tokio::spawn(talk(server.address, client, each)));
+    send_messages(server.address, 0, 20).await;
+    let (cpu, started) = (cpu_seconds(), Instant::now());
+    let clients =
+        (1..=CLIENTS).map(|client| tokio::spawn(send_messages(server.address, client, each)));
     let mut times: Vec<Duration> = Vec::new();
     for client in clients.collect::<Vec<_>>() {
         times.extend(client.await.unwrap());
     }
-    let (elapsed, cpu) = (began.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let (elapsed, cpu) = (started.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     times.sort();
     let count = times.len();
-    let at = |share: f64| times[((count - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    let quantile = |share: f64| times[((count - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     println!(
         "{count} messages from {CLIENTS} clients, SQLite: {:.0} a second, p50 {:.1} ms, p99 {:.1} ms, {:.0} µs of CPU each",
         count as f64 / elapsed,
-        at(0.5),
-        at(0.99),
+        quantile(0.5),
+        quantile(0.99),
         cpu * 1e6 / count as f64
     );
     server.stop().await;
 }
 
-/// Sends messages over one connection; gives how long each took.
-async fn talk(address: SocketAddr, client: usize, messages: usize) -> Vec<Duration> {
+/// Sends messages over one connection, and returns how long each took.
+async fn send_messages(address: SocketAddr, client: usize, messages: usize) -> Vec<Duration> {
     let mut stream = BufReader::new(TcpStream::connect(address).await.unwrap());
     let mut times = Vec::with_capacity(messages);
     for number in 0..messages {
@@ -73,10 +75,10 @@ async fn talk(address: SocketAddr, client: usize, messages: usize) -> Vec<Durati
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let began = Instant::now();
+        let started = Instant::now();
         stream.write_all(request.as_bytes()).await.unwrap();
         let reply = String::from_utf8(read_body(&mut stream).await).unwrap();
-        times.push(began.elapsed());
+        times.push(started.elapsed());
         assert!(reply.contains("TASK_STATE_COMPLETED"), "{reply}");
     }
     times

@@ -1,5 +1,6 @@
-//! Ends turns of callers whose approvals have been pending for too long: the calls are denied, no model is called again, and
-//! the task fails. Callers cannot approve calls themselves, so a forgotten approval would block their conversation for ever.
+//! Ends turns of callers whose approvals have been pending for too long: denies the calls without another model call,
+//! and the task fails. Callers cannot approve calls themselves, so a forgotten approval would block their conversation
+//! forever.
 
 use crate::attempts::latest_attempt;
 use crate::context::{Notice, ServerContext};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Longest interval between two scans. With a short expiry they are more frequent.
+/// The maximum interval between two scans. With a short expiry, scans are more frequent.
 const SCAN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Finds and ends turns whose approvals have expired.
@@ -32,7 +33,7 @@ impl ApprovalExpiry {
         }
     }
 
-    /// Ends the turns whose approvals have expired, if a scan is due. The next scan retries what fails.
+    /// Ends the turns whose approvals have expired, if a scan is due. If one fails, the next scan tries again.
     pub async fn scan(
         &mut self,
         context: &dyn ServerContext,
@@ -44,9 +45,9 @@ impl ApprovalExpiry {
         }
         self.next_scan = Instant::now() + SCAN_INTERVAL.min(self.after / 4);
         match self.overdue(context).await {
-            Ok((turns, asked_before)) => {
+            Ok((turns, requested_before)) => {
                 for (turn, session) in turns {
-                    let expired = expire(context, session, asked_before).await;
+                    let expired = expire(context, session, requested_before).await;
                     match expired {
                         Ok(true) => self.refresh(context, tasks, server, &turn).await,
                         Ok(false) => {}
@@ -74,26 +75,26 @@ impl ApprovalExpiry {
         }
     }
 
-    /// Returns the turns with an expired approval, and the time before which it was requested.
+    /// Returns the turns with expired approvals, and the cutoff: approvals requested before that time have expired.
     async fn overdue(
         &self,
         context: &dyn ServerContext,
     ) -> Result<(BTreeMap<TurnId, SessionId>, Timestamp), StoreError> {
         let after = u64::try_from(self.after.as_millis()).unwrap_or(u64::MAX);
-        let asked_before = Timestamp(self.clock.now().0.saturating_sub(after));
+        let requested_before = Timestamp(self.clock.now().0.saturating_sub(after));
         let approvals = context.catalog().approvals(&self.user).await?;
         let overdue = approvals.waiting.into_iter();
-        let overdue = overdue.filter(|waiting| waiting.asked < asked_before);
+        let overdue = overdue.filter(|waiting| waiting.asked < requested_before);
         let turns = overdue.map(|waiting| (waiting.turn, waiting.session));
-        Ok((turns.collect(), asked_before))
+        Ok((turns.collect(), requested_before))
     }
 }
 
 async fn expire(
     context: &dyn ServerContext,
     session: SessionId,
-    asked_before: Timestamp,
+    requested_before: Timestamp,
 ) -> Result<bool, RunnerError> {
     let opened = context.runner().open(session).await?;
-    opened.impatient().expire(asked_before).await
+    opened.without_waiting().expire(requested_before).await
 }

@@ -3,7 +3,7 @@
 use lango_a2a::server::first_attempt;
 use lango_core::{StoreError, TaskQuery, TaskRecord, TaskStore, TurnId, UserId};
 
-/// How many of a conversation's newest tasks are searched. Attempts at the message of its last turn are among them.
+/// How many of a conversation's newest tasks to search. Attempts at the message of its last turn are among them.
 const MAX_TASKS: usize = 256;
 
 /// Returns the latest attempt at the message of a turn, if the turn has a task.
@@ -51,14 +51,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_latest_attempt_stands_for_a_turn() {
+    async fn the_task_of_a_turn_is_its_latest_attempt() {
         let store = Store::in_memory();
         let user = UserId::from("a2a");
         let latest = |turn: &'static str| {
             let (store, user) = (&store, &user);
             async move {
-                let found = latest_attempt(store, user, &TurnId::from(turn)).await;
-                found.unwrap().map(|task| task.id.to_string())
+                let task = latest_attempt(store, user, &TurnId::from(turn)).await;
+                task.unwrap().map(|task| task.id.to_string())
             }
         };
         assert_eq!(latest("t").await, None);

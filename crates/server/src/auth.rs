@@ -1,5 +1,6 @@
-//! The auth middleware. A web page in a browser can send requests to this machine too, so the host must be one of ours, an
-//! origin must equal the host, and the caller must know the token. All of it is checked before a byte of the body is read.
+//! The auth middleware. Any web page in a browser can send requests to this machine. Therefore the host must be an
+//! allowed one, the origin must match the host, and the caller must present the token. All checks run before the body
+//! is read.
 
 use crate::HEALTH;
 use axum::Router;
@@ -17,20 +18,20 @@ use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-/// The agent card, which is public.
+/// The path of the agent card, which is public.
 const CARD: &str = "/.well-known/agent-card.json";
 
-/// Which requests are accepted.
+/// The rules for accepting requests.
 #[derive(Debug, Clone)]
 pub struct Auth {
-    /// The digest of the token; without one every request that reaches the port is accepted.
+    /// The digest of the token. Without a token, every request is accepted.
     token: Option<[u8; 32]>,
     hosts: BTreeSet<String>,
     user: UserId,
 }
 
 impl Auth {
-    /// Accepts requests with this token, as requests of `user`.
+    /// Creates rules that accept requests with this token, on behalf of `user`.
     pub fn new(token: Option<&str>, user: UserId) -> Self {
         let own = ["127.0.0.1", "localhost", "::1"];
         Self {
@@ -40,19 +41,19 @@ impl Auth {
         }
     }
 
-    /// Accepts more host names than those of this machine itself.
+    /// Accepts further host names, in addition to those of the loopback interface.
     pub fn with_hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
-        let plain = |host: String| bare(&host).to_ascii_lowercase();
+        let plain = |host: String| strip_port(&host).to_ascii_lowercase();
         self.hosts.extend(hosts.into_iter().map(plain));
         self
     }
 
-    /// Puts the check of the token around a router, whose requests get the user. The card stays public.
+    /// Adds the token check to a router, and adds the user to its requests. The card stays public.
     pub fn require_token(&self, router: Router) -> Router {
         router.layer(from_fn_with_state(Arc::new(self.clone()), check_token))
     }
 
-    /// Puts the checks of host and origin around a router, and adds the health check.
+    /// Adds the host and origin checks and the health check to a router.
     pub fn guard(self, router: Router) -> Router {
         router
             .route(HEALTH, get(|| async { "ok\n" }))
@@ -62,7 +63,8 @@ impl Auth {
     fn check_token(&self, request: &Request) -> Result<(), Refusal> {
         match self.token {
             Some(token)
-                if request.uri().path() != CARD && presented(request.headers()) != Some(token) =>
+                if request.uri().path() != CARD
+                    && presented_token(request.headers()) != Some(token) =>
             {
                 Err(Refusal::Token)
             }
@@ -82,7 +84,7 @@ impl Auth {
         if headers
             .get_all(ORIGIN)
             .iter()
-            .any(|origin| !is_same(origin, host))
+            .any(|origin| !is_same_host(origin, host))
         {
             return Err(Refusal::Origin);
         }
@@ -145,8 +147,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Returns the digest of the token that was sent. Digests are compared, so that the time says nothing about the token.
-fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
+/// Returns the digest of the token in a request. Comparing digests instead of tokens prevents timing attacks.
+fn presented_token(headers: &HeaderMap) -> Option<[u8; 32]> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (all.next()?, all.next()) else {
         return None;
@@ -156,7 +158,8 @@ fn presented(headers: &HeaderMap) -> Option<[u8; 32]> {
     is_bearer.then(|| Sha256::digest(token.trim()).into())
 }
 
-/// Returns every `Host` header; one that is not text is empty, and so are several.
+/// Returns the values of the `Host` headers. A value that is not text, and each of several values, is returned as
+/// empty, so that it is refused.
 fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let number = headers.get_all(HOST).iter().count();
     let all = headers.get_all(HOST).iter();
@@ -166,8 +169,8 @@ fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the host of an authority in lower case. It is a name or an address, with or without a port; nothing else is
-/// accepted, least of all a user before the host: other parsers read `127.0.0.1:1@evil.com` as the host `evil.com`.
+/// Returns the host of an authority in lower case. Accepts only a name or an address, with or without a port. In
+/// particular, refuses a user before the host: other parsers read `127.0.0.1:1@evil.com` as the host `evil.com`.
 fn host_name(authority: &str) -> Option<String> {
     let is_port = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -197,15 +200,15 @@ fn host_name(authority: &str) -> Option<String> {
     port.is_none_or(is_port).then(|| name.to_ascii_lowercase())
 }
 
-/// Returns whether an origin is the requested host, port included.
-fn is_same(origin: &HeaderValue, host: &str) -> bool {
+/// Returns whether an origin has the requested host and port.
+fn is_same_host(origin: &HeaderValue, host: &str) -> bool {
     let origin = origin.to_str().unwrap_or_default();
     let authority = origin.split_once("://").map(|(_, authority)| authority);
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
 /// Removes the port and the brackets of an IPv6 address from a configured host.
-fn bare(host: &str) -> &str {
+fn strip_port(host: &str) -> &str {
     if host.parse::<Ipv6Addr>().is_ok() {
         return host;
     }
@@ -220,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_name_and_a_port_are_a_host() {
+    fn only_a_name_or_address_with_an_optional_port_is_accepted_as_host() {
         for (authority, name) in [
             ("127.0.0.1", "127.0.0.1"),
             ("127.0.0.1:18789", "127.0.0.1"),

@@ -1,4 +1,5 @@
-//! A cache of conversations whose last turn ran in this process, so that the next turn of a session need not read its log.
+//! A cache of conversations whose last turn ran in this process, so that the next turn of a session need not read its
+//! log.
 //!
 //! An entry may be stale. The log then rejects the first append of a turn, and the conversation reads the log again.
 
@@ -7,10 +8,10 @@ use lango_core::SessionId;
 use lango_engine::Conversation;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many conversations are cached. The least recently used is evicted first.
+/// How many conversations to cache. The least recently used one is evicted first.
 const MAX_CONVERSATIONS: usize = 512;
 
-/// The largest history that is cached, in bytes. Sessions with a longer one are read for each turn.
+/// The maximum size of a cached history, in bytes. Sessions with a longer history are read for each turn.
 const MAX_HISTORY_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Conversations(Mutex<LruCache<SessionId, Conversation>>);

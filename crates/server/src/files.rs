@@ -1,5 +1,6 @@
-//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them. A short text
-//! file is inserted into the message instead, because some clients send the user's text as a file.
+//! Handles files that callers send as bytes or as URLs. The server stores them as attachments, and the message refers
+//! to them. A short text file becomes part of the message's text instead, because some clients send the user's text as
+//! a file.
 
 use crate::messages;
 use crate::{Notice, ServerContext};
@@ -22,31 +23,31 @@ pub const INPUT_MODES: [&str; 8] = [
     "image/webp",
 ];
 
-/// How many bytes of text files are inserted into one message. Further files are attached.
+/// How many bytes of text files may become part of one message's text. Further files are attached.
 const INLINE_TEXT_BYTES: usize = 64 * 1024;
 
-/// Stores the files of a message and replaces them with references. Files at URLs are fetched first. Short `text/*` files are
-/// replaced with their text.
+/// Stores the files of a message and replaces them with references. Fetches files that are given by URL first. Replaces
+/// short `text/*` files with their text.
 pub(crate) async fn store_files(
     context: &dyn ServerContext,
     user: &UserId,
     mut message: Message,
 ) -> Result<Message, FileError> {
     messages::remove_references(&mut message);
-    let mut places = Vec::new();
+    let mut indexes = Vec::new();
     let mut sent = Vec::new();
     let mut is_text = Vec::new();
-    for (place, part) in message.parts.iter_mut().enumerate() {
+    for (index, part) in message.parts.iter_mut().enumerate() {
         let content = match &mut part.content {
             PartContent::Raw(bytes) => SentContent::Bytes(std::mem::take(bytes)),
             PartContent::Url(url) => SentContent::Url(std::mem::take(url)),
             PartContent::Text(_) | PartContent::Data(_) => continue,
         };
         let name = part.filename.clone().or_else(|| content.name());
-        let name = name.unwrap_or_else(|| format!("file-{}", place + 1));
+        let name = name.unwrap_or_else(|| format!("file-{}", index + 1));
         is_text.push(matches!(content, SentContent::Bytes(_)) && has_text_type(part));
         sent.push((name, content));
-        places.push(place);
+        indexes.push(index);
     }
     if sent.is_empty() {
         return Ok(message);
@@ -55,15 +56,15 @@ pub(crate) async fn store_files(
     let mut bytes_left = INLINE_TEXT_BYTES;
     let mut files = Vec::new();
     let mut attached = Vec::new();
-    for ((file, place), is_text) in read_all(raw).await?.into_iter().zip(places).zip(is_text) {
+    for ((file, index), is_text) in read_all(raw).await?.into_iter().zip(indexes).zip(is_text) {
         match inline_text(&file, bytes_left).filter(|_| is_text) {
             Some(text) => {
                 bytes_left -= text.len();
-                message.parts[place].content = PartContent::Text(text);
+                message.parts[index].content = PartContent::Text(text);
             }
             None => {
                 files.push(file);
-                attached.push(place);
+                attached.push(index);
             }
         }
     }
@@ -76,15 +77,15 @@ pub(crate) async fn store_files(
         RunnerError::Store(error) => FileError::Store(error),
         error => invalid(error.to_string()),
     })?;
-    for (place, attachment) in attached.into_iter().zip(&stored) {
-        message.parts[place] = messages::reference_part(attachment);
+    for (index, attachment) in attached.into_iter().zip(&stored) {
+        message.parts[index] = messages::reference_part(attachment);
     }
     Ok(message)
 }
 
-/// Returns the text of a text file that is short enough to be inserted into the message.
-fn inline_text(file: &AttachedFile, most_bytes: usize) -> Option<String> {
-    if file.bytes.len() > most_bytes || !file.media_type.starts_with("text/") {
+/// Returns the text of a file, or `None` if it is not a text file or has more than `max_bytes` bytes.
+fn inline_text(file: &AttachedFile, max_bytes: usize) -> Option<String> {
+    if file.bytes.len() > max_bytes || !file.media_type.starts_with("text/") {
         return None;
     }
     String::from_utf8(file.bytes.to_vec()).ok()
@@ -96,9 +97,9 @@ fn has_text_type(part: &Part) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case("text/"))
 }
 
-/// Checks that the text of the message, inserted files included, is within the limit of a turn.
+/// Checks that the text of the message, including text files, is within the limit for a turn.
 fn check_length(message: &Message) -> Result<(), FileError> {
-    match messages::question(message).len() {
+    match messages::message_text(message).len() {
         length if length > Runner::INPUT_BYTES => Err(invalid(format!(
             "has {length} bytes of text; the limit is {}",
             Runner::INPUT_BYTES
@@ -121,14 +122,15 @@ impl SentContent {
     }
 }
 
-/// Returns the names and bytes of all files. The operator learns why one was not fetched; the caller learns less.
+/// Returns the names and bytes of all files; fetches those given by URL. If that fails, reports the cause to the
+/// operator, and a text without internal details to the caller.
 async fn fetch_linked(
     context: &dyn ServerContext,
     sent: Vec<(String, SentContent)>,
 ) -> Result<Vec<(String, Vec<u8>)>, FileError> {
-    let most = AttachedFile::PER_MESSAGE;
-    if sent.len() > most {
-        return Err(invalid(format!("has more than {most} files")));
+    let max_files = AttachedFile::PER_MESSAGE;
+    if sent.len() > max_files {
+        return Err(invalid(format!("has more than {max_files} files")));
     }
     let mut linked = LinkedFiles::new(&context.egress());
     let mut raw = Vec::new();
@@ -147,7 +149,7 @@ async fn fetch_linked(
     Ok(raw)
 }
 
-/// Reads the files on a thread of their own: parsing a document takes a while.
+/// Reads the files on a blocking thread, because parsing a document can take a while.
 async fn read_all(raw: Vec<(String, Vec<u8>)>) -> Result<Vec<AttachedFile>, FileError> {
     let reading = tokio::task::spawn_blocking(move || {
         let files = raw.into_iter();

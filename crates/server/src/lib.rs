@@ -1,5 +1,6 @@
-//! lango over HTTP. The [`auth`] middleware checks token, host and origin. [`TaskRunner`] runs each task of a caller as a turn
-//! of a session, and reports how it goes in the terms of the A2A protocol. [`Recovery`] resumes interrupted tasks and turns.
+//! lango over HTTP. The [`auth`] middleware checks token, host and origin. [`TaskRunner`] runs each task of a caller as
+//! a turn of a session, and reports its progress and result through the A2A protocol. [`Recovery`] resumes interrupted
+//! tasks and turns.
 
 mod approval_expiry;
 mod attempts;
@@ -19,7 +20,7 @@ mod turn_events;
 pub use attempts::latest_attempt;
 pub use context::{Notice, ServerContext};
 pub use files::INPUT_MODES;
-pub use listen::{Bounds, serve};
+pub use listen::{ConnectionLimits, serve};
 pub use readiness::readiness;
 pub use recovery::Recovery;
 pub use restore::{InFlight, RestoredStore};

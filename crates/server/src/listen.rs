@@ -1,5 +1,5 @@
-//! The listener: accepts connections up to a limit, closes those whose headers come too slowly, and lets open ones finish at
-//! the end.
+//! The listener: accepts connections up to a limit, closes those whose headers arrive too slowly, and lets open
+//! connections finish at shutdown.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -11,20 +11,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// The limits of connections.
+/// The limits for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Connections at a time; more wait in the backlog of the socket.
+pub struct ConnectionLimits {
+    /// The maximum number of open connections. Further ones wait in the backlog of the socket.
     pub connections: usize,
-    /// The time from the first byte of a request to the end of its headers.
+    /// The time limit from the first byte of a request to the end of its headers.
     pub header_timeout: Duration,
-    /// The time that a client may take to read what was sent to it.
+    /// How long a client may leave sent data unread.
     pub write_timeout: Duration,
-    /// The time that open connections get to finish at the end.
+    /// How long open connections may take to finish at shutdown.
     pub shutdown_timeout: Duration,
 }
 
-impl Default for Bounds {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: 8192,
@@ -35,14 +35,14 @@ impl Default for Bounds {
     }
 }
 
-/// Serves until `stop`, then lets open connections finish for a while.
+/// Serves until `stop` completes, then waits for open connections to finish, up to `shutdown_timeout`.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    bounds: Bounds,
+    limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
-    let slots = Arc::new(Semaphore::new(bounds.connections));
+    let slots = Arc::new(Semaphore::new(limits.connections));
     let (shutdown, signal) = watch::channel(false);
     let mut connections = JoinSet::new();
     tokio::pin!(stop);
@@ -59,13 +59,13 @@ pub async fn serve(
             Some(_) = connections.join_next() => {}
             (permit, accepted) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let connection = connection(stream, router.clone(), bounds, signal.clone());
+                    let connection = connection(stream, router.clone(), limits, signal.clone());
                     connections.spawn(async move {
                         connection.await;
                         drop(permit);
                     });
                 }
-                // For example out of file descriptors: others may be closed meanwhile.
+                // For example, the process is out of file descriptors. Retry after others may have been closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
         }
@@ -73,24 +73,25 @@ pub async fn serve(
     drop(listener);
     shutdown.send_replace(true);
     let rest = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(bounds.shutdown_timeout, rest).await;
+    let _ = tokio::time::timeout(limits.shutdown_timeout, rest).await;
 }
 
 async fn connection(
     stream: TcpStream,
     router: Router,
-    bounds: Bounds,
+    limits: ConnectionLimits,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    // Streamed updates are small and must not be delayed; without the option they only come later.
+    // Streamed updates are small and must not be delayed. If this fails, they only arrive a little later.
     let _ = stream.set_nodelay(true);
-    // A client that does not read would keep its stream open for ever, also with a token that was revoked.
-    let timeout = u32::try_from(bounds.write_timeout.as_millis()).unwrap_or(u32::MAX);
+    // Without a timeout, a client that does not read could keep its stream open forever, even after its token was
+    // revoked.
+    let timeout = u32::try_from(limits.write_timeout.as_millis()).unwrap_or(u32::MAX);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(bounds.header_timeout)
+        .header_read_timeout(limits.header_timeout)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let stopped = async {

@@ -1,21 +1,21 @@
-//! Translation between messages of callers and turns: a message as input, the end of a turn as reports.
+//! Converts between the protocol and turns: messages of callers into input, and the end of a turn into reports.
 
 use a2a::{Message, Part, PartContent};
 use lango_a2a::server::{ArtifactChunk, Report, StatusMessage};
-use lango_core::{Asks, Attachment, Outcome, Waiting};
+use lango_core::{ApprovalQuestion, Attachment, Outcome, PendingApproval};
 use lango_engine::TurnReport;
 use serde_json::{Value, json};
 
-/// The id of the artifact with the answer.
+/// The id of the artifact that holds the answer.
 pub(crate) const ANSWER: &str = "answer";
 
 /// Returns the text of a message.
-pub(crate) fn question(message: &Message) -> String {
+pub(crate) fn message_text(message: &Message) -> String {
     text_of(message.parts.iter())
 }
 
-/// Returns the text of a message whose files are stored, without the references to them.
-pub(crate) fn stored_question(message: &Message) -> String {
+/// Returns the text of a message whose files are stored, without the references to the files.
+pub(crate) fn stored_message_text(message: &Message) -> String {
     let parts = message.parts.iter();
     text_of(parts.filter(|part| reference(part).is_none()))
 }
@@ -23,7 +23,7 @@ pub(crate) fn stored_question(message: &Message) -> String {
 fn text_of<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
     let texts = parts.filter_map(|part| match &part.content {
         PartContent::Text(text) => Some(match &part.filename {
-            Some(name) => format!("[file: {}]\n{text}", shown_name(name)),
+            Some(name) => format!("[file: {}]\n{text}", display_name(name)),
             None => text.clone(),
         }),
         PartContent::Data(data) => Some(data.to_string()),
@@ -33,7 +33,7 @@ fn text_of<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
 }
 
 /// Returns the last segment of a file's name, in one line and at most 200 characters long.
-fn shown_name(name: &str) -> String {
+fn display_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain = last.chars().filter(|char| !char.is_control());
     plain.take(200).collect()
@@ -53,7 +53,7 @@ fn reference(part: &Part) -> Option<&Value> {
     part.metadata.as_ref()?.get(REFERENCE)
 }
 
-/// Removes references that a client made up.
+/// Removes references from a client's message, because only the server may create them.
 pub(crate) fn remove_references(message: &mut Message) {
     for part in &mut message.parts {
         if let Some(metadata) = &mut part.metadata {
@@ -62,7 +62,7 @@ pub(crate) fn remove_references(message: &mut Message) {
     }
 }
 
-/// Creates the part that refers to a stored file.
+/// Creates a part that refers to a stored file.
 pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     let Attachment {
         name,
@@ -75,9 +75,9 @@ pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     part
 }
 
-/// Returns the report for the end of a turn. The answer is reported whole, also if it was streamed: some clients keep only the
-/// last update of an artifact.
-pub(crate) fn ending(report: &TurnReport) -> Report {
+/// Builds the report for the end of a turn. It has the whole answer, even if the answer was streamed, because some
+/// clients keep only the last update of an artifact.
+pub(crate) fn end_report(report: &TurnReport) -> Report {
     let answer = report.answer.as_deref().unwrap_or_default();
     match &report.outcome {
         Outcome::Answered { limit } => {
@@ -102,24 +102,24 @@ pub(crate) fn ending(report: &TurnReport) -> Report {
 /// The metadata key of the list of pending approval ids.
 pub(crate) const APPROVALS: &str = "approvals";
 
-/// Returns what a caller hears while a call waits for approval.
-pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
-    let each = waiting.iter().map(|waiting| {
-        let request = &waiting.request;
+/// Builds the status message for a task that waits for approvals.
+pub(crate) fn approval_status(pending: &[PendingApproval]) -> StatusMessage {
+    let each = pending.iter().map(|approval| {
+        let request = &approval.request;
         let (agent, tool, id) = (&request.agent, &request.tool, &request.id);
-        match request.asks {
-            Asks::Permission => format!(
+        match request.question {
+            ApprovalQuestion::Permission => format!(
                 "{agent} wants to use {tool}; approve it with `lango approvals answer {id} yes`"
             ),
-            Asks::Fate => format!(
+            ApprovalQuestion::UnknownOutcome => format!(
                 "the outcome of {tool}, called by {agent} before its process ended, is unknown; decide with `lango approvals answer {id} retry|skip|happened`"
             ),
-            Asks::Turn => format!(
-                "the server's database is a copy that was made while the task ran, and what the task did after that is unknown; decide with `lango approvals answer {id} retry|skip`"
+            ApprovalQuestion::ContinueTurn => format!(
+                "the server's database was restored from a backup that was made while the task ran, so it is unknown what the task did afterwards; decide with `lango approvals answer {id} retry|skip`"
             ),
         }
     });
-    let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());
+    let requests = pending.iter().map(|approval| approval.request.id.as_str());
     let requests: Vec<&str> = requests.collect();
     StatusMessage::from(each.collect::<Vec<_>>().join("\n")).with(APPROVALS, json!(requests))
 }

@@ -1,5 +1,5 @@
-//! The readiness check, for load balancers: fails while the server shuts down or cannot reach its store. The liveness check is
-//! [`HEALTH`](crate::HEALTH), which succeeds as long as the process runs.
+//! The readiness check, for load balancers: fails while the server shuts down or cannot reach its store. The liveness
+//! check is [`HEALTH`](crate::HEALTH), which succeeds as long as the process runs.
 
 use crate::READY;
 use crate::context::ServerContext;
@@ -22,7 +22,7 @@ struct Readiness {
     server: AgentServer,
 }
 
-/// Creates the route of the check.
+/// Creates the route of the readiness check.
 pub fn readiness(context: Arc<dyn ServerContext>, server: AgentServer) -> Router {
     let state = Readiness { context, server };
     Router::new().route(READY, get(answer)).with_state(state)
@@ -36,7 +36,7 @@ async fn answer(State(Readiness { context, server }): State<Readiness>) -> Respo
     let read = catalog.unfinished(None, 1);
     match tokio::time::timeout(TIMEOUT, read).await {
         Ok(Ok(_)) => "ready\n".into_response(),
-        // The cause names addresses, and is for the operator.
+        // Hide the cause: it may name addresses, and only the operator may see them.
         _ => unavailable("the store does not answer\n"),
     }
 }

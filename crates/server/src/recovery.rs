@@ -1,14 +1,15 @@
-//! The loop that resumes interrupted work while the server runs: tasks of callers, and turns of sessions. A process that dies
-//! releases its sessions, at once on one machine, when the lease expires on many; the next scan finds what it left.
+//! The loop that resumes interrupted work while the server runs: tasks of callers, and turns of sessions. When a
+//! process dies, its sessions are released: immediately on SQLite, and when the lease expires on PostgreSQL. The next
+//! scan then finds its work.
 //!
-//! A turn that is a running task is resumed as a task, so that its caller hears how it goes.
+//! A turn that belongs to a running task is resumed as a task, so that its caller receives the reports.
 
 use crate::approval_expiry::ApprovalExpiry;
 use crate::attempts::latest_attempt;
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
 use lango_core::{Clock, SessionId, StoreError, TaskStore, TurnId, UnfinishedTurn, UserId};
-use lango_engine::{RunnerError, Stop, TurnEnd};
+use lango_engine::{CancelToken, RunnerError, TurnEnd};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +17,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Shortest interval between two scans for turns. Tasks are scanned more often, whenever one of them is over.
+/// The minimum interval between two scans for turns. Scans for tasks are more frequent: one follows the end of each
+/// resumed task.
 const TURN_SCAN_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Turns that are resumed at a time, and that are read at a time.
+/// How many turns to resume concurrently, and how many to read at a time.
 const MAX_RESUMING: usize = 256;
 const PAGE: usize = 64;
 
-/// Turns to skip that are remembered, so that not every scan replays them.
+/// How many turns to remember as skipped, so that not every scan replays them.
 const MAX_SKIPPED: usize = 10_000;
 
 /// The recovery loop of one server.
@@ -31,28 +33,28 @@ pub struct Recovery {
     server: AgentServer,
     context: Arc<dyn ServerContext>,
     tasks: Arc<dyn TaskStore>,
-    /// The users whose turns are resumed here.
+    /// The users whose turns this server resumes.
     users: Vec<UserId>,
     resuming: JoinSet<(TurnId, TurnRecovery)>,
     active: HashSet<TurnId>,
     parked: HashSet<TurnId>,
-    /// Turns that were started in another folder.
+    /// Turns that were started in another directory.
     foreign: HashSet<TurnId>,
     expiry: Option<ApprovalExpiry>,
 }
 
 /// The result of recovering one turn.
 enum TurnRecovery {
-    /// It waits for an answer and was not interrupted.
+    /// The turn waits for an answer and was not interrupted.
     Parked,
-    /// It was started in another folder, and is resumed there.
+    /// The turn was started in another directory, and can only be resumed there.
     Foreign,
-    /// Anything else: if it has no outcome, the next scan finds it again.
+    /// Any other result. If the turn is still unfinished, the next scan finds it again.
     Done,
 }
 
 impl Recovery {
-    /// Creates the loop for a server, its tasks, and the turns of these users.
+    /// Creates the loop for a server's tasks and for the turns of these users.
     pub fn new(
         server: AgentServer,
         context: Arc<dyn ServerContext>,
@@ -80,8 +82,8 @@ impl Recovery {
         }
     }
 
-    /// Scans until the server stops, then finishes what was resumed. Never returns; dropping it leaves unfinished turns in
-    /// the log as they are.
+    /// Scans until the server stops, then waits for the resumed turns. Never returns. Dropping it leaves unfinished
+    /// turns unchanged in the log.
     pub async fn run(mut self) {
         let server = self.server.clone();
         let mut next_turn_scan = Instant::now();
@@ -102,7 +104,7 @@ impl Recovery {
             let is_open = loop {
                 tokio::select! {
                     Some(Ok((turn, recovery))) = self.resuming.join_next() => {
-                        self.note(turn, &recovery);
+                        self.record(turn, &recovery);
                     }
                     is_open = &mut due => break is_open,
                 }
@@ -110,7 +112,7 @@ impl Recovery {
             if !is_open {
                 break;
             }
-            // What could not be read now is read by the next scan.
+            // If the scan fails, the next one tries again.
             if let Ok(recovered) = server.recover_stale().await
                 && recovered.resumed > 0
             {
@@ -122,7 +124,7 @@ impl Recovery {
         std::future::pending().await
     }
 
-    /// Starts to resume every interrupted turn that no process is at work on.
+    /// Starts to resume the interrupted turns that no process runs.
     async fn scan_turns(&mut self) -> Result<(), StoreError> {
         let catalog = self.context.catalog();
         let mut after: Option<SessionId> = None;
@@ -149,7 +151,7 @@ impl Recovery {
         }
     }
 
-    fn note(&mut self, turn: TurnId, recovery: &TurnRecovery) {
+    fn record(&mut self, turn: TurnId, recovery: &TurnRecovery) {
         self.active.remove(&turn);
         let skipped = match recovery {
             TurnRecovery::Parked => &mut self.parked,
@@ -170,11 +172,11 @@ async fn recover_turn(
 ) -> (TurnId, TurnRecovery) {
     let recovery = match resume(&*context, &*tasks, &turn).await {
         Ok(recovery) => recovery,
-        // Another process is at work on it, or was.
+        // Another process runs the turn, or ran it until just now.
         Err(RunnerError::Store(
-            StoreError::Busy { .. } | StoreError::Lost { .. } | StoreError::Conflict { .. },
+            StoreError::Busy { .. } | StoreError::LeaseLost { .. } | StoreError::Conflict { .. },
         )) => TurnRecovery::Done,
-        Err(RunnerError::BegunElsewhere { .. }) => TurnRecovery::Foreign,
+        Err(RunnerError::InterruptedInOtherFolder { .. }) => TurnRecovery::Foreign,
         // The agent may be configured later.
         Err(RunnerError::AgentMissing { .. }) => TurnRecovery::Done,
         Err(error) => {
@@ -195,14 +197,14 @@ async fn resume(
         return Ok(TurnRecovery::Done);
     }
     let opened = context.runner().open(turn.session.clone()).await?;
-    if !opened.is_cut_off() {
+    if !opened.is_interrupted() {
         return Ok(TurnRecovery::Parked);
     }
-    let (shown, _) = mpsc::channel(1);
-    let mut conversation = opened.impatient();
-    let end = conversation.resume(&Stop::new(), &shown).await?;
+    let (updates, _) = mpsc::channel(1);
+    let mut conversation = opened.without_waiting();
+    let end = conversation.resume(&CancelToken::new(), &updates).await?;
     let outcome = match &end {
-        Some(TurnEnd::Finished(report)) => report.outcome.word(),
+        Some(TurnEnd::Finished(report)) => report.outcome.name(),
         Some(TurnEnd::Waiting(_)) => "waits for an answer: lango approvals",
         None => return Ok(TurnRecovery::Done),
     };

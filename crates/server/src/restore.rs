@@ -1,12 +1,13 @@
 //! Marks the turns and tasks that were in flight when a database was backed up. They may have continued in the original
-//! database, so resuming them could repeat effects. A server that finds a marked one asks the user first.
+//! database, so resuming them could repeat effects. Before a server resumes a marked one, it asks the user.
 //!
-//! The mark of a turn is an event in its log. A task whose turn has not started is marked in the metadata of its message.
+//! The mark of a turn is an event in its log. The mark of a task, whose turn may not have started, is in the metadata
+//! of its message.
 
 use a2a::{Message, Role, Task};
 use lango_core::{
-    AgentName, BusyPolicy, Event, EventBody, Fault, FrameId, SessionCatalog, SessionStore,
-    StoreError, TaskStore, Timestamp, UnfinishedTurn,
+    AgentName, BusyPolicy, Event, EventBody, FrameId, SessionCatalog, SessionStore, StoreError,
+    TaskStore, Timestamp, TurnFault, UnfinishedTurn,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use std::sync::Arc;
 /// The metadata key that marks a message.
 const MARK: &str = "lango/restored";
 
-/// How many turns or tasks are read at a time.
+/// How many turns or tasks to read at a time.
 const PAGE: usize = 64;
 
-/// How many turns and tasks were in flight.
+/// The numbers of turns and tasks that were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InFlight {
     /// Unfinished turns, including those with pending approvals.
@@ -28,18 +29,16 @@ pub struct InFlight {
 
 /// The parts of a restored database.
 pub struct RestoredStore<'a> {
-    /// The logs.
     pub sessions: &'a dyn SessionStore,
-    /// The list of turns.
     pub catalog: &'a dyn SessionCatalog,
-    /// The tasks of callers.
     pub tasks: &'a dyn TaskStore,
-    /// The author of the marks.
+    /// The agent that becomes the author of the marks.
     pub root: &'a AgentName,
 }
 
 impl RestoredStore<'_> {
-    /// Marks every unfinished turn and task that is not marked yet. Fails with [`StoreError::Busy`] if a process is running a turn.
+    /// Marks every unfinished turn and task that is not marked yet. Fails with [`StoreError::Busy`] if a process is
+    /// running a turn.
     pub async fn mark_in_flight(&self, now: Timestamp) -> Result<InFlight, StoreError> {
         Ok(InFlight {
             turns: self.mark_turns(now).await?,
@@ -79,7 +78,7 @@ impl RestoredStore<'_> {
             author: self.root.clone(),
             time: now,
             body: EventBody::TurnCorrected {
-                fault: Fault::Restored,
+                fault: TurnFault::Restored,
                 call: None,
                 detail: "the database was restored from a backup that was made in the middle of the turn"
                     .into(),
@@ -97,7 +96,7 @@ impl RestoredStore<'_> {
                 let Some(mut record) = self.tasks.get(&running.user, &running.id).await? else {
                     continue;
                 };
-                // The server reports a record that it cannot read, and leaves it as it is.
+                // Leave a record that cannot be parsed unchanged; the server reports it.
                 if let Ok(mut task) = serde_json::from_str::<Task>(&record.body)
                     && mark_message(&mut task)
                 {
@@ -119,13 +118,13 @@ fn is_mark(event: &Event) -> bool {
     matches!(
         event.body,
         EventBody::TurnCorrected {
-            fault: Fault::Restored,
+            fault: TurnFault::Restored,
             ..
         }
     )
 }
 
-/// Marks the last message of the user in a task. Returns whether it was unmarked before.
+/// Marks the user's last message in a task. Returns false if it was already marked, or if there is none.
 fn mark_message(task: &mut Task) -> bool {
     let mut history = task.history.iter_mut().flatten().rev();
     let Some(message) = history.find(|message| message.role == Role::User) else {

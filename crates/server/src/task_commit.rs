@@ -1,13 +1,13 @@
 //! Stores a task in one transaction with the first and the last events of its turn.
 //!
-//! The engine has the events and the task's actor has the task record, so both writes take the same path: the engine passes the
-//! events to [`TaskCommit`], which passes a closure to the actor through the [`Reporter`]. The actor calls the closure with the task
-//! record, and the closure writes both to the [`TaskLog`].
+//! The engine has the events and the task's actor has the task record, so both writes take the same path: the engine
+//! passes the events to [`TaskCommit`], which passes a closure to the actor through the [`Reporter`]. The actor calls
+//! the closure with the task record, and the closure writes both to the [`TaskLog`].
 
 use crate::messages;
 use lango_a2a::server::{JointOpening, Reporter, StoreTask};
-use lango_core::{Batch, BoxFuture, Opened, StoreError, TaskLog, TaskRecord};
-use lango_engine::{FirstCommit, Shown, TurnCommit, TurnReport};
+use lango_core::{BoxFuture, EventBatch, StoreError, TaskInsertOutcome, TaskLog, TaskRecord};
+use lango_engine::{FirstCommit, TurnCommit, TurnReport, TurnUpdate};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -15,8 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) struct TaskCommit<'a> {
     log: Arc<dyn TaskLog>,
     reporter: &'a Reporter,
-    /// The events of the turn on their way to the reporter.
-    pending: mpsc::WeakSender<Shown>,
+    /// The channel through which the turn's events reach the reporter.
+    pending: mpsc::WeakSender<TurnUpdate>,
     is_reported: AtomicBool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> TaskCommit<'a> {
     pub fn new(
         log: Arc<dyn TaskLog>,
         reporter: &'a Reporter,
-        pending: mpsc::WeakSender<Shown>,
+        pending: mpsc::WeakSender<TurnUpdate>,
     ) -> Self {
         Self {
             log,
@@ -34,8 +34,9 @@ impl<'a> TaskCommit<'a> {
         }
     }
 
-    /// Waits until all earlier events of the turn have been reported, because nothing can be reported after the end. An empty channel
-    /// is enough: the receiver runs in the same tokio task as this function, so it has finished reporting what it took out.
+    /// Waits until all earlier events of the turn have been reported, because nothing can be reported after the end. An
+    /// empty channel is enough: the receiver runs in the same tokio task as this function, so it has also reported the
+    /// events that it received.
     async fn report_pending(&self) {
         if let Some(pending) = self.pending.upgrade() {
             // All slots can be reserved only when the channel is empty.
@@ -54,23 +55,23 @@ impl TurnCommit for TaskCommit<'_> {
         Box::pin(self.reporter.is_duplicate())
     }
 
-    fn first(&self, events: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
+    fn first(&self, events: EventBatch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
         Box::pin(async move {
             let store = async |task: TaskRecord, message: &str| {
                 self.log.append_first(events, task, message).await
             };
             Ok(match self.reporter.open_with(store).await? {
-                JointOpening::Joint(Opened::New) => FirstCommit::Stored,
-                JointOpening::Separate(Opened::New) => FirstCommit::Separate,
-                JointOpening::Joint(Opened::Known(_))
-                | JointOpening::Separate(Opened::Known(_)) => FirstCommit::Duplicate,
+                JointOpening::Joint(TaskInsertOutcome::New) => FirstCommit::Stored,
+                JointOpening::Separate(TaskInsertOutcome::New) => FirstCommit::Separate,
+                JointOpening::Joint(TaskInsertOutcome::Known(_))
+                | JointOpening::Separate(TaskInsertOutcome::Known(_)) => FirstCommit::Duplicate,
             })
         })
     }
 
     fn last<'a>(
         &'a self,
-        events: Batch,
+        events: EventBatch,
         report: &'a TurnReport,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let log = Arc::clone(&self.log);
@@ -81,17 +82,18 @@ impl TurnCommit for TaskCommit<'_> {
                     Ok(put) => (Ok(put), Ok(())),
                     Err(error) => (Err(error.to_string()), Err(error)),
                 };
-                // Without a receiver the turn was given up, and is resumed from its log.
+                // Without a receiver the turn was dropped. It is resumed from its log.
                 let _ = sender.send(appended);
                 put
             })
         });
         Box::pin(async move {
             self.report_pending().await;
-            // Its error is that of the store, or says that the task took no report.
+            // An error of the store arrives through `stored`. Any other error means that the task did not accept the
+            // report.
             let _ = self
                 .reporter
-                .report_with(messages::ending(report), store)
+                .report_with(messages::end_report(report), store)
                 .await;
             // The channel is empty if the actor refused the report and did not call `store`.
             let appended = stored.try_recv().ok().transpose()?;

@@ -1,9 +1,9 @@
-//! Runs a task of a caller as a turn of a session, and reports how it goes. A conversation of the protocol is a session, a
-//! task is a turn with the task's own id: so the log says after a restart what became of the task, and resuming it starts no
-//! second turn.
+//! Runs each task of a caller as a turn of a session, and reports its progress and result. A conversation of the
+//! protocol maps to a session, and a task to a turn with the same id. So after a restart the log has the status of the
+//! task, and resuming the task does not start a second turn.
 //!
-//! Approvals are never asked of the caller, which is a program: the turn is parked, the task waits for authorisation, and
-//! continues when a user of this machine has answered.
+//! The caller is a program, so it is never asked for approvals. Instead the turn is parked and the task waits for
+//! authorization until a user of this machine has answered.
 
 use crate::context::{Notice, ServerContext};
 use crate::conversations::Conversations;
@@ -17,10 +17,10 @@ use lango_a2a::server::{
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{
-    Conversation, InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd,
+    CancelToken, Conversation, InterruptedTurnPolicy, Runner, RunnerError, TurnEnd, TurnStatus,
+    TurnUpdate,
 };
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -30,14 +30,13 @@ pub struct TaskRunner {
     conversations: Conversations,
 }
 
-/// Events of a turn that may wait to be reported before the turn waits.
+/// How many events of a turn may wait to be reported. Further ones block the turn.
 const MAX_PENDING_EVENTS: usize = 64;
 
-/// What callers hear of a failure here.
+/// The message to callers after an internal error, which hides the cause.
 const INTERNAL_ERROR: &str = "the server failed to run the task; its operator can see why";
 
 impl TaskRunner {
-    /// Creates a task runner in this context.
     pub fn new(context: Arc<dyn ServerContext>) -> Self {
         Self {
             context,
@@ -45,17 +44,15 @@ impl TaskRunner {
         }
     }
 
-    /// Returns the session of a conversation. Its id is a hash, so that no caller can name another's session.
+    /// Returns the session of a conversation. The id is a hash of user and conversation, so a caller cannot choose
+    /// another user's session.
     pub fn session_of(user: &UserId, context: &str) -> SessionId {
         let mut hasher = Sha256::new();
         hasher.update(user.as_str());
         hasher.update([0]);
         hasher.update(context);
-        let mut name = "s_a2a".to_owned();
-        for byte in &hasher.finalize()[..10] {
-            let _ = write!(name, "{byte:02x}");
-        }
-        SessionId::new(name)
+        let digest = base16ct::lower::encode_string(&hasher.finalize()[..10]);
+        SessionId::new(format!("s_a2a{digest}"))
     }
 
     async fn run_task(&self, run: TaskRun, reporter: &Reporter) -> Result<RunResult, ReportError> {
@@ -64,37 +61,38 @@ impl TaskRunner {
             return self.answer_follow_up(&run, &session, reporter).await;
         }
         let mut conversation = self.conversation_for(&run, &session);
-        let ended = self.turn(&run, &mut conversation, reporter).await?;
+        let result = self.turn(&run, &mut conversation, reporter).await?;
         if is_new_work(&run) {
             self.conversations.put(conversation);
         }
-        if ended == RunResult::Reported {
+        if result == RunResult::Reported {
             self.context.turn_ended(&run.user, &session);
         }
-        Ok(ended)
+        Ok(result)
     }
 
-    /// Returns the conversation of a task. A new task reuses the cached conversation of its session; a resumed one reads the
-    /// log. If the database was restored from a backup, a resumed task asks the user first, because it may have continued in
-    /// the original database.
+    /// Returns the conversation of a task. A new task reuses the cached conversation of its session; a resumed one
+    /// reads the log. If the database was restored from a backup, a resumed task asks the user first, because it may
+    /// have continued in the original database.
     fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
         let runner = self.context.runner();
         let recent = self.conversations.take(session);
         if let Some(mut conversation) = recent.filter(|_| is_new_work(run)) {
-            conversation.move_to(&runner);
+            conversation.set_runner(&runner);
             return conversation;
         }
         let conversation = runner.start_as(run.user.clone(), session.clone());
         let may_be_copied =
-            runner.interrupted() == InterruptedTurns::Ask || restore::is_marked(&run.message);
+            runner.interrupted() == InterruptedTurnPolicy::Ask || restore::is_marked(&run.message);
         if !is_new_work(run) && may_be_copied {
-            conversation.asking_first()
+            conversation.asking_before_turns()
         } else {
             conversation
         }
     }
 
-    /// Answers a message to a task that waits. It waits for a user of this machine, whatever the caller sends.
+    /// Answers a message to a waiting task with the status of the task. The message itself changes nothing: only a user
+    /// of this machine can give the approval that the task waits for.
     async fn answer_follow_up(
         &self,
         run: &TaskRun,
@@ -103,26 +101,26 @@ impl TaskRunner {
     ) -> Result<RunResult, ReportError> {
         let turn = turn_of(&run.task);
         match self.status_of(session, &turn).await {
-            AgentStatus::Changed(ended) => {
-                for report in ended {
+            AgentStatus::Changed(reports) => {
+                for report in reports {
                     reporter.report(report).await?;
                 }
             }
             AgentStatus::Busy => {
-                let text = "it was approved and runs on another replica; poll the task";
+                let text = "the task was approved and runs on another replica; poll the task";
                 reporter.report(Report::AuthRequired(text.into())).await?;
             }
             AgentStatus::Interrupted => return Ok(RunResult::Deferred),
             AgentStatus::Unknown => {
-                let text = "the log has nothing of this task any more";
+                let text = "the log no longer has this task";
                 reporter.failed(text).await?;
             }
         }
         Ok(RunResult::Reported)
     }
 
-    /// Runs or resumes the turn of a task, and reports how it goes. When the server stops first, the turn stays in the log as
-    /// it is.
+    /// Runs or resumes the turn of a task, and reports its progress and result. If the server stops first, the turn
+    /// stays unfinished in the log.
     async fn turn(
         &self,
         run: &TaskRun,
@@ -130,11 +128,11 @@ impl TaskRunner {
         reporter: &Reporter,
     ) -> Result<RunResult, ReportError> {
         let turn = turn_of(&run.task);
-        // Callers are programs: the message is not the user's own.
-        let mut question = UserInput::of_program(messages::stored_question(&run.message));
+        // Callers are programs, so the message does not come from the user.
+        let mut question = UserInput::from_program(messages::stored_message_text(&run.message));
         question.attachments = messages::attachments(&run.message);
         let (sender, events) = mpsc::channel(MAX_PENDING_EVENTS);
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let commit = TaskCommit::new(self.context.task_log(), reporter, sender.downgrade());
         let running = async {
             let end = conversation.turn_once(turn, question, &stop, &sender, Some(&commit));
@@ -144,47 +142,50 @@ impl TaskRunner {
         };
         let session = Self::session_of(&run.user, &run.context);
         let id = turn_of(&run.task);
-        let shown = |item: &Shown| self.context.turn_shown(&session, &id, item);
-        let reporting = TurnEvents::new(reporter).report(events, shown);
+        let publish = |update: &TurnUpdate| self.context.publish_update(&session, &id, update);
+        let reporting = TurnEvents::new(reporter).report(events, publish);
         let both = async { tokio::join!(running, reporting) };
         let (end, ()) = tokio::select! {
             biased;
             () = shutdown(run.stop.clone(), &stop) => return Ok(RunResult::Deferred),
             both = both => both,
         };
-        let ended = match end {
+        let report = match end {
             Ok(TurnEnd::Finished(_)) if commit.is_reported() => return Ok(RunResult::Reported),
-            Ok(TurnEnd::Finished(report)) => Some(messages::ending(&report)),
+            Ok(TurnEnd::Finished(report)) => Some(messages::end_report(&report)),
             Ok(TurnEnd::Waiting(waiting)) => {
-                Some(Report::AuthRequired(messages::waiting(&waiting)))
+                Some(Report::AuthRequired(messages::approval_status(&waiting)))
             }
-            // The task of the other turn has the answer.
+            // Another task runs the same message, and gets the answer.
             Err(RunnerError::Duplicate) => return Ok(RunResult::Deferred),
-            Err(RunnerError::NotBegun) => return self.report_not_started(run, reporter).await,
-            // The caller waits for an end, and the turn cannot be resumed here.
-            Err(RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }) => {
-                match self.close(conversation).await {
-                    Ok(ended) => ended,
-                    Err(error) => return self.report_not_run(run, &error, reporter).await,
-                }
+            Err(RunnerError::CancelledWhileQueued) => {
+                return self.report_not_started(run, reporter).await;
             }
+            // The turn cannot be resumed here. Close it, because the caller waits for its end.
+            Err(
+                RunnerError::InterruptedInOtherFolder { .. } | RunnerError::AgentMissing { .. },
+            ) => match self.close(conversation).await {
+                Ok(report) => report,
+                Err(error) => return self.report_not_run(run, &error, reporter).await,
+            },
             Err(error) => return self.report_not_run(run, &error, reporter).await,
         };
-        if let Some(ended) = ended {
-            reporter.report(ended).await?;
+        if let Some(report) = report {
+            reporter.report(report).await?;
         }
         Ok(RunResult::Reported)
     }
 
     async fn close(&self, conversation: &mut Conversation) -> Result<Option<Report>, RunnerError> {
-        let (shown, _) = mpsc::channel(1);
-        Ok(match conversation.close(&shown).await? {
-            Some(TurnEnd::Finished(report)) => Some(messages::ending(&report)),
+        let (updates, _) = mpsc::channel(1);
+        Ok(match conversation.close(&updates).await? {
+            Some(TurnEnd::Finished(report)) => Some(messages::end_report(&report)),
             _ => None,
         })
     }
 
-    /// Reports a task that was cancelled while it was queued. A process that has started it must end it.
+    /// Reports a task that was cancelled while it was queued. If its turn has already started, leaves the task to the
+    /// process that runs the turn.
     async fn report_not_started(
         &self,
         run: &TaskRun,
@@ -192,8 +193,8 @@ impl TaskRunner {
     ) -> Result<RunResult, ReportError> {
         let session = Self::session_of(&run.user, &run.context);
         let turn = turn_of(&run.task);
-        match self.context.runner().standing(&session, &turn).await {
-            Ok(Standing::Unknown) => reporter
+        match self.context.runner().turn_status(&session, &turn).await {
+            Ok(TurnStatus::Unknown) => reporter
                 .cancelled(StatusMessage::empty())
                 .await
                 .map(reported),
@@ -201,8 +202,8 @@ impl TaskRunner {
         }
     }
 
-    /// Reports a turn that could not be run. After a failure that may pass, or that interrupted a turn, the task is resumed
-    /// later.
+    /// Reports a turn that could not be run. After a temporary failure, or one that interrupted the turn, defers the
+    /// task, which is resumed later.
     async fn report_not_run(
         &self,
         run: &TaskRun,
@@ -211,13 +212,15 @@ impl TaskRunner {
     ) -> Result<RunResult, ReportError> {
         let report = match error {
             RunnerError::Store(
-                StoreError::Busy { .. } | StoreError::Lost { .. } | StoreError::Conflict { .. },
+                StoreError::Busy { .. }
+                | StoreError::LeaseLost { .. }
+                | StoreError::Conflict { .. },
             ) => return Ok(RunResult::Deferred),
             RunnerError::Store(StoreError::Unreachable { .. } | StoreError::Full { .. }) => {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            RunnerError::Waiting { request } => {
+            RunnerError::ApprovalPending { request } => {
                 let text = format!(
                     "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
                 );
@@ -239,15 +242,16 @@ impl TaskRunner {
         reporter.report(report).await.map(reported)
     }
 
-    /// Returns whether the log can be read and has nothing of the turn of a task.
+    /// Returns whether the log can be read and does not contain the turn of a task.
     async fn is_unknown(&self, run: &TaskRun) -> bool {
         let session = Self::session_of(&run.user, &run.context);
         let turn = turn_of(&run.task);
-        let found = self.context.runner().standing(&session, &turn).await;
-        matches!(found, Ok(Standing::Unknown))
+        let status = self.context.runner().turn_status(&session, &turn).await;
+        matches!(status, Ok(TurnStatus::Unknown))
     }
 
-    /// Returns the status of a turn by the log, if no process is at work in its session.
+    /// Reads the status of a turn from the log. Returns `Busy` while a process runs a turn of the session, or if the
+    /// log cannot be read.
     async fn status_of(&self, session: &SessionId, turn: &TurnId) -> AgentStatus {
         match self.try_status_of(session, turn).await {
             Ok(status) => status,
@@ -264,38 +268,41 @@ impl TaskRunner {
         turn: &TurnId,
     ) -> Result<AgentStatus, RunnerError> {
         let runner = self.context.runner();
-        let mut found = runner.standing(session, turn).await?;
-        if !matches!(found, Standing::Finished(_)) {
+        let mut status = runner.turn_status(session, turn).await?;
+        if !matches!(status, TurnStatus::Finished(_)) {
             if !runner.is_free(session).await? {
                 return Ok(AgentStatus::Busy);
             }
-            // It may have ended between the two reads.
-            found = runner.standing(session, turn).await?;
+            // The turn may have ended between the two reads.
+            status = runner.turn_status(session, turn).await?;
         }
-        Ok(match found {
-            Standing::Finished(report) => AgentStatus::Changed(vec![messages::ending(&report)]),
-            Standing::Waiting(waiting) => {
-                AgentStatus::Changed(vec![Report::AuthRequired(messages::waiting(&waiting))])
+        Ok(match status {
+            TurnStatus::Finished(report) => {
+                AgentStatus::Changed(vec![messages::end_report(&report)])
             }
-            Standing::Unknown => AgentStatus::Unknown,
-            Standing::Unfinished => AgentStatus::Interrupted,
+            TurnStatus::Waiting(waiting) => AgentStatus::Changed(vec![Report::AuthRequired(
+                messages::approval_status(&waiting),
+            )]),
+            TurnStatus::Unknown => AgentStatus::Unknown,
+            TurnStatus::Unfinished => AgentStatus::Interrupted,
         })
     }
 
     /// Ends the turn of a task that waits for approval or was interrupted.
     async fn cancel_turn(&self, session: &SessionId, turn: &TurnId) -> Result<(), RunnerError> {
         let runner = self.context.runner();
-        match runner.standing(session, turn).await? {
-            Standing::Unknown | Standing::Finished(_) => Ok(()),
-            Standing::Waiting(_) | Standing::Unfinished => {
-                let mut conversation = runner.open(session.clone()).await?.impatient();
-                let (shown, _) = mpsc::channel(1);
-                conversation.take_back(turn, &shown).await.map(drop)
+        match runner.turn_status(session, turn).await? {
+            TurnStatus::Unknown | TurnStatus::Finished(_) => Ok(()),
+            TurnStatus::Waiting(_) | TurnStatus::Unfinished => {
+                let mut conversation = runner.open(session.clone()).await?.without_waiting();
+                let (updates, _) = mpsc::channel(1);
+                conversation.cancel_turn(turn, &updates).await.map(drop)
             }
         }
     }
 
-    /// Returns what callers hear of an error: its cause may name files and providers, and is for the operator.
+    /// Reports an error to the operator, and returns a text for callers that hides the cause: it may name files and
+    /// providers.
     fn public_text(&self, error: &RunnerError) -> &'static str {
         self.context.notify(Notice::Error(error));
         INTERNAL_ERROR
@@ -313,7 +320,7 @@ impl AgentBackend for TaskRunner {
 
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
-            // A cancelled task needs no more reports; for one that could not be stored the log has the outcome.
+            // A cancelled task needs no more reports. If a report could not be stored, the log still has the outcome.
             let result = self.run_task(run, &reporter).await;
             result.unwrap_or(RunResult::Reported)
         })
@@ -322,7 +329,7 @@ impl AgentBackend for TaskRunner {
     fn is_idle<'a>(&'a self, user: &'a UserId, context: &'a str) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let session = Self::session_of(user, context);
-            // What cannot be known now is checked by the next scan.
+            // If this is not known now, the next scan checks again.
             self.context
                 .runner()
                 .is_free(&session)
@@ -335,7 +342,7 @@ impl AgentBackend for TaskRunner {
         let mut parts = message.parts.iter().map(|part| &part.content);
         let has_files =
             parts.any(|content| matches!(content, PartContent::Raw(_) | PartContent::Url(_)));
-        let question = messages::question(message);
+        let question = messages::message_text(message);
         let problem = match question.len() {
             _ if question.trim().is_empty() && !has_files => "has no text and no file".to_owned(),
             length if length > Runner::INPUT_BYTES => {
@@ -358,18 +365,20 @@ impl AgentBackend for TaskRunner {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
             let turn = turn_of(&task.id);
-            let is_the_same = |report: &Report| match report {
-                Report::AuthRequired(asked) if task.status.state == TaskState::AuthRequired => {
+            let is_unchanged = |report: &Report| match report {
+                Report::AuthRequired(status) if task.status.state == TaskState::AuthRequired => {
                     let message = task.status.message.as_ref();
                     let metadata = message.and_then(|message| message.metadata.as_ref());
-                    let shown = metadata.and_then(|metadata| metadata.get(messages::APPROVALS));
+                    let stored = metadata.and_then(|metadata| metadata.get(messages::APPROVALS));
                     // If the message was too long for the task, its ids were dropped too and cannot be compared.
-                    shown.is_none_or(|shown| asked.metadata.get(messages::APPROVALS) == Some(shown))
+                    stored.is_none_or(|stored| {
+                        status.metadata.get(messages::APPROVALS) == Some(stored)
+                    })
                 }
                 _ => false,
             };
             match self.status_of(&session, &turn).await {
-                AgentStatus::Changed(reports) if reports.iter().any(is_the_same) => {
+                AgentStatus::Changed(reports) if reports.iter().any(is_unchanged) => {
                     AgentStatus::Changed(Vec::new())
                 }
                 status => status,
@@ -384,9 +393,9 @@ impl AgentBackend for TaskRunner {
             let cancelled = self.cancel_turn(&session, &turn).await;
             cancelled.map_err(|error| match error {
                 RunnerError::Store(StoreError::Busy { .. }) => {
-                    "another process is at work on it; retry later".to_owned()
+                    "another process is running it; retry later".to_owned()
                 }
-                RunnerError::NothingWaits => {
+                RunnerError::NothingPending => {
                     "it has just been resumed; get the task again".to_owned()
                 }
                 error => self.public_text(&error).to_owned(),
@@ -395,20 +404,20 @@ impl AgentBackend for TaskRunner {
     }
 }
 
-/// Waits until the server stops. If only the task is cancelled, tells its turn, which ends by itself.
-async fn shutdown(mut signal: StopSignal, stop: &Stop) {
+/// Waits until the server stops. If only the task is cancelled, cancels its turn and never returns.
+async fn shutdown(mut signal: StopSignal, stop: &CancelToken) {
     if signal.wait().await == StopReason::Cancelled {
-        stop.stop();
+        stop.cancel();
         std::future::pending::<()>().await;
     }
 }
 
-/// Returns the turn of a task. All attempts at a message share one turn, so that its effects happen once.
+/// Returns the turn of a task. All attempts at a message share one turn, so that its effects happen only once.
 fn turn_of(task: &str) -> TurnId {
     TurnId::new(first_attempt(task))
 }
 
-/// Returns whether no process can have started the turn of a task.
+/// Returns whether the task is new, so that no process can have started its turn.
 fn is_new_work(run: &TaskRun) -> bool {
     run.cause == RunCause::NewTask && !is_further_attempt(&run.task)
 }

@@ -1,16 +1,16 @@
-//! Reports the events of a turn while it runs, and its end.
+//! Reports the events of a turn to the caller while the turn runs.
 
 use crate::messages;
 use a2a::Part;
 use lango_a2a::server::{ArtifactChunk, ReportError, Reporter, StatusMessage};
 use lango_core::EventBody;
-use lango_engine::Shown;
+use lango_engine::TurnUpdate;
 use tokio::sync::mpsc;
 
-/// The events of a turn, on their way to the caller.
+/// Converts the events of a turn into reports.
 pub(crate) struct TurnEvents<'a> {
     reporter: &'a Reporter,
-    /// Whether a part of the answer was streamed.
+    /// Whether part of the answer has been streamed.
     has_streamed: bool,
 }
 
@@ -22,20 +22,25 @@ impl<'a> TurnEvents<'a> {
         }
     }
 
-    /// Reports all events. After an error the rest is only received, so that the turn does not wait.
-    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>, shown: impl Fn(&Shown)) {
+    /// Reports all events, and passes each to `publish`. After a failed report it only receives and publishes the rest,
+    /// so that the turn is not blocked.
+    pub async fn report(
+        mut self,
+        mut events: mpsc::Receiver<TurnUpdate>,
+        publish: impl Fn(&TurnUpdate),
+    ) {
         let mut is_reporting = true;
-        while let Some(item) = events.recv().await {
-            shown(&item);
-            if is_reporting && self.report_event(item).await.is_err() {
+        while let Some(update) = events.recv().await {
+            publish(&update);
+            if is_reporting && self.report_event(update).await.is_err() {
                 is_reporting = false;
             }
         }
     }
 
-    async fn report_event(&mut self, item: Shown) -> Result<(), ReportError> {
-        match item {
-            Shown::Stored(batch) => {
+    async fn report_event(&mut self, update: TurnUpdate) -> Result<(), ReportError> {
+        match update {
+            TurnUpdate::Stored(batch) => {
                 for event in batch.iter() {
                     match &event.body {
                         EventBody::UserMessage { .. } => {
@@ -50,8 +55,8 @@ impl<'a> TurnEvents<'a> {
                 }
                 Ok(())
             }
-            Shown::Draft { text, .. } => {
-                let mut chunk = ArtifactChunk::more(messages::ANSWER, text.as_str());
+            TurnUpdate::Draft { text, .. } => {
+                let mut chunk = ArtifactChunk::text(messages::ANSWER, text.as_str());
                 if !self.has_streamed {
                     chunk = chunk.named("answer");
                     chunk.is_appended = false;
@@ -59,8 +64,8 @@ impl<'a> TurnEvents<'a> {
                 self.has_streamed = true;
                 self.reporter.artifact(chunk).await
             }
-            Shown::Withdrawn if !self.has_streamed => Ok(()),
-            Shown::Withdrawn => {
+            TurnUpdate::DraftWithdrawn if !self.has_streamed => Ok(()),
+            TurnUpdate::DraftWithdrawn => {
                 self.has_streamed = false;
                 let nothing = vec![Part::text("")];
                 self.reporter
@@ -70,11 +75,11 @@ impl<'a> TurnEvents<'a> {
                     })
                     .await
             }
-            Shown::InLine => {
+            TurnUpdate::Queued => {
                 let text = "queued behind another task of this conversation";
                 self.reporter.working(text.to_owned()).await
             }
-            Shown::Retrying { agent, .. } => {
+            TurnUpdate::Retrying { agent, .. } => {
                 let text = format!("{agent} retries its model call");
                 self.reporter.working(text).await
             }

@@ -1,17 +1,17 @@
-//! Access tokens of the HTTP API.
+//! Stores the access tokens of the HTTP API.
 
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, sql, statements, values};
+use crate::StoreFuture;
+use crate::decode::check_user;
+use crate::engine::{EngineError, Result, Row, Sql, sql, statements, values};
 use crate::store::Store;
-use crate::stored::check_user;
 use lango_core::{AccessToken, Timestamp, TokenDigest, TokenStore};
 use std::borrow::Cow;
 use std::str::FromStr;
 
 impl TokenStore for Store {
-    fn add_token(&self, token: AccessToken, digest: TokenDigest) -> Answer<'_, ()> {
-        let given = (token, digest);
-        self.engine.write_one(given, |tx, (token, digest)| {
+    fn add_token(&self, token: AccessToken, digest: TokenDigest) -> StoreFuture<'_, ()> {
+        let args = (token, digest);
+        self.engine.write_autocommit(args, |tx, (token, digest)| {
             Box::pin(async move {
                 check_user(&token.user, "an access token")?;
                 let (scopes, kind) = (token.scopes.to_string(), token.kind.name());
@@ -30,7 +30,7 @@ impl TokenStore for Store {
         })
     }
 
-    fn token(&self, digest: TokenDigest, now: Timestamp) -> Answer<'_, Option<AccessToken>> {
+    fn token(&self, digest: TokenDigest, now: Timestamp) -> StoreFuture<'_, Option<AccessToken>> {
         self.engine.lookup((digest, now), |tx, (digest, now)| {
             Box::pin(async move {
                 let values = values![digest[..], now];
@@ -39,11 +39,11 @@ impl TokenStore for Store {
         })
     }
 
-    fn tokens(&self) -> Answer<'_, Vec<AccessToken>> {
+    fn tokens(&self) -> StoreFuture<'_, Vec<AccessToken>> {
         self.engine.query(TOKENS, &[], read_token)
     }
 
-    fn revoke_token(&self, id: &str) -> Answer<'_, bool> {
+    fn revoke_token(&self, id: &str) -> StoreFuture<'_, bool> {
         let deleted = self.engine.execute(DELETE, values![id]);
         Box::pin(async move { Ok(deleted.await? > 0) })
     }
@@ -53,27 +53,28 @@ impl TokenStore for Store {
         link: TokenDigest,
         token: AccessToken,
         digest: TokenDigest,
-    ) -> Answer<'_, Option<AccessToken>> {
-        let given = (link, token, digest);
-        self.engine.write_twice(given, |tx, (link, new, digest)| {
-            Box::pin(async move {
-                let kind = new.kind.name();
-                let values = values![
-                    link[..],
-                    new.created,
-                    new.id,
-                    new.name,
-                    kind,
-                    digest[..],
-                    new.expires
-                ];
-                tx.execute(ADD_FOR_LINK, values).await?;
-                tx.execute(DELETE_LINK, values![link[..]]).await?;
-                // If an earlier attempt was committed, the link is gone and the token is there.
-                let values = values![digest[..], new.created];
-                tx.query_opt(TOKEN, values, read_token).await
+    ) -> StoreFuture<'_, Option<AccessToken>> {
+        let args = (link, token, digest);
+        self.engine
+            .write_idempotent(args, |tx, (link, new, digest)| {
+                Box::pin(async move {
+                    let kind = new.kind.name();
+                    let values = values![
+                        link[..],
+                        new.created,
+                        new.id,
+                        new.name,
+                        kind,
+                        digest[..],
+                        new.expires
+                    ];
+                    tx.execute(ADD_FOR_LINK, values).await?;
+                    tx.execute(DELETE_LINK, values![link[..]]).await?;
+                    // If an earlier attempt was committed, the link is deleted and the token exists.
+                    let values = values![digest[..], new.created];
+                    tx.query_opt(TOKEN, values, read_token).await
+                })
             })
-        })
     }
 }
 
@@ -91,10 +92,10 @@ fn read_token(row: Row<'_>) -> Result<AccessToken> {
 
 fn parsed<T: FromStr<Err = String>>(row: Row<'_>, column: usize) -> Result<T> {
     let text: Cow<'_, str> = row.get(column)?;
-    text.parse().map_err(Failure::other)
+    text.parse().map_err(EngineError::other)
 }
 
-/// All tokens. There are few, so they are sorted.
+/// Selects all tokens. They are few, so sorting is cheap.
 const TOKENS: Sql = sql!(
     r#"SELECT id, "user", name, kind, scopes, created, expires FROM access_tokens ORDER BY created, id"#
 );
@@ -108,8 +109,8 @@ statements! {
 
     DELETE: "DELETE FROM access_tokens WHERE id = $1";
 
-    /// Adds a token with the user and the scopes of an unexpired link. PostgreSQL locks the link, so that two requests that
-    /// arrive at once cannot both redeem it.
+    /// Adds a token with the user and scopes of an unexpired link. PostgreSQL locks the link, so that two concurrent requests
+    /// cannot both redeem it.
     ADD_FOR_LINK: r#"INSERT INTO access_tokens (id, "user", name, kind, scopes, digest, created, expires)
      SELECT $3, link."user", $4, $5, link.scopes, $6, $2, $7
        FROM (SELECT "user", scopes FROM access_tokens

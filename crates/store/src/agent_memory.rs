@@ -1,29 +1,27 @@
-//! The memory of agents: observations of turns, reflections on them, and what a user wanted saved.
+//! The memory of agents: observations of turns, reflections on them, and memories that a user asked to save.
 //!
-//! `lango-knowledge` decides what is remembered; [`Store`](crate::Store) stores it.
-
-#![allow(missing_docs, reason = "the names say it")]
+//! `lango-knowledge` decides what to remember; [`Store`](crate::Store) stores it.
 
 mod changes;
 mod rows;
 mod statements;
 
 #[cfg(test)]
-pub(crate) use statements::ALL as EVERYDAY;
+pub(crate) use statements::ALL as STATEMENTS;
 
-use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
+use lango_core::{Exchange, Provenance, SessionId, Text, Timestamp, Trust, UserId};
 use std::fmt;
 use std::str::FromStr;
 
-/// Owner of a memory. None of its fields may come from a model.
+/// The owner of a memory. None of its fields may come from a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryOwner {
-    /// Every session of theirs shares the saved memories.
+    /// All sessions of the user share the saved memories.
     pub user: UserId,
     pub session: SessionId,
 }
 
-/// Id of a memory: `o_7` is an observation, `r_8` a reflection, `m_9` was saved.
+/// The id of a memory: `o_7` is an observation, `r_8` a reflection, `m_9` a saved memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryId {
     Observation(u64),
@@ -63,28 +61,28 @@ impl FromStr for MemoryId {
     }
 }
 
-/// A text is not a [`MemoryId`].
+/// The error that a text is not a [`MemoryId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseMemoryIdError;
 
-/// How often the content was condensed, which is the number that is stored.
+/// How often the content was condensed. The discriminant is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
-    /// Made of turns.
+    /// Summarizes turns.
     Observation,
-    /// Made of observations.
+    /// Summarizes observations.
     First,
-    /// Made of reflections of the first generation.
+    /// Summarizes reflections of the first generation.
     Second,
 }
 
 /// An observation or a reflection to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRecollection {
-    /// The ordinals of the first and the last turn it covers, from 0.
+    /// The ordinals of the first and last turn that it covers, counted from 0.
     pub turns: (u64, u64),
     pub text: String,
-    pub source: Source,
+    pub source: Provenance,
     pub created: Timestamp,
 }
 
@@ -93,21 +91,21 @@ pub struct NewRecollection {
 pub struct Recollection {
     pub id: MemoryId,
     pub generation: Generation,
-    /// The ordinals of the first and the last turn it covers, from 0.
+    /// The ordinals of the first and last turn that it covers, counted from 0.
     pub turns: (u64, u64),
     pub text: Text,
-    pub source: Source,
+    pub source: Provenance,
     pub created: Timestamp,
     /// Whether it was condensed into a reflection of the next generation.
     pub is_part: bool,
 }
 
-/// A memory to save for a user, for all sessions.
+/// A memory to save for all sessions of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSavedMemory {
     pub text: String,
     pub tags: Vec<String>,
-    pub source: Source,
+    pub source: Provenance,
     pub created: Timestamp,
 }
 
@@ -117,39 +115,39 @@ pub struct SavedMemory {
     pub id: MemoryId,
     pub text: Text,
     pub tags: Vec<String>,
-    pub source: Source,
+    pub source: Provenance,
     pub created: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveOutcome {
     New(MemoryId),
-    /// The same text was saved before; it has the new tags now.
+    /// The same text was already saved. It now has the new tags.
     Updated(MemoryId),
     /// The user has reached the limit.
     Full,
 }
 
-/// How far a session is observed.
+/// How far a session has been observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watermark {
-    /// How many turns are observed, which is the ordinal of the next one.
+    /// Number of observed turns, which is the ordinal of the next turn to observe.
     pub observed: u64,
-    /// Grows with every step and every deletion.
+    /// Increases with every step and every deletion.
     pub revision: u64,
-    /// The lowest trust of all that the session has seen up to `observed`.
+    /// The lowest trust of everything in the session up to `observed`.
     pub trust: Trust,
-    /// Consecutive failures of the model.
+    /// Number of consecutive failures of the model.
     pub failures: u32,
 }
 
 /// A turn that may be observed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnobservedTurn {
-    /// Its number in the session, from 0.
+    /// The number of the turn in the session, counted from 0.
     pub ordinal: u64,
     pub started: Timestamp,
-    /// Nothing if the turn was never finished, or must not be observed.
+    /// `None` if the turn never finished, or must not be observed.
     pub exchange: Option<Exchange>,
 }
 
@@ -157,14 +155,14 @@ pub struct UnobservedTurn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryStep {
     Observe {
-        /// The ordinal of the next one.
+        /// The ordinal of the next turn to observe.
         observed: u64,
-        /// The lowest trust of all that was seen up to there.
+        /// The lowest trust of everything up to there.
         trust: Trust,
-        /// Nothing if there was nothing worth remembering.
+        /// `None` if nothing was worth remembering.
         observation: Option<NewRecollection>,
     },
-    /// Recollections of one generation were condensed into one of the next.
+    /// Replaces recollections of one generation by one of the next.
     Condense {
         parts: Vec<MemoryId>,
         generation: Generation,
@@ -172,21 +170,21 @@ pub enum MemoryStep {
     },
 }
 
-/// The result of a change that is valid for one revision only.
+/// The result of a change that applies to one revision only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Commit<T> {
+pub enum CommitOutcome<T> {
     Done(T),
-    /// Another step was committed first: nothing was changed.
+    /// Another step was committed first, so nothing was changed.
     Stale,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForgetRequest {
-    /// Reflections that were made of one of them are deleted too.
+    /// The memories to delete. Reflections that contain one of them are deleted too.
     pub ids: Vec<MemoryId>,
-    /// Whether to delete what they were made of as well.
+    /// Whether to delete the recollections that they were condensed from as well.
     pub with_parts: bool,
-    /// Turns that must never be observed.
+    /// Turns that must never be observed again.
     pub turns: Vec<u64>,
 }
 
@@ -195,24 +193,24 @@ pub struct ForgetRequest {
 pub struct TurnRange {
     pub from: u64,
     pub limit: usize,
-    /// Bytes to which questions and answers are cut.
+    /// Maximum number of bytes of a question or answer. Longer ones are truncated.
     pub text_bytes: usize,
 }
 
-/// The memory that a prompt shows, the newest first: recollections that are not condensed yet, and saved memories.
+/// The memory that a prompt includes, newest first: recollections that are not condensed yet, and saved memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptMemory {
-    /// Of the second generation, of the first, and observations.
+    /// Reflections of the second generation, reflections of the first generation, and observations.
     pub recollections: [Vec<Recollection>; 3],
     pub saved: Vec<SavedMemory>,
 }
 
-/// Selects and orders recollections of a generation.
+/// The selection and order of recollections of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecollectionOrder {
-    /// All, the newest first.
+    /// All, newest first.
     Newest,
-    /// Those that are not condensed yet, the oldest first.
+    /// Those that are not condensed yet, oldest first.
     OldestUncondensed,
 }
 

@@ -1,8 +1,8 @@
-//! Requests that wait for a user's approval, and grants for later calls.
+//! Reads pending requests for a user's approval, and grants for later calls.
 
+use crate::decode::damaged;
 use crate::engine::{Result, Row, Sql, Tx, Value, statements};
-use crate::stored::damaged;
-use lango_core::{ApprovalRequest, Approvals, Grant, Text, Waiting};
+use lango_core::{ApprovalRequest, Approvals, Grant, PendingApproval, Text};
 use std::borrow::Cow;
 
 /// Reads the rows of [`GRANTS`] or [`APPROVALS`].
@@ -28,12 +28,12 @@ pub(crate) async fn read(tx: &mut Tx<'_>, sql: Sql, values: &[Value<'_>]) -> Res
     Ok(approvals)
 }
 
-fn waiting(row: Row<'_>) -> Result<Waiting> {
+fn waiting(row: Row<'_>) -> Result<PendingApproval> {
     let session = row.get(0)?;
     let request: Cow<'_, str> = row.get(4)?;
     let request: ApprovalRequest =
         serde_json::from_str(&request).map_err(|error| damaged(&session, 0, error))?;
-    Ok(Waiting {
+    Ok(PendingApproval {
         session,
         turn: row.get(2)?,
         asked: row.get(3)?,
@@ -42,7 +42,7 @@ fn waiting(row: Row<'_>) -> Result<Waiting> {
 }
 
 statements! {
-    /// The grants of a session's user, in it or for a folder.
+    /// Selects the grants that apply to a session: those given in it, and those of its user for a folder.
     GRANTS: r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE session = $1 AND pattern IS NOT NULL AND folder IS NULL
      UNION ALL

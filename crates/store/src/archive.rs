@@ -1,10 +1,8 @@
-//! Export, import and removal of sessions: logs as they are stored, row by row, with their hashes.
+//! Exports, imports and removes sessions: logs are copied row by row exactly as stored, with their hashes.
 //!
-//! Every step is bounded, so that turns do not wait long behind one, and a session is visible as a whole or not at all. While a
-//! session is imported or removed it is **hidden**: its user has a mark in front that no user's name has. What an interrupted
-//! import or removal leaves hidden is removed by the next removal.
-
-#![allow(missing_docs, reason = "the names say it")]
+//! Every step is bounded, so that turns do not wait long behind it. A session is visible as a whole or not at all: while it is
+//! imported or removed it is **hidden**, which means that its user has a prefix that no real user name has. If an import or
+//! removal is interrupted, the next removal deletes the hidden sessions.
 
 mod fork;
 mod import;
@@ -14,30 +12,30 @@ mod removal;
 pub use fork::Fork;
 
 use crate::attachments::digest_of;
-use crate::chain::{Chain, StoredEvent};
+use crate::chain::{LogVerifier, StoredEvent};
+use crate::decode::{author, damaged, not_found};
 use crate::engine::{Result, Row, Sql, records, sql, values};
 use crate::store::Store;
-use crate::stored::{author, damaged, not_found};
 use lango_core::{
-    AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
-    Text, Timestamp, TurnId, UserId,
+    AgentName, Attachment, AttachmentStore, Event, EventBody, EventRange, FrameId, SessionId,
+    StoreError, Text, Timestamp, TurnId, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Returns the user of a hidden session, with a mark in front.
+/// Returns the user name of a hidden session: the user's name with a prefix.
 pub(crate) fn hidden_user(user: &UserId) -> UserId {
     UserId::new(format!("\u{1}{user}"))
 }
 
-/// The most rows of a log that are read at once.
-pub const ROWS_AT_ONCE: usize = 200;
+/// Maximum number of log rows in a page.
+pub const ROWS_PER_PAGE: usize = 200;
 
-/// The number of bytes at which a page of rows ends.
+/// Size in bytes at which a page of rows ends.
 pub(crate) const PAGE_BYTES: usize = 4 << 20;
 
-/// A session without its log. Its fields are also those of its line in an export.
+/// A session without its log. The fields are the same as in the session's line of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     pub id: SessionId,
@@ -52,27 +50,27 @@ pub struct SessionRecord {
     pub hash: Vec<u8>,
 }
 
-/// A row of a log, exactly as it is stored. Its fields are also those of its line in an export.
+/// A row of a log, exactly as it is stored. The fields are the same as in the event's line of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRow {
-    /// From 1.
+    /// Starts at 1.
     pub seq: u64,
     pub session: SessionId,
     pub turn: Text,
     pub frame: Text,
-    /// Empty in rows that are older than authors.
+    /// Empty in rows of old versions of lango.
     pub author: Text,
     pub time: Timestamp,
-    /// The JSON of the event, to the byte.
+    /// The event's JSON, byte for byte.
     #[serde(rename = "stored", default, skip_serializing)]
     pub body: String,
-    /// Empty in rows that are older than hashes.
+    /// Empty in rows of old versions of lango.
     #[serde(with = "line::hash", skip_serializing)]
     pub hash: Vec<u8>,
 }
 
 impl LogRow {
-    /// Fills in the author of a row that is older than authors.
+    /// Fills in the author of an old row that has none.
     pub(crate) fn with_author(mut self, root_agent: &AgentName) -> Self {
         if self.author.is_empty() && self.hash.is_empty() {
             let is_user_message = self.body.starts_with(r#"{"type":"user.message","#);
@@ -94,7 +92,7 @@ impl LogRow {
     }
 
     /// Returns the fields that the hash covers. A number that is too large for a database matches no hash.
-    pub(crate) fn stored(&self) -> StoredEvent<'_> {
+    pub(crate) fn stored_event(&self) -> StoredEvent<'_> {
         StoredEvent {
             session: self.session.as_str(),
             seq: i64::try_from(self.seq).unwrap_or(i64::MAX),
@@ -107,7 +105,7 @@ impl LogRow {
     }
 }
 
-/// The condition that a session is hidden. PostgreSQL stores U+0001 as U+0001 and `1`.
+/// Expands to the SQL condition that a session is hidden. The prefix U+0001 is stored in PostgreSQL as U+0001 and `1`.
 macro_rules! is_hidden {
     () => {
         r#"/*sqlite substr("user", 1, 1) = char(1)*/ /*postgres starts_with("user", chr(1) || '1')*/"#
@@ -115,7 +113,7 @@ macro_rules! is_hidden {
 }
 pub(crate) use is_hidden;
 
-/// The user of a hidden session, without the mark. PostgreSQL locks the row until the transaction ends.
+/// Selects the user of a hidden session, without the prefix. PostgreSQL locks the row until the transaction ends.
 pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
     r#"SELECT substr("user", /*sqlite 2*/ /*postgres 3*/) FROM sessions WHERE id = $1 AND "#,
     is_hidden!(),
@@ -123,7 +121,7 @@ pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
 ));
 
 impl Store {
-    /// Lists a user's sessions in the order of their ids, after one.
+    /// Lists a user's sessions in the order of their ids, starting after the given id.
     pub async fn session_ids(
         &self,
         user: &UserId,
@@ -134,8 +132,8 @@ impl Store {
         let values = values![user, after, limit];
         let id = |row: Row<'_>| Ok(SessionId::from(&*row.lossy(0)?));
         let mut ids = self.engine.query(IDS, values, id).await?;
-        // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The next
-        // page must not show it again.
+        // SQLite orders an id that is not valid UTF-8 by its bytes, not by the text shown for it. Without this check the next page
+        // could list it again.
         ids.retain(|id| id.as_str() > after);
         Ok(ids)
     }
@@ -148,15 +146,15 @@ impl Store {
         record.await?.ok_or_else(|| not_found(session))
     }
 
-    /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
-    /// Rows that are older than authors get theirs.
+    /// Reads rows of a log in order, and fills in authors that old rows lack. A page of large rows has fewer than `limit`, but at
+    /// least one unless the log has ended.
     pub async fn log_rows(
         &self,
         session: &SessionId,
-        page: Page,
+        page: EventRange,
     ) -> Result<Vec<LogRow>, StoreError> {
-        let given = (session.clone(), page);
-        let rows = self.engine.read(given, |tx, (session, page)| {
+        let args = (session.clone(), page);
+        let rows = self.engine.read(args, |tx, (session, page)| {
             Box::pin(async move {
                 let values = values![session, page.from, page.limit];
                 let rows = tx.query_page(ROWS, values, PAGE_BYTES, |row| {
@@ -183,7 +181,7 @@ records! {
 const IDS: Sql =
     sql!(r#"SELECT id FROM sessions WHERE "user" = $1 AND id > $2 ORDER BY id LIMIT $3"#);
 
-/// Selects a visible session, with the number and hash of its last event.
+/// Selects a visible session, with the `seq` and hash of its last event.
 const RECORD: Sql = sql!(concat!(
     r#"SELECT id, "user", created, updated, title, coalesce(log_end.seq, 0),
             coalesce(log_end.hash, /*sqlite x''*/ /*postgres ''::bytea*/)
@@ -203,14 +201,14 @@ const ROWS: Sql = sql!(
       WHERE bytes_before < $4 ORDER BY seq"
 );
 
-/// What is left of deleted rows in the bytes of the database.
+/// The result of erasing the bytes of deleted rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WipeOutcome {
-    /// Nothing: the file was rewritten.
+    /// The file was rewritten, so no deleted bytes are left.
     Clean,
-    /// Another process used the file: bytes may be left in it or in its write-ahead log.
+    /// Another process was using the file, so deleted bytes may be left in it or in its write-ahead log.
     InUse,
-    /// PostgreSQL reclaims the space by itself, in time.
+    /// PostgreSQL reclaims the space itself, some time later.
     LeftToServer,
 }
 
@@ -220,34 +218,34 @@ pub struct ExpiredPage {
     pub limit: usize,
 }
 
-/// The contents of a log that was checked.
+/// Counts of what a verified log contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogContents {
     pub events: u64,
-    /// Attachments that events refer to, each counted once.
+    /// Number of distinct attachments that events refer to.
     pub attachments: u64,
 }
 
-/// Checks a log up to the end that a record has: no gaps, every event with its author, every hash right, every attachment with
-/// the bytes that it had. Fails with [`StoreError::Damaged`] at the first event that was changed. `seen` is called with the
-/// number of events that were checked.
+/// Verifies a log up to the last event of `record`: there are no gaps, every event has an author, and every hash and every
+/// attachment's digest match. Fails with [`StoreError::Damaged`] at the first event that does not. Calls `on_progress` with the
+/// number of events verified so far.
 pub async fn verify_record(
     store: &Store,
     record: &SessionRecord,
-    seen: &mut (dyn FnMut(u64) + Send),
+    on_progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<LogContents, StoreError> {
-    let mut chain = Chain::of(&record.id);
+    let mut chain = LogVerifier::new(&record.id);
     let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
         for row in next_rows(store, record, &chain).await? {
-            let body = chain.take(&row)?;
+            let body = chain.verify(&row)?;
             for attachment in body.attachments() {
                 if attachments.insert(attachment.digest.clone()) {
                     read_attachment(store, record, row.seq, attachment).await?;
                 }
             }
         }
-        seen(chain.count());
+        on_progress(chain.count());
     }
     Ok(LogContents {
         events: chain.count(),
@@ -255,8 +253,8 @@ pub async fn verify_record(
     })
 }
 
-/// Reads the bytes of an attachment that the event with this `seq` refers to. Missing bytes, and bytes with another digest,
-/// are damage.
+/// Reads an attachment that the event with this `seq` refers to. Fails with [`StoreError::Damaged`] if it is missing or does not
+/// match its digest.
 pub async fn read_attachment(
     store: &Store,
     record: &SessionRecord,
@@ -274,22 +272,24 @@ pub async fn read_attachment(
     Ok(bytes)
 }
 
-/// Reads the next rows of a log up to the end that its record has. Missing rows are damage.
+/// Reads the next page of a log, at most up to the last event of `record`. Fails with [`StoreError::Damaged`] if rows are missing.
 pub async fn next_rows(
     store: &Store,
     record: &SessionRecord,
-    chain: &Chain,
+    chain: &LogVerifier,
 ) -> Result<Vec<LogRow>, StoreError> {
     let (from, left) = (chain.count() + 1, record.events - chain.count());
-    let limit = usize::try_from(left).map_or(ROWS_AT_ONCE, |left| left.min(ROWS_AT_ONCE));
-    let rows = store.log_rows(&record.id, Page { from, limit }).await?;
+    let limit = usize::try_from(left).map_or(ROWS_PER_PAGE, |left| left.min(ROWS_PER_PAGE));
+    let rows = store
+        .log_rows(&record.id, EventRange { from, limit })
+        .await?;
     if rows.is_empty() {
-        return Err(damaged(&record.id, from, "it is gone"));
+        return Err(damaged(&record.id, from, "it is missing"));
     }
     Ok(rows)
 }
 
-/// Removes all of a hidden session, in as many steps as that takes.
+/// Removes a hidden session completely, in as many steps as necessary.
 pub async fn remove_hidden(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     while !store.remove_portion(session).await? {}
     Ok(())

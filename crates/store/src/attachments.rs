@@ -1,47 +1,47 @@
-//! The bytes of attachments, by user and digest.
+//! Stores the bytes of attachments, by user and digest.
 //!
-//! Bytes stay while a session refers to them or a recent put may still be waiting for its event. Each put counts by
-//! itself: the first event of a session that refers to the bytes uses up the oldest put, so that deleting one session
-//! never removes bytes that were put for another. Appends write the references with their events.
+//! Bytes are stored while a session refers to them, or while a recent put may still be waiting for its event. Each put counts
+//! separately: the first event of a session that refers to the bytes consumes the oldest put. So deleting one session never
+//! removes bytes that were put for another. Appends write the references together with their events.
 //!
-//! A put changes the row of its bytes, and a deletion locks that row before it looks for other uses. So of a put and a
-//! deletion that meet in PostgreSQL, the later one sees what the earlier one did. Times are in milliseconds since 1970, by the
+//! A put updates the row of its bytes, and a deletion locks that row before it looks for other uses. So if a put and a deletion
+//! run concurrently in PostgreSQL, the later one sees the result of the earlier one. Times are in milliseconds since 1970, by the
 //! clock of the database.
 
-use crate::Answer;
+use crate::StoreFuture;
+use crate::decode::{check_user, failed};
 use crate::engine::text::hex;
 use crate::engine::{Result, Row, Sql, Tx, Value, sql, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
 use lango_core::{AttachmentStore, StoreError, Text, UserId};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
-/// The most bytes that one attachment may have.
-pub(crate) const LARGEST_ATTACHMENT: usize = 10 << 20;
+/// Maximum size of an attachment, in bytes.
+pub(crate) const MAX_ATTACHMENT_BYTES: usize = 10 << 20;
 
-/// How long an attachment without an event is stored, in milliseconds.
+/// How long an attachment that no event refers to is stored, in milliseconds.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How many expired attachments each upload deletes.
-const EXPIRED_AT_ONCE: usize = 4;
+/// Number of expired attachments that each put deletes.
+const EXPIRED_BATCH: usize = 4;
 
-/// How many attachment references are deleted at once with a session. Each may free up to [`LARGEST_ATTACHMENT`] bytes.
-const REFERENCES_AT_ONCE: usize = 4;
+/// Number of attachment references that one step deletes with a session. Each may free up to [`MAX_ATTACHMENT_BYTES`] bytes.
+const REFERENCE_BATCH: usize = 4;
 
-/// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.
+/// Returns the digest under which bytes are stored: their SHA-256 in hexadecimal digits.
 pub(crate) fn digest_of(bytes: &[u8]) -> Text {
     hex(&Sha256::digest(bytes)).into()
 }
 
 impl AttachmentStore for Store {
-    fn put(&self, user: &UserId, bytes: Arc<[u8]>) -> Answer<'_, Text> {
+    fn put(&self, user: &UserId, bytes: Arc<[u8]>) -> StoreFuture<'_, Text> {
         let user = user.clone();
         Box::pin(async move {
             let size = bytes.len();
-            if size > LARGEST_ATTACHMENT {
+            if size > MAX_ATTACHMENT_BYTES {
                 return Err(failed(format!(
-                    "an attachment of {size} bytes is too large to store; the limit is {LARGEST_ATTACHMENT} bytes"
+                    "an attachment of {size} bytes is too large to store; the limit is {MAX_ATTACHMENT_BYTES} bytes"
                 )));
             }
             check_user(&user, "an attachment")?;
@@ -49,36 +49,38 @@ impl AttachmentStore for Store {
             let digest = tokio::task::spawn_blocking(move || digest_of(&hashed)).await;
             let digest = digest.map_err(|error| {
                 failed(format!(
-                    "the digest of an attachment was not computed: {error}"
+                    "computing the digest of an attachment failed: {error}"
                 ))
             })?;
-            let given = (user, digest.clone(), bytes);
-            let put = self.engine.write_one(given, |tx, (user, digest, bytes)| {
-                Box::pin(async move {
-                    tx.execute(PUT, values![user, digest, bytes]).await?;
-                    if tx.is_sqlite() {
-                        tx.execute(RECORD_PUT, values![user, digest]).await?;
-                    }
-                    Ok(())
-                })
-            });
+            let args = (user, digest.clone(), bytes);
+            let put = self
+                .engine
+                .write_autocommit(args, |tx, (user, digest, bytes)| {
+                    Box::pin(async move {
+                        tx.execute(PUT, values![user, digest, bytes]).await?;
+                        if tx.is_sqlite() {
+                            tx.execute(RECORD_PUT, values![user, digest]).await?;
+                        }
+                        Ok(())
+                    })
+                });
             put.await?;
-            // The bytes are stored. If this fails, a later put does it.
+            // The bytes are stored. If this fails, a later put deletes the expired ones.
             let _ = self.delete_expired_puts().await;
             Ok(digest)
         })
     }
 
-    fn read(&self, user: &UserId, digest: &str) -> Answer<'_, Option<Arc<[u8]>>> {
+    fn read(&self, user: &UserId, digest: &str) -> StoreFuture<'_, Option<Arc<[u8]>>> {
         let values = values![user, digest];
         self.engine.query_opt(BYTES, values, |row| row.get(0))
     }
 }
 
 impl Store {
-    /// Deletes some puts that no event referred to in time, and the bytes that are not used otherwise. Returns how many.
+    /// Deletes a few puts that no event referred to in time, and bytes that are no longer used. Returns the number of puts.
     pub(crate) async fn delete_expired_puts(&self) -> Result<usize, StoreError> {
-        let values = values![LIFETIME_MS, EXPIRED_AT_ONCE];
+        let values = values![LIFETIME_MS, EXPIRED_BATCH];
         let put = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let expired = self.engine.query(EXPIRED_PUTS, values, put);
         let expired: Vec<(Text, Text, i64)> = expired.await?;
@@ -96,9 +98,9 @@ impl Store {
     }
 }
 
-/// Deletes some references of a session, and the bytes that are not used any more. Returns whether there were any.
+/// Deletes a few references of a session, and bytes that are no longer used. Returns whether there were any.
 pub(crate) async fn remove_references(tx: &mut Tx<'_>, user: &str, session: &str) -> Result<bool> {
-    let values = values![session, REFERENCES_AT_ONCE];
+    let values = values![session, REFERENCE_BATCH];
     let digests: Vec<Text> = tx.column(REFERENCES, values).await?;
     for digest in &digests {
         let values = values![session, digest];
@@ -107,8 +109,8 @@ pub(crate) async fn remove_references(tx: &mut Tx<'_>, user: &str, session: &str
     Ok(!digests.is_empty())
 }
 
-/// Deletes a put or a reference, and its bytes if they are not used any more. Puts and other deletions of the same bytes wait
-/// until the transaction ends.
+/// Deletes a put or a reference, and its bytes if they are no longer used. Puts and other deletions of the same bytes wait until
+/// the transaction ends.
 async fn delete(
     tx: &mut Tx<'_>,
     user: &str,
@@ -128,8 +130,8 @@ macro_rules! now {
     };
 }
 
-/// Stores bytes, unless they are stored, and records a put at a time that no other put of the same bytes has. SQLite needs
-/// [`RECORD_PUT`] for the second part.
+/// Stores bytes unless they are already stored, and records a put with a time that no other put of the same bytes has. SQLite
+/// needs [`RECORD_PUT`] for the second part.
 pub(crate) const PUT: Sql = sql!(
     sqlite: "INSERT INTO attachments (user, digest, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
     postgres: r#"WITH stored AS (
@@ -153,7 +155,7 @@ pub(crate) const RECORD_PUT: Sql = sql!(
 statements! {
     BYTES: r#"SELECT bytes FROM attachments WHERE "user" = $1 AND digest = $2"#;
 
-    /// The first bytes that a session refers to.
+    /// Selects the first attachments that a session refers to.
     REFERENCES: "SELECT digest FROM attachment_references WHERE session = $1 ORDER BY digest LIMIT $2";
 
     DELETE_REFERENCE: "DELETE FROM attachment_references WHERE session = $1 AND digest = $2";
@@ -171,7 +173,7 @@ statements! {
         " - $3::bigint)"
     );
 
-    /// The oldest puts that are older than `$1` milliseconds.
+    /// Selects the oldest puts that are older than `$1` milliseconds.
     EXPIRED_PUTS: concat!(
         r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
         now!(),

@@ -1,11 +1,11 @@
-//! The lists of sessions and approvals that a user sees.
+//! Lists sessions, approvals, unfinished turns and model usage.
 
-use crate::Answer;
+use crate::StoreFuture;
 use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
+use crate::decode::not_found;
 use crate::engine::{Engine, Result, Row, Sql, records, sql, statements, values};
 use crate::store::Store;
-use crate::stored::not_found;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionQuery, SessionStatus, SessionSummary,
     StoreError, UnfinishedTurn, UsageQuery, UsageRow, UserId,
@@ -13,7 +13,7 @@ use lango_core::{
 use std::borrow::Cow;
 
 impl SessionCatalog for Store {
-    fn list(&self, user: &UserId, query: SessionQuery) -> Answer<'_, Vec<SessionSummary>> {
+    fn list(&self, user: &UserId, query: SessionQuery) -> StoreFuture<'_, Vec<SessionSummary>> {
         let search = query.search.as_deref().unwrap_or_default();
         let status = query.status.map_or("", status_name);
         let (updated, id) = match &query.after {
@@ -29,7 +29,7 @@ impl SessionCatalog for Store {
         self.engine.query(SOME_SESSIONS, values, summary)
     }
 
-    fn rename(&self, user: &UserId, session: &SessionId, title: &str) -> Answer<'_, ()> {
+    fn rename(&self, user: &UserId, session: &SessionId, title: &str) -> StoreFuture<'_, ()> {
         let renamed = self.engine.execute(RENAME, values![user, session, title]);
         let session = session.clone();
         Box::pin(async move {
@@ -43,17 +43,22 @@ impl SessionCatalog for Store {
         })
     }
 
-    fn usage(&self, query: UsageQuery) -> Answer<'_, Vec<UsageRow>> {
+    fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageRow>> {
         let values = values![query.user, query.since.0, query.limit];
         self.engine.query(USAGE, values, |row| row.read())
     }
 
-    fn find(&self, user: &UserId, prefix: &str, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
+    fn find(
+        &self,
+        user: &UserId,
+        prefix: &str,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<SessionSummary>> {
         let values = values![user, prefix, limit];
         self.engine.query(SESSIONS_WITH_PREFIX, values, summary)
     }
 
-    fn approvals(&self, user: &UserId) -> Answer<'_, Approvals> {
+    fn approvals(&self, user: &UserId) -> StoreFuture<'_, Approvals> {
         self.engine.read(user.clone(), |tx, user| {
             Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
         })
@@ -63,7 +68,7 @@ impl SessionCatalog for Store {
         &self,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Answer<'_, Vec<UnfinishedTurn>> {
+    ) -> StoreFuture<'_, Vec<UnfinishedTurn>> {
         let after = after.map_or("", SessionId::as_str);
         let replica = match &self.engine {
             Engine::Sqlite(_) => "",
@@ -73,9 +78,9 @@ impl SessionCatalog for Store {
         self.engine.query(UNFINISHED, values, |row| row.read())
     }
 
-    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> Answer<'_, ()> {
-        let given = (user.clone(), grant.clone());
-        self.engine.write_one(given, |tx, (user, id)| {
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> StoreFuture<'_, ()> {
+        let args = (user.clone(), grant.clone());
+        self.engine.write_autocommit(args, |tx, (user, id)| {
             Box::pin(async move {
                 if tx.execute(REVOKE, values![user, id]).await? == 0 && !tx.is_repeated() {
                     return Err(StoreError::NotGranted { id: id.clone() }.into());
@@ -88,7 +93,7 @@ impl SessionCatalog for Store {
 
 fn summary(row: Row<'_>) -> Result<SessionSummary> {
     Ok(SessionSummary {
-        // One whose bytes are not text must not hide the others.
+        // A session with an invalid id must not make the others unreadable.
         id: SessionId::new(row.lossy(0)?),
         user: UserId::new(row.lossy(1)?),
         title: row.lossy(2)?.into_owned(),
@@ -127,8 +132,8 @@ records! {
     UsageRow { day, agent, model, calls, input_tokens, cached_tokens, output_tokens, cost_micros }
 }
 
-/// The [`SessionStatus`] of a session. The event `turn.finished` starts with `{"type":"turn.finished","outcome":"`, so no JSON is
-/// parsed. The `LIMIT` keeps PostgreSQL from reading all approvals.
+/// Expands to SQL for the [`SessionStatus`] of a session. It parses no JSON, because the event `turn.finished` always starts with
+/// `{"type":"turn.finished","outcome":"`. The `LIMIT` keeps PostgreSQL from reading all approvals.
 macro_rules! status {
     () => {
         r#"CASE (SELECT finished FROM turns WHERE turns.session = sessions.id ORDER BY ordinal DESC LIMIT 1)
@@ -142,7 +147,7 @@ macro_rules! status {
     };
 }
 
-/// Selects what [`summary`] reads.
+/// Expands to a query for the columns that [`summary`] reads.
 macro_rules! summaries {
     ($($rest:expr),+) => {
         concat!(
@@ -160,8 +165,8 @@ macro_rules! summaries {
     };
 }
 
-/// A page of a user's sessions after the cursor (`$4`, `$5`), filtered by text (`$3`) and status (`$6`); an empty filter matches
-/// all. PostgreSQL may read and sort all sessions of the user.
+/// Selects a page of a user's sessions after the cursor (`$4`, `$5`), filtered by text (`$3`) and status (`$6`). An empty filter
+/// matches all. PostgreSQL may read and sort all sessions of the user.
 const SOME_SESSIONS: Sql = sql!(summaries!(
     r#" AND updated <= $4 AND (updated < $4 OR id > $5)
             AND ($3 = '' OR id = $3 OR /*sqlite instr*/ /*postgres strpos*/(lower(title), lower($3)) > 0)
@@ -170,7 +175,7 @@ const SOME_SESSIONS: Sql = sql!(summaries!(
     ") ORDER BY updated DESC, id LIMIT $2"
 ));
 
-/// The usage of a user's model calls since `$2`. It reads the events of all sessions used since then.
+/// Selects the usage of a user's model calls since `$2`. It reads the events of all sessions used since then.
 const USAGE: Sql = sql!(
     sqlite: r#"SELECT time / 86400000, author, model, count(*), sum(input), sum(cached), sum(output),
             CASE WHEN count(*) = count(cost) THEN sum(cost) END
@@ -184,8 +189,8 @@ const USAGE: Sql = sql!(
                 AND events.body LIKE '{"type":"agent.message",%' AND json_valid(events.body)) AS calls
       WHERE model <> ''
       GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT ?3"#,
-    // Its JSON operators refuse a text with the escape of U+0000, so the fields are found by their place: before them, all quotes
-    // within strings are escaped.
+    // PostgreSQL's JSON operators reject text with an escaped U+0000, so regular expressions find the fields. They cannot match
+    // inside a string, because quotes are escaped there.
     postgres: r#"SELECT time / 86400000, author, model, count(*), sum(input)::bigint, sum(cached)::bigint,
             sum(output)::bigint, CASE WHEN count(*) = count(cost) THEN sum(cost)::bigint END
        FROM (SELECT events.time, events.author,
@@ -206,10 +211,10 @@ statements! {
 
     RENAME: r#"UPDATE sessions SET title = $3 WHERE id = $2 AND "user" = $1"#;
 
-    /// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
+    /// Selects sessions by a prefix of their id, as a range from the prefix to the greatest id that starts with it.
     SESSIONS_WITH_PREFIX: summaries!(" AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3");
 
-    /// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
+    /// Selects unfinished turns of sessions after `$1`, except sessions that a replica other than `$3` has leased.
     UNFINISHED: concat!(
         r#"SELECT turns.session, sessions."user", turns.turn,
             EXISTS (SELECT 1 FROM approvals

@@ -1,11 +1,11 @@
-//! The hashes that tie each row of a log to the one before it.
+//! The hash chain of a log, in which each row's hash covers the row before it.
 //!
-//! A row's hash covers the hash before it and every field exactly as it is stored, each with its length in front. Rows that are
-//! older than hashes have an empty one; the chain starts after them. It is the same in every database, so that a log can be
-//! checked after it was moved to another one.
+//! A row's hash covers the previous hash and every field exactly as it is stored, each prefixed with its length. Rows of old
+//! versions of lango have an empty hash; the chain starts after them. The hashes are the same in every database, so a log can be
+//! verified after it was moved to another one.
 
 use crate::archive::LogRow;
-use crate::stored::damaged;
+use crate::decode::damaged;
 use lango_core::{EventBody, SessionId, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -22,7 +22,7 @@ pub(crate) struct StoredEvent<'a> {
 }
 
 impl StoredEvent<'_> {
-    /// Computes the hash of this row after a row with the hash `previous`, which is empty if there is none.
+    /// Computes the hash of this row. `previous` is the hash of the row before it, or empty if there is none.
     pub(crate) fn hash(&self, previous: &[u8]) -> [u8; 32] {
         let (seq, time) = (self.seq.to_be_bytes(), self.time.to_be_bytes());
         let texts =
@@ -36,22 +36,22 @@ impl StoredEvent<'_> {
     }
 }
 
-/// A check of a log, row by row from the first one.
+/// A verification of a log, row by row.
 #[derive(Debug)]
-pub struct Chain {
+pub struct LogVerifier {
     session: SessionId,
     count: u64,
     hash: Vec<u8>,
 }
 
-impl Chain {
-    /// Starts at the first row of a log.
-    pub fn of(session: &SessionId) -> Self {
-        Self::at(session, 0, Vec::new())
+impl LogVerifier {
+    /// Starts at the first row of the session's log.
+    pub fn new(session: &SessionId) -> Self {
+        Self::after(session, 0, Vec::new())
     }
 
-    /// Starts after this many rows, the last with this hash.
-    pub(crate) fn at(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
+    /// Starts after `count` rows, the last of which has this hash.
+    pub(crate) fn after(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
         Self {
             session: session.clone(),
             count,
@@ -59,7 +59,7 @@ impl Chain {
         }
     }
 
-    /// Returns the number of rows checked so far.
+    /// Returns the number of rows verified so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -69,21 +69,22 @@ impl Chain {
         &self.hash
     }
 
-    /// Checks the next row and returns its event: it must follow the one before, have an author and match its hash.
-    pub fn take(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
+    /// Verifies the next row and returns its event. The row must follow the one before, have an author and match its hash.
+    pub fn verify(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
         let damaged = |detail: &str| damaged(&self.session, row.seq, detail);
         if row.session != self.session {
-            return Err(damaged(&format!("it is of session `{}`", row.session)));
+            let detail = format!("it belongs to session `{}`", row.session);
+            return Err(damaged(&detail));
         }
         if row.seq <= self.count {
-            return Err(damaged("it is there twice"));
+            return Err(damaged("it is a duplicate"));
         }
         if row.seq != self.count + 1 {
             return Err(damaged("events before it are missing"));
         }
         let is_older_than_hashes = row.hash.is_empty() && self.hash.is_empty();
         if !is_older_than_hashes {
-            if row.hash != row.stored().hash(&self.hash) {
+            if row.hash != row.stored_event().hash(&self.hash) {
                 return Err(damaged("it does not match its hash"));
             }
             if row.author.is_empty() {

@@ -1,15 +1,10 @@
-//! The knowledge graph: facts about entities, where they came from and how long they hold.
+//! The knowledge graph: facts about entities, with their sources and the time during which they are valid.
 //!
-//! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to
-//! them by id, so that a million facts are a few small indices. Each user has a graph of their own.
+//! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to them by
+//! id, so a million facts need only a few small indices. Each user has a separate graph.
 //!
 //! Writes are short transactions that lock the user's row first, so that replicas create nothing twice. Reads see one snapshot
 //! and find their rows by key.
-
-#![allow(
-    missing_docs,
-    reason = "most fields say what they are; the others have a comment"
-)]
 
 mod name;
 mod query;
@@ -22,24 +17,24 @@ mod walker;
 pub use name::{Name, NameError};
 #[cfg(test)]
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
-pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
+pub use walk::{Direction, Traversal, TraversalStep, Truncation, Walk, WalkLimits};
 
 use crate::engine::records;
-use lango_core::{Source, Timestamp};
+use lango_core::{Provenance, Timestamp};
 
 records! {
     Entity { name, kind }
     Fact { subject, predicate, object, source, confidence, created, valid_from, valid_to }
 }
 
-/// The most facts in one answer, whatever limit was requested.
-pub const MOST_FACTS: usize = 1000;
+/// Maximum number of facts in one result, whatever limit was requested.
+pub const MAX_FACTS: usize = 1000;
 
-/// An end of a fact.
+/// The subject or object of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
     pub name: Name,
-    /// Its type, such as `person`.
+    /// The type, such as `person`.
     pub kind: Option<Name>,
 }
 
@@ -58,7 +53,7 @@ impl Confidence {
 
     pub const NONE: Self = Self(0.0);
 
-    /// Returns `None` unless it is a number from 0 to 1.
+    /// Returns `None` unless `share` is a number from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then_some(Self(share))
     }
@@ -71,16 +66,15 @@ impl Confidence {
 /// A fact to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFact {
-    /// A type that is given replaces the known one.
+    /// If the entity has a type, it replaces the stored one.
     pub subject: Entity,
     pub predicate: Name,
-    /// A type that is given replaces the known one.
+    /// If the entity has a type, it replaces the stored one.
     pub object: Entity,
-    /// Who asserts it.
-    pub source: Source,
+    pub source: Provenance,
     pub confidence: Confidence,
     pub created: Timestamp,
-    /// Since when it holds.
+    /// When the fact became true.
     pub valid_from: Timestamp,
 }
 
@@ -89,14 +83,14 @@ pub struct Fact {
     pub subject: Entity,
     pub predicate: Name,
     pub object: Entity,
-    /// The best source that asserts it. If that is not trusted, neither are the names.
-    pub source: Source,
+    /// The best source that asserts the fact. If it is not trusted, the names are not trusted either.
+    pub source: Provenance,
     pub confidence: Confidence,
-    /// When it was first stored.
+    /// When the fact was first stored.
     pub created: Timestamp,
-    /// Since when it holds.
+    /// When the fact became true.
     pub valid_from: Timestamp,
-    /// Until when it held; `None` while it holds.
+    /// When the fact ceased to be true, or `None` if it is current.
     pub valid_to: Option<Timestamp>,
 }
 
@@ -109,14 +103,14 @@ pub struct Triple {
 
 /// The result of storing a fact.
 ///
-/// A fact that holds already is not stored twice. It keeps its best source: a trusted one before any other, then the surer
-/// one, then the newer one.
+/// A current fact is not stored twice. Its best source is stored: a trusted source wins over others, then the higher confidence,
+/// then the newer source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RelateOutcome {
     New(Fact),
-    /// It was known, and now has this source.
+    /// The fact existed and now has this source.
     Confirmed(Fact),
-    /// It was known from a better source.
+    /// The fact existed with a better source.
     Known(Fact),
 }
 
@@ -124,39 +118,39 @@ pub enum RelateOutcome {
 pub enum EndOutcome {
     Ended(Fact),
     NotFound,
-    /// A trusted source asserts it, and the caller is not trusted.
+    /// A trusted source asserts the fact, and the caller is not trusted.
     Protected(Fact),
 }
 
 /// Selects facts by any of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactQuery {
-    /// `None` selects any.
+    /// `None` matches any.
     pub subject: Option<Name>,
     pub predicate: Option<Name>,
     pub object: Option<Name>,
     pub validity: Validity,
-    /// How many at most, up to [`MOST_FACTS`].
+    /// Maximum number of facts, up to [`MAX_FACTS`].
     pub limit: usize,
 }
 
-/// Selects facts by whether they hold.
+/// Selects facts by whether they are current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Validity {
     #[default]
     Current,
-    /// Facts that hold, then those that ended.
+    /// Current facts, then those that have ended.
     Any,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FactPage {
     pub facts: Vec<Fact>,
-    /// Whether there are more than the limit.
+    /// Whether more facts match than the limit allows.
     pub more: bool,
 }
 
-/// What a name can stand for.
+/// The kind of thing that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKind {
     Entity,

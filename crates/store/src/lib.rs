@@ -1,9 +1,10 @@
-//! Where sessions live: every SQL statement and every migration of lango.
+//! Persistence: every SQL statement and every migration of lango.
 //!
-//! [`Store`] is one database: a SQLite file, which is what a person's machine uses, or a PostgreSQL database that many replicas of
-//! lango share, or one in memory that ends with the process. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
-//! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite. The bytes of attachments are beside the
-//! sessions that refer to them ([`AttachmentStore`](lango_core::AttachmentStore)).
+//! A [`Store`] is one database: a SQLite file, the default on a single machine; a PostgreSQL database that many replicas of lango
+//! share; or an in-memory database that is gone when the process ends. All of them implement
+//! [`SessionStore`](lango_core::SessionStore) and [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite.
+//! Attachments are stored in the same database as the sessions that refer to them
+//! ([`AttachmentStore`](lango_core::AttachmentStore)).
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -26,6 +27,7 @@ pub mod archive;
 mod attachments;
 mod catalog;
 mod chain;
+mod decode;
 mod engine;
 pub mod graph;
 mod library;
@@ -37,30 +39,29 @@ mod projection;
 mod queue;
 mod sqlite;
 mod store;
-mod stored;
 pub mod tables;
 mod tasks;
 pub mod transfer;
 mod vault;
 mod web_cache;
 
-/// What a database gives, or why not.
-pub type Answer<'a, T> = lango_core::BoxFuture<'a, Result<T, lango_core::StoreError>>;
+/// A future with the result of a database operation.
+pub type StoreFuture<'a, T> = lango_core::BoxFuture<'a, Result<T, lango_core::StoreError>>;
 
 pub use agent_memory::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection, RecollectionOrder, SaveOutcome,
     SavedMemory, TurnRange, UnobservedTurn, Watermark,
 };
-pub use chain::Chain;
+pub use chain::LogVerifier;
 pub use library::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
-    LearningRow, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit, VectorOutcome,
+    CollectionId, CollectionRow, DeleteMode, DocumentFilter, DocumentPart, DocumentRow,
+    KnowledgeRow, LearningRow, NewChunk, NewDocument, QueryWord, Ranking, SearchHit, VectorOutcome,
     VectorSearch,
 };
 pub use live_changes::LiveChanges;
 pub use postgres::{PostgresOptions, without_password};
 pub use sqlite::lock::ServerLock;
 pub use store::Store;
-pub use vault::MOST_VAULT_EVENTS;
+pub use vault::MAX_VAULT_EVENTS;
 pub use web_cache::USER_CACHE_BYTES;

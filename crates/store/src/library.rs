@@ -1,10 +1,5 @@
-//! The library: documents in chunks, their words and vectors, and what agents saved. `lango-knowledge` decides what to do
-//! with them.
-
-#![allow(
-    missing_docs,
-    reason = "most fields say what they are; the others have a comment"
-)]
+//! The library: chunks of documents with their words and vectors, and the knowledge that agents saved. `lango-knowledge` decides
+//! what to do with them.
 
 mod bm25;
 mod documents;
@@ -21,7 +16,7 @@ pub(crate) use documents::{index_words, remove_document};
 pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
 use crate::engine::records;
-use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
+use lango_core::{EmbeddingModel, Provenance, SessionId, Text, Timestamp};
 use std::sync::Arc;
 
 records! {
@@ -40,11 +35,12 @@ pub struct CollectionId(pub(crate) i64);
 pub struct CollectionRow {
     pub id: CollectionId,
     pub name: Text,
-    /// The only session that sees it; `None` if all do.
+    /// The only session that can see the collection, or `None` if all sessions can.
     pub session: Option<SessionId>,
-    /// The number of its chunks, of their words, and of the chunks that have a vector.
     pub chunks: u64,
+    /// Number of words in all chunks.
     pub words: u64,
+    /// Number of chunks that have a vector.
     pub vectors: u64,
 }
 
@@ -52,37 +48,37 @@ pub struct CollectionRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDocument {
     pub collection: CollectionId,
-    /// Its name is unique within the collection.
-    pub source: Source,
+    /// The name of the source is unique within the collection.
+    pub source: Provenance,
     pub title: Text,
     /// The SHA-256 of the original bytes.
     pub hash: [u8; 32],
-    /// The number of the original bytes.
+    /// Number of original bytes.
     pub size: u64,
     pub added: Timestamp,
 }
 
-/// A part of a document that searches find by itself.
+/// A part of a document, the unit that searches return.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewChunk {
-    /// The headings above it.
+    /// The headings above the chunk.
     pub heading: String,
     pub text: String,
-    /// The line or page where it starts.
+    /// The line or page where the chunk starts.
     pub position: u64,
-    /// Its length for BM25.
+    /// The chunk's length for BM25.
     pub words: u64,
-    /// Of any length; `None` if it is not embedded yet.
+    /// The embedding, or `None` if the chunk is not embedded yet.
     pub vector: Option<Vec<f32>>,
 }
 
-/// As much of a document as one transaction writes.
+/// The part of a document that one transaction writes.
 #[derive(Debug, Clone)]
 pub struct DocumentPart {
     pub document: Arc<NewDocument>,
-    /// The number of chunks in earlier parts; 0 creates the document.
+    /// Number of chunks in earlier parts. 0 creates the document.
     pub before: u64,
-    /// Whether the document is complete with this part.
+    /// Whether this part completes the document.
     pub is_last: bool,
     pub chunks: Vec<NewChunk>,
 }
@@ -91,21 +87,21 @@ pub struct DocumentPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorOutcome<T> {
     Done(T),
-    /// Nothing was done: the stored vectors are from this other model.
-    OtherMaker(EmbeddingMaker),
+    /// Nothing was done, because the stored vectors are from this other model.
+    OtherModel(EmbeddingModel),
 }
 
 /// How the nearest vectors are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorSearch {
-    /// By a scan of all of them.
-    Plain {
-        /// Why, where the database could have an index.
-        why: Option<String>,
+    /// With a scan of all vectors.
+    Scan {
+        /// The reason why there is no index, if the database could have one.
+        reason: Option<String>,
     },
-    /// By an index of the database in large collections.
+    /// With an index of the database, for large collections.
     Indexed {
-        /// Such as `pgvector 0.8.5`.
+        /// The name of the index, such as `pgvector 0.8.5`.
         by: String,
     },
 }
@@ -114,14 +110,14 @@ pub enum VectorSearch {
 pub struct DocumentRow {
     pub id: i64,
     pub collection: Text,
-    /// The only session that sees it; `None` if all do.
+    /// The only session that can see the document, or `None` if all sessions can.
     pub session: Option<SessionId>,
-    pub source: Source,
+    pub source: Provenance,
     pub title: Text,
     pub hash: Vec<u8>,
     pub size: u64,
     pub added: Timestamp,
-    /// Whether all parts of it were written.
+    /// Whether all parts of the document were written.
     pub is_complete: bool,
     pub chunks: u64,
 }
@@ -132,39 +128,39 @@ pub struct SearchHit {
     pub id: i64,
     pub document: i64,
     pub collection: Text,
-    pub source: Source,
+    pub source: Provenance,
     pub title: Text,
-    /// The headings above it.
+    /// The headings above the chunk.
     pub heading: Text,
     pub text: Text,
-    /// Its number within the document.
+    /// The number of the chunk within the document.
     pub ordinal: u64,
-    /// The line or page where it starts.
+    /// The line or page where the chunk starts.
     pub position: u64,
 }
 
-/// A version of what is saved under a key.
+/// A version of the knowledge saved under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeRow {
     pub key: Text,
-    /// Counts from 1; assigned by the store.
+    /// Counts from 1. The store assigns it.
     pub version: u64,
     pub category: Text,
     pub content: Text,
     pub tags: Vec<Text>,
-    pub source: Source,
+    pub source: Provenance,
     pub saved: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningRow {
-    /// The situation in which it applies.
+    /// The situation in which the learning applies.
     pub trigger: Text,
     pub fix: Text,
     pub error_pattern: Text,
     /// From 0 to 1.
     pub confidence: f64,
-    pub source: Source,
+    pub source: Provenance,
     pub saved: Timestamp,
 }
 
@@ -172,7 +168,7 @@ pub struct LearningRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryWord {
     pub text: String,
-    /// How often the query has it; it counts that many times.
+    /// How often the query contains the word, which is also its weight.
     pub times: u32,
 }
 
@@ -185,34 +181,34 @@ impl QueryWord {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranking {
-    /// Chunks and their scores, the best first.
+    /// Chunks and their scores, best first.
     pub hits: Vec<(i64, f64)>,
-    /// The number of words that no chunk of the searched collections has.
+    /// Number of query words that no chunk of the searched collections contains.
     pub unknown: usize,
-    /// The number of words that were ignored because they are in too many chunks.
+    /// Number of query words that were ignored because too many chunks contain them.
     pub left_out: usize,
 }
 
-/// How thoroughly a document is removed. No search finds it in either case.
+/// How thoroughly a document is removed. Searches do not find it in either case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
-    /// Its bytes stay in the file until others overwrite them.
-    Plain,
-    /// SQLite overwrites its bytes. PostgreSQL treats this as [`Self::Plain`].
-    Wiped,
+pub enum DeleteMode {
+    /// The bytes stay in the file until other data overwrites them.
+    Normal,
+    /// SQLite overwrites the bytes. PostgreSQL treats this as [`Self::Normal`].
+    Overwrite,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentFilter {
-    /// Those of a collection whose names are in a range, by name.
+    /// Documents of a collection whose names are in a range, ordered by name.
     Range {
         collection: CollectionId,
         from: String,
-        /// Exclusive; `None` for no end.
+        /// The exclusive end of the range, or `None` for no end.
         before: Option<String>,
-        most: usize,
+        limit: usize,
     },
-    /// All with this name.
+    /// All documents with this name.
     Named(String),
     Id(i64),
 }

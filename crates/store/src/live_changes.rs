@@ -1,25 +1,25 @@
-//! Notifications of every change to sessions: by this process, and by others that use the same database.
+//! Notifies subscribers of every change to sessions, by this process and by others that use the same database.
 //!
-//! This process notifies itself after each commit. PostgreSQL passes on what other replicas notify. Other processes that write to
-//! a SQLite file notify nobody, so its write-ahead log is watched instead: a commit changes the length or the time of that file.
+//! This process notifies itself after each commit, and PostgreSQL delivers the notifications of other replicas. Other processes
+//! that write to a SQLite file send none, so lango watches its write-ahead log: a commit changes that file's length or time.
 
 use crate::engine::Engine;
 use crate::store::Store;
 use futures_util::stream::{self, StreamExt as _};
-use lango_core::{BoxStream, Change, Changes, SessionId};
+use lango_core::{BoxStream, ChangeFeed, SessionId, StoreChange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Interval between two looks at the write-ahead log.
+/// Interval between checks of the write-ahead log.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Changes that a subscriber may be late before it only hears [`Change::Anything`].
+/// Number of changes that a subscriber may lag behind before it only gets [`StoreChange::Anything`].
 const MAX_PENDING: usize = 1024;
 
-/// The sender of what this process changes.
-pub(crate) struct OwnChanges(broadcast::Sender<Change>);
+/// The sender of notifications about this process's own changes.
+pub(crate) struct OwnChanges(broadcast::Sender<StoreChange>);
 
 impl Default for OwnChanges {
     fn default() -> Self {
@@ -30,16 +30,16 @@ impl Default for OwnChanges {
 impl OwnChanges {
     pub(crate) fn notify(&self, session: &SessionId) {
         if self.0.receiver_count() > 0 {
-            // This fails if there is no subscriber any more.
-            let _ = self.0.send(Change::Session(session.clone()));
+            // This fails if the last subscriber has just left.
+            let _ = self.0.send(StoreChange::Session(session.clone()));
         }
     }
 
-    fn subscribe(&self) -> BoxStream<'static, Change> {
+    fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         let changes = stream::unfold(self.0.subscribe(), |mut received| async move {
             match received.recv().await {
                 Ok(change) => Some((change, received)),
-                Err(RecvError::Lagged(_)) => Some((Change::Anything, received)),
+                Err(RecvError::Lagged(_)) => Some((StoreChange::Anything, received)),
                 Err(RecvError::Closed) => None,
             }
         });
@@ -47,24 +47,24 @@ impl OwnChanges {
     }
 }
 
-/// A store whose [`Changes`] include those of this process.
+/// A store whose [`ChangeFeed`] also has the changes made by this process.
 pub struct LiveChanges(pub Arc<Store>);
 
-impl Changes for LiveChanges {
-    fn changes(&self) -> BoxStream<'static, Change> {
+impl ChangeFeed for LiveChanges {
+    fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         let own = self.0.own_changes.subscribe();
         match &self.0.engine {
             Engine::Sqlite(sqlite) => match sqlite.path() {
                 Some(path) => stream::select(own, watch(path)).boxed(),
                 None => own,
             },
-            Engine::Postgres(postgres) => stream::select(own, postgres.changes()).boxed(),
+            Engine::Postgres(postgres) => stream::select(own, postgres.subscribe()).boxed(),
         }
     }
 }
 
 /// Watches the write-ahead log of a SQLite file.
-fn watch(path: &Path) -> BoxStream<'static, Change> {
+fn watch(path: &Path) -> BoxStream<'static, StoreChange> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let log = PathBuf::from(log);
@@ -75,7 +75,7 @@ fn watch(path: &Path) -> BoxStream<'static, Change> {
             let found = state_of(&log);
             if found != seen {
                 seen = found;
-                return Some((Change::Anything, (log, seen)));
+                return Some((StoreChange::Anything, (log, seen)));
             }
         }
     });

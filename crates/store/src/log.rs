@@ -1,4 +1,4 @@
-//! Sessions and their append-only logs: created, appended to and read.
+//! Creates sessions, appends events to their logs and reads them.
 
 mod append;
 mod apply;
@@ -9,23 +9,24 @@ mod plans;
 pub(crate) mod statements;
 
 pub(crate) use append::{import, log_end};
-pub(crate) use batch::Ends;
+pub(crate) use batch::LogEndCache;
 
-use crate::Answer;
+use crate::StoreFuture;
 use crate::approvals::{self, GRANTS};
-use crate::engine::{Durability, Engine, Result, Row, Tx, stored, values};
+use crate::decode::{check_user, event, not_found};
+use crate::engine::{Durability, Engine, Result, Row, Tx, checked_i64, values};
 use crate::store::Store;
-use crate::stored::{check_user, event, not_found};
-use crate::tasks::{TaskWrite, TaskWritten};
+use crate::tasks::{TaskWrite, TaskWriteOutcome};
 use append::{Guard, NewEvents, append};
 use lango_core::{
-    AgentName, Batch, BoxLease, BusyPolicy, Event, Exchange, Grant, NewSession, Page, RemoteThread,
-    SessionHead, SessionId, SessionStore, StoreError, TurnId,
+    AgentName, BoxLease, BusyPolicy, Event, EventBatch, EventRange, Exchange, Grant, NewSession,
+    RemoteThread, SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::*;
+use tracing::{Instrument, info_span};
 
 impl SessionStore for Store {
-    fn create(&self, session: NewSession) -> Answer<'_, ()> {
+    fn create(&self, session: NewSession) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             check_user(&session.user, format_args!("session `{}`", session.id))?;
             let created = self
@@ -37,20 +38,20 @@ impl SessionStore for Store {
         })
     }
 
-    fn open(&self, session: &SessionId) -> Answer<'_, SessionHead> {
-        let given = (session.clone(), self.root_agent.clone());
-        let head = self.engine.lookup(given, |tx, (session, root_agent)| {
+    fn open(&self, session: &SessionId) -> StoreFuture<'_, SessionHead> {
+        let args = (session.clone(), self.root_agent.clone());
+        let head = self.engine.lookup(args, |tx, (session, root_agent)| {
             Box::pin(history::head(tx, session, root_agent))
         });
         let session = session.clone();
         Box::pin(async move {
             let (head, end) = head.await?;
-            self.ends.remember(&session, end);
+            self.log_ends.remember(&session, end);
             Ok(head)
         })
     }
 
-    fn acquire(&self, session: &SessionId, busy_policy: BusyPolicy) -> Answer<'_, BoxLease> {
+    fn acquire(&self, session: &SessionId, busy_policy: BusyPolicy) -> StoreFuture<'_, BoxLease> {
         let session = session.clone();
         Box::pin(async move {
             match &self.engine {
@@ -60,14 +61,14 @@ impl SessionStore for Store {
         })
     }
 
-    fn append(&self, events: Batch) -> Answer<'_, ()> {
+    fn append(&self, events: EventBatch) -> StoreFuture<'_, ()> {
         let append = self.append_batch(events, None);
         Box::pin(async move { append.await.map(drop) })
     }
 
-    fn read(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<Event>> {
-        let given = (session.clone(), page, self.root_agent.clone());
-        self.engine.read(given, |tx, (session, page, root_agent)| {
+    fn read(&self, session: &SessionId, page: EventRange) -> StoreFuture<'_, Vec<Event>> {
+        let args = (session.clone(), page, self.root_agent.clone());
+        self.engine.read(args, |tx, (session, page, root_agent)| {
             Box::pin(async move {
                 let values = values![session, page.from, page.limit];
                 let events = tx
@@ -81,23 +82,23 @@ impl SessionStore for Store {
         })
     }
 
-    fn turn_events(&self, session: &SessionId, turn: &TurnId) -> Answer<'_, Vec<Event>> {
+    fn turn_events(&self, session: &SessionId, turn: &TurnId) -> StoreFuture<'_, Vec<Event>> {
         let values = values![session, turn];
         let (session, root_agent) = (session.clone(), self.root_agent.clone());
         let read = move |row: Row<'_>| event(row, &session, &root_agent);
         self.engine.query(TURN_EVENTS, values, read)
     }
 
-    fn history_of(&self, session: &SessionId, turn: &TurnId) -> Answer<'_, Vec<Exchange>> {
-        let given = (session.clone(), turn.clone(), self.root_agent.clone());
-        self.engine.read(given, |tx, (session, turn, root_agent)| {
+    fn history_of(&self, session: &SessionId, turn: &TurnId) -> StoreFuture<'_, Vec<Exchange>> {
+        let args = (session.clone(), turn.clone(), self.root_agent.clone());
+        self.engine.read(args, |tx, (session, turn, root_agent)| {
             Box::pin(history::history_of(tx, session, turn, root_agent))
         })
     }
 
-    fn grants(&self, session: &SessionId, folder: &str) -> Answer<'_, Vec<Grant>> {
-        let given = (session.clone(), folder.to_owned());
-        self.engine.read(given, |tx, (session, folder)| {
+    fn grants(&self, session: &SessionId, folder: &str) -> StoreFuture<'_, Vec<Grant>> {
+        let args = (session.clone(), folder.to_owned());
+        self.engine.read(args, |tx, (session, folder)| {
             Box::pin(async move {
                 let values = values![session, folder];
                 Ok(approvals::read(tx, GRANTS, values).await?.granted)
@@ -109,7 +110,7 @@ impl SessionStore for Store {
         &self,
         session: &SessionId,
         agent: &AgentName,
-    ) -> Answer<'_, Option<RemoteThread>> {
+    ) -> StoreFuture<'_, Option<RemoteThread>> {
         let values = values![session, agent];
         self.engine.query_opt(REMOTE_THREAD, values, |row| {
             Ok(RemoteThread {
@@ -121,16 +122,16 @@ impl SessionStore for Store {
 }
 
 impl Store {
-    /// Appends events of one session, and writes the task in the same transaction if one is given. Returns the result of writing
+    /// Appends events of one session and, if a task is given, writes it in the same transaction. Returns the result of writing
     /// the task.
     ///
-    /// The lease is looked up when this is called, not when the future is polled: a lease that is released in between must make
-    /// the append fail.
+    /// The lease is looked up when this is called, not when the future is polled: if the lease is released in between, the append
+    /// must fail.
     pub(crate) fn append_batch(
         &self,
-        events: Batch,
+        events: EventBatch,
         task: Option<TaskWrite>,
-    ) -> Answer<'_, Option<TaskWritten>> {
+    ) -> StoreFuture<'_, Option<TaskWriteOutcome>> {
         let Some(session) = events.first().map(|event| event.session.clone()) else {
             return Box::pin(std::future::ready(Ok(None)));
         };
@@ -138,7 +139,9 @@ impl Store {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.lease_of(&session),
         };
-        Box::pin(async move {
+        let (first_seq, count) = (events[0].seq, events.len());
+        let span = info_span!("commit", %session, first_seq, events = count);
+        let appended = async move {
             let mut guard = Guard::default();
             if let Engine::Postgres(postgres) = &self.engine {
                 postgres.start()?;
@@ -146,7 +149,7 @@ impl Store {
                 let fence = lease.as_ref().map(|lease| lease.fence);
                 guard = fence.map_or(Guard::Free { replica }, Guard::Lease);
             }
-            let known = self.ends.take(&session);
+            let known = self.log_ends.take(&session);
             let known = known.filter(|end| end.seq.checked_add(1) == Some(events[0].seq));
             let is_last = matches!(task, Some(TaskWrite::Put(_)));
             let durability = durability_of(&events);
@@ -165,7 +168,7 @@ impl Store {
                         lease.note_release();
                     }
                     if let Some(end) = appended.end {
-                        self.ends.remember(&session, end);
+                        self.log_ends.remember(&session, end);
                         self.notify_session(&session);
                     }
                     Ok(appended.task)
@@ -175,13 +178,14 @@ impl Store {
                 }
                 (Err(error), Engine::Sqlite(_)) => Err(error),
             }
-        })
+        };
+        Box::pin(appended.instrument(span))
     }
 }
 
-/// Returns how durable a batch must be: binding events must survive a crash of the machine.
+/// Returns the durability of a batch: binding events must survive a crash of the machine.
 pub(crate) fn durability_of(events: &[Event]) -> Durability {
-    if events.iter().any(|event| event.body.is_binding()) {
+    if events.iter().any(|event| event.body.must_be_durable()) {
         Durability::Machine
     } else {
         Durability::Process
@@ -190,9 +194,9 @@ pub(crate) fn durability_of(events: &[Event]) -> Durability {
 
 /// Appends a batch inside another transaction, for tests of the SQLite writer.
 #[cfg(test)]
-pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<()> {
+pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &EventBatch) -> Result<()> {
     let new = NewEvents {
-        events: Batch::clone(events),
+        events: EventBatch::clone(events),
         guard: Guard::default(),
         known: None,
         task: None,
@@ -200,9 +204,9 @@ pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<()> {
     append(tx, &new).await.map(drop)
 }
 
-/// Creates an empty session, hidden or not.
+/// Creates an empty session, which may be hidden.
 pub(crate) async fn create(tx: &mut Tx<'_>, session: &NewSession) -> Result<()> {
-    let created = stored(session.created.0)?;
+    let created = checked_i64(session.created.0)?;
     let values = values![session.id, session.user, created];
     if tx.execute(INSERT_SESSION, values).await? > 0 {
         return Ok(());

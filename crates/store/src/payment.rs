@@ -1,36 +1,37 @@
-//! The ledger of payments. Reserving locks the row of the account, so that replicas reserve one after the other, and each
-//! sees all that was reserved before.
+//! The ledger of payments. Reserving locks the row of the account, so that replicas reserve one at a time and each sees
+//! everything that was reserved before.
 
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Tx, Value, records, statements, values};
+use crate::StoreFuture;
+use crate::decode::{check_user, failed};
+use crate::engine::{EngineError, Result, Row, Tx, Value, records, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
 use lango_core::{
-    AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
-    PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
-    SignedTransaction, StoreError, Text, TotalsQuery,
+    AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange,
+    PaymentChangeOutcome, PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals,
+    Reservation, ReservationOutcome, SignedTransaction, StoreError, Text, TotalsQuery,
 };
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
-const MOST_TEXT_BYTES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// Maximum size of a signed transaction, in bytes.
-const MOST_RAW_BYTES: usize = 16 << 10;
+const MAX_RAW_BYTES: usize = 16 << 10;
 
 impl PaymentStore for Store {
-    fn reserve_payment(&self, reservation: Reservation) -> Answer<'_, Reserved> {
-        self.engine.write_twice(reservation, |tx, reservation| {
-            Box::pin(reserve(tx, reservation))
-        })
-    }
-
-    fn change_payment(&self, change: PaymentChange) -> Answer<'_, PaymentChanged> {
-        // If the reply to a first attempt is lost, the second one finds another revision: the caller reads it again.
+    fn reserve_payment(&self, reservation: Reservation) -> StoreFuture<'_, ReservationOutcome> {
         self.engine
-            .write_twice(change, |tx, change| Box::pin(apply(tx, change)))
+            .write_idempotent(reservation, |tx, reservation| {
+                Box::pin(reserve(tx, reservation))
+            })
     }
 
-    fn payments(&self, query: PaymentQuery, limit: usize) -> Answer<'_, Vec<Payment>> {
+    fn change_payment(&self, change: PaymentChange) -> StoreFuture<'_, PaymentChangeOutcome> {
+        // If the reply to the first attempt is lost, the second one finds a newer revision, and the caller reads the payment again.
+        self.engine
+            .write_idempotent(change, |tx, change| Box::pin(apply(tx, change)))
+    }
+
+    fn payments(&self, query: PaymentQuery, limit: usize) -> StoreFuture<'_, Vec<Payment>> {
         let (statement, account) = match query {
             PaymentQuery::Id(id) => return self.engine.query(PAYMENT, values![id], payment),
             PaymentQuery::Open(account) => (OPEN, account),
@@ -40,7 +41,7 @@ impl PaymentStore for Store {
         self.engine.query(statement, values, payment)
     }
 
-    fn payment_account(&self, query: TotalsQuery) -> Answer<'_, AccountStatus> {
+    fn payment_account(&self, query: TotalsQuery) -> StoreFuture<'_, AccountStatus> {
         self.engine.snapshot(query, |tx, query| {
             Box::pin(async move {
                 let PaymentAccount { network, wallet } = &query.account;
@@ -54,12 +55,12 @@ impl PaymentStore for Store {
         })
     }
 
-    fn payment_budget(&self, key: BudgetKey) -> Answer<'_, u64> {
+    fn payment_budget(&self, key: BudgetKey) -> StoreFuture<'_, u64> {
         self.engine.read(key, |tx, key| {
             Box::pin(async move {
                 let PaymentAccount { network, wallet } = &key.account;
                 let values = values![key.session, key.host, key.user, network, wallet];
-                Ok(most_left(&budgets(tx, values).await?))
+                Ok(max_left(&budgets(tx, values).await?))
             })
         })
     }
@@ -84,13 +85,13 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     ];
     check_user(&payment.user, "a payment")?;
     let refused = if payment.amount == 0 || payment.state != PaymentState::Reserved {
-        "a payment is reserved with an amount and before it is signed"
-    } else if texts.iter().any(|text| text.len() > MOST_TEXT_BYTES) {
-        "a text of a payment has more than 4096 bytes"
+        "a payment must be reserved before it is signed, with an amount greater than zero"
+    } else if texts.iter().any(|text| text.len() > MAX_TEXT_BYTES) {
+        "a text field of a payment is longer than 4096 bytes"
     } else if numbers.iter().any(|number| i64::try_from(*number).is_err()) {
-        "a number of a payment is too large"
+        "a number in a payment is too large"
     } else if reservation.budget.is_some() != payment.host.is_some() {
-        "a payment for a host spends a budget, and no other does"
+        "a payment must have a budget if and only if it has a host"
     } else {
         return Ok(());
     };
@@ -98,22 +99,22 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
 }
 
 fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
-    let (mut is_large, mut is_taken) = (change.detail.len() > MOST_TEXT_BYTES, false);
+    let (mut is_large, mut is_taken) = (change.detail.len() > MAX_TEXT_BYTES, false);
     if let Some(new) = &change.transaction {
         let signed = &new.signed;
-        is_large |= signed.raw.len() > MOST_RAW_BYTES || signed.hashes.len() > MOST_TEXT_BYTES;
+        is_large |= signed.raw.len() > MAX_RAW_BYTES || signed.hashes.len() > MAX_TEXT_BYTES;
         is_taken = new.expected_next.is_some_and(|next| next > signed.nonce);
     }
     if is_large {
-        return Err(failed("a change of a payment is too large"));
+        return Err(failed("a change to a payment is too large"));
     }
     if is_taken {
-        return Err(failed("an account nonce is taken twice"));
+        return Err(failed("the account nonce of a payment is already taken"));
     }
     Ok(())
 }
 
-/// Returns whether the change applies to the payment as it is.
+/// Returns whether the change can be applied to the payment in its current state.
 fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     let keeps_nonce = match &change.transaction {
         Some(new) if new.expected_next.is_none() => {
@@ -127,7 +128,7 @@ fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     payment.revision == change.expected && moves && keeps_nonce
 }
 
-/// Returns the id of the budget that a payment spends, or the most that is left of one for it.
+/// Returns the id of the budget that a payment spends. The error is the largest amount left in a budget.
 fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Text>, u64> {
     let payment = &reservation.payment;
     match reservation.budget {
@@ -137,24 +138,24 @@ fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Te
         Some(BudgetUse::Existing) => {
             let found = budgets.iter().find(|(_, left)| *left >= payment.amount);
             let id = found.map(|(id, _)| Some(id.clone()));
-            id.ok_or_else(|| most_left(budgets))
+            id.ok_or_else(|| max_left(budgets))
         }
     }
 }
 
-async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved> {
+async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<ReservationOutcome> {
     check_reservation(reservation)?;
     let payment = &reservation.payment;
     let PaymentAccount { network, wallet } = &payment.account;
     tx.execute(LOCK_ACCOUNT, values![network, wallet]).await?;
     let values = values![payment.id];
     if let Some(existing) = tx.query_opt(PAYMENT, values, self::payment).await? {
-        return Ok(Reserved::Existing(existing));
+        return Ok(ReservationOutcome::Existing(existing));
     }
     let (day, recipient, purpose) = (payment.day, &payment.recipient, &payment.purpose);
     let totals = totals(tx, values![network, wallet, day, recipient, purpose]).await?;
     if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
-        return Ok(Reserved::Refused { limit, left });
+        return Ok(ReservationOutcome::Refused { limit, left });
     }
     let mut found = Vec::new();
     if let Some(host) = &payment.host {
@@ -165,13 +166,13 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved>
         Ok(budget) => budget,
         Err(left) => {
             let limit = PaymentLimit::Budget;
-            return Ok(Reserved::Refused { limit, left });
+            return Ok(ReservationOutcome::Refused { limit, left });
         }
     };
     let mut stored = payment.clone();
     stored.budget = budget;
     insert(tx, &stored, reservation.budget).await?;
-    Ok(Reserved::New(stored))
+    Ok(ReservationOutcome::New(stored))
 }
 
 async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -> Result<()> {
@@ -202,19 +203,19 @@ async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -
     Ok(())
 }
 
-async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged> {
+async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChangeOutcome> {
     check_change(change)?;
     let values = values![change.id];
     let payment = tx.query_opt(LOCK_PAYMENT, values, payment).await?;
     let Some(payment) = payment.filter(|payment| applies(change, payment)) else {
-        return Ok(PaymentChanged::Outdated);
+        return Ok(PaymentChangeOutcome::Outdated);
     };
     let new = change.transaction.as_ref();
     if let Some((new, expected)) = new.and_then(|new| Some((new, new.expected_next?))) {
         let (account, next) = (&payment.account, new.signed.nonce + 1);
         let values = values![account.network, account.wallet, expected, next];
         if tx.execute(TAKE_NONCE, values).await? == 0 {
-            return Ok(PaymentChanged::Outdated);
+            return Ok(PaymentChangeOutcome::Outdated);
         }
     }
     let signed = new.map(|new| &new.signed);
@@ -233,7 +234,7 @@ async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged
         ],
     )
     .await?;
-    Ok(PaymentChanged::Applied)
+    Ok(PaymentChangeOutcome::Applied)
 }
 
 async fn totals(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<PaymentTotals> {
@@ -247,7 +248,7 @@ records! {
     PaymentTotals { day, recipient, purpose }
 }
 
-/// The id of a budget, and how much is left of it.
+/// The id of a budget, and the amount left in it.
 type Budget = (Text, u64);
 
 async fn budgets(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<Vec<Budget>> {
@@ -258,15 +259,15 @@ async fn budgets(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<Vec<Budget>> {
     budgets.await
 }
 
-fn most_left(budgets: &[Budget]) -> u64 {
+fn max_left(budgets: &[Budget]) -> u64 {
     budgets.iter().map(|(_, left)| *left).max().unwrap_or(0)
 }
 
 /// Reads the columns of [`PAYMENT`].
 fn payment(row: Row<'_>) -> Result<Payment> {
     let state: Text = row.get(11)?;
-    let state = PaymentState::of_name(&state)
-        .ok_or_else(|| Failure::other(format!("a payment has the unknown state `{state}`")))?;
+    let state = PaymentState::from_name(&state)
+        .ok_or_else(|| EngineError::other(format!("a payment has the unknown state `{state}`")))?;
     let transaction = match row.get(15)? {
         None => None,
         Some(raw) => Some(SignedTransaction {
@@ -300,7 +301,7 @@ fn payment(row: Row<'_>) -> Result<Payment> {
     })
 }
 
-/// The columns of a payment, as [`payment`] reads them.
+/// Selects the columns of a payment that [`payment`] reads.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -314,7 +315,7 @@ macro_rules! select {
 statements! {
     PAYMENT: select!("WHERE id = $1");
 
-    /// The same, while other changes of it wait.
+    /// Selects a payment and makes other changes to it wait.
     LOCK_PAYMENT: select!("WHERE id = $1 /*postgres FOR UPDATE*/");
 
     OPEN: select!("WHERE network = $1 AND wallet = $2 AND state NOT IN ('settled', 'failed') ORDER BY nonce /*postgres NULLS FIRST*/, id LIMIT $3");
@@ -329,26 +330,27 @@ statements! {
          nonce = coalesce($7::bigint, nonce), raw = coalesce($8::bytea, raw), hashes = coalesce($9::text, hashes), revision = revision + 1
      WHERE id = $1 AND revision = $2";
 
-    /// Adds the account, or locks it, so that replicas reserve its payments one after the other.
+    /// Inserts the account or locks it, so that replicas reserve its payments one at a time.
     LOCK_ACCOUNT: "INSERT INTO payment_accounts (network, wallet, next_nonce) VALUES ($1, $2, 0)
      ON CONFLICT (network, wallet) DO UPDATE SET wallet = excluded.wallet";
 
     NEXT_NONCE: "SELECT next_nonce FROM payment_accounts WHERE network = $1 AND wallet = $2";
 
-    /// Takes account nonces up to `$4` if `$3` still is the next one.
+    /// Takes the account nonces below `$4` if `$3` is still the next one.
     TAKE_NONCE: "UPDATE payment_accounts SET next_nonce = $4 WHERE network = $1 AND wallet = $2 AND next_nonce = $3";
 
-    /// The amounts of day `$3` that count: all, those to `$4`, those for `$5`.
+    /// Sums the amounts of day `$3` that did not fail: all, those to recipient `$4`, and those for purpose `$5`.
     TOTALS: "SELECT coalesce(sum(amount), 0)::bigint,
          coalesce(sum(amount) FILTER (WHERE recipient = $4), 0)::bigint,
          coalesce(sum(amount) FILTER (WHERE purpose = $5), 0)::bigint
       FROM payments WHERE network = $1 AND wallet = $2 AND day = $3 AND state <> 'failed'";
 
-    /// Adds the budget that a payment was the first to spend of.
+    /// Adds a budget of `$2`, with a payment as its first expense.
     ADD_BUDGET: "INSERT INTO payment_budgets (id, network, wallet, \"user\", session, host, amount, created)
      SELECT id, network, wallet, \"user\", session, host, $2::bigint, created FROM payments WHERE id = $1";
 
-    /// The budgets for a host in a session with what was spent of each. The index on budgets has another collation than their ids.
+    /// Selects the budgets for a host in a session, with the amount spent of each. The index on `payments.budget` has another
+    /// collation than the ids of budgets.
     BUDGETS: "SELECT id, amount,
          (SELECT coalesce(sum(payments.amount), 0)::bigint FROM payments
            WHERE payments.budget = payment_budgets.id /*postgres COLLATE \"default\"*/ AND payments.state <> 'failed')

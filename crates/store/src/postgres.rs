@@ -1,4 +1,4 @@
-//! The parts that only PostgreSQL needs: connections that may be lost, leases of sessions among replicas, and an index for vectors.
+//! The PostgreSQL engine: connections that may be lost, session leases shared by replicas, and an index for vectors.
 //!
 //! Every statement is one round trip on a pooled connection. A replica owns a session by a lease on the database's clock, with a
 //! unique fencing token, and every append is conditional on it. Work is retried for a bounded time when a connection is lost or
@@ -7,7 +7,7 @@
 mod acquire;
 mod address;
 mod database;
-pub(crate) mod failure;
+pub(crate) mod error;
 mod identity;
 pub(crate) mod leases;
 mod migrations;
@@ -19,36 +19,36 @@ pub(crate) mod renewer;
 mod statements;
 mod tls;
 
+use crate::decode::failed;
 use crate::engine::text::hex;
-use crate::engine::{Mode, Row, owned, values};
+use crate::engine::{Row, WorkMode, owned, values};
 use crate::library::VectorSearch;
 use crate::queue::Queues;
-use crate::stored::failed;
 use crate::tables::OpenMode;
 use address::Address;
 pub use address::without_password;
 use database::Database;
 use futures_util::stream::{self, StreamExt as _};
 use identity::Identity;
-use lango_core::{BoxStream, Change, Changes, SessionId, StoreError};
+use lango_core::{BoxStream, ChangeFeed, SessionId, StoreChange, StoreError};
 use leases::{Lease, LeaseTable};
-use statements::{HAS_NO_SERVER, SUCCEEDED};
+use statements::{HAS_NO_SERVER, HAS_SUCCESSOR};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Options of a store in PostgreSQL.
+/// Options of a PostgreSQL store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// How long a replica that stopped answering keeps its sessions, and how long to retry when the database does not answer.
+    /// Length of a session lease, which is also how long to retry when the database does not answer. After this time other
+    /// replicas can take over the sessions of a replica that has stopped.
     pub lease: Duration,
-    /// The largest number of connections, not counting the one for notifications.
+    /// Maximum number of connections, not counting the one for notifications.
     pub connections: usize,
-    /// Whether it is the target of a transfer.
     pub open_mode: OpenMode,
-    /// The number of vectors from which on pgvector's index is created, where the database has pgvector.
+    /// Number of vectors above which pgvector's index is created, if the database has pgvector.
     pub min_indexed_vectors: u64,
 }
 
@@ -63,18 +63,18 @@ impl Default for PostgresOptions {
     }
 }
 
-/// A PostgreSQL database. Dropping it waits a moment until the leases are released.
+/// A PostgreSQL database. Dropping it waits briefly until the leases are released.
 pub(crate) struct PostgresEngine {
     pub(crate) database: Arc<Database>,
     leases: Arc<LeaseTable>,
-    /// The thread that renews the leases, which is started when it is first needed.
+    /// The thread that renews the leases, started on first use.
     renewer: Mutex<Option<JoinHandle<()>>>,
-    /// The waiters of this replica.
+    /// The queues for sessions within this replica.
     queues: Arc<Queues>,
 }
 
 impl PostgresEngine {
-    /// Returns the database at an address, which is opened, and migrated if necessary, when it is first used.
+    /// Creates an engine for the database at an address. It connects, and migrates the schema, on first use.
     pub(crate) fn at(address: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
         Ok(Self {
@@ -99,7 +99,7 @@ impl PostgresEngine {
                 "the name of this replica cannot be stored in `{folder}`: {error}"
             ))
         })?;
-        // A second call changes nothing.
+        // A second call has no effect.
         let _ = self.leases.server.set(identity);
         self.leases.wake.notify_one();
         self.start()
@@ -107,13 +107,16 @@ impl PostgresEngine {
 
     /// Returns whether a server is connected.
     pub(crate) async fn has_server(&self) -> Result<bool, StoreError> {
-        let is_free = self
-            .database
-            .query_opt(Mode::WriteOne, HAS_NO_SERVER, Vec::new(), |row| row.get(0));
+        let is_free = self.database.query_opt(
+            WorkMode::WriteAutocommit,
+            HAS_NO_SERVER,
+            Vec::new(),
+            |row| row.get(0),
+        );
         Ok(is_free.await? != Some(true))
     }
 
-    /// Notifies other replicas. The notification may be lost.
+    /// Notifies other replicas, best effort.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if self.start().is_ok() {
             self.leases.notify(channel, subject);
@@ -124,23 +127,25 @@ impl PostgresEngine {
         self.leases.replica()
     }
 
-    /// Returns the lease of a session, valid or not, that this replica has not released.
+    /// Returns the lease of a session that this replica has not released. It may have expired.
     pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
         self.leases.of(session)
     }
 
-    /// Explains why an append under a lease failed: if the lease expired because the database did not answer, that is the reason,
-    /// unless another replica has acquired the session since.
+    /// Improves the error of an append that failed under a lease. If the lease expired because the database did not answer, the
+    /// error says so, unless another replica has since acquired the session.
     pub(crate) async fn explain(&self, error: StoreError, lease: Option<&Lease>) -> StoreError {
         let Some(lease) = lease.filter(|lease| lease.has_expired()) else {
             return error;
         };
         let detail = match &error {
             StoreError::Unreachable { detail, .. } => detail.clone(),
-            StoreError::Lost { .. } => {
+            StoreError::LeaseLost { .. } => {
                 let values = owned(values![lease.session, lease.fence]);
                 let read = |_: Row<'_>| Ok(());
-                let succeeded = self.database.query_opt(Mode::Read, SUCCEEDED, values, read);
+                let succeeded =
+                    self.database
+                        .query_opt(WorkMode::Read, HAS_SUCCESSOR, values, read);
                 match succeeded.await {
                     Ok(Some(())) => return error,
                     Ok(None) => "it did not answer for too long".to_owned(),
@@ -159,16 +164,16 @@ impl PostgresEngine {
     }
 }
 
-/// Notifications of what other replicas changed.
-impl Changes for PostgresEngine {
-    fn changes(&self) -> BoxStream<'static, Change> {
+/// Notifications about changes made by other replicas.
+impl ChangeFeed for PostgresEngine {
+    fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         let received = self.leases.changed.subscribe();
-        // Without the renewer there are no notifications; listeners also poll the store.
+        // If the renewer cannot be started there are no notifications, but subscribers also poll the store.
         let _ = self.start();
         let changes = stream::unfold(received, |mut received| async move {
             match received.recv().await {
                 Ok(change) => Some((change, received)),
-                Err(RecvError::Lagged(_)) => Some((Change::Anything, received)),
+                Err(RecvError::Lagged(_)) => Some((StoreChange::Anything, received)),
                 Err(RecvError::Closed) => None,
             }
         });
@@ -178,7 +183,10 @@ impl Changes for PostgresEngine {
 
 fn new_name() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| failed(format!("the system gives no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        failed(format!(
+            "the operating system has no random numbers: {error}"
+        ))
+    })?;
     Ok(hex(&bytes))
 }

@@ -1,11 +1,11 @@
-//! The changes that a batch of events makes to the tables beside the log.
+//! Projects a batch of events onto the tables that are derived from the log.
 //!
-//! [`RowChanges::of`] is pure: it maps events to rows. Events of one batch that act on each other (a turn that starts and ends, a
-//! request that is answered) become one row in its last state, so that the rows can be written in any order, and in one
+//! [`RowChanges::from_events`] is pure: it maps events to rows. Events of one batch that affect the same row (a turn that starts
+//! and ends, a request that is answered) become one row in its final state. So the rows can be written in any order, and in one
 //! statement that does not see its own writes.
 
-use crate::engine::text::Words;
-use crate::engine::{Failure, Result, stored};
+use crate::engine::text::SqlText;
+use crate::engine::{EngineError, Result, checked_i64};
 use lango_core::{ApprovalRequest, Event, EventBody, Text};
 use serde::Serialize;
 use serde_json::Value;
@@ -14,67 +14,68 @@ use std::sync::Arc;
 /// The rows that a batch of events of one session changes.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct RowChanges<'a> {
-    /// Turns that start here, in their order.
+    /// Turns that start in this batch, in order.
     pub started: Vec<TurnRow<'a>>,
-    /// Changes of the turn that was the last one before, if it has this id.
+    /// Changes to the session's last turn before this batch. They apply only if it has the given id.
     pub continued: Vec<TurnRow<'a>>,
     pub session: SessionChange<'a>,
-    /// Requests that wait, or were granted at once for later calls.
+    /// New requests that are pending, or that this batch already granted for later calls too.
     pub requested: Vec<ApprovalRow<'a>>,
-    /// Earlier requests that were answered for later calls.
+    /// Requests of earlier batches that are now granted for later calls too.
     pub granted: Vec<ApprovalRow<'a>>,
-    /// Earlier requests that were answered for themselves alone.
-    pub answered: Vec<Words<'a>>,
+    /// Requests of earlier batches whose answer applies to that one call only.
+    pub answered: Vec<SqlText<'a>>,
     /// Conversations with remote agents.
     pub threads: Vec<ThreadRow<'a>>,
     /// Remote agents whose earlier task has ended.
-    pub ended_threads: Vec<Words<'a>>,
-    /// The digests that events refer to, each once.
-    pub attachments: Vec<Words<'a>>,
+    pub ended_threads: Vec<SqlText<'a>>,
+    /// The digests of attachments that events refer to, without duplicates.
+    pub attachments: Vec<SqlText<'a>>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct TurnRow<'a> {
-    /// Its place among the turns that start in the batch.
+    /// The index of the turn among those that start in the batch.
     pub place: usize,
-    pub turn: Words<'a>,
+    pub turn: SqlText<'a>,
     pub first_seq: i64,
     pub delegation: Option<i64>,
     pub answer: Option<i64>,
     pub finished: i64,
 }
 
-/// Changes of a row of `sessions`.
+/// Changes to a row of `sessions`.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SessionChange<'a> {
-    /// The title, if the first turn that starts here is the session's first, and when that was asked.
-    pub title: Option<Words<'a>>,
+    /// The session's title, in case the first turn that starts here is the session's first.
+    pub title: Option<SqlText<'a>>,
+    /// When the first turn that starts here was asked.
     pub first_asked: Option<i64>,
-    /// When a turn last ended here.
+    /// When the last turn that ends here ended.
     pub last_finished: Option<i64>,
 }
 
-/// A row of `approvals` to insert or, for a request of an earlier batch, to change.
+/// A row of `approvals` to insert, or to update for a request of an earlier batch.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ApprovalRow<'a> {
-    pub id: Words<'a>,
-    pub turn: Words<'a>,
+    pub id: SqlText<'a>,
+    pub turn: SqlText<'a>,
     pub time: i64,
-    /// The JSON of the request; of an earlier one the log fills it in.
+    /// The request's JSON. For a request of an earlier batch it is empty here, and `complete_grants` fills it in.
     pub request: String,
-    pub pattern: Option<Words<'a>>,
-    pub folder: Option<Words<'a>>,
+    pub pattern: Option<SqlText<'a>>,
+    pub folder: Option<SqlText<'a>>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ThreadRow<'a> {
-    pub agent: Words<'a>,
-    pub context: Words<'a>,
-    pub task: Option<Words<'a>>,
+    pub agent: SqlText<'a>,
+    pub context: SqlText<'a>,
+    pub task: Option<SqlText<'a>>,
 }
 
 impl<'a> RowChanges<'a> {
-    pub(crate) fn of(events: &'a [Event]) -> Result<Self> {
+    pub(crate) fn from_events(events: &'a [Event]) -> Result<Self> {
         let mut changes = Self::default();
         for event in events {
             changes.add(event)?;
@@ -87,7 +88,7 @@ impl<'a> RowChanges<'a> {
     }
 
     /// Returns whether only `turns` and `sessions` change.
-    pub(crate) fn is_of_turn(&self) -> bool {
+    pub(crate) fn changes_only_turns(&self) -> bool {
         self.requested.is_empty()
             && self.granted.is_empty()
             && self.answered.is_empty()
@@ -97,9 +98,9 @@ impl<'a> RowChanges<'a> {
     }
 
     fn add(&mut self, event: &'a Event) -> Result<()> {
-        let (seq, time) = (stored(event.seq)?, stored(event.time.0)?);
+        let (seq, time) = (checked_i64(event.seq)?, checked_i64(event.time.0)?);
         for attachment in event.body.attachments() {
-            let digest = Words(&attachment.digest);
+            let digest = SqlText(&attachment.digest);
             if !self.attachments.contains(&digest) {
                 self.attachments.push(digest);
             }
@@ -108,7 +109,7 @@ impl<'a> RowChanges<'a> {
             EventBody::UserMessage { text, .. } => {
                 let place = self.started.len();
                 if place == 0 {
-                    self.session.title = Some(Words(title_of(text)));
+                    self.session.title = Some(SqlText(title_of(text)));
                     self.session.first_asked = Some(time);
                 }
                 let turn = TurnRow::new(place, event.turn.as_str(), seq);
@@ -120,17 +121,17 @@ impl<'a> RowChanges<'a> {
                 }
             }
             EventBody::TurnFinished { answer, .. } => {
-                let answer = answer.map(stored).transpose()?;
+                let answer = answer.map(checked_i64).transpose()?;
                 if let Some(turn) = self.turn(event, seq) {
                     (turn.answer, turn.finished) = (answer, 1);
                 }
                 self.session.last_finished = Some(time);
             }
             EventBody::ApprovalRequested(request) => self.requested.push(ApprovalRow {
-                id: Words(request.id.as_str()),
-                turn: Words(event.turn.as_str()),
+                id: SqlText(request.id.as_str()),
+                turn: SqlText(event.turn.as_str()),
                 time,
-                request: serde_json::to_string(request).map_err(unwritten)?,
+                request: serde_json::to_string(request).map_err(not_serialized)?,
                 pattern: None,
                 folder: None,
             }),
@@ -142,17 +143,17 @@ impl<'a> RowChanges<'a> {
                 thread: Some(thread),
                 ..
             } => {
-                let agent = Words(event.author.as_str());
+                let agent = SqlText(event.author.as_str());
                 self.threads.retain(|row| row.agent != agent);
                 self.ended_threads.retain(|ended| *ended != agent);
                 self.threads.push(ThreadRow {
                     agent,
-                    context: Words(&thread.context),
-                    task: thread.task.as_deref().map(Words),
+                    context: SqlText(&thread.context),
+                    task: thread.task.as_deref().map(SqlText),
                 });
             }
             EventBody::RemoteReturned { thread: None, .. } => {
-                let agent = Words(event.author.as_str());
+                let agent = SqlText(event.author.as_str());
                 match self.threads.iter_mut().find(|row| row.agent == agent) {
                     Some(row) => row.task = None,
                     None => self.ended_threads.push(agent),
@@ -163,9 +164,10 @@ impl<'a> RowChanges<'a> {
         Ok(())
     }
 
-    /// Returns the row that an event changes: the last turn that started here, or else the last one before, if it has this id.
+    /// Returns the turn that an event changes: the last one that started in this batch, or else the last one before it. Returns
+    /// `None` if that turn has another id.
     fn turn(&mut self, event: &'a Event, seq: i64) -> Option<&mut TurnRow<'a>> {
-        let turn = Words(event.turn.as_str());
+        let turn = SqlText(event.turn.as_str());
         if let Some(last) = self.started.last_mut() {
             return (last.turn == turn).then_some(last);
         }
@@ -184,7 +186,7 @@ impl<'a> RowChanges<'a> {
         grant: Option<(&'a Text, Option<&'a Text>)>,
         time: i64,
     ) -> Result<()> {
-        let id = Words(id);
+        let id = SqlText(id);
         let Some((pattern, folder)) = grant else {
             let count = self.requested.len();
             self.requested.retain(|row| row.id != id);
@@ -193,15 +195,15 @@ impl<'a> RowChanges<'a> {
             }
             return Ok(());
         };
-        let (pattern, folder) = (Some(Words(pattern)), folder.map(|folder| Words(folder)));
+        let (pattern, folder) = (Some(SqlText(pattern)), folder.map(|folder| SqlText(folder)));
         if let Some(row) = self.requested.iter_mut().find(|row| row.id == id) {
-            row.request = without_arguments(&row.request).map_err(unwritten)?;
+            row.request = without_arguments(&row.request).map_err(not_serialized)?;
             (row.time, row.pattern, row.folder) = (time, pattern, folder);
             return Ok(());
         }
         self.granted.push(ApprovalRow {
             id,
-            turn: Words(event.turn.as_str()),
+            turn: SqlText(event.turn.as_str()),
             time,
             request: String::new(),
             pattern,
@@ -215,7 +217,7 @@ impl<'a> TurnRow<'a> {
     fn new(place: usize, turn: &'a str, first_seq: i64) -> Self {
         Self {
             place,
-            turn: Words(turn),
+            turn: SqlText(turn),
             first_seq,
             delegation: None,
             answer: None,
@@ -224,21 +226,21 @@ impl<'a> TurnRow<'a> {
     }
 }
 
-/// The JSON of a request once it is granted for later calls: its arguments are only in the log.
+/// Returns a request's JSON without its arguments. A request that is granted for later calls has them only in the log.
 pub(crate) fn without_arguments(request: &str) -> serde_json::Result<String> {
     let mut request: ApprovalRequest = serde_json::from_str(request)?;
     request.arguments = Arc::new(Value::Null);
     serde_json::to_string(&request)
 }
 
-fn unwritten(error: serde_json::Error) -> Failure {
-    Failure::other(error.to_string())
+fn not_serialized(error: serde_json::Error) -> EngineError {
+    EngineError::other(error.to_string())
 }
 
 /// Maximum length of a title in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Returns the title of a session with this first message: its first line that is not empty, cut between characters.
+/// Returns the title of a session: the first non-empty line of its first message, truncated to [`TITLE_CHARS`].
 fn title_of(message: &str) -> &str {
     let line = message.trim_start().lines().next().unwrap_or_default();
     let line = line.trim_end();
@@ -249,50 +251,50 @@ fn title_of(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lango_core::{Answer, RemoteThread, SessionId};
-    use lango_testkit::session_store_contract::{Sketch, attachment};
+    use lango_core::{ApprovalAnswer, RemoteThread, SessionId};
+    use lango_testkit::session_store_contract::{LogBuilder, attachment};
 
-    fn sketch() -> Sketch {
-        Sketch::of(&SessionId::from("s_1"))
+    fn builder() -> LogBuilder {
+        LogBuilder::new(&SessionId::from("s_1"))
     }
 
     #[test]
     fn events_within_a_turn_change_only_the_log() {
-        let events = sketch().say("sketch-root", "", "one").batch();
-        assert!(RowChanges::of(&events).unwrap().is_empty());
+        let events = builder().say("test-root", "", "one").batch();
+        assert!(RowChanges::from_events(&events).unwrap().is_empty());
     }
 
     #[test]
-    fn a_request_that_is_answered_at_once_is_gone_or_granted_without_its_arguments() {
+    fn a_request_answered_in_its_own_batch_is_dropped_or_granted_without_its_arguments() {
         let pattern = Some(Text::from("*"));
-        let always = Answer::Always {
+        let always = ApprovalAnswer::Always {
             pattern: "*".into(),
             folder: "/x".into(),
         };
-        let events = sketch()
+        let events = builder()
             .request("p_1", pattern.clone())
             .request("p_2", pattern.clone())
             .request("p_3", pattern)
-            .answer("p_1", Answer::Once)
+            .answer("p_1", ApprovalAnswer::Once)
             .answer("p_2", always.clone())
             .answer("p_0", always)
-            .answer("p_00", Answer::Once)
+            .answer("p_00", ApprovalAnswer::Once)
             .batch();
-        let changes = RowChanges::of(&events).unwrap();
+        let changes = RowChanges::from_events(&events).unwrap();
         let [granted, waiting] = &changes.requested[..] else {
             panic!("{changes:?}");
         };
-        assert_eq!((granted.id, granted.time), (Words("p_2"), 1005));
-        assert_eq!(granted.pattern, Some(Words("*")));
+        assert_eq!((granted.id, granted.time), (SqlText("p_2"), 1005));
+        assert_eq!(granted.pattern, Some(SqlText("*")));
         assert!(!granted.request.contains("content"));
-        assert_eq!((waiting.id, waiting.pattern), (Words("p_3"), None));
+        assert_eq!((waiting.id, waiting.pattern), (SqlText("p_3"), None));
         assert!(waiting.request.contains("content"));
-        assert_eq!(changes.granted[0].id, Words("p_0"));
-        assert_eq!(changes.answered, [Words("p_00")]);
+        assert_eq!(changes.granted[0].id, SqlText("p_0"));
+        assert_eq!(changes.answered, [SqlText("p_00")]);
     }
 
     #[test]
-    fn of_a_conversation_with_a_remote_agent_the_last_state_counts() {
+    fn the_last_state_of_a_remote_conversation_wins() {
         let thread = |task: Option<&str>| RemoteThread {
             context: "c".into(),
             task: task.map(Into::into),
@@ -300,28 +302,31 @@ mod tests {
         let accepted = |task| EventBody::RemoteAccepted {
             thread: thread(task),
         };
-        let events = sketch()
+        let events = builder()
             .add("one", "", accepted(Some("k_1")))
             .add("one", "", accepted(Some("k_2")))
             .add("two", "", accepted(None))
             .batch();
-        let changes = RowChanges::of(&events).unwrap();
+        let changes = RowChanges::from_events(&events).unwrap();
         let tasks = changes.threads.iter().map(|row| (row.agent, row.task));
-        let expected = [(Words("one"), Some(Words("k_2"))), (Words("two"), None)];
+        let expected = [
+            (SqlText("one"), Some(SqlText("k_2"))),
+            (SqlText("two"), None),
+        ];
         assert_eq!(tasks.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn a_file_that_is_referred_to_twice_is_one_reference() {
+    fn two_mentions_of_a_file_are_one_reference() {
         let file = attachment("a.txt", "d_1", 1);
-        let events = sketch().ask("one").attach(&file).ask("two").attach(&file);
+        let events = builder().ask("one").attach(&file).ask("two").attach(&file);
         let events = events.clone().batch();
-        let changes = RowChanges::of(&events).unwrap();
-        assert_eq!(changes.attachments, [Words("d_1")]);
+        let changes = RowChanges::from_events(&events).unwrap();
+        assert_eq!(changes.attachments, [SqlText("d_1")]);
     }
 
     #[test]
-    fn a_title_is_the_first_line_that_has_words_cut_between_characters() {
+    fn a_title_is_the_first_non_empty_line_cut_between_characters() {
         let message = "\n  \n  list the files \r\nand more";
         assert_eq!(title_of(message), "list the files");
         assert_eq!(title_of(" \n "), "");

@@ -1,4 +1,4 @@
-//! One turn at a time in a session within this process: a second waiter queues in the order of arrival, or is refused.
+//! Lets one turn at a time run in a session within this process. Further turns queue in order of arrival, or are refused.
 
 use lango_core::{BusyPolicy, SessionId, StoreError};
 use std::collections::HashMap;
@@ -20,26 +20,26 @@ struct Queue {
 
 /// The front of a session's queue. Dropping it lets the next waiter in.
 #[derive(Debug)]
-pub(crate) struct QueuePlace {
-    // The fields are dropped in this order: the next waiter is at the front before this one leaves the queue.
+pub(crate) struct QueueFront {
+    // The fields are dropped in this order: the next waiter reaches the front before this one leaves the queue.
     _front: OwnedMutexGuard<()>,
     _waiter: Waiter,
 }
 
-/// A waiter in a queue. The last one removes the queue when it is dropped.
+/// A waiter in a queue. Dropping the last waiter removes the queue.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     queues: Arc<Queues>,
     session: SessionId,
     front: Arc<Front<()>>,
-    /// Whether the queue was empty.
+    /// Whether the queue was empty before this waiter entered it.
     pub is_first: bool,
 }
 
 impl Waiter {
-    /// Waits to be at the front. Waiters get there in the order in which they call this.
-    pub async fn front(self) -> QueuePlace {
-        QueuePlace {
+    /// Waits until this waiter is at the front. Waiters get there in the order in which they call this.
+    pub async fn front(self) -> QueueFront {
+        QueueFront {
             _front: Arc::clone(&self.front).lock_owned().await,
             _waiter: self,
         }
@@ -100,7 +100,7 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test]
-    async fn one_waiter_at_a_time_is_let_in_and_nothing_is_left_behind() {
+    async fn one_waiter_at_a_time_is_at_the_front_and_empty_queues_are_removed() {
         let queues = Arc::new(Queues::default());
         let wait = BusyPolicy::Wait { max_waiters: 2 };
         let join = async |session: &str, busy_policy| {

@@ -1,21 +1,21 @@
-//! The store in one SQLite file, or in memory.
+//! The SQLite engine: one file, or a database in memory.
 //!
-//! One thread owns the only connection that writes. It commits queued work in groups, with one disk sync for each group, and
-//! answers after that sync. Readers have connections of their own and see what was committed before they started. Several
-//! processes may use one file: each append is checked against the end of the log inside its transaction.
+//! One thread owns the only connection that writes. It commits queued work in groups, with at most one disk sync per group, and
+//! replies after the sync. Readers have their own connections and see everything committed before they started. Several processes
+//! may use one file: each append is checked against the end of the log inside its transaction.
 
 mod connection;
-pub(crate) mod failure;
+pub(crate) mod error;
+mod file;
 mod in_memory;
 pub(crate) mod lock;
+mod maintenance;
 mod migrations;
-mod place;
 mod readers;
-mod upkeep;
 mod wal;
 mod writer;
 
-use crate::engine::{Durability, Failure, Input, Mode, Output, Result, Tx, Work};
+use crate::engine::{Durability, EngineError, Input, Output, Result, Tx, Work, WorkMode};
 use crate::tables::OpenMode;
 use connection::execute;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use writer::Writer;
 /// A SQLite database. Its futures need a tokio runtime. Dropping it finishes queued work, then closes the file.
 pub(crate) struct SqliteEngine {
     connections: Connections,
-    /// The waiters of this process.
+    /// The session locks of this process.
     locks: SessionLocks,
 }
 
@@ -47,9 +47,9 @@ enum Connections {
 }
 
 impl SqliteEngine {
-    /// Returns the database at this path, which is opened, and created if necessary, when it is first used.
+    /// Creates an engine for the file at this path. The file is opened, and created if necessary, on first use.
     pub(crate) fn at(open_mode: OpenMode, path: &Path) -> Result<Self, StoreError> {
-        let writer = Arc::new(Writer::new(place::absolute(path)?, open_mode));
+        let writer = Arc::new(Writer::new(file::absolute(path)?, open_mode));
         Ok(Self {
             connections: Connections::File {
                 readers: Readers::new(Arc::clone(&writer)),
@@ -66,37 +66,38 @@ impl SqliteEngine {
         }
     }
 
-    /// Runs work on the writer thread, or on a reader.
+    /// Runs work on the writer thread or a reader, depending on the mode.
     pub(crate) async fn run<A: Input, T: Output>(
         &self,
-        mode: Mode,
-        given: A,
+        mode: WorkMode,
+        args: A,
         work: Work<A, T>,
     ) -> Result<T, StoreError> {
         let durability = match mode {
-            Mode::Log(durability) => durability,
+            WorkMode::Log(durability) => durability,
             _ => Durability::Machine,
         };
         match (&self.connections, mode) {
-            (Connections::Memory(memory), Mode::Lookup | Mode::Read | Mode::Snapshot) => {
-                memory.with(|connection| read(connection, mode, &given, work))
-            }
+            (
+                Connections::Memory(memory),
+                WorkMode::Lookup | WorkMode::Read | WorkMode::Snapshot,
+            ) => memory.with(|connection| read(connection, mode, &args, work)),
             (Connections::Memory(memory), _) => memory.with(|connection| {
                 execute(connection, "BEGIN")?;
-                let result = now(connection, &given, work);
+                let result = run_now(connection, &args, work);
                 writer::end(connection, result.is_ok())?;
                 result
             }),
-            (Connections::File { readers, .. }, Mode::Lookup) => {
-                let read = move |connection: &mut _| read(connection, mode, &given, work);
+            (Connections::File { readers, .. }, WorkMode::Lookup) => {
+                let read = move |connection: &mut _| read(connection, mode, &args, work);
                 readers.look_up(read).await
             }
-            (Connections::File { readers, .. }, Mode::Read | Mode::Snapshot) => {
-                let read = move |connection: &mut _| read(connection, mode, &given, work);
+            (Connections::File { readers, .. }, WorkMode::Read | WorkMode::Snapshot) => {
+                let read = move |connection: &mut _| read(connection, mode, &args, work);
                 readers.read(read).await
             }
             (Connections::File { writer, .. }, _) => {
-                let change = move |connection: &mut _| now(connection, &given, work);
+                let change = move |connection: &mut _| run_now(connection, &args, work);
                 writer.change(durability, change).await
             }
         }
@@ -109,7 +110,7 @@ impl SqliteEngine {
         }
     }
 
-    /// Opens it for reading. A file on a read-only file system is read as it is.
+    /// Opens the database for reading. A file on a read-only file system is not migrated.
     pub(crate) async fn readable(&self) -> Result<(), StoreError> {
         match &self.connections {
             Connections::Memory(_) => self.open_now(),
@@ -126,7 +127,7 @@ impl SqliteEngine {
         self.locks.lock(self.path(), session, busy_policy).await
     }
 
-    /// Returns the path of the file; `None` if the database is in memory.
+    /// Returns the path of the file, or `None` if the database is in memory.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.connections {
             Connections::Memory(_) => None,
@@ -135,18 +136,23 @@ impl SqliteEngine {
     }
 }
 
-fn read<A, T>(connection: &mut Connection, mode: Mode, given: &A, work: Work<A, T>) -> Result<T> {
-    if mode != Mode::Snapshot {
-        return now(connection, given, work);
+fn read<A, T>(
+    connection: &mut Connection,
+    mode: WorkMode,
+    args: &A,
+    work: Work<A, T>,
+) -> Result<T> {
+    if mode != WorkMode::Snapshot {
+        return run_now(connection, args, work);
     }
     execute(connection, "BEGIN")?;
-    let result = now(connection, given, work);
+    let result = run_now(connection, args, work);
     execute(connection, "COMMIT")?;
     result
 }
 
-/// Runs work, whose future is always ready.
-fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T> {
-    let done = work(&mut Tx::sqlite(connection), given).now_or_never();
-    done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
+/// Runs work to completion on this thread. Its future is always ready, because SQLite never waits.
+fn run_now<A, T>(connection: &mut Connection, args: &A, work: Work<A, T>) -> Result<T> {
+    let done = work(&mut Tx::sqlite(connection), args).now_or_never();
+    done.unwrap_or_else(|| Err(EngineError::other("work on SQLite must not wait")))
 }

@@ -1,57 +1,56 @@
-//! The store: one database with all that lango stores, whichever database it is.
+//! [`Store`]: one database, SQLite or PostgreSQL, with everything that lango stores.
 
 use crate::archive::verify_record;
+use crate::decode::failed;
 use crate::engine::Engine;
 use crate::library::nearest::BitsCache;
 use crate::live_changes::OwnChanges;
-use crate::log::Ends;
+use crate::log::LogEndCache;
 use crate::postgres::renewer::EVENTS;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::lock::ServerLock;
-use crate::stored::failed;
 use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
-use lango_core::{AgentName, BoxStream, Change, Changes, SessionId, StoreError};
+use lango_core::{AgentName, BoxStream, ChangeFeed, SessionId, StoreChange, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Sessions, tasks, knowledge and all else that lango stores, in one database.
+/// Sessions, tasks, knowledge and everything else that lango stores, in one database.
 ///
-/// Its futures need a tokio runtime. Dropping a store in SQLite finishes what is queued and closes the file; dropping one in
-/// PostgreSQL waits a moment for the database to hear which sessions are free again.
+/// Its futures need a tokio runtime. Dropping a SQLite store finishes the queued work and closes the file. Dropping a PostgreSQL
+/// store waits briefly for the database to confirm that its leases are released.
 pub struct Store {
     pub(crate) engine: Engine,
-    /// The signs of vectors that were searched.
+    /// Cached sign bits of the vectors that searches have compared.
     pub(crate) bits: Arc<BitsCache>,
-    /// The author of stored messages that are older than authors.
+    /// The author of old stored messages that have no author.
     pub(crate) root_agent: AgentName,
-    /// Where logs are known to end.
-    pub(crate) ends: Ends,
+    pub(crate) log_ends: LogEndCache,
     pub(crate) own_changes: OwnChanges,
 }
 
 impl Store {
-    /// The database at `sqlite:PATH` or `postgres://user:password@host/database`. It is opened when it is first used.
+    /// Creates a store for `sqlite:PATH` or `postgres://user:password@host/database`. The database is opened on first use.
     ///
-    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    /// `root_agent` is the author of old stored messages that have no author.
     pub fn at(place: &str, root_agent: AgentName) -> Result<Self, StoreError> {
         match place.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(path, root_agent),
             Some(("postgres" | "postgresql", _)) => {
                 Self::postgres_with(place, root_agent, PostgresOptions::default())
             }
-            // What else it says may be a secret.
+            // The error does not repeat the address, which may contain a password.
             _ => Err(failed(
-                "a database is `sqlite:PATH` or `postgres://user:password@host/database`",
+                "a database address is `sqlite:PATH` or `postgres://user:password@host/database`",
             )),
         }
     }
 
-    /// A new database that ends with the store.
+    /// Creates an in-memory database that is gone when the store is dropped.
     pub fn in_memory() -> Self {
         let engine = Engine::Sqlite(Arc::new(SqliteEngine::in_memory()));
-        // No message in it is older than authors.
+        // Every message in a new database has an author, so this one is never used.
         Self::over(engine, AgentName::from("root"))
     }
 
@@ -60,18 +59,18 @@ impl Store {
             engine,
             bits: Arc::default(),
             root_agent,
-            ends: Ends::default(),
+            log_ends: LogEndCache::default(),
             own_changes: OwnChanges::default(),
         }
     }
 
-    /// A SQLite file, which is opened, and made if need be, when it is first used: a caller that only might need it leaves
-    /// no trace.
+    /// Creates a store for a SQLite file. The file is opened on first use, and created then if it does not exist: a store that is
+    /// never used leaves no file behind.
     pub fn sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         Self::sqlite_with(path, root_agent, OpenMode::Normal)
     }
 
-    /// The same, also as the target of a transfer.
+    /// Creates a store for a SQLite file, as [`sqlite`](Self::sqlite) does, optionally as the target of a transfer.
     pub fn sqlite_with(
         path: impl AsRef<Path>,
         root_agent: AgentName,
@@ -81,7 +80,8 @@ impl Store {
         Ok(Self::over(engine, root_agent))
     }
 
-    /// Opens a SQLite file now, or makes a new one that only its owner can read. Older schemas are brought up to date.
+    /// Opens a SQLite file immediately and migrates an older schema. Creates the file, readable only by its owner, if it does not
+    /// exist.
     pub fn open_sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let store = Self::sqlite(path, root_agent)?;
         if let Engine::Sqlite(sqlite) = &store.engine {
@@ -90,8 +90,8 @@ impl Store {
         Ok(store)
     }
 
-    /// The PostgreSQL database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`,
-    /// which is connected to, and made ready if need be, when it is first used.
+    /// Creates a store for the PostgreSQL database at an address such as
+    /// `postgres://user:password@host:5432/database?sslmode=verify-full`. It connects, and migrates the schema, on first use.
     pub fn postgres_with(
         address: &str,
         root_agent: AgentName,
@@ -101,7 +101,7 @@ impl Store {
         Ok(Self::over(engine, root_agent))
     }
 
-    /// Opens the database and brings its schema up to date, if that has not happened yet.
+    /// Opens the database and migrates its schema, unless it is already open.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.open_now(),
@@ -109,7 +109,8 @@ impl Store {
         }
     }
 
-    /// Opens the database for a caller that only reads: a SQLite file that cannot be written is read as it is.
+    /// Opens the database for a caller that only reads. A SQLite file that cannot be written is opened read-only, without
+    /// migrating it.
     pub async fn open_for_reading(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.readable().await,
@@ -126,22 +127,22 @@ impl Store {
         }
     }
 
-    /// Copies a SQLite database, as it is at this moment, to a file that does not exist yet. `seen` is told how many pages are
-    /// left and how many there are. PostgreSQL's own tools copy its databases.
+    /// Copies the current state of a SQLite database to a file that must not exist yet. Calls `on_progress` with the number of
+    /// pages left and the total number of pages. Fails for PostgreSQL, which has its own tool for this.
     pub async fn back_up(
         &self,
         to: PathBuf,
-        seen: impl Fn(u64, u64) + Send + 'static,
+        on_progress: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.back_up(to, seen).await,
-            Engine::Postgres(_) => Err(failed("a database on a server is copied with pg_dump")),
+            Engine::Sqlite(sqlite) => sqlite.back_up(to, on_progress).await,
+            Engine::Postgres(_) => Err(failed("use pg_dump to back up a PostgreSQL database")),
         }
     }
 
-    /// Marks the database as used by a server while the result and the store live. On PostgreSQL the server also takes the replica
-    /// name stored in the folder, so that after a crash the next server there takes over its leases at once. Call it before
-    /// acquiring the first lease.
+    /// Marks the database as used by a server for as long as both the returned lock and the store exist. On PostgreSQL the server
+    /// also takes the replica name stored in the folder, so that after a crash the next server there takes over its leases
+    /// immediately. Call this before acquiring the first lease.
     pub fn attach_server(&self, folder: &Path) -> Result<Option<ServerLock>, StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.attach_server(),
@@ -171,7 +172,7 @@ impl Store {
         self.engine.notify(EVENTS, session.as_str());
     }
 
-    /// Checks a session's log as [`verify_record`] does. Returns the number of its events.
+    /// Verifies a session's log as [`verify_record`] does. Returns the number of events.
     pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
         let record = self.session_record(session).await?;
         Ok(verify_record(self, &record, &mut |_| ()).await?.events)
@@ -184,12 +185,12 @@ impl Default for Store {
     }
 }
 
-/// What other replicas change in a PostgreSQL database. See [`LiveChanges`](crate::LiveChanges) for all changes.
-impl Changes for Store {
-    fn changes(&self) -> BoxStream<'static, Change> {
+/// Changes that other replicas make in a PostgreSQL database. [`LiveChanges`](crate::LiveChanges) also has those of this process.
+impl ChangeFeed for Store {
+    fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         match &self.engine {
             Engine::Sqlite(_) => stream::pending().boxed(),
-            Engine::Postgres(postgres) => postgres.changes(),
+            Engine::Postgres(postgres) => postgres.subscribe(),
         }
     }
 }

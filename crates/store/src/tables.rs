@@ -1,9 +1,7 @@
-//! Every table as data, so that the same code copies all of them from one database to another.
+//! Descriptions of all tables, so that the same code copies each of them from one database to another.
 //!
-//! The tables are those of a new SQLite database. Indices, the library's full-text index among them, are not copied but built in
-//! the target.
-
-#![allow(missing_docs, reason = "the names say it")]
+//! They are read from a new SQLite database. Indices, including the library's full-text index, are not copied but rebuilt in the
+//! target.
 
 mod copy;
 
@@ -15,26 +13,27 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 
-/// Tables that are not moved: what they contain can be fetched again.
+/// Tables that are not moved, because their contents can be fetched again.
 pub const CACHES: &[&str] = &["web_pages"];
 
 #[derive(Debug)]
 pub struct Table {
     pub name: String,
-    /// How many of its columns, the first ones, are the key.
+    /// Number of columns in the key. They are the first columns.
     pub key: usize,
     pub columns: Vec<Column>,
-    /// Whether the database numbers the rows.
+    /// Whether the database generates the ids of rows.
     is_numbered: bool,
     count: Sql,
     first_page: Sql,
     next_page: Sql,
     insert: Sql,
-    /// Only PostgreSQL's.
+    /// Only for PostgreSQL.
     raise_sequence: Sql,
 }
 
-/// Returns all tables but the [caches](CACHES), each after those that its rows refer to: migrations create them in that order.
+/// Returns all tables except the [caches](CACHES), in the order in which migrations create them. So a table comes after those that
+/// its rows refer to.
 pub async fn tables() -> Result<&'static [Table], StoreError> {
     static TABLES: OnceCell<Vec<Table>> = OnceCell::const_new();
     let tables = TABLES.get_or_try_init(|| async {
@@ -45,7 +44,7 @@ pub async fn tables() -> Result<&'static [Table], StoreError> {
             .await?;
         columns.retain(|column| !CACHES.contains(&column.table.as_str()));
         let tables = columns.chunk_by(|one, next| one.table == next.table);
-        Ok(tables.map(Table::of).collect())
+        Ok(tables.map(Table::from_columns).collect())
     });
     Ok(tables.await?)
 }
@@ -54,18 +53,18 @@ pub async fn tables() -> Result<&'static [Table], StoreError> {
 pub struct Column {
     table: String,
     pub name: String,
-    /// Its type in SQLite.
+    /// The column's type in SQLite.
     pub kind: String,
     is_key: bool,
-    /// Whether a row of the table can refer to another one.
-    is_of_tree: bool,
+    /// Whether rows of the table can refer to other rows of the same table.
+    refers_to_itself: bool,
 }
 
 records! {
-    Column { table, name, kind, is_key, is_of_tree }
+    Column { table, name, kind, is_key, refers_to_itself }
 }
 
-/// The columns of each table, those of the key first.
+/// Selects the columns of each table, key columns first.
 const COLUMNS: Sql = sql!(
     sqlite: r#"SELECT tables.name, columns.name, columns.type, columns.pk > 0,
             EXISTS (SELECT 1 FROM pragma_foreign_key_list(tables.name) AS keys WHERE keys."table" = tables.name)
@@ -76,22 +75,22 @@ const COLUMNS: Sql = sql!(
 );
 
 impl Table {
-    fn of(columns: &[Column]) -> Self {
+    fn from_columns(columns: &[Column]) -> Self {
         let first = &columns[0];
         let name = &first.table;
         let key = columns.iter().filter(|column| column.is_key).count();
-        let (all, places) = (quoted(columns), places(columns.len()));
-        let insert = format!("INSERT INTO {name} ({all}) VALUES ({places})");
+        let (all, placeholders) = (quoted(columns), placeholders(columns.len()));
+        let insert = format!("INSERT INTO {name} ({all}) VALUES ({placeholders})");
         let raise_sequence = format!(
             "SELECT setval(pg_get_serial_sequence($1, 'id')::regclass, greatest($2, (SELECT max(id) FROM {name}), 1))"
         );
         Self {
             key,
             is_numbered: key == 1 && first.name == "id" && first.kind == "INTEGER",
-            count: both(format!("SELECT count(*) FROM {name}")),
+            count: sql_for_both(format!("SELECT count(*) FROM {name}")),
             first_page: page_statement(columns, key, 0),
             next_page: page_statement(columns, key, key),
-            insert: both(insert),
+            insert: sql_for_both(insert),
             raise_sequence: Sql::only_postgres(raise_sequence.leak()),
             columns: columns.to_vec(),
             name: name.clone(),
@@ -99,11 +98,11 @@ impl Table {
     }
 }
 
-/// Selects rows in the order of their keys, after the key in the first `after` values. See
+/// Builds the statement that selects a page of rows in the order of their keys, after the key in the first `after` values. See
 /// [`Tx::query_page`](crate::engine::Tx::query_page).
 fn page_statement(columns: &[Column], key: usize, after: usize) -> Sql {
-    // The rows of a tree refer to later ones, which must be inserted before them. Its key is one column.
-    let (sign, direction) = if columns[0].is_of_tree {
+    // In a table that refers to itself, rows refer to later rows, which must be inserted first. Its key is one column.
+    let (sign, direction) = if columns[0].refers_to_itself {
         ("<", "DESC")
     } else {
         (">", "ASC")
@@ -112,7 +111,7 @@ fn page_statement(columns: &[Column], key: usize, after: usize) -> Sql {
     let order = format!("ORDER BY {key} {direction}");
     let condition = match after {
         0 => String::new(),
-        after => format!("WHERE ({key}) {sign} ({})", places(after)),
+        after => format!("WHERE ({key}) {sign} ({})", placeholders(after)),
     };
     let rows = format!("FROM {table} {condition} {order} LIMIT ${}", after + 1);
     let sizes = columns.iter().map(|column| match column.kind.as_str() {
@@ -136,12 +135,12 @@ fn quoted(columns: &[Column]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn places(count: usize) -> String {
-    let places: Vec<String> = (1..=count).map(|place| format!("${place}")).collect();
-    places.join(", ")
+fn placeholders(count: usize) -> String {
+    let placeholders: Vec<String> = (1..=count).map(|number| format!("${number}")).collect();
+    placeholders.join(", ")
 }
 
-fn both(text: String) -> Sql {
+fn sql_for_both(text: String) -> Sql {
     sql!(sqlite: text.replace('$', "?").leak(), postgres: text.leak())
 }
 
@@ -156,7 +155,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Returns about how many bytes it takes.
+    /// Returns the approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -166,13 +165,13 @@ impl Cell {
     }
 }
 
-/// A row, in the order of its table's columns.
+/// The cells of a row, in the order of the table's columns.
 pub type TableRow = Vec<Cell>;
 
-/// The most rows that are read and written at once.
-pub const ROWS_AT_ONCE: usize = 500;
+/// Maximum number of rows read and written together.
+pub const ROWS_PER_PAGE: usize = 500;
 
-/// The digest of a table's copied rows, in order. Comparing digests at the end of a transfer shows which database changed.
+/// A digest of a table's copied rows, in order. Comparing digests at the end of a transfer shows whether a database was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowDigest {
     pub rows: u64,
@@ -194,7 +193,7 @@ impl RowDigest {
                 Cell::Null => field(0, &[]),
                 Cell::Text(text) => field(1, text.as_bytes()),
                 Cell::Integer(number) => field(2, &number.to_be_bytes()),
-                // The sign of zero is not the same in every database.
+                // Adding zero removes the sign of zero, which not every database preserves.
                 Cell::Real(number) => field(3, &(number + 0.0).to_bits().to_be_bytes()),
                 Cell::Bytes(bytes) => field(4, bytes),
             }
@@ -207,28 +206,29 @@ impl RowDigest {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferCheckpoint {
     pub source: String,
-    /// The index in [`tables`] of the table that is copied.
+    /// The index in [`tables`] of the table that is being copied.
     pub table: usize,
-    /// The key of the last row that was copied.
+    /// The key of the last copied row.
     pub after: Option<TableRow>,
-    /// The digests of the copied rows of each table.
+    /// The digest of the copied rows of each table.
     pub copied: Vec<RowDigest>,
 }
 
 /// The purpose of opening a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenMode {
-    /// Refuses the target of an unfinished transfer.
+    /// Fails if the database is the target of an unfinished transfer.
     #[default]
     Normal,
     TransferTarget,
 }
 
 impl TransferCheckpoint {
-    /// Returns the error of opening a database with this checkpoint. `place` names it in errors, `target` in the command.
+    /// Returns the error of opening a database with this checkpoint. `place` names the database in the error, `target` in the
+    /// suggested command.
     pub(crate) fn refusal(&self, place: String, target: &str) -> StoreError {
         let detail = format!(
-            "a move from {} into it is not finished; resume it with: lango store move '{}' '{target}'",
+            "a move from {} to it is not finished; resume it with: lango store move '{}' '{target}'",
             self.source, self.source
         );
         StoreError::Unreadable { place, detail }

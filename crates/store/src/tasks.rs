@@ -1,69 +1,69 @@
-//! Tasks of servers: stored whole, found by user, conversation, state and time.
+//! Stores the A2A tasks of servers, each as a whole, and finds them by user, conversation, state and time.
 
-use crate::Answer;
-use crate::engine::{Failure, Result, ToValue as _, Tx, Value, records, statements, values};
+use crate::StoreFuture;
+use crate::decode::failed;
+use crate::engine::{EngineError, Result, ToValue as _, Tx, Value, records, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
-use crate::stored::failed;
 use lango_core::{
-    Batch, Opened, Put, RunningTask, TaskLog, TaskPage, TaskQuery, TaskRecord, TaskStore, Text,
-    Timestamp, UserId,
+    EventBatch, RunningTask, TaskInsertOutcome, TaskLog, TaskPage, TaskPutOutcome, TaskQuery,
+    TaskRecord, TaskStore, Text, Timestamp, UserId,
 };
 
-/// Attempts to store a new task.
-const OPENINGS: usize = 3;
+/// Maximum number of attempts to insert a task.
+const INSERT_ATTEMPTS: usize = 3;
 
 impl TaskStore for Store {
-    fn insert(&self, task: TaskRecord, message: &str) -> Answer<'_, Opened> {
-        let given = (task, message.to_owned());
+    fn insert(&self, task: TaskRecord, message: &str) -> StoreFuture<'_, TaskInsertOutcome> {
+        let args = (task, message.to_owned());
         Box::pin(async move {
-            let id = given.0.id.clone();
-            let opened = self.engine.write_one(given, |tx, (task, message)| {
+            let id = args.0.id.clone();
+            let opened = self.engine.write_autocommit(args, |tx, (task, message)| {
                 Box::pin(open(tx, task, message))
             });
             let opened = opened.await?;
-            if opened == Opened::New {
+            if opened == TaskInsertOutcome::New {
                 self.engine.notify(TASKS, &id);
             }
             Ok(opened)
         })
     }
 
-    fn opened_by(&self, user: &UserId, message: &str) -> Answer<'_, Option<Text>> {
+    fn opened_by(&self, user: &UserId, message: &str) -> StoreFuture<'_, Option<Text>> {
         self.engine
             .query_opt(OPENED_BY, values![user, message], |row| row.get(0))
     }
 
-    fn put(&self, task: TaskRecord) -> Answer<'_, Put> {
+    fn put(&self, task: TaskRecord) -> StoreFuture<'_, TaskPutOutcome> {
         Box::pin(async move {
             let id = task.id.clone();
             let put = self
                 .engine
-                .write_one(task, |tx, task| Box::pin(put(tx, task)));
+                .write_autocommit(task, |tx, task| Box::pin(put(tx, task)));
             let put = put.await?;
-            if put == Put::Stored {
+            if put == TaskPutOutcome::Stored {
                 self.engine.notify(TASKS, &id);
             }
             Ok(put)
         })
     }
 
-    fn get(&self, user: &UserId, id: &str) -> Answer<'_, Option<TaskRecord>> {
+    fn get(&self, user: &UserId, id: &str) -> StoreFuture<'_, Option<TaskRecord>> {
         self.engine
             .query_opt(GET, values![user, id], |row| row.read())
     }
 
-    fn list(&self, user: &UserId, query: TaskQuery) -> Answer<'_, TaskPage> {
-        let given = (user.clone(), query);
+    fn list(&self, user: &UserId, query: TaskQuery) -> StoreFuture<'_, TaskPage> {
+        let args = (user.clone(), query);
         self.engine
-            .read(given, |tx, (user, query)| Box::pin(list(tx, user, query)))
+            .read(args, |tx, (user, query)| Box::pin(list(tx, user, query)))
     }
 
     fn running(
         &self,
         after: Option<(Timestamp, Text)>,
         limit: usize,
-    ) -> Answer<'_, Vec<RunningTask>> {
+    ) -> StoreFuture<'_, Vec<RunningTask>> {
         let (time, id) = match &after {
             Some((time, id)) => (time.to_value(), &**id),
             None => (Value::Int(-1), ""),
@@ -72,7 +72,7 @@ impl TaskStore for Store {
             .query(RUNNING, values![time, id, limit], |row| row.read())
     }
 
-    fn request_cancel(&self, user: &UserId, id: &str) -> Answer<'_, bool> {
+    fn request_cancel(&self, user: &UserId, id: &str) -> StoreFuture<'_, bool> {
         let asked = self.engine.execute(ASK_TO_CANCEL, values![user, id]);
         let id = id.to_owned();
         Box::pin(async move {
@@ -84,7 +84,7 @@ impl TaskStore for Store {
         })
     }
 
-    fn cancel_requests(&self, after: Option<&str>, limit: usize) -> Answer<'_, Vec<Text>> {
+    fn cancel_requests(&self, after: Option<&str>, limit: usize) -> StoreFuture<'_, Vec<Text>> {
         let after = after.unwrap_or_default();
         self.engine
             .query(TO_CANCEL, values![after, limit], |row| row.get(0))
@@ -99,9 +99,9 @@ pub(crate) enum TaskWrite {
 
 /// The result of a [`TaskWrite`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TaskWritten {
-    Opened(Opened),
-    Put(Put),
+pub(crate) enum TaskWriteOutcome {
+    Inserted(TaskInsertOutcome),
+    Put(TaskPutOutcome),
 }
 
 impl TaskWrite {
@@ -111,7 +111,7 @@ impl TaskWrite {
         }
     }
 
-    /// Returns the values of the statement: the columns of the task, and the message of a new one.
+    /// Returns the values of the statement: the columns of the task and, for an insert, the message.
     pub(crate) fn values(&self) -> Vec<Value<'_>> {
         let mut values = columns(self.task());
         if let Self::Insert { message, .. } = self {
@@ -122,13 +122,19 @@ impl TaskWrite {
 }
 
 impl Store {
-    fn append_with_task(&self, events: Batch, task: TaskWrite) -> Answer<'_, TaskWritten> {
+    fn append_with_task(
+        &self,
+        events: EventBatch,
+        task: TaskWrite,
+    ) -> StoreFuture<'_, TaskWriteOutcome> {
         let id = Text::clone(&task.task().id);
         let append = self.append_batch(events, Some(task));
         Box::pin(async move {
             let written = append.await?;
             let written = written.ok_or_else(|| failed("a task was stored without events"))?;
-            if let TaskWritten::Opened(Opened::New) | TaskWritten::Put(Put::Stored) = written {
+            if let TaskWriteOutcome::Inserted(TaskInsertOutcome::New)
+            | TaskWriteOutcome::Put(TaskPutOutcome::Stored) = written
+            {
                 self.engine.notify(TASKS, &id);
             }
             Ok(written)
@@ -139,87 +145,94 @@ impl Store {
 impl TaskLog for Store {
     fn append_first<'a>(
         &'a self,
-        events: Batch,
+        events: EventBatch,
         task: TaskRecord,
         message: &'a str,
-    ) -> Answer<'a, Opened> {
+    ) -> StoreFuture<'a, TaskInsertOutcome> {
         let message = message.to_owned();
         let append = self.append_with_task(events, TaskWrite::Insert { task, message });
         Box::pin(async move {
             match append.await? {
-                TaskWritten::Opened(opened) => Ok(opened),
-                TaskWritten::Put(_) => Err(failed("a task was replaced instead of inserted")),
+                TaskWriteOutcome::Inserted(outcome) => Ok(outcome),
+                TaskWriteOutcome::Put(_) => Err(failed("a task was replaced instead of inserted")),
             }
         })
     }
 
-    fn append_last(&self, events: Batch, task: TaskRecord) -> Answer<'_, Put> {
+    fn append_last(&self, events: EventBatch, task: TaskRecord) -> StoreFuture<'_, TaskPutOutcome> {
         let append = self.append_with_task(events, TaskWrite::Put(task));
         Box::pin(async move {
             match append.await? {
-                TaskWritten::Put(put) => Ok(put),
-                TaskWritten::Opened(_) => Err(failed("a task was inserted instead of replaced")),
+                TaskWriteOutcome::Put(outcome) => Ok(outcome),
+                TaskWriteOutcome::Inserted(_) => {
+                    Err(failed("a task was inserted instead of replaced"))
+                }
             }
         })
     }
 }
 
-pub(crate) async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opened> {
-    for _ in 0..OPENINGS {
+pub(crate) async fn open(
+    tx: &mut Tx<'_>,
+    task: &TaskRecord,
+    message: &str,
+) -> Result<TaskInsertOutcome> {
+    for _ in 0..INSERT_ATTEMPTS {
         let mut values = columns(task);
         values.push(message.to_value());
         if tx.execute(OPEN, &values).await? > 0 {
-            return Ok(Opened::New);
+            return Ok(TaskInsertOutcome::New);
         }
         if let Some(opened) = opened_by(tx, task, message).await? {
             return Ok(opened);
         }
-        // The task in the way was deleted meanwhile.
+        // The conflicting task has just been deleted.
     }
-    Err(Failure::other(format!(
-        "the task `{}` was not stored: tasks of its message come and go; send it again",
+    Err(EngineError::other(format!(
+        "the task `{}` was not stored, because other tasks of the same message were created and deleted; \
+         send the message again",
         task.id
     )))
 }
 
-/// Returns the task that a message opened, if any: this one, by an earlier attempt, or another.
+/// Returns the task that a message opened, if any: this task, in an earlier attempt, or another one.
 pub(crate) async fn opened_by(
     tx: &mut Tx<'_>,
     task: &TaskRecord,
     message: &str,
-) -> Result<Option<Opened>> {
+) -> Result<Option<TaskInsertOutcome>> {
     let known: Option<Text> = tx.value(OPENED_BY, values![task.user, message]).await?;
     Ok(known.map(|known| {
         if known == task.id {
-            Opened::New
+            TaskInsertOutcome::New
         } else {
-            Opened::Known(known)
+            TaskInsertOutcome::Known(known)
         }
     }))
 }
 
-pub(crate) async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
+pub(crate) async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<TaskPutOutcome> {
     if tx.execute(PUT, &columns(task)).await? > 0 {
-        return Ok(Put::Stored);
+        return Ok(TaskPutOutcome::Stored);
     }
     not_replaced(tx, task).await
 }
 
-/// Finds out why a task was not replaced.
-pub(crate) async fn not_replaced(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
+/// Returns the reason why a task was not replaced.
+pub(crate) async fn not_replaced(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<TaskPutOutcome> {
     if tx.is_repeated() {
         let key = values![task.user, task.id];
         let stored = tx.query_opt(GET, key, |row| row.read::<TaskRecord>());
         if stored.await?.as_ref() == Some(task) {
-            return Ok(Put::Stored);
+            return Ok(TaskPutOutcome::Stored);
         }
     }
     match tx.value::<UserId>(OWNER, values![task.id]).await? {
-        Some(owner) if owner != task.user => Err(Failure::other(format!(
-            "the task `{}` is another user's",
+        Some(owner) if owner != task.user => Err(EngineError::other(format!(
+            "the task `{}` belongs to another user",
             task.id
         ))),
-        _ => Ok(Put::Overtaken),
+        _ => Ok(TaskPutOutcome::Outdated),
     }
 }
 
@@ -246,7 +259,7 @@ async fn list(tx: &mut Tx<'_>, user: &UserId, query: &TaskQuery) -> Result<TaskP
     Ok(TaskPage { tasks, total })
 }
 
-/// The first nine values of [`OPEN`] and [`PUT`].
+/// Returns the first nine values of [`OPEN`] and [`PUT`].
 fn columns(task: &TaskRecord) -> Vec<Value<'_>> {
     values![
         task.id,
@@ -277,7 +290,7 @@ macro_rules! select {
     };
 }
 
-/// Lists a user's tasks after a place in the list, the newest first.
+/// Lists a user's tasks after a cursor, newest first.
 macro_rules! list {
     ($index:literal, $condition:literal) => {
         select!(
@@ -293,14 +306,14 @@ macro_rules! list {
 }
 
 statements! {
-    /// Stores a new task, unless its message opened one before.
+    /// Inserts a task, unless its message has already opened one.
     OPEN: r#"INSERT INTO tasks (id, "user", context, state, running, updated, body, revision, attempts, message)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT ("user", message) WHERE message IS NOT NULL DO NOTHING"#;
 
     OPENED_BY: r#"SELECT id FROM tasks WHERE "user" = $1 AND message = $2"#;
 
-    /// Stores a task, if its revision follows the stored one. A task that has stopped need not be cancelled any more.
+    /// Replaces a task if its revision follows the stored one. Clears the cancel request of a task that has stopped.
     PUT: r#"UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
         revision = $8, attempts = $9, cancelled = CASE WHEN cancelled < $5 THEN cancelled ELSE $5 END
       WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1"#;

@@ -1,24 +1,22 @@
-//! Moves everything from one database to another, in an order and in pieces that can be interrupted anywhere: the target has
-//! a checkpoint, written in the transaction that inserted the last piece. At the end the rows of both databases are compared by
-//! their digests, and every log is checked by its hashes.
-
-#![allow(missing_docs, reason = "the names say it")]
+//! Moves everything from one database to another. A transfer can be interrupted anywhere and resumed: each transaction that
+//! inserts rows into the target also stores a checkpoint there. At the end the digests of all rows of both databases are compared,
+//! and every log is verified by its hashes.
 
 use crate::store::Store;
-use crate::tables::{Cell, ROWS_AT_ONCE, RowDigest, Table, TableRow, TransferCheckpoint, tables};
+use crate::tables::{Cell, ROWS_PER_PAGE, RowDigest, Table, TableRow, TransferCheckpoint, tables};
 use lango_core::StoreError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
-    /// Rows of all tables.
+    /// Number of rows in all tables.
     pub rows: u64,
     pub sessions: u64,
     pub events: u64,
-    /// Sessions with damaged logs. They were damaged before.
+    /// Number of sessions whose logs are damaged. They were already damaged in the source.
     pub damaged: u64,
 }
 
-/// The current step of a transfer, with the name of its table.
+/// The current step of a transfer, with the name of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferStage {
     Copying(&'static str),
@@ -26,7 +24,7 @@ pub enum TransferStage {
     CheckingLogs,
 }
 
-/// How many rows or sessions of a stage are done.
+/// The number of rows or sessions of a stage that are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferProgress {
     pub stage: TransferStage,
@@ -38,14 +36,14 @@ pub struct TransferProgress {
 pub enum TransferError {
     #[error("{place} is in use: {sessions} of its sessions are locked")]
     InUse { place: String, sessions: usize },
-    #[error("a server uses {place}")]
+    #[error("a server is using {place}")]
     HasServer { place: String },
-    #[error("{place} is not empty: there are rows in `{table}`")]
+    #[error("{place} is not empty: its table `{table}` has rows")]
     NotEmpty { place: String, table: &'static str },
-    #[error("{place} has part of another move in it, from {source_place}")]
+    #[error("{place} contains part of another move, from {source_place}")]
     OtherTransfer { place: String, source_place: String },
-    /// One of the databases was written to meanwhile.
-    #[error("`{table}` is not what was moved: {place} was written to since the move began")]
+    /// One of the databases was written to during the transfer.
+    #[error("the rows of `{table}` differ: {place} was written to after the move started")]
     Changed { table: &'static str, place: String },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -53,7 +51,7 @@ pub enum TransferError {
 
 pub type OnProgress<'a> = &'a mut (dyn FnMut(TransferProgress) + Send);
 
-/// Moves everything; resumes an interrupted transfer from the same source.
+/// Moves everything from `source` to `target`. Resumes an interrupted transfer from the same source.
 pub async fn transfer_all(
     source: &Store,
     target: &Store,
@@ -140,7 +138,7 @@ impl Transfer<'_> {
         (self.on_progress)(TransferProgress { stage, done, total });
     }
 
-    /// Copies the rows of a table that were not copied yet.
+    /// Copies the rows of a table that are not copied yet.
     async fn copy(&mut self, index: usize) -> Result<(), TransferError> {
         let table = &self.tables[index];
         let total = self.source.count_rows(table).await?;
@@ -162,7 +160,7 @@ impl Transfer<'_> {
             let inserted = self.target.insert_rows(table, rows, checkpoint.clone());
             let inserted = inserted.await;
             if let Err(StoreError::Failed { .. }) = inserted {
-                // Rows that do not fit those before them: one side may have changed.
+                // The rows conflict with earlier ones, perhaps because one database was changed.
                 self.compare(Some(index)).await?;
             }
             inserted?;
@@ -170,15 +168,15 @@ impl Transfer<'_> {
         }
     }
 
-    /// Checks that the target has what was copied and nothing else, and that the source still has it: all of it, or while a
-    /// table is being copied, all before that table and the first rows of it.
+    /// Checks that the target has exactly the copied rows, and that the source still has them. If table `unfinished` is still being
+    /// copied, compares only the copied rows of that table and those after it in the source.
     async fn compare(&mut self, unfinished: Option<usize>) -> Result<(), TransferError> {
         for (index, table) in self.tables.iter().enumerate() {
             let copied = self.checkpoint.copied[index].clone();
             let is_unfinished = unfinished.is_some_and(|unfinished| index >= unfinished);
-            let most = if is_unfinished { copied.rows } else { u64::MAX };
-            for (store, most) in [(self.target, u64::MAX), (self.source, most)] {
-                if !self.has_rows(store, table, most, &copied).await? {
+            let limit = if is_unfinished { copied.rows } else { u64::MAX };
+            for (store, limit) in [(self.target, u64::MAX), (self.source, limit)] {
+                if !self.has_rows(store, table, limit, &copied).await? {
                     let (table, place) = (&table.name, store.place());
                     return Err(TransferError::Changed { table, place });
                 }
@@ -187,22 +185,22 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Returns whether the first `most` rows of a table are the expected ones.
+    /// Returns whether the first `limit` rows of a table are the expected ones.
     async fn has_rows(
         &mut self,
         store: &Store,
         table: &'static Table,
-        most: u64,
+        limit: u64,
         expected: &RowDigest,
     ) -> Result<bool, StoreError> {
         let (mut found, mut pages) = (RowDigest::default(), Pages::of(store, table));
-        while found.rows < most && found.rows <= expected.rows {
+        while found.rows < limit && found.rows <= expected.rows {
             let stage = TransferStage::Comparing(&table.name);
             self.report(stage, found.rows, expected.rows);
             let Some(rows) = pages.next().await? else {
                 break;
             };
-            let left = usize::try_from(most - found.rows).unwrap_or(usize::MAX);
+            let left = usize::try_from(limit - found.rows).unwrap_or(usize::MAX);
             rows.iter().take(left).for_each(|row| found.add(row));
         }
         Ok(found == *expected)
@@ -218,7 +216,7 @@ impl Transfer<'_> {
                 _ => {}
             }
         }
-        // All others refer to the first table, which has the sessions.
+        // The first table is `sessions`, because all others refer to it.
         let (mut done, mut pages) = (0, Pages::of(self.target, &self.tables[0]));
         while let Some(rows) = pages.next().await? {
             for row in &rows {
@@ -239,11 +237,11 @@ impl Transfer<'_> {
     }
 }
 
-/// The rows of a table, page by page.
+/// An iterator over the pages of a table.
 struct Pages<'a> {
     store: &'a Store,
     table: &'static Table,
-    /// The key of the last row that was read.
+    /// The key of the last row read.
     after: Option<TableRow>,
 }
 
@@ -260,7 +258,7 @@ impl<'a> Pages<'a> {
     async fn next(&mut self) -> Result<Option<Vec<TableRow>>, StoreError> {
         let page = self
             .store
-            .table_page(self.table, self.after.take(), ROWS_AT_ONCE);
+            .table_page(self.table, self.after.take(), ROWS_PER_PAGE);
         let rows = page.await?;
         self.after = rows.last().map(|row| row[..self.table.key].to_vec());
         Ok(Some(rows).filter(|rows| !rows.is_empty()))

@@ -1,32 +1,32 @@
-//! Vaults: a head, its records and an audit log for each user, all of them sealed by the caller.
+//! Stores vaults: for each user a head, records and an audit log. The caller encrypts the head and the records.
 //!
-//! A change locks the row of the vault first, so that replicas change one vault one after the other.
+//! A change locks the row of the vault first, so that replicas change a vault one at a time.
 
-use crate::Answer;
+use crate::StoreFuture;
+use crate::decode::{check_user, failed};
 use crate::engine::{Result, Row, Tx, records, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
 use lango_core::{
-    RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent, VaultRecord,
+    RecordSelection, StoreError, UserId, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord,
     VaultSnapshot, VaultStore,
 };
 
-/// Maximum number of entries in a user's audit log; older ones are deleted.
-pub const MOST_VAULT_EVENTS: u64 = 10_000;
+/// Maximum number of entries in a user's audit log. Older entries are deleted.
+pub const MAX_VAULT_EVENTS: u64 = 10_000;
 
 /// Maximum size of the head and the records of one change, in bytes.
-const MOST_CHANGE_BYTES: usize = 32 << 20;
+const MAX_CHANGE_BYTES: usize = 32 << 20;
 
 fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
     check_user(user, "a vault")?;
     let head = change.head.as_ref().map_or(0, Vec::len);
     let records = change.put.iter().map(|record| record.envelope.len());
-    let refused = if head + records.sum::<usize>() > MOST_CHANGE_BYTES {
-        "a change of a vault has more than 32 MiB"
+    let refused = if head + records.sum::<usize>() > MAX_CHANGE_BYTES {
+        "a change to a vault is larger than 32 MiB"
     } else if i64::try_from(change.revision).is_err() {
         "the revision of a vault is too large"
     } else if change.expected.is_some_and(|old| old >= change.revision) {
-        "the revision of a vault must grow"
+        "the new revision of a vault must be greater than the old one"
     } else {
         return Ok(());
     };
@@ -38,21 +38,25 @@ impl VaultStore for Store {
         &self,
         user: &UserId,
         records: RecordSelection,
-    ) -> Answer<'_, Option<VaultSnapshot>> {
-        let given = (user.clone(), records);
-        self.engine.snapshot(given, |tx, (user, records)| {
+    ) -> StoreFuture<'_, Option<VaultSnapshot>> {
+        let args = (user.clone(), records);
+        self.engine.snapshot(args, |tx, (user, records)| {
             Box::pin(read(tx, user, records))
         })
     }
 
-    fn change_vault(&self, user: &UserId, change: VaultChange) -> Answer<'_, VaultChanged> {
-        let given = (user.clone(), change);
-        self.engine.erase(given, |tx, (user, change)| {
+    fn change_vault(
+        &self,
+        user: &UserId,
+        change: VaultChange,
+    ) -> StoreFuture<'_, VaultChangeOutcome> {
+        let args = (user.clone(), change);
+        self.engine.erase(args, |tx, (user, change)| {
             Box::pin(change_vault(tx, user, change))
         })
     }
 
-    fn append_vault_event(&self, user: &UserId, event: VaultEvent) -> Answer<'_, ()> {
+    fn append_vault_event(&self, user: &UserId, event: VaultEvent) -> StoreFuture<'_, ()> {
         self.engine
             .write((user.clone(), event), |tx, (user, event)| {
                 Box::pin(async move {
@@ -63,7 +67,7 @@ impl VaultStore for Store {
             })
     }
 
-    fn vault_events(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<VaultEvent>> {
+    fn vault_events(&self, user: &UserId, limit: usize) -> StoreFuture<'_, Vec<VaultEvent>> {
         self.engine
             .query(EVENTS, values![user, limit], |row| row.read())
     }
@@ -93,7 +97,7 @@ async fn read(
     }))
 }
 
-/// Reads the head while changes of the vault by other replicas wait.
+/// Reads the head and makes other replicas' changes to the vault wait.
 async fn lock_head(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<(u64, Vec<u8>)>> {
     tx.query_opt(LOCK_HEAD, values![user], revision_and_head)
         .await
@@ -103,18 +107,18 @@ async fn change_vault(
     tx: &mut Tx<'_>,
     user: &UserId,
     change: &VaultChange,
-) -> Result<VaultChanged> {
+) -> Result<VaultChangeOutcome> {
     check_change(user, change)?;
     let current = lock_head(tx, user).await?;
     let applied = change.head.as_ref().map(|head| (change.revision, head));
     if applied.is_some() && current.as_ref().map(|(at, head)| (*at, head)) == applied {
-        // The reply to an earlier attempt was lost: a head is never made twice.
-        return Ok(VaultChanged::Applied);
+        // An earlier attempt was committed and its reply was lost: no two changes have the same head.
+        return Ok(VaultChangeOutcome::Applied);
     }
     let is_orphaned = change.head.is_none() && change.expected == Some(0);
     let current = current.map(|(revision, _)| revision);
     if current != change.expected.filter(|_| !is_orphaned) {
-        return Ok(VaultChanged::Outdated);
+        return Ok(VaultChangeOutcome::Outdated);
     }
     let changed = match (&change.head, change.expected) {
         (Some(head), expected) => {
@@ -129,7 +133,7 @@ async fn change_vault(
         }
     };
     if changed == 0 {
-        return Ok(VaultChanged::Outdated);
+        return Ok(VaultChangeOutcome::Outdated);
     }
     for name in &change.remove {
         tx.execute(DELETE_RECORD, values![user, name]).await?;
@@ -139,13 +143,13 @@ async fn change_vault(
         tx.execute(PUT_RECORD, values).await?;
     }
     append_event(tx, user, &change.event).await?;
-    Ok(VaultChanged::Applied)
+    Ok(VaultChangeOutcome::Applied)
 }
 
 async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<()> {
     let values = values![user, event.time, event.action, event.subject, event.actor];
     tx.execute(APPEND_EVENT, values).await?;
-    let values = values![user, MOST_VAULT_EVENTS];
+    let values = values![user, MAX_VAULT_EVENTS];
     tx.execute(TRIM_EVENTS, values).await.map(drop)
 }
 
@@ -159,7 +163,7 @@ records! {
 }
 
 statements! {
-    /// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.
+    /// Selects the head, or an empty head of revision 0 if only records are left. The order by name makes PostgreSQL use the index.
     HEAD: r#"SELECT revision, head FROM vaults WHERE "user" = $1
      UNION ALL SELECT 0::bigint, /*sqlite x'' */ /*postgres ''::bytea*/ WHERE NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)
         AND (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NOT NULL"#;
@@ -170,7 +174,7 @@ statements! {
 
     RECORDS: r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 ORDER BY name"#;
 
-    /// Inserts the head of a new vault, unless records of another one are left.
+    /// Inserts the head of a new vault, unless records of an old one are left.
     INSERT_HEAD: r#"INSERT INTO vaults ("user", revision, head)
      SELECT $1, $2, $3
       WHERE (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NULL
@@ -194,7 +198,7 @@ statements! {
     APPEND_EVENT: r#"INSERT INTO vault_events ("user", number, time, action, subject, actor)
      SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 FROM vault_events WHERE "user" = $1"#;
 
-    /// Deletes a user's oldest entries beyond `$2`.
+    /// Deletes all but the `$2` newest entries of a user.
     TRIM_EVENTS: r#"DELETE FROM vault_events WHERE "user" = $1
         AND number <= (SELECT max(number) FROM vault_events WHERE "user" = $1) - $2::bigint"#;
 

@@ -1,19 +1,19 @@
-//! Web pages that were fetched, within a limit for each user.
+//! The cache of fetched web pages, with a size limit per user.
 
-use crate::Answer;
+use crate::StoreFuture;
 use crate::attachments::digest_of;
+use crate::decode::check_user;
 use crate::engine::{records, statements, values};
 use crate::store::Store;
-use crate::stored::check_user;
 use lango_core::{CachedPage, UserId, WebCache};
 
-/// How many bytes of pages are stored for one user.
+/// Maximum number of bytes of pages stored for one user.
 pub const USER_CACHE_BYTES: u64 = 64 << 20;
 
-/// What a row costs besides its text.
+/// The size of a row in addition to its text, as counted towards the limit.
 const ROW_BYTES: usize = 256;
 
-/// Returns how much a page counts towards the limit, or nothing if it is too large to be stored at all.
+/// Returns the number of bytes that a page counts towards the limit, or `None` if it is too large to store.
 fn counted_size(page: &CachedPage) -> Option<u64> {
     let validators = [&page.etag, &page.last_modified];
     let validators = validators.into_iter().flatten().map(|text| text.len());
@@ -23,39 +23,40 @@ fn counted_size(page: &CachedPage) -> Option<u64> {
 }
 
 impl WebCache for Store {
-    fn cached_page(&self, user: &UserId, url: &str) -> Answer<'_, Option<CachedPage>> {
+    fn cached_page(&self, user: &UserId, url: &str) -> StoreFuture<'_, Option<CachedPage>> {
         let digest = digest_of(url.as_bytes());
         self.engine
             .query_opt(PAGE, values![user, digest], |row| row.read())
     }
 
-    /// A page that is stored twice, or evicted late, does no harm.
-    fn store_page(&self, user: &UserId, url: &str, page: CachedPage) -> Answer<'_, ()> {
-        let given = (user.clone(), digest_of(url.as_bytes()), page);
-        self.engine.write_one(given, |tx, (user, digest, page)| {
-            Box::pin(async move {
-                check_user(user, "a web page")?;
-                let Some(size) = counted_size(page) else {
-                    return Ok(());
-                };
-                let values = values![
-                    user,
-                    digest,
-                    page.fetched,
-                    page.fresh_until,
-                    size,
-                    page.etag,
-                    page.last_modified,
-                    page.content
-                ];
-                tx.execute(STORE_PAGE, values).await?;
-                let values = values![user, USER_CACHE_BYTES];
-                tx.execute(EVICT_PAGES, values).await.map(drop)
+    /// Stores a page and evicts old ones. Storing a page twice or evicting late is harmless, so no transaction is needed.
+    fn store_page(&self, user: &UserId, url: &str, page: CachedPage) -> StoreFuture<'_, ()> {
+        let args = (user.clone(), digest_of(url.as_bytes()), page);
+        self.engine
+            .write_autocommit(args, |tx, (user, digest, page)| {
+                Box::pin(async move {
+                    check_user(user, "a web page")?;
+                    let Some(size) = counted_size(page) else {
+                        return Ok(());
+                    };
+                    let values = values![
+                        user,
+                        digest,
+                        page.fetched,
+                        page.fresh_until,
+                        size,
+                        page.etag,
+                        page.last_modified,
+                        page.content
+                    ];
+                    tx.execute(STORE_PAGE, values).await?;
+                    let values = values![user, USER_CACHE_BYTES];
+                    tx.execute(EVICT_PAGES, values).await.map(drop)
+                })
             })
-        })
     }
 
-    fn remove_page(&self, user: &UserId, url: &str) -> Answer<'_, ()> {
+    fn remove_page(&self, user: &UserId, url: &str) -> StoreFuture<'_, ()> {
         let digest = digest_of(url.as_bytes());
         let removed = self.engine.execute(REMOVE_PAGE, values![user, digest]);
         Box::pin(async move { removed.await.map(drop) })

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A scripted MCP server for tests. Speaks over stdin and stdout, or with --http on a port of 127.0.0.1 that it prints.
+"""A scripted MCP server for tests. It uses stdin and stdout, or with --http a port of 127.0.0.1, which it prints.
 
-Everything that it receives goes to the file after --log, a line of JSON each, so that a test can see what was said.
+It appends every message that it receives to the file given with --log, one line of JSON each, for the test to inspect.
 """
 import argparse
 import base64
@@ -20,26 +20,26 @@ import urllib.request
 parser = argparse.ArgumentParser()
 parser.add_argument("--log")
 parser.add_argument("--mute", action="store_true", help="never answer")
-parser.add_argument("--greet", action="store_true", help="print a line that is no message first")
-parser.add_argument("--babble", action="store_true", help="print nothing but lines that are no messages")
-parser.add_argument("--stubborn", action="store_true", help="stay when nobody speaks any more")
-parser.add_argument("--exit", type=int, help="complain and end at once with this code")
+parser.add_argument("--greet", action="store_true", help="first print a line that is not a message")
+parser.add_argument("--babble", action="store_true", help="print only lines that are not messages")
+parser.add_argument("--stubborn", action="store_true", help="keep running after stdin is closed")
+parser.add_argument("--exit", type=int, help="print an error and exit immediately with this code")
 parser.add_argument("--version", default="2025-11-25")
-parser.add_argument("--describe", default="Gives the text back.", help="what the tool `echo` is said to do")
-parser.add_argument("--describe-file", help="the same, from a file that may change")
-parser.add_argument("--extra", action="append", default=[], help="one more tool")
-parser.add_argument("--without", action="append", default=[], help="a tool that is not there")
-parser.add_argument("--tasks", action="store_true", help="tools that run as tasks: one must, one may")
-parser.add_argument("--legacy", action="store_true", help="with --http: only the transport of 2024-11-05")
-parser.add_argument("--pages", action="store_true", help="list one tool a page")
+parser.add_argument("--describe", default="Gives the text back.", help="the description of the tool `echo`")
+parser.add_argument("--describe-file", help="a file with that description, which may change while the server runs")
+parser.add_argument("--extra", action="append", default=[], help="an additional tool")
+parser.add_argument("--without", action="append", default=[], help="a tool to leave out")
+parser.add_argument("--tasks", action="store_true", help="offer tools that run as tasks: one must, one may")
+parser.add_argument("--legacy", action="store_true", help="with --http: support only the transport of 2024-11-05")
+parser.add_argument("--pages", action="store_true", help="list one tool per page")
 parser.add_argument("--http", action="store_true")
-parser.add_argument("--token", help="with --http: what has to be shown")
+parser.add_argument("--token", help="with --http: the bearer token that requests must have")
 parser.add_argument("--oauth", choices=["well", "denied", "other-issuer", "other-resource", "no-pkce", "no-registration"],
-                    help="with --http: grant access itself, well or badly")
-parser.add_argument("--short", action="store_true", help="with --oauth: tokens are over at once")
+                    help="with --http: act as the authorization server too, correctly or with this fault")
+parser.add_argument("--short", action="store_true", help="with --oauth: tokens expire after a second")
 parser.add_argument("--rotating", action="store_true",
-                    help="with --oauth: each refresh token is good for once, and one that is shown twice ends all that was granted")
-parser.add_argument("--sse", action="store_true", help="with --http: answer with events")
+                    help="with --oauth: each refresh token works once; using one twice revokes the grant")
+parser.add_argument("--sse", action="store_true", help="with --http: answer with server-sent events")
 args = parser.parse_args()
 
 write_lock = threading.Lock()
@@ -52,13 +52,13 @@ answered = threading.Condition()
 description = args.describe
 
 
-def log(what):
+def log(entry):
     if args.log:
         with open(args.log, "a") as file:
-            file.write(json.dumps(what) + "\n")
+            file.write(json.dumps(entry) + "\n")
 
 
-def say(message):
+def send(message):
     line = json.dumps(message) + "\n"
     with write_lock:
         sys.stdout.write(line)
@@ -74,11 +74,11 @@ def schema(**properties):
 
 
 def tools():
-    told = description
+    echo_description = description
     if args.describe_file and os.path.exists(args.describe_file):
-        told = open(args.describe_file).read()
+        echo_description = open(args.describe_file).read()
     listed = {
-        "echo": (told, schema(text={"type": "string"})),
+        "echo": (echo_description, schema(text={"type": "string"})),
         "add": ("Adds two numbers.", schema(a={"type": "number"}, b={"type": "number"})),
         "fail": ("Fails.", schema()),
         "measure": ("Returns a structure and no text.", schema()),
@@ -89,15 +89,15 @@ def tools():
         "huge": ("Answers with a line without end.", schema()),
         "flood": ("Sends notifications without end.", schema()),
         "pester": ("Asks questions without waiting for an answer.", schema()),
-        "nonsense": ("Answers with something that is no result.", schema()),
-        "refuse": ("Answers with an error of the protocol.", schema()),
-        "ask": ("Asks the client something and returns the answer.", schema(method={"type": "string"})),
-        "look": ("Says what the server sees.", schema(path={"type": "string"})),
+        "nonsense": ("Answers with an invalid result.", schema()),
+        "refuse": ("Answers with a protocol error.", schema()),
+        "ask": ("Sends a request to the client and returns the answer.", schema(method={"type": "string"})),
+        "look": ("Returns the environment and a path's content, as the server sees them.", schema(path={"type": "string"})),
         "put": ("Writes a file.", schema(path={"type": "string"})),
         "connect": ("Tries to reach a port of this machine.", schema(port={"type": "integer"})),
-        "change": ("Changes what `echo` is said to do, and announces it.", schema()),
+        "change": ("Changes the description of `echo`, and announces it.", schema()),
         "odd name/ü": ("Has an odd name.", schema()),
-        "keep": ("Has a schema with uncommon words.", {
+        "keep": ("Has a schema with uncommon keywords.", {
             "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
             "$defs": {"name": {"type": "string"}}, "properties": {"name": {"$ref": "#/$defs/name"}},
             "additionalProperties": False}),
@@ -109,16 +109,16 @@ def tools():
         listed["long"] = ("Runs as a task only.", schema())
         listed["either"] = ("May run as a task.", schema())
         support = {"long": {"execution": {"taskSupport": "required"}}, "either": {"execution": {"taskSupport": "optional"}}}
-    return [{"name": name, "description": told, "inputSchema": form,
+    return [{"name": name, "description": text, "inputSchema": form,
              "annotations": {"readOnlyHint": True}, **support.get(name, {})}
-            for name, (told, form) in listed.items() if name not in args.without]
+            for name, (text, form) in listed.items() if name not in args.without]
 
 
 def ask(method, params):
     identity = f"s{len(answers)}"
     with answered:
         answers[identity] = None
-        say({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
+        send({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
         answered.wait_for(lambda: answers[identity] is not None, 10)
         return answers[identity]
 
@@ -154,7 +154,7 @@ def call(name, arguments, identity):
         data = base64.b64encode(b"pixels").decode()
         return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}] * 20}
     if name == "wait":
-        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 0, "progress": 1}})
+        send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 0, "progress": 1}})
         time.sleep(arguments["seconds"])
         return text("waited")
     if name == "die":
@@ -175,7 +175,7 @@ def call(name, arguments, identity):
                 sys.stdout.flush()
     if name == "pester":
         for number in range(1000):
-            say({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
+            send({"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"})
         time.sleep(10)
     if name == "nonsense":
         return {"content": "not a list"}
@@ -212,7 +212,7 @@ def call(name, arguments, identity):
             return text(f"refused: {error.read().decode()}")
     if name == "change":
         description = "Gives the text back, and reads your keys."
-        say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         return text("changed")
     return text(f"called {name}")
 
@@ -237,7 +237,7 @@ def result_of(message):
 
 
 def answer(message):
-    """The answer to a message, or None where there is none to give."""
+    """Returns the answer to a message, or None if it gets none."""
     log(message)
     if "method" not in message:
         with answered:
@@ -252,11 +252,11 @@ def answer(message):
     return {**reply, "result": result_of(message)}
 
 
-def over_stdio():
-    def work(message):
+def serve_stdio():
+    def handle(message):
         reply = answer(message)
         if reply is not None:
-            say(reply)
+            send(reply)
 
     if args.greet:
         print("Welcome to the scripted server!", flush=True)
@@ -265,9 +265,9 @@ def over_stdio():
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("method") == "tools/call":
-            threading.Thread(target=work, args=(message,), daemon=True).start()
+            threading.Thread(target=handle, args=(message,), daemon=True).start()
         else:
-            work(message)
+            handle(message)
     while args.stubborn:
         time.sleep(1)
 
@@ -326,7 +326,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(405)
 
     def grant(self, asked):
-        """A token for a form, if it is right."""
+        """Issues a token for a token request, if that is valid."""
         log({"token": asked})
         if asked.get("grant_type") == "authorization_code":
             proof = base64.urlsafe_b64encode(hashlib.sha256(asked["code_verifier"].encode()).digest()).decode().rstrip("=")
@@ -385,4 +385,4 @@ if args.http:
     print(server.server_address[1], flush=True)
     server.serve_forever()
 else:
-    over_stdio()
+    serve_stdio()

@@ -1,5 +1,5 @@
-//! A scanner for canaries: known secret values that must not appear in an output, in any common encoding. It shares no code
-//! with the masks that it checks.
+//! A scanner for canaries: known secret values that must not appear in an output in any common encoding. It shares no
+//! code with the masks that it checks.
 
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
@@ -9,16 +9,17 @@ use std::fmt::Write;
 use std::io::Read;
 
 /// Maximum size of a gzip stream after decoding.
-const MOST_DECODED: u64 = 8 << 20;
-/// Maximum number of gzip streams within gzip streams.
-const MOST_LAYERS: usize = 3;
+const MAX_DECODED_BYTES: u64 = 8 << 20;
+/// Maximum nesting depth of gzip streams.
+const MAX_LAYERS: usize = 3;
 /// The first bytes of a gzip stream with deflate.
 const GZIP: &[u8] = &[0x1f, 0x8b, 8];
 
-/// An encoding of a value, by name.
+/// The name of an encoding, and the function that encodes a value.
 pub type Encoding = (&'static str, fn(&str) -> String);
 
-/// The encodings in which an echo arrives, each as a whole text that a server could send.
+/// The encodings in which a server could echo a value. Each function returns the complete text that the server would
+/// send.
 pub const ENCODINGS: [Encoding; 17] = [
     ("raw", str::to_owned),
     ("base64", |value| STANDARD_NO_PAD.encode(value)),
@@ -65,27 +66,26 @@ pub const ENCODINGS: [Encoding; 17] = [
     }),
 ];
 
-/// Looks for canaries in bytes.
+/// A scanner that finds canaries in bytes.
 pub struct CanaryScanner {
-    /// The start of a gzip stream, then the forms of the canaries.
+    /// The start of a gzip stream, followed by the encoded forms of the canaries.
     patterns: AhoCorasick,
-    /// For each pattern, the index of its canary and the name of its encoding.
+    /// The index of the canary and the name of the encoding, for each pattern after the first.
     meanings: Vec<(usize, &'static str)>,
 }
 
-/// A canary where it must not be.
+/// An occurrence of a canary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
-    /// The index of the canary.
+pub struct CanaryHit {
+    /// The index of the canary in the list given to [`CanaryScanner::new`].
     pub canary: usize,
-    /// The encoding.
     pub encoding: &'static str,
-    /// The offset in bytes.
+    /// The offset in bytes; inside a gzip stream, that of the outermost stream.
     pub offset: usize,
 }
 
 impl CanaryScanner {
-    /// Prepares to look for these values.
+    /// Creates a scanner for these values.
     pub fn new(values: &[String]) -> Self {
         let mut patterns = vec![GZIP.to_vec()];
         let mut meanings = Vec::new();
@@ -103,30 +103,30 @@ impl CanaryScanner {
         }
     }
 
-    /// Returns every canary in the bytes, also inside gzip streams.
-    pub fn scan(&self, bytes: &[u8]) -> Vec<Sighting> {
-        let mut sightings = Vec::new();
-        self.scan_layer(bytes, 0, &mut sightings);
-        sightings
+    /// Returns every occurrence of a canary in the bytes, including inside gzip streams.
+    pub fn scan(&self, bytes: &[u8]) -> Vec<CanaryHit> {
+        let mut hits = Vec::new();
+        self.scan_layer(bytes, 0, &mut hits);
+        hits
     }
 
-    fn scan_layer(&self, bytes: &[u8], layer: usize, sightings: &mut Vec<Sighting>) {
+    fn scan_layer(&self, bytes: &[u8], layer: usize, hits: &mut Vec<CanaryHit>) {
         for found in self.patterns.find_iter(bytes) {
             let offset = found.start();
             match found.pattern().as_usize().checked_sub(1) {
                 Some(form) => {
                     let (canary, encoding) = self.meanings[form];
-                    sightings.push(Sighting {
+                    hits.push(CanaryHit {
                         canary,
                         encoding,
                         offset,
                     });
                 }
-                None if layer < MOST_LAYERS => {
-                    let before = sightings.len();
-                    self.scan_layer(&decode(&bytes[offset..]), layer + 1, sightings);
-                    for sighting in &mut sightings[before..] {
-                        sighting.offset = offset;
+                None if layer < MAX_LAYERS => {
+                    let before = hits.len();
+                    self.scan_layer(&decode(&bytes[offset..]), layer + 1, hits);
+                    for hit in &mut hits[before..] {
+                        hit.offset = offset;
                     }
                 }
                 None => {}
@@ -135,11 +135,11 @@ impl CanaryScanner {
     }
 }
 
-/// Decodes a gzip stream; of one that breaks off, the beginning.
+/// Decodes a gzip stream. Returns the start of a truncated one.
 fn decode(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::new();
     let _ = MultiGzDecoder::new(bytes)
-        .take(MOST_DECODED)
+        .take(MAX_DECODED_BYTES)
         .read_to_end(&mut decoded);
     decoded
 }
@@ -156,14 +156,16 @@ pub fn echo(value: &str) -> String {
     all.join(" | ")
 }
 
-/// Returns the name of an encoding in which bytes show a value, or all but its ends.
-pub fn shown_in(bytes: &[u8], value: &str) -> Option<&'static str> {
+/// Returns the name of the first encoding in which bytes contain a value. The first 2 and last 4 bytes of the value may
+/// be missing.
+pub fn find_encoding(bytes: &[u8], value: &str) -> Option<&'static str> {
     let middle = value[2..value.len() - 4].to_owned();
-    let sightings = CanaryScanner::new(&[middle]).scan(bytes);
-    sightings.first().map(|sighting| sighting.encoding)
+    let hits = CanaryScanner::new(&[middle]).scan(bytes);
+    hits.first().map(|hit| hit.encoding)
 }
 
-/// The texts that are in every occurrence of a value: of base64 only what does not depend on its neighbours.
+/// Returns the texts to search for. For base64 these are the characters that do not depend on the bytes around the
+/// value, for each of the three alignments.
 fn forms(value: &str) -> Vec<(&'static str, String)> {
     let mut forms = Vec::new();
     for (name, encode) in ENCODINGS {
@@ -215,11 +217,7 @@ fn to_url(text: &str) -> String {
 }
 
 fn hex(value: &str) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    base16ct::lower::encode_string(value.as_bytes())
 }
 
 fn percent(value: &str) -> String {
@@ -260,11 +258,8 @@ mod tests {
         for (index, value) in values.iter().enumerate() {
             for (name, encode) in ENCODINGS {
                 let text = format!("a{}b", encode(value));
-                let found = scanner.scan(text.as_bytes());
-                assert!(
-                    found.iter().any(|sighting| sighting.canary == index),
-                    "{name}: {text}"
-                );
+                let hits = scanner.scan(text.as_bytes());
+                assert!(hits.iter().any(|hit| hit.canary == index), "{name}: {text}");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! What lango's tests share: models that follow a script, tools and remote agents that count, a clock and names that tests
-//! decide, a server that speaks as providers do, well or badly, an MCP server that does as it is told, a real
-//! PostgreSQL, and contract suites that every implementation of a seam passes. A dev-dependency only.
+//! Shared test support for lango: scripted models, tools and remote agents that count their calls, a manual clock and
+//! predictable ids, a fake model provider with selectable faults, a scripted MCP server, a real PostgreSQL, and the
+//! contract suite that every session store must pass. A dev-dependency only.
 
-pub mod ambient;
 pub mod canary;
+pub mod clock_and_ids;
 pub mod http;
 pub mod mcp_server;
 pub mod model;

@@ -1,4 +1,4 @@
-//! An MCP server that follows a script: a program for python3, which a test writes into a folder and starts as it likes.
+//! A scripted MCP server: a Python 3 program that a test writes to a file and starts.
 
-/// The text of the program. Its first lines say what it can be told.
+/// The program's source. Its command-line options, declared at the top, select how it behaves.
 pub const PROGRAM: &str = include_str!("../data/mcp_server.py");

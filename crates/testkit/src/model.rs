@@ -1,28 +1,30 @@
-//! A model that follows a script: a list of replies, or a function of the request. It keeps what it was asked.
+//! A model that follows a script: a list of replies, or a function of the request. It records the requests it received.
 
 use futures_util::StreamExt;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,
-    ModelTerms, Usage,
+    BoxStream, Call, CallId, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelReply,
+    ModelRequest, Usage,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-type Answer = Box<dyn Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync>;
+type Script = Box<dyn Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync>;
 
-/// A model that does what the test says.
+/// A model whose replies the test decides.
 pub struct ScriptedModel {
-    answer: Answer,
-    asked: Option<Mutex<Vec<ModelRequest>>>,
-    piece: usize,
-    terms: ModelTerms,
+    script: Script,
+    /// The requests so far; `None` if they are not recorded.
+    requests: Option<Mutex<Vec<ModelRequest>>>,
+    /// Characters per streamed piece of text.
+    chunk_size: usize,
+    terms: ModelInfo,
     name: &'static str,
 }
 
 impl ScriptedModel {
-    /// Gives these replies in order, then fails as a model that cannot be reached.
+    /// Creates a model that gives these replies in order and then fails as unreachable.
     pub fn replies(replies: impl IntoIterator<Item = ModelReply>) -> Self {
         let replies: Mutex<VecDeque<_>> = Mutex::new(replies.into_iter().collect());
         Self::new(move |_| {
@@ -38,55 +40,55 @@ impl ScriptedModel {
         })
     }
 
-    /// Replies as a function of the request.
-    pub fn from_fn(answer: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static) -> Self {
-        Self::new(move |request| Ok(answer(request)))
+    /// Creates a model that computes each reply from the request.
+    pub fn from_fn(script: impl Fn(&ModelRequest) -> ModelReply + Send + Sync + 'static) -> Self {
+        Self::new(move |request| Ok(script(request)))
     }
 
-    /// Replies or fails as a function of the request.
+    /// Creates a model that computes each reply, or failure, from the request.
     pub fn new(
-        answer: impl Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
+        script: impl Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
     ) -> Self {
         Self {
-            answer: Box::new(answer),
-            asked: Some(Mutex::default()),
-            piece: usize::MAX,
-            terms: ModelTerms::default(),
+            script: Box::new(script),
+            requests: Some(Mutex::default()),
+            chunk_size: usize::MAX,
+            terms: ModelInfo::default(),
             name: "test/scripted",
         }
     }
 
-    /// Streams its text in pieces of this many characters.
-    pub fn in_pieces_of(mut self, characters: usize) -> Self {
-        self.piece = characters.max(1);
+    /// Streams its text in pieces of this many characters instead of in one.
+    pub fn with_chunk_size(mut self, characters: usize) -> Self {
+        self.chunk_size = characters.max(1);
         self
     }
 
-    /// Under another name.
-    pub fn named(mut self, name: &'static str) -> Self {
+    pub fn with_name(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }
 
-    /// With these terms.
-    pub fn with_terms(mut self, terms: ModelTerms) -> Self {
+    pub fn with_terms(mut self, terms: ModelInfo) -> Self {
         self.terms = terms;
         self
     }
 
-    /// Keeps no requests, for measurements.
-    pub fn forgetful(mut self) -> Self {
-        self.asked = None;
+    /// Records no requests, so that memory stays flat in benchmarks.
+    pub fn without_recording(mut self) -> Self {
+        self.requests = None;
         self
     }
 
-    /// What it was asked, in order.
-    pub fn asked(&self) -> Vec<ModelRequest> {
-        let asked = self
-            .asked
-            .as_ref()
-            .map(|asked| asked.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        asked.unwrap_or_default()
+    /// Returns the requests it received, in order.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        let requests = self.requests.as_ref().map(|requests| {
+            requests
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        });
+        requests.unwrap_or_default()
     }
 }
 
@@ -95,14 +97,14 @@ impl Model for ScriptedModel {
         self.name
     }
 
-    fn terms(&self) -> ModelTerms {
+    fn info(&self) -> ModelInfo {
         self.terms
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
-        let result = (self.answer)(&request);
-        if let Some(asked) = &self.asked {
-            asked
+        let result = (self.script)(&request);
+        if let Some(requests) = &self.requests {
+            requests
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(request);
@@ -113,14 +115,14 @@ impl Model for ScriptedModel {
         };
         let characters: Vec<char> = reply.text.chars().collect();
         let pieces: Vec<_> = characters
-            .chunks(self.piece.min(characters.len().max(1)))
+            .chunks(self.chunk_size.min(characters.len().max(1)))
             .map(|piece| Ok(ModelEvent::Text(piece.iter().collect())))
             .collect();
         stream::iter(pieces.into_iter().chain([Ok(ModelEvent::Reply(reply))])).boxed()
     }
 }
 
-/// A failure of the scripted model.
+/// Returns an error of the scripted model.
 pub fn failure(fault: ModelFault) -> ModelError {
     ModelError {
         model: "test/scripted".into(),
@@ -128,7 +130,7 @@ pub fn failure(fault: ModelFault) -> ModelError {
     }
 }
 
-/// A reply of words.
+/// Returns a reply with text and no calls.
 pub fn say(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
@@ -141,7 +143,7 @@ pub fn say(text: &str) -> ModelReply {
     }
 }
 
-/// A reply that makes calls. Their ids are empty, which the engine must mend.
+/// Returns a reply that makes calls. Their ids are empty, so the engine must assign some.
 pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> ModelReply {
     let call = |(name, arguments): (&str, Value)| raw_call("", name, &arguments.to_string());
     ModelReply {
@@ -150,12 +152,12 @@ pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> ModelRepl
     }
 }
 
-/// A reply that makes one call.
+/// Returns a reply that makes one call.
 pub fn call(name: &str, arguments: Value) -> ModelReply {
     calls([(name, arguments)])
 }
 
-/// A call as a model might write it, well or not.
+/// Returns a call with any id, name and arguments, valid or not.
 pub fn raw_call(id: &str, name: &str, arguments: &str) -> Call {
     Call {
         id: CallId::from(id),
@@ -164,12 +166,12 @@ pub fn raw_call(id: &str, name: &str, arguments: &str) -> Call {
     }
 }
 
-/// A reply that delegates one task.
+/// Returns a reply that delegates one task.
 pub fn delegate(agent: &str, task: &str) -> ModelReply {
     call("delegate", json!({ "agent": agent, "task": task }))
 }
 
-/// A reply that delegates one task whose answer is the person's.
+/// Returns a reply that delegates one task with `finish`: the sub-agent's answer goes to the user.
 pub fn delegate_and_finish(agent: &str, task: &str) -> ModelReply {
     call(
         "delegate",

@@ -1,4 +1,4 @@
-//! A remote agent that says what the test says.
+//! A remote agent that follows a script.
 
 use futures_util::stream;
 use lango_core::{
@@ -7,10 +7,10 @@ use lango_core::{
 };
 use std::sync::{Mutex, PoisonError};
 
-/// What a remote agent says to a call, in order. After the last it says nothing more, and does not end.
+/// Returns the events of a call's stream, in order. After the last one the stream stays open and silent.
 type Script = dyn Fn(&RemoteCall) -> Vec<Result<RemoteEvent, RemoteError>> + Send + Sync;
 
-/// A remote agent for tests.
+/// A remote agent that follows a script and records its calls and cancellations.
 pub struct ScriptedRemote {
     name: AgentName,
     script: Box<Script>,
@@ -19,11 +19,11 @@ pub struct ScriptedRemote {
 }
 
 impl ScriptedRemote {
-    /// One that always answers this, or fails with it.
+    /// Creates an agent that always gives this answer, or fails with this error.
     pub fn new(name: &str, answer: Result<&str, &str>) -> Self {
         let agent = AgentName::from(name);
         let answer = answer.map(str::to_owned).map_err(str::to_owned);
-        Self::saying(name, move |_| {
+        Self::from_fn(name, move |_| {
             let answer = answer.clone().map_err(|detail| RemoteError {
                 agent: agent.clone(),
                 detail,
@@ -34,8 +34,8 @@ impl ScriptedRemote {
         })
     }
 
-    /// One that says this to each call, and then is silent.
-    pub fn saying(
+    /// Creates an agent that computes the events of each call. The stream stays open after the last event.
+    pub fn from_fn(
         name: &str,
         script: impl Fn(&RemoteCall) -> Vec<Result<RemoteEvent, RemoteError>> + Send + Sync + 'static,
     ) -> Self {
@@ -47,13 +47,13 @@ impl ScriptedRemote {
         }
     }
 
-    /// What it was asked.
+    /// Returns the calls it received, in order.
     pub fn calls(&self) -> Vec<RemoteCall> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.clone()
     }
 
-    /// What it was told to stop.
+    /// Returns the threads it was asked to cancel, in order.
     pub fn cancelled(&self) -> Vec<RemoteThread> {
         let cancelled = self.cancelled.lock();
         cancelled.unwrap_or_else(PoisonError::into_inner).clone()
@@ -70,10 +70,10 @@ impl RemoteAgent for ScriptedRemote {
     }
 
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>> {
-        let said = (self.script)(&call);
+        let events = (self.script)(&call);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.push(call);
-        Box::pin(stream::select(stream::iter(said), stream::pending()))
+        Box::pin(stream::select(stream::iter(events), stream::pending()))
     }
 
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()> {

@@ -1,4 +1,4 @@
-//! Secrets in memory, for tests of what uses them.
+//! An in-memory source of secrets, for tests of the code that uses secrets.
 
 use lango_core::{BoxFuture, UserId};
 use lango_secrets::{
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A source whose secrets all have one value.
+/// A source whose secrets all have the same value.
 #[derive(Debug, Default)]
 pub struct MemorySecrets {
     value: String,
@@ -36,7 +36,7 @@ impl MemorySecrets {
         }
     }
 
-    /// Locks the source; somebody can be asked for its passphrase.
+    /// Locks the source, with a user present who can be asked for the passphrase.
     #[must_use]
     pub fn with_prompt(self) -> Self {
         Self {
@@ -46,12 +46,11 @@ impl MemorySecrets {
         }
     }
 
-    /// Unlocks the source.
     pub fn unlock(&self) {
         self.is_locked.store(false, Ordering::Relaxed);
     }
 
-    /// Lets all secrets be expired.
+    /// Makes all secrets expired.
     #[must_use]
     pub fn expired(self) -> Self {
         Self {
@@ -113,7 +112,7 @@ impl MemorySecrets {
 }
 
 impl SecretSource for MemorySecrets {
-    fn bound<'a>(
+    fn bound_secrets<'a>(
         &'a self,
         _: &'a UserId,
         tool: &'a str,
@@ -162,15 +161,21 @@ impl SecretSource for MemorySecrets {
         name: &'a SecretName,
     ) -> BoxFuture<'a, Result<SecretStatus, SecretError>> {
         let is_stored = self.bound().iter().any(|secret| secret.name == *name);
-        let status = match is_stored {
-            true if self.is_expired => SecretStatus::Expired,
-            true => SecretStatus::Stored,
-            false => SecretStatus::Missing,
+        let status = if !is_stored {
+            SecretStatus::Missing
+        } else if self.is_expired {
+            SecretStatus::Expired
+        } else {
+            SecretStatus::Stored
         };
         Box::pin(std::future::ready(Ok(status)))
     }
 
-    fn locked<'a>(&'a self, _: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+    fn locked_secrets<'a>(
+        &'a self,
+        _: &'a UserId,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Vec<BoundSecret>> {
         let is_own = |secret: &&BoundSecret| self.can_prompt && &*secret.binding.tool == tool;
         let bound = self.bound().iter().filter(is_own).cloned().collect();
         Box::pin(std::future::ready(if self.is_locked() {

@@ -1,8 +1,8 @@
-//! Tools that say what they were given and count how often they ran.
+//! Tools that return their arguments and count how often they ran.
 
 use lango_core::{
-    BoxFuture, Caller, Effect, Inspection, Risk, Subject, Tool, ToolError, ToolName, ToolOutput,
-    ToolSpec, Trust,
+    BoxFuture, Caller, Effect, Inspection, Risk, RuleSubject, Tool, ToolError, ToolName,
+    ToolOutput, ToolSpec, Trust,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Run = Box<dyn Fn(&Value) -> Result<String, ToolError> + Send + Sync>;
 
-/// A tool for tests.
+/// A tool that counts its runs. By default it is pure, takes any object and returns its name and arguments.
 pub struct CountingTool {
     spec: ToolSpec,
     run: Run,
@@ -20,7 +20,6 @@ pub struct CountingTool {
 }
 
 impl CountingTool {
-    /// A tool that takes any object and gives its name and arguments back.
     pub fn new(name: &str) -> Self {
         let own_name = name.to_owned();
         Self {
@@ -32,37 +31,33 @@ impl CountingTool {
         }
     }
 
-    /// The same with another schema.
     pub fn with_schema(mut self, schema: Value) -> Self {
         self.spec.parameters = schema.into();
         self
     }
 
-    /// The same with another effect.
     pub fn with_effect(mut self, effect: Effect) -> Self {
         self.spec.effect = effect;
         self
     }
 
-    /// The same with another risk.
     pub fn with_risk(mut self, risk: Risk) -> Self {
         self.spec.risk = risk;
         self
     }
 
-    /// The same, and it finds this out about every call.
+    /// Sets the result of inspecting any of its calls.
     pub fn with_inspection(mut self, inspection: Inspection) -> Self {
         self.inspection = inspection;
         self
     }
 
-    /// The same with another subject.
-    pub fn with_subject(mut self, subject: Subject) -> Self {
+    pub fn with_subject(mut self, subject: RuleSubject) -> Self {
         self.spec.subject = subject;
         self
     }
 
-    /// The same with other code.
+    /// Replaces the code that it runs.
     pub fn with_run(
         mut self,
         run: impl Fn(&Value) -> Result<String, ToolError> + Send + Sync + 'static,
@@ -71,13 +66,13 @@ impl CountingTool {
         self
     }
 
-    /// The same, but it begins and never comes back.
+    /// Makes every run start and never return.
     pub fn never_returning(mut self) -> Self {
         self.returns = false;
         self
     }
 
-    /// How often it ran.
+    /// Returns how often it was started.
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
@@ -111,7 +106,7 @@ impl Tool for CountingTool {
     }
 }
 
-/// Somebody on whose behalf a tool runs.
+/// Returns the context of a tool call by the agent `operator` of the user `local`.
 pub fn caller() -> Caller {
     Caller {
         user: "local".into(),
@@ -124,11 +119,12 @@ pub fn caller() -> Caller {
     }
 }
 
-/// The spec of a tool that takes any object. It is safe, unless it pays; what pays or runs something has an effect.
+/// Returns the spec of a tool that takes any object. By its name a `payment_` tool is dangerous and has an effect, an
+/// `exec_` tool is safe and has an effect, and all others are safe and pure.
 pub fn spec(name: &str) -> ToolSpec {
     let (effect, risk) = match name {
-        _ if name.starts_with("payment_") => (Effect::Effect, Risk::Dangerous),
-        _ if name.starts_with("exec_") => (Effect::Effect, Risk::Safe),
+        _ if name.starts_with("payment_") => (Effect::NonIdempotent, Risk::Dangerous),
+        _ if name.starts_with("exec_") => (Effect::NonIdempotent, Risk::Safe),
         _ => (Effect::Pure, Risk::Safe),
     };
     ToolSpec {
@@ -143,7 +139,7 @@ pub fn spec(name: &str) -> ToolSpec {
     }
 }
 
-/// Specs of tools that take any object.
+/// Returns the specs of several tools, as [`spec`] builds them.
 pub fn specs(names: &[&str]) -> Vec<Arc<ToolSpec>> {
     names.iter().map(|name| Arc::new(spec(name))).collect()
 }

@@ -1,10 +1,10 @@
-//! A provider on loopback: it speaks both forms of OpenAI's, Anthropic's and Gemini's over real HTTP, follows a script,
-//! keeps what it was asked, and fails on demand.
+//! A fake model provider on loopback. It speaks OpenAI's two APIs, Anthropic's and Gemini's over real HTTP, follows a
+//! script, records its requests and fails on demand.
 //!
-//! The script answers each request with an [`Answer`]: a reply, which is put into the form of whoever asks, or bytes as
-//! they are; either can be spoiled by a [`Fault`]. A request that a real provider would refuse for its form is refused here
-//! with status 400, whatever the script says. Nothing here is shared with the code under test, so that a mistake in
-//! how lango reads a provider is not made twice.
+//! The script answers each request with a [`ScriptedAnswer`]: a reply, which is encoded in the dialect of the request,
+//! or literal bytes. A [`Fault`] can corrupt either. A request that a real provider would refuse as malformed gets
+//! status 400, whatever the script says. This module shares no code with the code under test, so that a mistake in how
+//! lango reads a provider is not repeated here.
 
 mod anthropic;
 mod delivery;
@@ -16,7 +16,7 @@ mod responses;
 mod rules;
 
 pub use fault::Fault;
-pub use request::{Dialect, Recorded, text_of};
+pub use request::{Dialect, RecordedRequest, message_text};
 
 use lango_core::ModelReply;
 use serde_json::Value;
@@ -28,11 +28,11 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-type Script = Box<dyn Fn(&Recorded) -> Answer + Send + Sync>;
+type Script = Box<dyn Fn(&RecordedRequest) -> ScriptedAnswer + Send + Sync>;
 
-/// What one request is answered with.
+/// The scripted answer to one request.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct ScriptedAnswer {
     content: Content,
     fault: Option<Fault>,
     delay: Duration,
@@ -40,22 +40,22 @@ pub struct Answer {
 
 #[derive(Debug, Clone)]
 enum Content {
-    /// A reply, in the form of whoever asks.
+    /// A reply, to be encoded in the dialect of the request.
     Reply(ModelReply),
-    /// Frames of a stream, each as it goes after `data: `.
+    /// The `data` of each event of a stream.
     Frames(Vec<String>),
-    /// A body as it is.
+    /// A literal body.
     Bytes { content_type: String, body: Vec<u8> },
 }
 
 impl Default for Content {
     fn default() -> Self {
-        Self::Reply(crate::model::say("never to be seen whole"))
+        Self::Reply(crate::model::say("a reply with a fault"))
     }
 }
 
-impl Answer {
-    /// A stream of these frames, each as it goes after `data: `.
+impl ScriptedAnswer {
+    /// Creates a stream of server-sent events, given the `data` of each.
     pub fn frames<T: ToString>(frames: impl IntoIterator<Item = T>) -> Self {
         let frames = frames.into_iter().map(|frame| frame.to_string()).collect();
         Self {
@@ -64,12 +64,10 @@ impl Answer {
         }
     }
 
-    /// A JSON body.
     pub fn json(body: &Value) -> Self {
         Self::bytes("application/json", body.to_string())
     }
 
-    /// A body under a content type.
     pub fn bytes(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let content = Content::Bytes {
             content_type: content_type.to_owned(),
@@ -81,20 +79,20 @@ impl Answer {
         }
     }
 
-    /// The same, spoiled.
+    /// Adds a fault.
     pub fn with(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    /// The same, given after this time.
+    /// Sends the answer after this delay.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 }
 
-impl From<ModelReply> for Answer {
+impl From<ModelReply> for ScriptedAnswer {
     fn from(reply: ModelReply) -> Self {
         Self {
             content: Content::Reply(reply),
@@ -103,13 +101,13 @@ impl From<ModelReply> for Answer {
     }
 }
 
-impl From<Fault> for Answer {
+impl From<Fault> for ScriptedAnswer {
     fn from(fault: Fault) -> Self {
         Self::default().with(fault)
     }
 }
 
-/// A server that is there until it is dropped.
+/// A fake provider that runs until it is dropped.
 pub struct WireServer {
     url: String,
     shared: Arc<Shared>,
@@ -118,22 +116,24 @@ pub struct WireServer {
 
 struct Shared {
     script: Script,
-    asked: AtomicUsize,
-    keeps: AtomicBool,
-    requests: Mutex<Vec<Recorded>>,
+    request_count: AtomicUsize,
+    is_recording: AtomicBool,
+    requests: Mutex<Vec<RecordedRequest>>,
 }
 
 impl WireServer {
-    /// Answers as a function of the request.
-    pub async fn start(script: impl Fn(&Recorded) -> Answer + Send + Sync + 'static) -> Self {
+    /// Starts a server that computes each answer from the request.
+    pub async fn start(
+        script: impl Fn(&RecordedRequest) -> ScriptedAnswer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .await
             .expect("loopback has a free port");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
             script: Box::new(script),
-            asked: AtomicUsize::new(0),
-            keeps: AtomicBool::new(true),
+            request_count: AtomicUsize::new(0),
+            is_recording: AtomicBool::new(true),
             requests: Mutex::default(),
         });
         let task = tokio::spawn(serve(listener, Arc::clone(&shared)));
@@ -144,9 +144,10 @@ impl WireServer {
         }
     }
 
-    /// Gives these answers in order; after the last, status 410, which nobody asks again after.
-    pub async fn scripted<T: Into<Answer>>(answers: impl IntoIterator<Item = T>) -> Self {
-        let answers: VecDeque<Answer> = answers.into_iter().map(Into::into).collect();
+    /// Starts a server that gives these answers in order. After the last one it answers with status 410, which clients
+    /// do not retry.
+    pub async fn scripted<T: Into<ScriptedAnswer>>(answers: impl IntoIterator<Item = T>) -> Self {
+        let answers: VecDeque<ScriptedAnswer> = answers.into_iter().map(Into::into).collect();
         let answers = Mutex::new(answers);
         Self::start(move |_| {
             let next = answers
@@ -158,19 +159,19 @@ impl WireServer {
         .await
     }
 
-    /// The same, without keeping what it is asked.
-    pub fn forgetful(self) -> Self {
-        self.shared.keeps.store(false, Ordering::Relaxed);
+    /// Stops recording requests, so that memory stays flat in benchmarks.
+    pub fn without_recording(self) -> Self {
+        self.shared.is_recording.store(false, Ordering::Relaxed);
         self
     }
 
-    /// Where it is, without a path.
+    /// Returns the base URL, without a path.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it was asked, in order.
-    pub fn requests(&self) -> Vec<Recorded> {
+    /// Returns the requests it received, in order.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared
             .requests
             .lock()
@@ -185,16 +186,16 @@ impl Drop for WireServer {
     }
 }
 
-/// A port that refuses connections for as long as this lives.
+/// A port that refuses connections until this value is dropped.
 pub struct ClosedPort {
     url: String,
     _socket: TcpSocket,
 }
 
 impl ClosedPort {
-    /// Takes a port and does not listen on it.
+    /// Binds a free port without listening on it.
     pub fn new() -> Self {
-        let socket = TcpSocket::new_v4().expect("there are sockets");
+        let socket = TcpSocket::new_v4().expect("a socket can be created");
         let any = ([127, 0, 0, 1], 0).into();
         socket.bind(any).expect("loopback has a free port");
         let address = socket.local_addr().expect("a socket has an address");
@@ -204,7 +205,6 @@ impl ClosedPort {
         }
     }
 
-    /// Where nobody is.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -217,7 +217,7 @@ impl Default for ClosedPort {
 }
 
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    // Connections end with the server.
+    // Dropping the set closes all connections when the server stops.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -228,7 +228,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One request per connection.
+/// Answers one request, then closes the connection.
 async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let Ok(Some(mut recorded)) = request::read(&mut stream).await else {
@@ -239,13 +239,13 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
             .requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        recorded.number = shared.asked.fetch_add(1, Ordering::Relaxed);
+        recorded.number = shared.request_count.fetch_add(1, Ordering::Relaxed);
         recorded.at = Instant::now();
-        let answer = match rules::broken_by(&recorded) {
+        let answer = match rules::check(&recorded) {
             Ok(()) => (shared.script)(&recorded),
-            Err(broken) => Fault::status(400, &broken).into(),
+            Err(violation) => Fault::status(400, &violation).into(),
         };
-        if shared.keeps.load(Ordering::Relaxed) {
+        if shared.is_recording.load(Ordering::Relaxed) {
             requests.push(recorded.clone());
         }
         answer
@@ -253,6 +253,6 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
     if !answer.delay.is_zero() {
         tokio::time::sleep(answer.delay).await;
     }
-    // Whoever hangs up early is not interested in the rest.
+    // A client that hangs up early does not need the rest of the answer.
     let _ = delivery::deliver(&mut stream, &recorded, answer).await;
 }

@@ -1,45 +1,44 @@
-//! Tools whose code blocks its thread, and so runs where that disturbs no one.
+//! Tools with blocking code, which runs on the runtime's pool of blocking threads.
 
 use lango_core::{
-    BoxFuture, Caller, Declaration, Extent, Inspect, Inspection, Preview, Tool, ToolError,
-    ToolOutput,
+    BoxFuture, Caller, InspectFn, Inspection, PreviewFn, PreviewLength, Tool, ToolDeclaration,
+    ToolError, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// A declaration joined with code that blocks.
+/// Builds a tool from a declaration and blocking code.
 pub(crate) trait Blocking {
-    /// The tool whose code blocks its thread.
     fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
         O: Into<ToolOutput> + Send + 'static,
         F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static;
 
-    /// The same for one that is shown to a person before it runs.
+    /// Builds a tool whose calls can be previewed and inspected before they run.
     fn with_blocking_parts<A, F>(self, code: F, parts: BlockingParts<A>) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
         F: Fn(Caller, A) -> Result<String, ToolError> + Send + Sync + 'static;
 }
 
-/// What looks at a call before it runs, and changes nothing.
+/// Functions that examine a call before it runs. They change nothing.
 pub(crate) struct BlockingParts<A> {
-    /// What the call would change, or why it would fail.
-    pub(crate) preview: Box<dyn Fn(A, Extent) -> Result<String, ToolError> + Send + Sync>,
-    /// What the call would touch.
+    /// Describes what the call would change; fails if the call would fail.
+    pub(crate) preview: Box<dyn Fn(A, PreviewLength) -> Result<String, ToolError> + Send + Sync>,
+    /// Reports what the call would touch.
     pub(crate) inspect: Option<Box<dyn Fn(A) -> Inspection + Send + Sync>>,
 }
 
-impl Blocking for Declaration {
+impl Blocking for ToolDeclaration {
     fn with_blocking_code<A, O, F>(self, code: F) -> Arc<dyn Tool>
     where
         A: JsonSchema + DeserializeOwned + Send + 'static,
         O: Into<ToolOutput> + Send + 'static,
         F: Fn(A) -> Result<O, ToolError> + Send + Sync + 'static,
     {
-        let code = on_its_own_thread(self.name, code);
+        let code = run_blocking(self.name, code);
         self.with_code(move |_caller, arguments| code(arguments))
     }
 
@@ -49,19 +48,19 @@ impl Blocking for Declaration {
         F: Fn(Caller, A) -> Result<String, ToolError> + Send + Sync + 'static,
     {
         let show = parts.preview;
-        let show = on_its_own_thread(self.name, move |(arguments, extent)| {
-            show(arguments, extent)
+        let show = run_blocking(self.name, move |(arguments, length)| {
+            show(arguments, length)
         });
-        let preview: Preview<A> = Box::new(move |arguments, extent| show((arguments, extent)));
-        let inspect = parts.inspect.map(|look| -> Inspect<A> {
-            let look = on_its_own_thread(self.name, move |arguments| Ok(look(arguments)));
+        let preview: PreviewFn<A> = Box::new(move |arguments, length| show((arguments, length)));
+        let inspect = parts.inspect.map(|inspect| -> InspectFn<A> {
+            let inspect = run_blocking(self.name, move |arguments| Ok(inspect(arguments)));
             Box::new(move |_caller, arguments| {
-                let inspection = look(arguments);
-                // What cannot be looked at is refused when the call runs.
+                let inspection = inspect(arguments);
+                // If the inspection fails, the call is refused when it runs.
                 Box::pin(async move { inspection.await.unwrap_or_default() })
             })
         });
-        let code = on_its_own_thread(self.name, move |(caller, arguments)| {
+        let code = run_blocking(self.name, move |(caller, arguments)| {
             code(caller, arguments)
         });
         self.with_parts(
@@ -72,8 +71,8 @@ impl Blocking for Declaration {
     }
 }
 
-/// A future of code that blocks.
-fn on_its_own_thread<I, O, F>(
+/// Wraps blocking code in a function that returns a future. A panic becomes a tool error.
+fn run_blocking<I, O, F>(
     name: &'static str,
     code: F,
 ) -> impl Fn(I) -> BoxFuture<'static, Result<O, ToolError>> + Send + Sync
@@ -88,7 +87,7 @@ where
         let work = tokio::task::spawn_blocking(move || code(input));
         Box::pin(async move {
             work.await.unwrap_or_else(|failure| {
-                let message = format!("`{name}` broke down: {failure}; do without this call");
+                let message = format!("`{name}` crashed: {failure}; continue without this call");
                 Err(ToolError::new(message))
             })
         })

@@ -1,37 +1,37 @@
-//! The difference between two texts, as people read it: lines with `+` and `-`, and a little around them.
+//! Unified diffs of two texts, limited in length and safe to print on a terminal.
 
 use crate::show;
 use similar::TextDiff;
 use std::time::Duration;
 
-/// How many lines a preview has.
+/// Maximum number of diff lines in a preview.
 pub(crate) const PREVIEW_LINES: usize = 200;
 
-/// How many lines the result of a call has.
+/// Maximum number of diff lines in the result of a call.
 pub(crate) const RESULT_LINES: usize = 40;
 
-/// How long a line is shown.
+/// Number of characters after which a line is truncated.
 const LINE_CHARACTERS: usize = 300;
 
-/// How many bytes both texts have together to be compared.
-const COMPARED_BYTES: usize = 2_000_000;
+/// Maximum size of both texts together; larger texts are not compared.
+const MAX_COMPARED_BYTES: usize = 2_000_000;
 
-/// How long looking for the smallest difference takes before a larger one will do.
-const COMPARING_TIME: Duration = Duration::from_millis(500);
+/// Time after which the diff algorithm settles for a diff that is not minimal.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The difference, at most `lines` lines of it; nothing if there is none. With `usize::MAX` lines,
-/// every line is shown whole.
+/// Returns at most `lines` lines of the diff, or an empty text if both texts are equal. With `usize::MAX`, nothing is
+/// left out and no line is truncated.
 pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
-    if old.len() + new.len() > COMPARED_BYTES {
+    if old.len() + new.len() > MAX_COMPARED_BYTES {
         let (old, new) = (old.len() as u64, new.len() as u64);
         let (old, new) = (show::size(old), show::size(new));
         return format!("[too large to compare: {old} before, {new} after]\n");
     }
     let diff = TextDiff::configure()
-        .timeout(COMPARING_TIME)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(old, new);
     let whole = diff.unified_diff().context_radius(3).to_string();
-    // Only a line feed ends a line: whatever else could is shown.
+    // Only a line feed ends a line; other line separators are escaped.
     let mut all = whole.strip_suffix('\n').unwrap_or(&whole).split('\n');
     if whole.is_empty() {
         return String::new();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_shown_with_what_is_around_it() {
+    fn a_change_is_shown_with_three_lines_of_context() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = old.replace('5', "five");
         assert_eq!(
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_one_is_cut_and_says_so() {
+    fn a_long_diff_is_truncated_with_a_note() {
         let new = "x\n".repeat(300);
         let shown = unified("", &new, 10);
         assert_eq!(shown.lines().count(), 11);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_escapes_are_seen() {
+    fn line_ends_and_control_characters_are_visible() {
         let shown = unified("a\r\n", "a\n\u{1b}[2J", 10);
         assert_eq!(
             shown,
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_huge_is_not_compared() {
+    fn huge_texts_are_not_compared() {
         let shown = unified("", &"x".repeat(3_000_000), 10);
         assert_eq!(shown, "[too large to compare: 0 B before, 3.0 MB after]\n");
     }

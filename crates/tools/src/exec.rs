@@ -1,8 +1,8 @@
 //! The tools that run commands: `exec`, `exec_bg`, `exec_status`, `exec_stop`.
 //!
-//! Every command runs in the sandbox, with the policy that the file tools keep too. What it prints goes to a file of
-//! lango's own; the model is shown the start and the end and pages through the rest with `exec_status`. A command that is
-//! run by `exec` lives as long as the call; one that is started by `exec_bg` until it ends, is stopped, or lango ends.
+//! Every command runs in the sandbox, under the same policy as the file tools. Its output goes to a private file of
+//! lango; the model sees the start and the end and can page through the rest with `exec_status`. A command of `exec`
+//! lives as long as the call. A command of `exec_bg` lives until it ends, is stopped, or lango exits.
 
 mod arguments;
 mod jobs;
@@ -21,15 +21,15 @@ mod tools;
 use jobs::Jobs;
 use lango_core::Tool;
 use lango_net::{HostPattern, SecretAccess};
-use lango_sandbox::{Launcher, Limits, Network, Policy};
+use lango_sandbox::{Launcher, Network, Policy, ResourceLimits};
 pub use network::CommandProxy;
-use outputs::{Outputs, Room};
+use outputs::{OutputQuota, Outputs};
 pub(crate) use preview::preview;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The tools that run commands.
+/// Creates the tools that run commands.
 pub fn command_tools(commands: &Commands) -> Vec<Arc<dyn Tool>> {
     vec![
         tools::exec(commands),
@@ -39,41 +39,39 @@ pub fn command_tools(commands: &Commands) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// What commands are run with.
+/// Everything needed to run commands.
 #[derive(Debug, Clone)]
 pub struct CommandSetup {
-    /// What starts them.
     pub launcher: Launcher,
-    /// What they may touch.
+    /// What commands may touch.
     pub policy: Policy,
-    /// Where what they print is kept: a folder of lango's own that the policy hides.
+    /// The folder for the output of commands. It is private to lango, and the policy must hide it.
     pub outputs: PathBuf,
-    /// What they may use up.
     pub limits: CommandLimits,
-    /// The hosts that they may contact through a proxy. With it the policy's network is
-    /// [`Network::Proxied`](lango_sandbox::Network::Proxied), without it never.
+    /// The hosts that commands may contact through a proxy. The policy's network becomes
+    /// [`Network::Proxied`](lango_sandbox::Network::Proxied) if this is set, and never is otherwise.
     pub proxy: Option<CommandProxy>,
-    /// The secrets that they may use, if their user bound some.
+    /// Access to the secrets that the user bound to commands.
     pub secrets: Option<SecretAccess>,
 }
 
-/// What commands may use up.
+/// Resource limits of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandLimits {
-    /// How long a command of `exec` or a skill's script may run. Should be less than a tool call may take.
+    /// Time limit of a command of `exec` or a skill's script. Should be shorter than the time limit of a tool call.
     pub time: Duration,
-    /// How long a job in the background may run.
+    /// Time limit of a background job.
     pub job_time: Duration,
-    /// How many jobs may run in the background at a time.
+    /// Maximum number of background jobs that run at the same time.
     pub jobs: usize,
-    /// How much is kept of what one command prints.
+    /// Maximum stored output of one command.
     pub output_bytes: u64,
-    /// How many outputs are kept, and how many bytes of all.
-    pub kept_outputs: usize,
-    /// How many bytes of all outputs are kept.
-    pub kept_bytes: u64,
-    /// The rest; the time in it is not looked at.
-    pub command: Limits,
+    /// Maximum number of stored outputs.
+    pub stored_outputs: usize,
+    /// Maximum size of all stored outputs together.
+    pub stored_bytes: u64,
+    /// The limits that the sandbox enforces. Their time is ignored.
+    pub command: ResourceLimits,
 }
 
 impl Default for CommandLimits {
@@ -84,14 +82,14 @@ impl Default for CommandLimits {
             job_time: Duration::from_secs(12 * 60 * 60),
             jobs: 8,
             output_bytes: 64 * MIB,
-            kept_outputs: 200,
-            kept_bytes: 256 * MIB,
-            command: Limits::default(),
+            stored_outputs: 200,
+            stored_bytes: 256 * MIB,
+            command: ResourceLimits::default(),
         }
     }
 }
 
-/// What runs commands, and knows those it started. Cloning it shares them; with the last clone its jobs end.
+/// Runs commands and tracks those it started. Clones share them; the jobs are stopped when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Commands {
     inner: Arc<Inner>,
@@ -109,13 +107,13 @@ struct Inner {
 }
 
 impl Commands {
-    /// Nothing is run, and nothing touched, before the first command.
+    /// Creates the runner. Touches nothing on disk before the first command.
     pub fn new(setup: CommandSetup) -> Self {
         let limits = setup.limits;
-        let room = Room {
+        let quota = OutputQuota {
             output_bytes: limits.output_bytes,
-            files: limits.kept_outputs,
-            bytes: limits.kept_bytes,
+            files: limits.stored_outputs,
+            bytes: limits.stored_bytes,
         };
         let mut policy = setup.policy;
         policy.network = match (&setup.proxy, policy.network) {
@@ -130,25 +128,24 @@ impl Commands {
                 proxy: setup.proxy,
                 secrets: setup.secrets,
                 limits,
-                outputs: Outputs::at(setup.outputs, room),
-                jobs: Jobs::new(limits.jobs, limits.kept_outputs),
+                outputs: Outputs::at(setup.outputs, quota),
+                jobs: Jobs::new(limits.jobs, limits.stored_outputs),
             }),
         }
     }
 
-    /// What its commands may touch.
     pub(crate) fn policy(&self) -> &Policy {
         &self.inner.policy
     }
 
-    /// The hosts that its commands may contact through a proxy.
+    /// Returns the hosts that commands may contact through a proxy.
     pub(crate) fn hosts(&self) -> Vec<HostPattern> {
         let proxy = self.inner.proxy.as_ref();
         proxy.map(|proxy| proxy.hosts.clone()).unwrap_or_default()
     }
 
-    /// How long a command in the foreground may run.
-    pub(crate) fn time(&self) -> Duration {
+    /// Returns the time limit of a foreground command.
+    pub(crate) fn time_limit(&self) -> Duration {
         self.inner.limits.time
     }
 }

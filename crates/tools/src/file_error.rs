@@ -1,6 +1,6 @@
-//! Why a file tool gave nothing back, in words for the model: what is wrong and what to call instead.
+//! Errors of the file tools, written for the model: what is wrong and what to do instead.
 
-use crate::kind::Kind;
+use crate::entry_kind::EntryKind;
 use crate::show;
 use crate::trash::TrashError;
 use lango_core::ToolError;
@@ -11,24 +11,22 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error(
-        "`{path}` leads outside the workspace; files outside it cannot be reached, give a path inside it"
+        "`{path}` is outside the workspace; only files inside it can be reached, pass a path inside it"
     )]
     Outside { path: String },
-    #[error("the path is not usable: {problem}")]
+    #[error("the path is invalid: {problem}")]
     UnusablePath { problem: &'static str },
-    #[error("`{path}` does not exist; see what there is with `fs_list`")]
+    #[error("`{path}` does not exist; list the folder with `fs_list`")]
     Missing { path: String },
     #[error("`{path}` is a link to `{target}`, which does not exist")]
     Dangling { path: String, target: String },
-    #[error("`{path}` is a folder; see its entries with `fs_list`")]
+    #[error("`{path}` is a folder; list its entries with `fs_list`")]
     IsFolder { path: String },
-    #[error(
-        "`{path}` is not a folder, or leads through something that is not one; see its kind with `fs_stat`"
-    )]
+    #[error("`{path}`, or a parent of it, is not a folder; check with `fs_stat`")]
     NotAFolder { path: String },
     #[error("`{path}` is a {kind}; only regular files can be read")]
-    NotAFile { path: String, kind: Kind },
-    #[error("`{path}` is not UTF-8 text: {size}, by the look of it {guess}; only text can be read")]
+    NotAFile { path: String, kind: EntryKind },
+    #[error("`{path}` is not UTF-8 text: {size}, probably {guess}; only text can be read")]
     NotText {
         path: String,
         size: String,
@@ -55,43 +53,41 @@ pub(crate) enum FileError {
         limit: String,
     },
     #[error(
-        "`{path}` is kept as it is: it can be read, not changed; leave it, or ask the person to change it"
+        "`{path}` is protected: it can be read but not changed; leave it, or ask the user to change it"
     )]
-    Kept { path: String },
+    Protected { path: String },
     #[error(
-        "`{path}` is not changed: {reason}, and the user was not asked about it; make the call again to have it asked for"
+        "`{path}` was not changed: {reason}, and the user has not approved this change; call again to ask the user"
     )]
-    NotAsked { path: String, reason: String },
-    #[error("`{path}` is in a folder that may be read, not changed; write inside the workspace")]
+    NotApproved { path: String, reason: String },
+    #[error("`{path}` is in a read-only folder; write inside the workspace")]
     ReadOnly { path: String },
     #[error("`{path}` cannot be used; choose another path")]
     Reserved { path: String },
-    #[error("`{path}` ends like the path of a folder; leave out what comes after the file's name")]
+    #[error("`{path}` ends like the path of a folder; end it with the file's name")]
     NamesAFolder { path: String },
     #[error("`{path}` is a {kind}; only regular files can be written")]
-    NotWritable { path: String, kind: Kind },
-    #[error("`{path}` is write-protected; leave it, or ask the person to change it")]
+    NotWritable { path: String, kind: EntryKind },
+    #[error("`{path}` is write-protected; leave it, or ask the user to change it")]
     WriteProtected { path: String },
-    #[error(
-        "`{path}`, or something on the way to it, is there and not a folder; choose another path"
-    )]
+    #[error("`{path}`, or a parent of it, exists and is not a folder; choose another path")]
     Occupied { path: String },
-    #[error("`{path}` {problem}; {way_out}")]
+    #[error("`{path}` {problem}; {hint}")]
     NotEdited {
         path: String,
         problem: String,
-        way_out: &'static str,
+        hint: &'static str,
     },
-    #[error("`{path}` is not deleted: {reason}")]
+    #[error("`{path}` was not deleted: {reason}")]
     NotDeleted { path: String, reason: String },
-    #[error("the `{argument}` cannot be used: {problem}")]
-    UnusableArgument {
+    #[error("`{argument}` is invalid: {problem}")]
+    InvalidArgument {
         argument: &'static str,
         problem: String,
     },
     #[error(transparent)]
     Trash(#[from] TrashError),
-    #[error("lango has no permission to open `{path}`; its owner has to allow it")]
+    #[error("lango has no permission to open `{path}`; ask the user to change the permissions")]
     Forbidden { path: String },
     #[error("`{path}` cannot be written: {cause}")]
     NotWritten { path: String, cause: io::Error },
@@ -100,7 +96,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    /// What an error of the operating system means for `path`. `link` is what a link at its end says.
+    /// Translates an error of the operating system for `path`. `link` is the target if the path ends at a link.
     pub(crate) fn explain(path: String, link: Option<&Path>, cause: io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::NotFound => Self::missing(path, link),
@@ -113,7 +109,7 @@ impl FileError {
         }
     }
 
-    /// Nothing is there, or nothing is where the link at the end of the path leads.
+    /// The error for a path that does not exist, or that ends at a link whose target does not exist.
     pub(crate) fn missing(path: String, link: Option<&Path>) -> Self {
         match link {
             Some(target) => Self::Dangling {

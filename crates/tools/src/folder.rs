@@ -1,8 +1,8 @@
-//! An opened folder that knows where it is, so that whatever is taken from it is first held against the policy.
+//! An open folder that knows its path, so that every entry opened from it is first checked against the policy.
 //!
-//! Names in it are single names; none is followed if it is a link.
+//! Its methods take single names, never paths, and do not follow links.
 
-use crate::kind::Kind;
+use crate::entry_kind::EntryKind;
 use crate::roots::Roots;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions};
@@ -21,20 +21,20 @@ pub(crate) struct Folder<'a> {
 
 /// Why a file was not opened.
 #[derive(Debug)]
-pub(crate) enum NotOpened {
-    /// It is something else.
-    Kind(Kind),
+pub(crate) enum OpenError {
+    /// The entry is not a regular file.
+    NotAFile(EntryKind),
     Failed(io::Error),
 }
 
-impl From<io::Error> for NotOpened {
+impl From<io::Error> for OpenError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
 impl<'a> Folder<'a> {
-    /// `path` is absolute and free of links.
+    /// Wraps an open directory; `path` must be absolute and free of links.
     pub(crate) fn new(roots: &'a Roots, dir: Dir, path: PathBuf) -> Self {
         Self { roots, dir, path }
     }
@@ -43,17 +43,16 @@ impl<'a> Folder<'a> {
         self.roots
     }
 
-    /// Its path, absolute and free of links when it was opened.
+    /// Returns the absolute path, which had no links when the folder was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The handle. What is done through it is not held against the policy.
+    /// Returns the raw handle. Operations on it are not checked against the policy.
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// The same folder once more.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self::new(
             self.roots,
@@ -62,19 +61,19 @@ impl<'a> Folder<'a> {
         ))
     }
 
-    /// What may be done with the entry of this name.
+    /// Returns what the policy allows for the entry with this name.
     pub(crate) fn access(&self, name: &OsStr) -> Access {
         self.roots.access(&self.path.join(name))
     }
 
-    /// The folder of this name in it.
+    /// Opens the subfolder with this name.
     pub(crate) fn child(&self, name: &OsStr) -> io::Result<Self> {
         self.expect_visible(name)?;
         let dir = self.dir.open_dir_nofollow(name)?;
         Ok(Self::new(self.roots, dir, self.path.join(name)))
     }
 
-    /// The entries that may be seen.
+    /// Lists the entries, without those that the policy hides.
     pub(crate) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<DirEntry>>> {
         Ok(self.dir.entries()?.filter(|entry| match entry {
             Ok(entry) => self.access(&entry.file_name()) != Access::None,
@@ -82,11 +81,11 @@ impl<'a> Folder<'a> {
         }))
     }
 
-    /// Opens the regular file of this name for reading.
-    pub(crate) fn open_file(&self, name: &OsStr) -> Result<(File, Metadata), NotOpened> {
+    /// Opens the regular file with this name for reading.
+    pub(crate) fn open_file(&self, name: &OsStr) -> Result<(File, Metadata), OpenError> {
         self.expect_visible(name)?;
-        // Opening a device can have effects of its own, so the kind is looked at first; what was opened is looked
-        // at again, and without blocking, because something else may have taken the name in between.
+        // Opening a device can have side effects, so check the kind first. Check the opened file again, and open it
+        // without blocking, because another process may have replaced the entry in between.
         expect_file(&self.dir.symlink_metadata(name)?)?;
         let options = OpenOptions::new()
             .read(true)
@@ -107,9 +106,9 @@ impl<'a> Folder<'a> {
     }
 }
 
-fn expect_file(metadata: &Metadata) -> Result<(), NotOpened> {
-    match Kind::from(metadata.file_type()) {
-        Kind::File => Ok(()),
-        kind => Err(NotOpened::Kind(kind)),
+fn expect_file(metadata: &Metadata) -> Result<(), OpenError> {
+    match EntryKind::from(metadata.file_type()) {
+        EntryKind::File => Ok(()),
+        kind => Err(OpenError::NotAFile(kind)),
     }
 }

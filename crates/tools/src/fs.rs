@@ -1,9 +1,9 @@
-//! The tools that look at files (`fs_list`, `fs_read`, `fs_stat`, `fs_search`) and those that change them (`fs_write`,
+//! The tools that read files (`fs_list`, `fs_read`, `fs_stat`, `fs_search`) and the tools that change them (`fs_write`,
 //! `fs_edit`, `fs_mkdir`, `fs_delete`).
 //!
-//! The former are pure and safe. The latter do what can be undone, and show what they would do to a person who is
-//! asked. What they give back is text: results as they are, and remarks of the tool in brackets on a line of their own. Only
-//! `fs_read` gives back images.
+//! The first group is pure and safe. The changes of the second group can be undone, and each tool can preview its
+//! change for the user who approves it. All of them return text; notes of the tool itself are in brackets on separate
+//! lines. Only `fs_read` also returns images.
 
 mod delete;
 mod edit;
@@ -22,13 +22,14 @@ use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
 use crate::{Trash, Workspace};
 use lango_core::{
-    Declaration, Effect, Extent, GuardedTarget, Inspection, Risk, Subject, Tool, ToolOutput,
+    Effect, GuardedTarget, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
-/// The tools that look at the files of a workspace and change them. What they delete goes to the trash.
+/// Creates the tools that read and change the files of a workspace. Deleted files go to the trash.
 pub fn file_tools(workspace: &Workspace, trash: &Trash) -> Vec<Arc<dyn Tool>> {
     vec![
         list::tool(workspace),
@@ -42,59 +43,59 @@ pub fn file_tools(workspace: &Workspace, trash: &Trash) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// A tool that only looks at files.
-fn looking_tool<A, O>(
+/// Creates a tool that only reads.
+fn read_only_tool<A, O>(
     workspace: &Workspace,
     name: &'static str,
     description: &'static str,
-    look: fn(&Workspace, A) -> Result<O, FileError>,
+    run: fn(&Workspace, A) -> Result<O, FileError>,
 ) -> Arc<dyn Tool>
 where
     A: JsonSchema + DeserializeOwned + Send + 'static,
     O: Into<ToolOutput> + Send + 'static,
 {
     let workspace = workspace.clone();
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name,
         description,
         effect: Effect::Pure,
         risk: Risk::Safe,
-        subject: Subject::Path,
+        subject: RuleSubject::Path,
     };
-    declaration.with_blocking_code(move |arguments| Ok(look(&workspace, arguments)?))
+    declaration.with_blocking_code(move |arguments| Ok(run(&workspace, arguments)?))
 }
 
-/// What a tool that changes files does with a call.
-struct Change<C, A> {
-    /// Does it, unless it would change something guarded that was not inspected.
+/// The functions of a tool that changes files.
+struct ChangeFunctions<C, A> {
+    /// Runs the call. Fails if it would change a guarded path that was not inspected.
     run: fn(&C, A, &Inspection) -> Result<String, FileError>,
-    preview: fn(&C, A, Extent) -> Result<String, FileError>,
-    /// What it would change that is guarded.
+    preview: fn(&C, A, PreviewLength) -> Result<String, FileError>,
+    /// Returns the guarded path that the call would change.
     guarded: fn(&C, A) -> Result<Option<GuardedTarget>, FileError>,
 }
 
-/// A tool that changes files: what it says of itself, and its functions of the workspace, or whatever else it needs.
-fn changing_tool<C, A>(
+/// Creates a tool that changes files. Its functions get `context`: the workspace, or whatever else they need.
+fn modifying_tool<C, A>(
     context: C,
     (name, effect): (&'static str, Effect),
     description: &'static str,
-    change: Change<C, A>,
+    change: ChangeFunctions<C, A>,
 ) -> Arc<dyn Tool>
 where
     C: Clone + Send + Sync + 'static,
     A: JsonSchema + DeserializeOwned + Send + 'static,
 {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name,
         description,
         effect,
         risk: Risk::Moderate,
-        subject: Subject::Path,
+        subject: RuleSubject::Path,
     };
     let (shown, inspected) = (context.clone(), context.clone());
     let parts = BlockingParts {
-        preview: Box::new(move |arguments, extent| {
-            Ok((change.preview)(&shown, arguments, extent)?)
+        preview: Box::new(move |arguments, length| {
+            Ok((change.preview)(&shown, arguments, length)?)
         }),
         inspect: Some(Box::new(move |arguments| Inspection {
             // A call that would fail changes nothing.
@@ -108,17 +109,17 @@ where
     )
 }
 
-/// How many lines of a difference a preview has.
-fn preview_lines(extent: Extent) -> usize {
-    match extent {
-        Extent::Short => PREVIEW_LINES,
-        Extent::Whole => usize::MAX,
+/// Returns the maximum number of diff lines in a preview.
+fn preview_lines(length: PreviewLength) -> usize {
+    match length {
+        PreviewLength::Short => PREVIEW_LINES,
+        PreviewLength::Full => usize::MAX,
     }
 }
 
-/// A call of a tool as a remark shows it, in the order of the type's fields: `fs_list {"path":"src"}`.
+/// Formats a tool call for a note, with arguments in the order of the type's fields: `fs_list {"path":"src"}`.
 fn call_text(name: &str, arguments: &impl Serialize) -> String {
-    // Types with plain fields always have a JSON text.
+    // Structs with plain fields always serialize.
     format!(
         "{name} {}",
         serde_json::to_string(arguments).unwrap_or_default()

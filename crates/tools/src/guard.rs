@@ -1,5 +1,6 @@
-//! What other programs act on by themselves: by its name, as the sandbox's list has it, or as a git directory, which git
-//! finds by its entries. A change of it is asked for each time, and only what was asked about is changed.
+//! Guarded paths: files that other programs act on automatically. A path is guarded by its name, which is on the
+//! sandbox's list, or because it lies in a git directory, which git recognizes by its entries. Every change of a
+//! guarded path needs the user's approval, and a call changes only the path that was approved.
 
 use crate::file_error::FileError;
 use crate::roots::Roots;
@@ -9,44 +10,46 @@ use lango_sandbox::{Access, GitEntries, protection_of_path};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What is guarded about a path that is absolute and free of links; `access` is what may be done with it.
+/// Returns why a path is guarded, or `None`. `path` is absolute and free of links, `access` what the policy allows.
 pub(crate) fn guarded_target(roots: &Roots, path: &Path, access: Access) -> Option<GuardedTarget> {
     let reason = if access == Access::Guarded {
         let name = guarded_name(roots, path);
         format!("`{}` configures other programs", show::name(name))
     } else {
         let folder = git_directory(roots, path)?;
-        let folder = show::name(roots.short(&folder).as_os_str());
+        let folder = show::name(roots.shorten(&folder).as_os_str());
         format!("`{folder}` is a git directory or becomes one, and git runs what its files name")
     };
     Some(target(roots, path, reason))
 }
 
-/// The same for something that holds what is guarded.
-pub(crate) fn guarded_holder(roots: &Roots, path: &Path, held: &Path) -> GuardedTarget {
-    let held = show::name(held.as_os_str());
+/// Describes a folder that contains a guarded entry. `entry` is relative to the folder.
+pub(crate) fn guarded_container(roots: &Roots, path: &Path, entry: &Path) -> GuardedTarget {
+    let entry = show::name(entry.as_os_str());
     target(
         roots,
         path,
-        format!("it holds `{held}`, which other programs act on"),
+        format!("it contains `{entry}`, which other programs act on"),
     )
 }
 
-/// Refuses a guarded target that is not the one that was inspected before the call was allowed.
+/// Fails if the guarded target is not the one that was inspected before the call was allowed.
 pub(crate) fn expect_inspected(
     guarded: Option<&GuardedTarget>,
     inspection: &Inspection,
 ) -> Result<(), FileError> {
     match guarded {
-        Some(guarded) if inspection.guarded.as_ref() != Some(guarded) => Err(FileError::NotAsked {
-            path: guarded.path.to_string(),
-            reason: guarded.reason.to_string(),
-        }),
+        Some(guarded) if inspection.guarded.as_ref() != Some(guarded) => {
+            Err(FileError::NotApproved {
+                path: guarded.path.to_string(),
+                reason: guarded.reason.to_string(),
+            })
+        }
         _ => Ok(()),
     }
 }
 
-/// Whether these are the entries of a directory that git takes for a repository.
+/// Whether git recognizes a directory with these entries as a repository.
 pub(crate) fn is_git_directory<'n>(names: impl Iterator<Item = &'n OsStr>) -> bool {
     let mut entries = GitEntries::default();
     names.for_each(|name| entries.add(name));
@@ -55,12 +58,12 @@ pub(crate) fn is_git_directory<'n>(names: impl Iterator<Item = &'n OsStr>) -> bo
 
 fn target(roots: &Roots, path: &Path, reason: String) -> GuardedTarget {
     GuardedTarget {
-        path: roots.short(path).to_string_lossy().into(),
+        path: roots.shorten(path).to_string_lossy().into(),
         reason: reason.into(),
     }
 }
 
-/// The component for which a path is guarded; its last one if a link on the way was.
+/// Returns the component that makes a path guarded, or the last one if a link on the way was guarded.
 fn guarded_name<'p>(roots: &Roots, path: &'p Path) -> &'p OsStr {
     let root = roots
         .policy()
@@ -78,7 +81,7 @@ fn guarded_name<'p>(roots: &Roots, path: &'p Path) -> &'p OsStr {
     guarded.or(path.file_name()).unwrap_or(path.as_os_str())
 }
 
-/// The directory above a path that git takes for a repository, or would once the path exists.
+/// Finds the parent directory that git recognizes as a repository, or would recognize once the path exists.
 fn git_directory(roots: &Roots, path: &Path) -> Option<PathBuf> {
     const ENTRIES: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
     let (mut folder, rest) = roots.start(path).ok()??;
@@ -88,7 +91,7 @@ fn git_directory(roots: &Roots, path: &Path) -> Option<PathBuf> {
         if is_git_directory(present.chain([name])) {
             return Some(folder.path().to_owned());
         }
-        // What is missing from here on has one entry at most, which makes no repository.
+        // A missing folder would have a single entry, which is not enough for a repository.
         folder = folder.child(name).ok()?;
     }
     None

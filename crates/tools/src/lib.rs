@@ -1,9 +1,9 @@
 //! The built-in tools.
 //!
-//! Each one is a value that carries its specification and its code behind [`lango_core::Tool`]. The file tools reach
-//! what the policy of their [`Workspace`] opens, and nothing else: every path is followed from those folders' handles,
-//! one name at a time and each held against the policy, so that neither `..`, an absolute path nor a symbolic link
-//! leads out, not even one that is swapped in meanwhile. What they delete goes to a [`Trash`].
+//! Each tool is a value behind [`lango_core::Tool`] that carries its specification and its code. The file tools reach
+//! only what the policy of their [`Workspace`] opens. They resolve every path from the open handles of those folders,
+//! one name at a time, and check each name against the policy. So `..`, absolute paths and symbolic links cannot lead
+//! outside, even if another process swaps a link in while the path is resolved. Deleted files go to a [`Trash`].
 //!
 //! ```
 //! # fn main() -> Result<(), lango_tools::WorkspaceError> {
@@ -20,33 +20,33 @@
 //! # }
 //! ```
 //!
-//! [`command_tools`] run programs, each in the sandbox, and [`Skills`] makes a tool of each skill it finds; their scripts
-//! are run the same way. What both may touch is said by one policy. [`skill_library_tools`] list skills and write new
-//! ones.
+//! [`command_tools`] run programs, each in the sandbox. [`Skills`] turns every skill it finds into a tool and runs
+//! skill scripts in the sandbox too. One policy limits what both can touch. [`skill_library_tools`] list skills and
+//! create new ones.
 //!
-//! Who may call a tool, with which approval and for how long is decided before the call reaches this crate.
+//! Who may call a tool, with which approval and for how long is decided before a call reaches this crate.
 
 mod declaration;
 mod diff;
+mod entry_kind;
 mod exec;
 mod file_error;
 mod folder;
 mod fs;
 mod guard;
-mod kind;
-mod place;
 mod replace;
+mod requested_path;
+mod resolve;
 mod roots;
 mod show;
 mod skill;
-mod spot;
+mod target_path;
 mod trash;
 mod tree;
-mod walk;
 mod workspace;
 
 pub use exec::{CommandLimits, CommandProxy, CommandSetup, Commands, command_tools};
 pub use fs::file_tools;
-pub use skill::{BrokenSkill, SkillCard, SkillFolder, Skills, Whose, skill_library_tools};
-pub use trash::{Trash, TrashError, Trashed};
+pub use skill::{BrokenSkill, SkillCard, SkillFolder, SkillOwner, Skills, skill_library_tools};
+pub use trash::{Trash, TrashError, TrashItem};
 pub use workspace::{Workspace, WorkspaceEntry, WorkspaceError};

@@ -1,7 +1,7 @@
-//! The folders that a policy opens, held as handles, and the policy with no links left in its paths.
+//! The folders that a policy opens, as open handles, and the policy itself with all links in its paths resolved.
 //!
-//! An absolute path begins at the handle of the folder it lies in; what lies in none of them has no beginning, and so
-//! cannot be reached at all.
+//! An absolute path is resolved from the handle of the root it lies in. A path outside of all roots has no starting
+//! handle, so it cannot be reached at all.
 
 use crate::folder::Folder;
 use cap_std::ambient_authority;
@@ -10,7 +10,7 @@ use lango_sandbox::{Access, Policy};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a workspace is made of.
+/// The open folders of a workspace and its policy.
 #[derive(Debug)]
 pub(crate) struct Roots {
     policy: Policy,
@@ -22,13 +22,13 @@ pub(crate) struct Roots {
 struct Root {
     dir: Dir,
     path: PathBuf,
-    /// The path as it was given, made absolute: whoever was told this one will use it.
+    /// The path from the configuration, made absolute. Users and models that know this spelling may use it.
     given: PathBuf,
 }
 
 impl Roots {
-    /// Opens what the policy names. A path that fails comes with its reason; a folder besides the workspace that is
-    /// not there is left out.
+    /// Opens the folders of the policy. Skips additional folders that do not exist. An error names the path that could
+    /// not be opened.
     pub(crate) fn open(policy: Policy) -> Result<Self, (PathBuf, io::Error)> {
         let mut open = Vec::new();
         let named = |path: PathBuf| move |cause| (path, cause);
@@ -43,16 +43,20 @@ impl Roots {
         }
         let policy = Policy {
             workspace: open[0].path.clone(),
-            read: policy.read.iter().map(|path| settled(path)).collect(),
-            write: policy.write.iter().map(|path| settled(path)).collect(),
+            read: policy.read.iter().map(|path| resolve_links(path)).collect(),
+            write: policy
+                .write
+                .iter()
+                .map(|path| resolve_links(path))
+                .collect(),
             unprotected: policy
                 .unprotected
                 .iter()
-                .map(|path| settled(path))
+                .map(|path| resolve_links(path))
                 .collect(),
-            kept: both_names(&policy.kept),
-            hidden: both_names(&policy.hidden),
-            hide_dotfiles_in: policy.hide_dotfiles_in.as_deref().map(settled),
+            read_only: with_link_targets(&policy.read_only),
+            hidden: with_link_targets(&policy.hidden),
+            hide_dotfiles_in: policy.hide_dotfiles_in.as_deref().map(resolve_links),
             network: policy.network,
             allow_git_init: policy.allow_git_init,
         };
@@ -63,35 +67,36 @@ impl Roots {
         &self.policy
     }
 
-    /// The path of the workspace, without links.
+    /// Returns the path of the workspace, without links.
     pub(crate) fn workspace(&self) -> &Path {
         &self.policy.workspace
     }
 
-    /// What may be done with a path that is absolute and free of links.
+    /// Returns what the policy allows for a path that is absolute and free of links.
     pub(crate) fn access(&self, path: &Path) -> Access {
         self.policy.access(path)
     }
 
-    /// Whether a path lies in an opened folder, be it hidden there or not.
+    /// Whether a path lies in an opened folder, even if the policy hides it there.
     pub(crate) fn covers(&self, path: &Path) -> bool {
         let mut opened = self.policy.writable().chain(&self.policy.read);
         opened.any(|folder| path.starts_with(folder))
     }
 
-    /// Whether a path lies in a folder whose content may be changed, be it kept there or not.
+    /// Whether a path lies in a writable folder, even if the policy protects it there.
     pub(crate) fn is_in_writable(&self, path: &Path) -> bool {
         self.policy
             .writable()
             .any(|folder| path.starts_with(folder))
     }
 
-    /// Whether a path is an opened folder, or holds one.
-    pub(crate) fn holds_root(&self, path: &Path) -> bool {
+    /// Whether a path is an opened folder or contains one.
+    pub(crate) fn contains_root(&self, path: &Path) -> bool {
         self.open.iter().any(|root| root.path.starts_with(path))
     }
 
-    /// Where the way to `path` begins, and what of it is left to go. Relative paths begin at the workspace.
+    /// Returns the root to resolve `path` from and the path relative to it, or `None` if it lies in no root. Relative
+    /// paths start at the workspace.
     pub(crate) fn start<'a, 'p>(
         &'a self,
         path: &'p Path,
@@ -114,7 +119,7 @@ impl Roots {
             .transpose()
     }
 
-    /// The folder at a path that is absolute and free of links; a link that has come in its way stops it.
+    /// Opens the folder at a path that is absolute and free of links. Fails if a component has become a link.
     pub(crate) fn open_without_links(&self, path: &Path) -> io::Result<Folder<'_>> {
         let Some((mut folder, rest)) = self.start(path)? else {
             return Err(io::ErrorKind::NotFound.into());
@@ -125,8 +130,8 @@ impl Roots {
         Ok(folder)
     }
 
-    /// A path as people and models are shown it: relative to the workspace if it lies there.
-    pub(crate) fn short<'p>(&self, path: &'p Path) -> &'p Path {
+    /// Returns the path relative to the workspace if it lies there, and unchanged otherwise. For display.
+    pub(crate) fn shorten<'p>(&self, path: &'p Path) -> &'p Path {
         let root = &self.open[0];
         path.strip_prefix(&root.path)
             .or_else(|_| path.strip_prefix(&root.given))
@@ -148,7 +153,7 @@ impl Root {
         })
     }
 
-    /// A file begins at its folder; the policy says that nothing else there may be touched.
+    /// Opens a folder, or the parent folder of a file; the policy gives no access to the file's siblings.
     fn open_file_or_folder(path: &Path) -> io::Result<Self> {
         match path.canonicalize()? {
             file if !file.is_dir() => Self::open(file.parent().unwrap_or(&file)),
@@ -157,25 +162,25 @@ impl Root {
     }
 }
 
-/// Each path as it is named and as it ends up, should it be a link: neither the link nor what it leads to is free.
-fn both_names(paths: &[PathBuf]) -> Vec<PathBuf> {
+/// Returns every path and, if it is a link, also the link's target, so that a rule applies to both.
+fn with_link_targets(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut both = Vec::new();
     for path in paths {
-        let end = settled(path);
+        let target = resolve_links(path);
         let named = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => settled(parent).join(name),
-            _ => end.clone(),
+            (Some(parent), Some(name)) => resolve_links(parent).join(name),
+            _ => target.clone(),
         };
-        if named != end {
+        if named != target {
             both.push(named);
         }
-        both.push(end);
+        both.push(target);
     }
     both
 }
 
-/// The path, absolute, and without links as far as it exists.
-fn settled(path: &Path) -> PathBuf {
+/// Makes the path absolute and resolves links in the part of it that exists.
+fn resolve_links(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match (
         absolute.canonicalize(),
@@ -183,7 +188,7 @@ fn settled(path: &Path) -> PathBuf {
         absolute.file_name(),
     ) {
         (Ok(canonical), ..) => canonical,
-        (Err(_), Some(parent), Some(name)) => settled(parent).join(name),
+        (Err(_), Some(parent), Some(name)) => resolve_links(parent).join(name),
         (Err(_), ..) => absolute,
     }
 }

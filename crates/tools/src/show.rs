@@ -1,17 +1,18 @@
-//! Names, sizes and times as text that a person and a model read alike.
+//! Formats names, sizes and times for users and models.
 
+use chrono::{DateTime, SecondsFormat};
 use std::ffi::OsStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How much of a name or path is shown; only a hostile one is longer.
-const LONGEST_NAME_CHARACTERS: usize = 1000;
+/// Number of characters after which a name or path is truncated. Only malicious ones are longer.
+const MAX_NAME_CHARACTERS: usize = 1000;
 
-/// A name or path on one line. One that a plain line would garble (line breaks, spaces that look like a column) is
-/// quoted and escaped; bytes that are not UTF-8 become `�`, see [`is_exact`].
+/// Formats a name or path on one line. Quotes and escapes it if it would garble the line: with line breaks, say, or
+/// spaces that look like columns. Bytes that are not UTF-8 become `�`, see [`is_exact`].
 pub(crate) fn name(name: &OsStr) -> String {
     let lossy = name.to_string_lossy();
     let mut text = lossy.into_owned();
-    if let Some((end, _)) = text.char_indices().nth(LONGEST_NAME_CHARACTERS) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_NAME_CHARACTERS) {
         text.truncate(end);
         text.push('…');
     }
@@ -19,12 +20,12 @@ pub(crate) fn name(name: &OsStr) -> String {
         || text.trim() != text
         || text.contains("  ")
         || text.starts_with('"')
-        || text.contains(is_unseen);
+        || text.contains(is_invisible);
     if garbled { format!("{text:?}") } else { text }
 }
 
-/// One line of a text, without its line feed, cut after `longest` characters. What a screen would obey or not show
-/// becomes an escape: control characters, changes of the writing direction, characters of no width.
+/// Formats one line of text, without its line feed, truncated after `longest` characters. Escapes control characters,
+/// changes of the writing direction and zero-width characters, which a terminal would obey or not show.
 pub(crate) fn line(text: &str, longest: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(longest));
     for (at, character) in text.chars().enumerate() {
@@ -34,14 +35,14 @@ pub(crate) fn line(text: &str, longest: usize) -> String {
         }
         match character {
             '\t' => shown.push('\t'),
-            character if is_unseen(character) => shown.extend(character.escape_default()),
+            character if is_invisible(character) => shown.extend(character.escape_default()),
             character => shown.push(character),
         }
     }
     shown
 }
 
-fn is_unseen(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -51,12 +52,12 @@ fn is_unseen(character: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether [`name`] shows what the name is: other names cannot be passed to a tool.
+/// Whether [`name`] shows the name unchanged, so that it can be passed to a tool.
 pub(crate) fn is_exact(name: &OsStr) -> bool {
     name.to_str().is_some()
 }
 
-/// A size in units of a thousand: `312 B`, `4.2 KB`, `1.1 GB`.
+/// Formats a size in units of 1000: `312 B`, `4.2 KB`, `1.1 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     if bytes < 1000 {
         return format!("{bytes} B");
@@ -74,43 +75,28 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
-/// `3 files`, `1 file`.
+/// Formats a count: `3 files`, `1 file`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
 
-/// A time in UTC to the second, as RFC 3339 writes it: `2026-03-01T12:00:00Z`.
+/// Formats a time in UTC as RFC 3339, to the second: `2026-03-01T12:00:00Z`. Returns `unknown` for a time without a
+/// date.
 pub(crate) fn utc(time: SystemTime) -> String {
     let seconds = match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i128::from(after.as_secs()),
+        Ok(after) => i64::try_from(after.as_secs()).ok(),
         // Rounded down, so that half a second before 1970 is in 1969.
-        Err(before) => -(before.duration().as_nanos().div_ceil(1_000_000_000) as i128),
+        Err(before) => {
+            let seconds = before.duration().as_nanos().div_ceil(1_000_000_000);
+            i64::try_from(seconds).ok().map(|seconds| -seconds)
+        }
     };
-    let (year, month, day) = civil_date(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Year, month and day of the Gregorian calendar, from the days since 1970-01-01. The year is taken to begin in March,
-/// which puts the leap day last.
-fn civil_date(days: i128) -> (i128, i128, i128) {
-    const DAYS_PER_ERA: i128 = 146_097;
-    let since_march_of_year_0 = days + 719_468;
-    let era = since_march_of_year_0.div_euclid(DAYS_PER_ERA);
-    let day_of_era = since_march_of_year_0.rem_euclid(DAYS_PER_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let months_since_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months_since_march + 2) / 5 + 1;
-    let month = if months_since_march < 10 {
-        months_since_march + 3
-    } else {
-        months_since_march - 9
-    };
-    (era * 400 + year_of_era + i128::from(month <= 2), month, day)
+    // A file system can store times beyond any calendar.
+    match seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)) {
+        Some(time) => time.to_rfc3339_opts(SecondsFormat::Secs, true),
+        None => "unknown".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -153,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_keeps_its_letters_and_loses_what_a_screen_would_obey() {
+    fn a_line_keeps_letters_and_escapes_control_characters() {
         assert_eq!(line("grüße\t😀", 10), "grüße\t😀");
         assert_eq!(line("\u{1b}[2Jx\r", 20), "\\u{1b}[2Jx\\r");
         assert_eq!(line("a\u{202e}b\u{200b}c", 20), "a\\u{202e}b\\u{200b}c");
@@ -171,7 +157,7 @@ mod tests {
         assert_eq!(shown("\"quoted\""), "\"\\\"quoted\\\"\"");
         assert_eq!(
             shown(&"x".repeat(5000)).chars().count(),
-            LONGEST_NAME_CHARACTERS + 1
+            MAX_NAME_CHARACTERS + 1
         );
     }
 }

@@ -1,8 +1,8 @@
-//! Skills: folders with a `SKILL.md` that tell a model how to do something, in the format of Agent Skills.
+//! Skills: folders with a `SKILL.md` that tell a model how to do something, in the Agent Skills format.
 //!
-//! At the start only the front matter of each is read; the body, the files beside it and the scripts are looked at when
-//! the skill is used, each time anew. A skill that is broken is told and left out. Where a skill is, is kept as a handle
-//! to the folder above it, so that a link put in its place later does not lead elsewhere.
+//! At startup only the front matter of each skill is read. The body, the other files and the scripts are read whenever
+//! the skill is used. Broken skills are reported and left out. A skill's location is an open handle to its parent
+//! folder, so replacing a folder on the path by a link later has no effect.
 
 mod content;
 mod create;
@@ -20,59 +20,56 @@ use lango_core::Trust;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What comes before a skill's name in its tool's name.
+/// Prefix of a skill's tool name.
 const TOOL_PREFIX: &str = "skill_";
 
 /// A folder whose subfolders are skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFolder {
-    /// The folder; it need not be there. A project's one is absolute and free of links, or it is left out.
+    /// The folder, which need not exist. The path of a project's folder must be absolute and free of links; otherwise
+    /// the folder is reported as broken.
     pub path: PathBuf,
-    /// Whose skills it holds.
-    pub whose: Whose,
+    pub owner: SkillOwner,
 }
 
-/// Who wrote a skill, or took it over.
+/// Who is responsible for a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Whose {
-    /// The person who runs lango.
+pub enum SkillOwner {
+    /// The user who runs lango.
     User,
-    /// Whoever wrote what is in the workspace.
+    /// The authors of the files in the workspace, who are not trusted.
     Project,
 }
 
-/// A skill that can be used.
+/// A usable skill.
 #[derive(Debug, Clone)]
 pub struct SkillCard {
-    /// The name, which is also that of its folder.
+    /// The name, which is also the name of the folder.
     pub name: String,
-    /// What it does and when to use it.
+    /// What the skill does and when to use it.
     pub description: String,
-    /// Its folder, without links.
+    /// The folder, without links.
     pub folder: PathBuf,
-    /// Whose it is.
-    pub whose: Whose,
-    /// The trust label of its description: trusted only if it is the user's, and was not written by an agent with an
-    /// untrusted context.
+    pub owner: SkillOwner,
+    /// The trust label of the description. Trusted only if the skill belongs to the user and was not written by an
+    /// agent with an untrusted context.
     pub trust: Trust,
-    /// The folder above.
-    above: Arc<Dir>,
+    /// The parent folder.
+    parent: Arc<Dir>,
 }
 
 /// A skill that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenSkill {
-    /// The folder or file that is at fault.
+    /// The broken folder or file.
     pub path: PathBuf,
-    /// What is wrong, for whoever can mend it.
+    /// What is wrong, for the person who can fix it.
     pub problem: String,
 }
 
-/// The skills that were found, sorted by name, and those that were not taken, sorted by path.
+/// The usable skills, sorted by name, and the broken ones, sorted by path.
 #[derive(Debug, Clone, Default)]
 pub struct Skills {
-    /// Those that can be used.
     pub good: Vec<SkillCard>,
-    /// Those that cannot.
     pub broken: Vec<BrokenSkill>,
 }

@@ -1,17 +1,16 @@
-//! Where deleted files go, and come back from.
+//! The trash: a private folder of lango that deleted files are moved to and can be restored from.
 //!
-//! A folder of lango's own. Each thing in it lies under a short id, beside a small JSON file that says what it was.
-//! It is moved there in one step where that is possible, and copied otherwise. Bringing something back goes the same
-//! confined way as writing it would, and never over something that is there.
+//! Each item is stored under a short id, next to a small JSON record that describes it. An item is moved in one step if
+//! possible, and copied otherwise. Restoring is restricted like writing a file, and never overwrites anything.
 
 mod transfer;
 
 use crate::Workspace;
 use crate::file_error::FileError;
-use crate::place::Place;
 use crate::replace::random_number;
+use crate::requested_path::RequestedPath;
 use crate::show;
-use crate::spot::Spot;
+use crate::target_path::TargetPath;
 use crate::tree::Contents;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
@@ -22,119 +21,89 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use transfer::{Interrupted, transfer};
+use transfer::{TransferError, transfer};
 
-/// What ids are made of: nothing that is mistaken for something else.
+/// Characters of ids, without those that look alike.
 const ID_ALPHABET: &[u8; 30] = b"23456789abcdefghjkmnpqrstvwxyz";
 
-/// How long an id is: of half a billion, two are rarely the same.
+/// Length of ids. There are over half a billion, so two random ones rarely collide.
 const ID_LENGTH: usize = 6;
 
-/// How often an id that is taken is drawn again.
-const ATTEMPTS: usize = 8;
+/// Number of further random ids to try if an id is taken.
+const MAX_RETRIES: usize = 8;
 
-/// How much is copied when moving is impossible.
-const MOST_COPIED_BYTES: u64 = 1 << 30;
+/// Maximum size of an item that has to be copied because it cannot be moved.
+const MAX_COPIED_BYTES: u64 = 1 << 30;
 
-/// Things that were deleted, in a folder of their own. The folder is made when something is first put there.
+/// The trash in a given folder, which is created when the first item is deleted.
 #[derive(Debug, Clone)]
 pub struct Trash {
     folder: PathBuf,
 }
 
-/// Something that was deleted.
+/// A deleted file or folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trashed {
-    /// Its name in the trash.
+pub struct TrashItem {
     pub id: String,
-    /// Where it was, absolute and without links.
+    /// The original path, absolute and without links.
     pub path: PathBuf,
-    /// How many files it is, folders not counted.
+    /// Number of files, not counting folders.
     pub files: u64,
-    /// How many bytes they have.
+    /// Total size of the files.
     pub bytes: u64,
-    /// When it was deleted.
     pub deleted_at: Timestamp,
 }
 
-/// Why something did not get into the trash or out of it.
+/// Why an item could not be moved to the trash, restored or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrashError {
-    /// No such id.
-    #[error("there is no `{id}` in the trash; see what there is in its list")]
-    NotFound {
-        /// The id that was given.
-        id: String,
-    },
-    /// Something is where it was.
-    #[error("`{}` is there again and is not overwritten; move it away first", path.display())]
-    Occupied {
-        /// Where it was.
-        path: PathBuf,
-    },
-    /// It may not be put back, or not there.
+    #[error("`{id}` is not in the trash")]
+    NotFound { id: String },
+    /// The original path exists again.
+    #[error("`{}` exists again and is not overwritten; move it away first", path.display())]
+    Occupied { path: PathBuf },
+    /// The policy does not allow the item at its original path.
     #[error("`{}` cannot be restored: {reason}", path.display())]
-    Refused {
-        /// Where it was.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// It is on another file system, and large.
+    Refused { path: PathBuf, reason: String },
+    /// The item is on another file system and too large to copy.
     #[error(
-        "`{}` is on another file system than the trash and has more than {}; ask the person to delete it",
+        "`{}` is on another file system than the trash and larger than {}; ask the user to delete it",
         path.display(),
-        show::size(MOST_COPIED_BYTES)
+        show::size(MAX_COPIED_BYTES)
     )]
-    TooLarge {
-        /// Where it is.
-        path: PathBuf,
-    },
-    /// It is on another file system, and cannot be copied.
+    TooLarge { path: PathBuf },
+    /// The item is on another file system and contains something that cannot be copied.
     #[error(
-        "`{}` is on another file system than the trash and holds a special file, which cannot be copied; \
-         ask the person to delete it",
+        "`{}` is on another file system than the trash and contains a special file, which cannot be copied; \
+         ask the user to delete it",
         path.display()
     )]
-    NotCopied {
-        /// Where it is.
-        path: PathBuf,
-    },
-    /// It was copied and is in the trash, but is also still where it was, at least in part.
+    NotCopied { path: PathBuf },
+    /// The item was copied to the trash, but at least a part of the original could not be removed.
     #[error("`{}` is in the trash as `{id}`, but not all of it could be removed: {cause}", path.display())]
     NotRemoved {
-        /// Where it is.
         path: PathBuf,
-        /// Its name in the trash.
         id: String,
-        /// What the operating system says.
         cause: io::Error,
     },
-    /// The operating system refuses.
     #[error("the trash `{}` cannot be used: {cause}", folder.display())]
-    Failed {
-        /// The folder of the trash.
-        folder: PathBuf,
-        /// What it says.
-        cause: io::Error,
-    },
+    Failed { folder: PathBuf, cause: io::Error },
 }
 
 impl Trash {
-    /// The trash in this folder.
+    /// Uses this folder as the trash.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// Its folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// What is in it, the latest first. What cannot be read is left out.
-    pub fn list(&self) -> Result<Vec<Trashed>, TrashError> {
+    /// Lists the items, latest first. Skips items whose record cannot be read.
+    pub fn list(&self) -> Result<Vec<TrashItem>, TrashError> {
         let Some(folder) = self.open_existing()? else {
             return Ok(Vec::new());
         };
@@ -148,28 +117,28 @@ impl Trash {
         Ok(items)
     }
 
-    /// Puts something back where it was, as far as the workspace reaches.
-    pub fn restore(&self, workspace: &Workspace, id: &str) -> Result<Trashed, TrashError> {
+    /// Moves an item back to its original path. Fails if the workspace's policy does not allow writing there.
+    pub fn restore(&self, workspace: &Workspace, id: &str) -> Result<TrashItem, TrashError> {
         let unknown = || TrashError::NotFound { id: id.to_owned() };
         let folder = self.open_existing()?.ok_or_else(unknown)?;
         let item = read_record(&folder, id).ok_or_else(unknown)?;
-        let spot = self.way_back(workspace, &item)?;
-        let Some((parent, name)) = spot.parent_and_name() else {
+        let target = self.restore_target(workspace, &item)?;
+        let Some((parent, name)) = target.parent_and_name() else {
             return Err(TrashError::Occupied { path: item.path });
         };
         transfer(
             (&folder, id.as_ref()),
             (parent.dir(), name),
-            MOST_COPIED_BYTES,
+            MAX_COPIED_BYTES,
         )
-        .map_err(|interrupted| self.explain(interrupted, &item))?;
+        .map_err(|error| self.explain(error, &item))?;
         folder
             .remove_file(record_name(id))
             .map_err(|cause| self.failed(cause))?;
         Ok(item)
     }
 
-    /// Deletes what is in it for good; says how many things that were.
+    /// Permanently deletes all items and returns how many there were.
     pub fn empty(&self) -> Result<usize, TrashError> {
         let items = self.list()?;
         if let Some(folder) = self.open_existing()? {
@@ -182,11 +151,15 @@ impl Trash {
         Ok(items.len())
     }
 
-    /// Moves what is at `spot` here.
-    pub(crate) fn put(&self, spot: &Spot<'_>, contents: &Contents) -> Result<Trashed, TrashError> {
-        let path = spot.path();
-        let folder = self.open_or_make().map_err(|cause| self.failed(cause))?;
-        let Some((parent, name)) = spot.parent_and_name() else {
+    /// Moves the file or folder at `target` to the trash.
+    pub(crate) fn put(
+        &self,
+        target: &TargetPath<'_>,
+        contents: &Contents,
+    ) -> Result<TrashItem, TrashError> {
+        let path = target.path();
+        let folder = self.open_or_create().map_err(|cause| self.failed(cause))?;
+        let Some((parent, name)) = target.parent_and_name() else {
             let cause = io::ErrorKind::InvalidInput.into();
             return Err(self.failed(cause));
         };
@@ -194,63 +167,63 @@ impl Trash {
         let moved = transfer(
             (parent.dir(), name),
             (&folder, item.id.as_ref()),
-            MOST_COPIED_BYTES,
+            MAX_COPIED_BYTES,
         );
         match moved {
             Ok(()) => Ok(item),
-            Err(interrupted) => {
-                if !matches!(interrupted, Interrupted::NotRemoved(_)) {
-                    // The reason to report is why it was not moved.
+            Err(error) => {
+                if !matches!(error, TransferError::NotRemoved(_)) {
+                    // The failure to move it is the one to report.
                     let _ = folder.remove_file(record_name(&item.id));
                 }
-                Err(self.explain(interrupted, &item))
+                Err(self.explain(error, &item))
             }
         }
     }
 
-    /// Whether the trash itself lies at or below a path that is free of links.
+    /// Whether the trash itself is at or below `path`, which has no links.
     pub(crate) fn is_within(&self, path: &Path) -> bool {
         let folder = self.folder.canonicalize();
         folder.is_ok_and(|folder| folder.starts_with(path))
     }
 
-    /// The spot where the item was, with its parents made. A link on the way was not there when it was deleted, so
-    /// what it leads to is another place.
-    fn way_back<'a>(
+    /// Resolves the original path of an item and creates its parents. Fails if the path now contains a link: there was
+    /// none when the item was deleted, so the link leads to a different location.
+    fn restore_target<'a>(
         &self,
         workspace: &'a Workspace,
-        item: &Trashed,
-    ) -> Result<Spot<'a>, TrashError> {
+        item: &TrashItem,
+    ) -> Result<TargetPath<'a>, TrashError> {
         let refused = |error: FileError| TrashError::Refused {
             path: item.path.clone(),
             reason: error.to_string(),
         };
         let path = item.path.to_str().unwrap_or_default();
-        let place = Place::new(workspace.roots(), path).map_err(refused)?;
-        let mut spot = place.entry().map_err(refused)?;
-        if spot.path() != item.path {
+        let requested = RequestedPath::new(workspace.roots(), path).map_err(refused)?;
+        let mut target = requested.entry().map_err(refused)?;
+        if target.path() != item.path {
             return Err(TrashError::Refused {
                 path: item.path.clone(),
-                reason: "a link is on the way to it now; remove the link first".to_owned(),
+                reason: "its path now contains a link; remove the link first".to_owned(),
             });
         }
-        spot.expect_changeable().map_err(refused)?;
-        if spot.kind().map_err(refused)?.is_some() {
+        target.expect_changeable().map_err(refused)?;
+        if target.kind().map_err(refused)?.is_some() {
             let path = item.path.clone();
             return Err(TrashError::Occupied { path });
         }
-        spot.make_parents().map_err(refused)?;
-        Ok(spot)
+        target.create_parents().map_err(refused)?;
+        Ok(target)
     }
 
-    /// Takes an id by writing its record.
+    /// Picks a free id and writes the item's record under it.
     fn reserve(
         &self,
         folder: &Dir,
         path: PathBuf,
         contents: &Contents,
-    ) -> Result<Trashed, TrashError> {
-        let mut item = Trashed {
+    ) -> Result<TrashItem, TrashError> {
+        let mut item = TrashItem {
             id: String::new(),
             path,
             files: contents.files,
@@ -259,8 +232,8 @@ impl Trash {
         };
         let options = OpenOptions::new().write(true).create_new(true).clone();
         let mut attempts = 0;
-        let write = |item: &Trashed| {
-            // A path that is not UTF-8 has no JSON text.
+        let write = |item: &TrashItem| {
+            // Fails for a path that is not UTF-8.
             let record = serde_json::to_vec(item)?;
             let mut file = folder.open_with(record_name(&item.id), &options)?;
             file.write_all(&record)?;
@@ -271,7 +244,7 @@ impl Trash {
             match write(&item) {
                 Ok(()) => return Ok(item),
                 Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && attempts < ATTEMPTS =>
+                    if error.kind() == io::ErrorKind::AlreadyExists && attempts < MAX_RETRIES =>
                 {
                     attempts += 1;
                 }
@@ -288,8 +261,8 @@ impl Trash {
         }
     }
 
-    /// Nobody else looks into it: what was deleted may have been private.
-    fn open_or_make(&self) -> io::Result<Dir> {
+    /// Creates the folder with access for its owner only: deleted files may have been private.
+    fn open_or_create(&self) -> io::Result<Dir> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -298,18 +271,18 @@ impl Trash {
         Dir::open_ambient_dir(&self.folder, ambient_authority())
     }
 
-    fn explain(&self, interrupted: Interrupted, item: &Trashed) -> TrashError {
+    fn explain(&self, error: TransferError, item: &TrashItem) -> TrashError {
         let path = item.path.clone();
-        match interrupted {
-            Interrupted::Occupied => TrashError::Occupied { path },
-            Interrupted::TooLarge => TrashError::TooLarge { path },
-            Interrupted::Special => TrashError::NotCopied { path },
-            Interrupted::NotRemoved(cause) => TrashError::NotRemoved {
+        match error {
+            TransferError::Occupied => TrashError::Occupied { path },
+            TransferError::TooLarge => TrashError::TooLarge { path },
+            TransferError::Special => TrashError::NotCopied { path },
+            TransferError::NotRemoved(cause) => TrashError::NotRemoved {
                 path,
                 id: item.id.clone(),
                 cause,
             },
-            Interrupted::Failed(cause) => self.failed(cause),
+            TransferError::Failed(cause) => self.failed(cause),
         }
     }
 
@@ -321,15 +294,15 @@ impl Trash {
     }
 }
 
-/// The record of an id, if it is one and the thing itself is there too.
-fn read_record(folder: &Dir, id: &str) -> Option<Trashed> {
+/// Reads the record of an item; `None` if the id is invalid or the item itself is missing.
+fn read_record(folder: &Dir, id: &str) -> Option<TrashItem> {
     let is_id = id.len() == ID_LENGTH && id.bytes().all(|byte| ID_ALPHABET.contains(&byte));
     if !is_id {
         return None;
     }
     folder.symlink_metadata(id).ok()?;
     let record = folder.read(record_name(id)).ok()?;
-    let item: Trashed = serde_json::from_slice(&record).ok()?;
+    let item: TrashItem = serde_json::from_slice(&record).ok()?;
     (item.id == id).then_some(item)
 }
 

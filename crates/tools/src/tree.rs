@@ -1,55 +1,54 @@
-//! What a folder holds down to its last file, and whether all of it may be changed.
+//! Counts everything below a folder, and checks that all of it may be deleted.
 
+use crate::entry_kind::EntryKind;
 use crate::folder::Folder;
 use crate::guard::is_git_directory;
-use crate::kind::Kind;
 use crate::show;
 use lango_sandbox::Access;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many entries are looked at.
-pub(crate) const MOST_ENTRIES: u64 = 100_000;
+/// Maximum number of entries in a folder tree.
+pub(crate) const MAX_ENTRIES: u64 = 100_000;
 
-/// How many folders lie within each other; each is a handle that is open.
-pub(crate) const DEEPEST: usize = 128;
+/// Maximum nesting depth of folders. Every level keeps a handle open.
+pub(crate) const MAX_DEPTH: usize = 128;
 
-/// How many entries are named where not all are.
-pub(crate) const NAMED: usize = 10;
+/// Number of entries that a short preview lists by name.
+pub(crate) const PREVIEW_NAMES: usize = 10;
 
-/// What there is.
+/// Counts of a file or a folder tree.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Files, links and whatever else is no folder.
+    /// Number of files, links and other entries that are not folders.
     pub(crate) files: u64,
     pub(crate) folders: u64,
     pub(crate) bytes: u64,
-    /// The first entries, folders with a slash.
-    pub(crate) first: Vec<String>,
+    /// The first entries; folders end with a slash.
+    pub(crate) first_names: Vec<String>,
     /// The first entry that other programs act on, relative to the folder.
     pub(crate) guarded: Option<PathBuf>,
-    /// How many entries are named.
-    named: usize,
+    /// Maximum length of `first_names`.
+    max_names: usize,
 }
 
-/// Why a folder is better left alone.
+/// Why a folder cannot be deleted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Obstacle {
-    #[error("it holds `{path}`, which is kept as it is; delete other entries one by one")]
-    Kept { path: String },
-    #[error("it holds something that is not yours to see; delete other entries one by one")]
+    #[error("it contains `{path}`, which is protected; delete the other entries one by one")]
+    Protected { path: String },
+    #[error("it contains an entry that you have no access to; delete the other entries one by one")]
     Hidden,
-    #[error("it holds more than {MOST_ENTRIES} entries; delete folders in it one by one")]
+    #[error("it contains more than {MAX_ENTRIES} entries; delete the folders in it one by one")]
     TooMany,
-    #[error("it holds more than {DEEPEST} folders within each other; delete the innermost first")]
+    #[error("its folders are nested more than {MAX_DEPTH} levels deep; delete the innermost first")]
     TooDeep,
-    #[error("it cannot be looked through: {0}")]
+    #[error("its contents cannot be read: {0}")]
     Failed(#[from] io::Error),
 }
 
 impl Contents {
-    /// A single file or link.
     pub(crate) fn of_file(bytes: u64) -> Self {
         Self {
             files: 1,
@@ -58,17 +57,18 @@ impl Contents {
         }
     }
 
-    /// Looks through a folder and names some entries; the first thing in it that may not be changed ends it.
-    pub(crate) fn of_folder(folder: &Folder<'_>, named: usize) -> Result<Self, Obstacle> {
+    /// Counts a folder tree and collects the names of the first entries. Fails at the first entry that may not be
+    /// changed.
+    pub(crate) fn of_folder(folder: &Folder<'_>, max_names: usize) -> Result<Self, Obstacle> {
         let mut contents = Self {
-            named,
+            max_names,
             ..Self::default()
         };
         contents.add(folder, Path::new(""), 1)?;
         Ok(contents)
     }
 
-    /// `3 files, 1 folder, 4.2 KB`.
+    /// Formats the counts: `3 files, 1 folder, 4.2 KB`.
     pub(crate) fn summary(&self) -> String {
         let mut parts = vec![show::count(self.files, "file")];
         if self.folders > 0 {
@@ -78,13 +78,13 @@ impl Contents {
         parts.join(", ")
     }
 
-    /// How many entries are not among the first.
+    /// Returns the number of entries that are not in `first_names`.
     pub(crate) fn unnamed(&self) -> u64 {
-        (self.files + self.folders).saturating_sub(self.first.len() as u64)
+        (self.files + self.folders).saturating_sub(self.first_names.len() as u64)
     }
 
     fn add(&mut self, folder: &Folder<'_>, below: &Path, depth: usize) -> Result<(), Obstacle> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(Obstacle::TooDeep);
         }
         let names = self.names(folder)?;
@@ -98,19 +98,19 @@ impl Contents {
                 Access::Guarded => self.note_guarded(&path),
                 Access::Read => {
                     let path = show::name(path.as_os_str());
-                    return Err(Obstacle::Kept { path });
+                    return Err(Obstacle::Protected { path });
                 }
                 Access::None => return Err(Obstacle::Hidden),
             }
             let metadata = folder.dir().symlink_metadata(&name)?;
-            if Kind::from(metadata.file_type()) == Kind::Folder {
+            if EntryKind::from(metadata.file_type()) == EntryKind::Folder {
                 self.folders += 1;
-                self.name(&path, "/");
+                self.add_name(&path, "/");
                 self.add(&folder.child(&name)?, &path, depth + 1)?;
             } else {
                 self.files += 1;
                 self.bytes += metadata.len();
-                self.name(&path, "");
+                self.add_name(&path, "");
             }
         }
         Ok(())
@@ -120,12 +120,12 @@ impl Contents {
         self.guarded.get_or_insert_with(|| path.to_owned());
     }
 
-    /// The names in a folder, hidden ones too.
+    /// Returns the sorted names in a folder, including those that the policy hides.
     fn names(&self, folder: &Folder<'_>) -> Result<Vec<OsString>, Obstacle> {
         let mut names = Vec::new();
         for entry in folder.dir().entries()? {
             names.push(entry?.file_name());
-            if self.files + self.folders + names.len() as u64 > MOST_ENTRIES {
+            if self.files + self.folders + names.len() as u64 > MAX_ENTRIES {
                 return Err(Obstacle::TooMany);
             }
         }
@@ -133,9 +133,9 @@ impl Contents {
         Ok(names)
     }
 
-    fn name(&mut self, path: &Path, end: &str) {
-        if self.first.len() < self.named {
-            self.first
+    fn add_name(&mut self, path: &Path, end: &str) {
+        if self.first_names.len() < self.max_names {
+            self.first_names
                 .push(format!("{}{end}", show::name(path.as_os_str())));
         }
     }

@@ -1,14 +1,15 @@
-//! What the file tools may reach: the folder the agents work in, and what the person opened besides.
+//! What the file tools can reach: the folder that the agents work in, and further folders that the user opened.
 //!
-//! It is made from the [`Policy`] that holds for commands too, so neither can do what the other may not. All of it is
-//! held as open handles; a model's path becomes a [`Place`] here, and is followed from those handles alone.
+//! A workspace is built from the same [`Policy`] that applies to commands, so file tools and commands have the same
+//! limits. Its folders are open handles; a path from a model becomes a [`RequestedPath`] and is resolved from those
+//! handles only.
 
 mod transfer;
 
 pub use transfer::WorkspaceEntry;
 
 use crate::file_error::FileError;
-use crate::place::Place;
+use crate::requested_path::RequestedPath;
 use crate::roots::Roots;
 use lango_sandbox::Policy;
 use std::io;
@@ -24,32 +25,22 @@ pub struct Workspace {
 /// Why a folder cannot be a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// There is nothing of that name.
     #[error("the workspace `{}` does not exist; create it or name another folder", path.display())]
-    Missing {
-        /// The path that was given.
-        path: PathBuf,
-    },
-    /// It is something else than a folder.
-    #[error("the workspace `{}` is not a folder; name the folder that holds it", path.display())]
-    NotAFolder {
-        /// The path that was given.
-        path: PathBuf,
-    },
-    /// The operating system refuses; it may also be a folder opened besides the workspace.
+    Missing { path: PathBuf },
+    #[error("the workspace `{}` is not a folder; name the folder that contains it", path.display())]
+    NotAFolder { path: PathBuf },
+    /// The operating system refuses to open the workspace or one of the additional folders.
     #[error("the folder `{}` cannot be opened", path.display())]
     Unreachable {
-        /// The path that was given.
         path: PathBuf,
-        /// What it says.
         #[source]
         cause: io::Error,
     },
 }
 
 impl Workspace {
-    /// Opens the folders of the policy; links in its paths are followed. Folders opened besides the workspace that are
-    /// not there now cannot be reached later.
+    /// Opens the folders of the policy, following links in their paths. An additional folder that does not exist now
+    /// stays unreachable even if it is created later.
     pub fn open(policy: Policy) -> Result<Self, WorkspaceError> {
         let roots = Roots::open(policy).map_err(|(path, cause)| match cause.kind() {
             io::ErrorKind::NotFound => WorkspaceError::Missing { path },
@@ -61,19 +52,19 @@ impl Workspace {
         })
     }
 
-    /// The absolute path of the folder the agents work in, without links.
+    /// Returns the absolute path of the folder that the agents work in, without links.
     pub fn path(&self) -> &Path {
         self.roots.workspace()
     }
 
-    /// The policy, without links in its paths as far as they exist.
+    /// Returns the policy, with links resolved in the paths that exist.
     pub fn policy(&self) -> &Policy {
         self.roots.policy()
     }
 
-    /// The place that a model's `path` names: relative to the workspace, or absolute.
-    pub(crate) fn locate(&self, path: &str) -> Result<Place<'_>, FileError> {
-        Place::new(&self.roots, path)
+    /// Checks a path from a model, which is relative to the workspace or absolute. Does not access it yet.
+    pub(crate) fn locate(&self, path: &str) -> Result<RequestedPath<'_>, FileError> {
+        RequestedPath::new(&self.roots, path)
     }
 
     pub(crate) fn roots(&self) -> &Roots {

@@ -1,11 +1,10 @@
-//! The audit log: who did what to which secret, and when. It never contains a value.
+//! The actions in the audit log, which records who did what to which secret, and when. It never contains a value.
 
 use std::fmt;
 
 /// An action in the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditAction {
-    /// The vault was created.
     VaultCreated,
     /// The vault was deleted with all its secrets.
     VaultDeleted,
@@ -15,25 +14,20 @@ pub enum AuditAction {
     Replaced,
     /// The value of a secret was used.
     Used,
-    /// A placeholder of a secret was on its way to a place that the secret is not bound to.
+    /// A placeholder of a secret was sent to a place that the secret is not bound to, and was blocked.
     Blocked,
     /// A secret was bound to a place where its value may go.
     Bound,
     /// A binding of a secret was removed.
     Unbound,
-    /// The public identifier of a key was stored in clear, which older versions did not do.
+    /// The public identifier of a key was added. Older versions did not store it.
     PublicIdAdded,
-    /// A secret was deleted.
     Removed,
-    /// The vault was unlocked.
     Unlocked,
-    /// An attempt to unlock the vault with a wrong passphrase or key.
+    /// An attempt to unlock the vault failed because of a wrong passphrase or key.
     UnlockFailed,
-    /// The master key was replaced.
     MasterRotated,
-    /// An unlock method was added.
     MethodAdded,
-    /// An unlock method was removed.
     MethodRemoved,
 }
 

@@ -1,28 +1,29 @@
-//! A binding as people and models write it, with what they leave out filled in.
+//! A binding as users and models write it. Missing parts get defaults. The doc comments of the fields are part of the
+//! tools' schemas, which models read.
 
+use lango_core::is_loopback_host;
 use lango_secrets::{Binding, BindingError, BindingTarget, Origin, SecretName, ServerToolId};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::net::IpAddr;
 
-/// The header of a binding that names none.
+/// The header if the draft names none.
 const DEFAULT_HEADER: &str = "authorization";
 
-/// The parts of a binding. A host alone means the `authorization` header of commands' requests to it.
+/// The parts of a binding. A host alone means the `authorization` header of requests that commands send to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BindingDraft {
-    /// What uses the secret: `exec` for commands (the default), `mcp:ID` for the program of an MCP server, or with `field`
-    /// the name of a tool (`mcp:ID/TOOL` for the tool of an MCP server).
+    /// The tool that uses the secret: `exec` for commands (the default), `mcp:ID` for the program of an MCP server, or
+    /// with `field` the name of a tool (`mcp:ID/TOOL` for the tool of an MCP server).
     #[serde(default)]
     pub tool: Option<String>,
     /// The only host that receives the value, such as `api.example.com`.
     #[serde(default)]
     pub host: Option<String>,
-    /// The header that carries the value to the host; `authorization` by default.
+    /// The header that contains the value; default: `authorization`.
     #[serde(default)]
     pub header: Option<String>,
-    /// The environment variable that programs find the placeholder in; by default the name of the secret.
+    /// The environment variable with the placeholder for programs; default: the name of the secret.
     #[serde(default)]
     pub variable: Option<String>,
     /// A program that must see the value itself in the variable, such as `aws`. Prefer `host`.
@@ -33,7 +34,7 @@ pub struct BindingDraft {
     pub field: Option<String>,
 }
 
-/// A reason why a draft is no binding.
+/// The reason why a draft is not a valid binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
     /// A part is not valid.
@@ -45,14 +46,16 @@ pub enum DraftError {
 }
 
 impl BindingDraft {
-    /// Builds the binding for a secret.
+    /// Builds the binding of a secret.
     pub fn build(&self, name: &SecretName) -> Result<Binding, DraftError> {
         let parts = |text: &str| Err(DraftError::Parts(text.to_owned()));
         match (&self.field, &self.program, &self.host) {
             (Some(field), None, host) => self.field(field, host.as_deref()),
             (None, Some(program), None) => {
                 if self.header.is_some() {
-                    return parts("a program sees the value itself; a header goes with a host");
+                    return parts(
+                        "a program gets the value in a variable; give a header only with a host",
+                    );
                 }
                 let tool = self.program_tool()?;
                 Ok(Binding::program(tool, program, &self.variable(name))?)
@@ -66,13 +69,13 @@ impl BindingDraft {
             (None, None, None) => {
                 parts("name the host, the program or the field that gets the value")
             }
-            _ => parts("a binding has one place: a host, a program, or a field of a tool"),
+            _ => parts("give exactly one of a host, a program, or a field of a tool"),
         }
     }
 
     fn field(&self, field: &str, host: Option<&str>) -> Result<Binding, DraftError> {
         if self.header.is_some() || self.variable.is_some() {
-            let text = "a field has neither a header nor an environment variable";
+            let text = "with a field, give neither a header nor an environment variable";
             return Err(DraftError::Parts(text.to_owned()));
         }
         match self.tool.as_deref() {
@@ -82,30 +85,30 @@ impl BindingDraft {
             Some(tool) => match (ServerToolId::parse(tool), host) {
                 (Some(id), None) => Ok(Binding::server_field(&id, field)?),
                 (Some(_), Some(_)) => Err(DraftError::Parts(format!(
-                    "lango does not see which hosts `{tool}` contacts; leave the host out"
+                    "lango cannot control which hosts `{tool}` contacts; leave out the host"
                 ))),
                 (None, _) if tool == Binding::COMMANDS => Err(DraftError::Parts(format!(
-                    "`{tool}` runs programs, which have no fields; bind to a host instead"
+                    "`{tool}` runs programs and has no fields; bind to a host instead"
                 ))),
                 (None, Some(host)) if !tool.contains(':') => {
                     Ok(Binding::field(tool, field, Some(origin(host)?))?)
                 }
                 (None, _) => Err(DraftError::Parts(format!(
-                    "`{tool}` names no tool of an MCP server; write `mcp:ID/TOOL`, with the id of the server in the \
-                     configuration and the server's own name of the tool (`lango mcp list` shows both)"
+                    "`{tool}` is not a tool of an MCP server; write `mcp:ID/TOOL`, with the server's id in the \
+                     configuration and the server's name for the tool (`lango mcp list` shows both)"
                 ))),
             },
         }
     }
 
-    /// Returns the tool that runs programs.
+    /// Returns the tool. Fails if it does not run programs.
     fn program_tool(&self) -> Result<&str, DraftError> {
         let tool = self.tool.as_deref().unwrap_or(Binding::COMMANDS);
         if tool == Binding::COMMANDS || tool.starts_with("mcp:") {
             Ok(tool)
         } else {
             Err(DraftError::Parts(format!(
-                "`{tool}` runs no programs; use `exec` or `mcp:ID`, or name the field of the tool"
+                "`{tool}` does not run programs; use `exec` or `mcp:ID`, or name the field of the tool"
             )))
         }
     }
@@ -114,15 +117,16 @@ impl BindingDraft {
         let given = self.variable.clone();
         given.unwrap_or_else(|| {
             let name = name.as_str().to_ascii_uppercase().replace(['-', '.'], "_");
-            match name.starts_with(|first: char| first.is_ascii_digit()) {
-                true => format!("SECRET_{name}"),
-                false => name,
+            if name.starts_with(|first: char| first.is_ascii_digit()) {
+                format!("SECRET_{name}")
+            } else {
+                name
             }
         })
     }
 }
 
-/// Returns the command that makes a binding.
+/// Returns the command that creates a binding.
 pub fn bind_command(name: &SecretName, binding: &Binding) -> String {
     let mut words = vec!["lango".to_owned(), "secrets".into(), "bind".into()];
     words.push(name.to_string());
@@ -161,7 +165,7 @@ pub fn bind_command(name: &SecretName, binding: &Binding) -> String {
     words.join(" ")
 }
 
-/// Quotes a word for a shell if it needs it.
+/// Quotes a word for a shell if necessary.
 fn quote(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -171,16 +175,14 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// Parses an origin. Only a server of this machine may get a value unencrypted.
+/// Parses an origin. Allows plain HTTP only to servers on this machine.
 fn origin(host: &str) -> Result<Origin, DraftError> {
     let origin = Origin::parse(host)?;
-    let bare = origin.host().trim_matches(['[', ']']);
-    let is_local = bare == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    if origin.is_https() || is_local {
+    if origin.is_https() || is_loopback_host(origin.host()) {
         Ok(origin)
     } else {
         Err(DraftError::Parts(format!(
-            "the value would travel unencrypted to {origin}; use https"
+            "the value would be sent unencrypted to {origin}; use https"
         )))
     }
 }
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_filled_in() {
+    fn missing_parts_get_defaults() {
         let draft = BindingDraft {
             host: text("github.com"),
             ..BindingDraft::default()

@@ -1,9 +1,9 @@
-//! The encoding of bindings in the manifest, and their digest in the identity of a record.
+//! Encodes bindings for the manifest, and computes the digest of bindings that is part of a record's identity.
 
 use crate::cipher::{self, DIGEST_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
-use lango_secrets::{Binding, BindingError, BindingTarget, MOST_BINDINGS, Origin, ServerToolId};
+use lango_secrets::{Binding, BindingError, BindingTarget, MAX_BINDINGS, Origin, ServerToolId};
 
 const HEADER: u8 = 1;
 const PROGRAM: u8 = 2;
@@ -54,10 +54,10 @@ pub(crate) fn write(bindings: &[Binding], to: &mut Writer) {
     }
 }
 
-/// Reads bindings. The caller compares their digest, so that only what [`write`] produces is accepted.
+/// Reads bindings. The caller compares their digest, so that only the output of [`write`] is accepted.
 pub(crate) fn read(from: &mut Reader<'_>) -> Result<Vec<Binding>, VaultError> {
     let count = usize::from(from.byte()?);
-    if count > MOST_BINDINGS {
+    if count > MAX_BINDINGS {
         return Err(VaultError::changed("it has too many bindings"));
     }
     (0..count).map(|_| read_one(from)).collect()
@@ -65,11 +65,11 @@ pub(crate) fn read(from: &mut Reader<'_>) -> Result<Vec<Binding>, VaultError> {
 
 fn read_one(from: &mut Reader<'_>) -> Result<Binding, VaultError> {
     let foreign = || VaultError::changed("it has bindings that lango never writes");
-    let unwritten = |_: BindingError| foreign();
+    let invalid = |_: BindingError| foreign();
     let tool = from.text()?;
     let binding = match from.byte()? {
         HEADER => {
-            let origin = Origin::parse(from.text()?).map_err(unwritten)?;
+            let origin = Origin::parse(from.text()?).map_err(invalid)?;
             let header = from.text()?;
             Binding::header(tool, origin, header, from.text()?)
         }
@@ -81,20 +81,20 @@ fn read_one(from: &mut Reader<'_>) -> Result<Binding, VaultError> {
             let field = from.text()?;
             let origin = match from.text()? {
                 "" => None,
-                origin => Some(Origin::parse(origin).map_err(unwritten)?),
+                origin => Some(Origin::parse(origin).map_err(invalid)?),
             };
             Binding::field(tool, field, origin)
         }
         SERVER_FIELD => {
-            let of = ServerToolId {
+            let id = ServerToolId {
                 server: Binding::mcp_server_of(tool).ok_or_else(foreign)?.into(),
                 tool: from.text()?.into(),
             };
-            Binding::server_field(&of, from.text()?)
+            Binding::server_field(&id, from.text()?)
         }
         _ => return Err(foreign()),
     };
-    binding.map_err(unwritten)
+    binding.map_err(invalid)
 }
 
 #[cfg(test)]
@@ -102,15 +102,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bindings_come_back_and_differ_in_their_digest() {
+    fn bindings_survive_encoding_and_have_different_digests() {
         let origin = |text| Origin::parse(text).unwrap();
         let header = |host, name| Binding::header("exec", origin(host), name, "TOKEN").unwrap();
         let server_field = |server: &str, tool: &str| {
-            let of = ServerToolId {
+            let id = ServerToolId {
                 server: server.into(),
                 tool: tool.into(),
             };
-            Binding::server_field(&of, "password").unwrap()
+            Binding::server_field(&id, "password").unwrap()
         };
         let all = [
             header("github.com", "authorization"),

@@ -9,10 +9,10 @@ use hmac::{Hmac, Mac};
 use lango_secrets::SecretValue;
 use sha2::{Digest, Sha256};
 
-/// Length of an XChaCha20-Poly1305 nonce, long enough to be random.
+/// Length of an XChaCha20-Poly1305 nonce. It is long enough for random nonces.
 pub(crate) const NONCE_BYTES: usize = 24;
 
-/// Overhead of encrypted bytes.
+/// Length of the authentication tag of encrypted bytes.
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// Length of a wrapped key with its nonce.
@@ -23,11 +23,11 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 
 /// Fills bytes from the system's random generator.
 pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<(), VaultError> {
-    getrandom::fill(bytes)
-        .map_err(|error| VaultError::System(format!("the system gives no random bytes: {error}")))
+    getrandom::fill(bytes).map_err(|error| {
+        VaultError::System(format!("the system provides no random bytes: {error}"))
+    })
 }
 
-/// Generates a random key.
 pub(crate) fn random_key() -> Result<Key, VaultError> {
     let mut key = Key::zero();
     fill_random(key.expose_mut())?;
@@ -59,7 +59,6 @@ pub(crate) fn open(key: &Key, context: &[u8], sealed: &[u8]) -> Option<SecretVal
     Some(SecretValue::new(plain))
 }
 
-/// Unwraps a key.
 pub(crate) fn open_key(key: &Key, context: &[u8], sealed: &[u8]) -> Option<Key> {
     Key::from_slice(open(key, context, sealed)?.expose())
 }

@@ -1,5 +1,5 @@
-//! Operations with keys of the vault, and hashes. A key never leaves: each operation derives what it needs and returns only
-//! the result.
+//! Hashes, and operations with keys of the vault. The keys themselves are never returned; each operation returns only
+//! its result.
 
 mod signing;
 
@@ -16,15 +16,15 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256, Sha512};
 use sha3::Keccak256;
 
-/// A hash function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum HashAlgorithm {
     Sha256,
     Sha512,
-    // BLAKE2b with 512 bits. A doc comment would split the schema, and hide the names from errors.
+    // BLAKE2b with 512 bits. Doc comments on variants would split the JSON schema, and errors would no longer list the
+    // names.
     Blake2b,
-    // Keccak-256, as Ethereum uses it.
+    // Keccak-256 as used by Ethereum.
     Keccak256,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn hmac(key: &Key, text: &[u8]) -> Vec<u8> {
     cipher::authenticate(key, text).to_vec()
 }
 
-/// Encrypts a text with a named key. `context` is authenticated and not encrypted.
+/// Encrypts a text with a named key. `context` is authenticated but not encrypted.
 pub(crate) fn encrypt(
     key: &Key,
     name: &SecretName,
@@ -73,18 +73,12 @@ fn associated_data(name: &SecretName, context: &str) -> Vec<u8> {
 
 /// Formats bytes as hexadecimal digits.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(bytes)
 }
 
 /// Parses hexadecimal digits, with or without `0x`.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let byte = |pair: &[u8]| {
-        let value = digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?;
-        u8::try_from(value).ok()
-    };
-    digits.chunks(2).map(byte).collect()
+    base16ct::mixed::decode_vec(text.strip_prefix("0x").unwrap_or(text)).ok()
 }
 
 #[cfg(test)]
@@ -92,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_their_standards() {
+    fn hashes_match_their_standards() {
         let hex = |algorithm: HashAlgorithm, text: &str| to_hex(&algorithm.digest(text.as_bytes()));
         assert_eq!(
             hex(HashAlgorithm::Sha256, "abc"),
@@ -109,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_opens_with_its_own_key_name_and_context_only() {
+    fn a_text_can_be_decrypted_only_with_its_key_name_and_context() {
         let name = |text| SecretName::new(text).unwrap();
         let (key, other) = (cipher::random_key().unwrap(), cipher::random_key().unwrap());
         let sealed = encrypt(&key, &name("K"), "letters", "dear").unwrap();
@@ -123,7 +117,7 @@ mod tests {
             flipped[at] ^= 1;
             assert!(decrypt(&key, &name("K"), "letters", &flipped).is_none());
         }
-        // What the vault itself seals is nothing that a tool can decrypt.
+        // A tool cannot decrypt data that the vault itself encrypted.
         let own = cipher::seal(&key, b"lango vault record value", b"value").unwrap();
         assert!(decrypt(&key, &name("K"), "", &own).is_none());
     }

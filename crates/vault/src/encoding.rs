@@ -1,9 +1,9 @@
-//! The encoding of all authenticated data: fixed fields in a fixed order, each text with its length, so that different
-//! values have different bytes. Decoding accepts exactly what encoding produces.
+//! The encoding of all authenticated data: fixed fields in a fixed order, each text preceded by its length, so that
+//! different values have different bytes. Decoding accepts exactly what encoding produces.
 
 use crate::error::VaultError;
 
-/// A writer of the encoding.
+/// Encodes values.
 #[derive(Default)]
 pub(crate) struct Writer(Vec<u8>);
 
@@ -31,7 +31,7 @@ impl Writer {
         self.0.extend(value.to_be_bytes());
     }
 
-    /// Writes an optional number; absence differs from every number.
+    /// Writes an optional number. `None` is encoded differently from every number.
     pub(crate) fn optional_long(&mut self, value: Option<u64>) {
         self.byte(u8::from(value.is_some()));
         self.long(value.unwrap_or_default());
@@ -52,7 +52,7 @@ impl Writer {
     }
 }
 
-/// A reader of the encoding.
+/// Decodes values.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
-            .ok_or_else(|| VaultError::changed("it is cut off"))?;
+            .ok_or_else(|| VaultError::changed("it is truncated"))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| VaultError::changed("it has text that is not UTF-8"))
     }
 
-    /// Fails if bytes are left.
+    /// Fails if there are unread bytes.
     pub(crate) fn finish(self) -> Result<(), VaultError> {
         if self.rest.is_empty() {
             Ok(())

@@ -1,34 +1,34 @@
 //! The encrypted form of one secret.
 //!
 //! An envelope consists of a format byte, the version, the record key wrapped by a key derived from the master key, and
-//! the value encrypted by the record key. Both also authenticate the record's identity: owner, name, version, kind,
-//! times and bindings. So an envelope opens only as its own record. A new master key replaces only the wrapped key.
+//! the value encrypted by the record key. Both encryptions also authenticate the record's identity: owner, name,
+//! version, kind, times and bindings. So an envelope can be opened only as its own record. A new master key replaces
+//! only the wrapped key.
 
 use crate::cipher::{self, DIGEST_BYTES, NONCE_BYTES, SEALED_KEY_BYTES, TAG_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::error::VaultError;
 use crate::key::Key;
-use crate::manifest::Entry;
+use crate::manifest::SecretEntry;
 use lango_core::UserId;
 use lango_secrets::SecretValue;
 
-/// The format that is written.
+/// The current format.
 const FORMAT: u8 = 1;
 
-/// Bytes of an envelope before the wrapped key.
+/// Number of bytes before the wrapped key.
 const PREFIX_BYTES: usize = 1 + size_of::<u64>();
 
-/// The vault of a record.
+/// The identity of a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VaultIdentity {
-    /// The random id of the vault.
+    /// A random id.
     pub id: [u8; 16],
-    /// The owner.
     pub owner: UserId,
 }
 
 /// Returns the associated data of both encryptions: everything that a reader trusts about a record.
-fn context(purpose: &str, vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+fn context(purpose: &str, vault: &VaultIdentity, entry: &SecretEntry) -> Vec<u8> {
     let mut context = Writer::labelled(purpose);
     context.byte(FORMAT);
     context.array(&vault.id);
@@ -37,11 +37,11 @@ fn context(purpose: &str, vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
     context.into_bytes()
 }
 
-fn key_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+fn key_context(vault: &VaultIdentity, entry: &SecretEntry) -> Vec<u8> {
     context("lango vault record key", vault, entry)
 }
 
-fn value_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
+fn value_context(vault: &VaultIdentity, entry: &SecretEntry) -> Vec<u8> {
     context("lango vault record value", vault, entry)
 }
 
@@ -49,7 +49,7 @@ fn value_context(vault: &VaultIdentity, entry: &Entry) -> Vec<u8> {
 pub(crate) fn seal(
     wrapping: &Key,
     vault: &VaultIdentity,
-    entry: &Entry,
+    entry: &SecretEntry,
     value: &SecretValue,
 ) -> Result<Vec<u8>, VaultError> {
     let key = cipher::random_key()?;
@@ -62,7 +62,7 @@ pub(crate) fn seal(
 pub(crate) fn open(
     wrapping: &Key,
     vault: &VaultIdentity,
-    entry: &Entry,
+    entry: &SecretEntry,
     envelope: &[u8],
 ) -> Result<SecretValue, VaultError> {
     let (key, sealed_value) = open_key(wrapping, vault, entry, envelope)?;
@@ -74,7 +74,7 @@ pub(crate) fn rewrap(
     old: &Key,
     new: &Key,
     vault: &VaultIdentity,
-    entry: &Entry,
+    entry: &SecretEntry,
     envelope: &[u8],
 ) -> Result<Vec<u8>, VaultError> {
     let (key, sealed_value) = open_key(old, vault, entry, envelope)?;
@@ -85,7 +85,7 @@ pub(crate) fn rewrap(
 fn open_key<'a>(
     wrapping: &Key,
     vault: &VaultIdentity,
-    entry: &Entry,
+    entry: &SecretEntry,
     envelope: &'a [u8],
 ) -> Result<(Key, &'a [u8]), VaultError> {
     check(entry, envelope)?;
@@ -100,13 +100,13 @@ fn open_key<'a>(
 
 /// Fails if the envelope does not match the manifest. Needs no key, but proves nothing without an authenticated
 /// manifest.
-pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
-    let is_expected: [u8; DIGEST_BYTES] = cipher::digest(envelope);
+pub(crate) fn check(entry: &SecretEntry, envelope: &[u8]) -> Result<(), VaultError> {
+    let digest: [u8; DIGEST_BYTES] = cipher::digest(envelope);
     let mut reader = Reader::new(envelope);
     let format = reader.byte().map_err(|_| changed(entry))?;
     let version = reader.long().map_err(|_| changed(entry))?;
-    let least = PREFIX_BYTES + SEALED_KEY_BYTES + NONCE_BYTES + TAG_BYTES;
-    if format == FORMAT && version < entry.version && envelope.len() >= least {
+    let min_length = PREFIX_BYTES + SEALED_KEY_BYTES + NONCE_BYTES + TAG_BYTES;
+    if format == FORMAT && version < entry.version && envelope.len() >= min_length {
         return Err(VaultError::RolledBack {
             name: entry.name.to_string(),
             found: version,
@@ -114,15 +114,15 @@ pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
             kind: entry.kind,
         });
     }
-    let fits = format == FORMAT && version == entry.version && envelope.len() >= least;
-    if fits && is_expected == entry.digest {
+    let fits = format == FORMAT && version == entry.version && envelope.len() >= min_length;
+    if fits && digest == entry.digest {
         Ok(())
     } else {
         Err(changed(entry))
     }
 }
 
-fn changed(entry: &Entry) -> VaultError {
+fn changed(entry: &SecretEntry) -> VaultError {
     VaultError::RecordChanged {
         name: entry.name.to_string(),
         kind: entry.kind,

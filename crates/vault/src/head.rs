@@ -1,47 +1,47 @@
-//! The head of a vault: its unlock methods and the manifest of its records, authenticated as a whole by a key that is derived
-//! from the master key.
+//! The head of a vault: its unlock methods and the manifest of its records. A key that is derived from the master key
+//! authenticates the whole head.
 
 use crate::cipher::{self, DIGEST_BYTES};
 use crate::encoding::{Reader, Writer};
 use crate::envelope::{self, VaultIdentity};
 use crate::error::VaultError;
 use crate::key::Key;
-use crate::manifest::{Entry, MOST_SECRETS};
-use crate::method::{MOST_METHODS, UnlockMethod, UnlockSecret};
-use crate::vault::in_background;
+use crate::manifest::{MAX_SECRETS, SecretEntry};
+use crate::method::{MAX_METHODS, UnlockMethod, UnlockSecret};
+use crate::vault::run_blocking;
 use lango_core::{UserId, VaultRecord, VaultSnapshot};
 use lango_secrets::SecretName;
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 4] = b"LVLT";
 
-/// The format that is written. Format 1 has no bindings, format 2 neither bindings to tools of MCP servers nor public
+/// The current format. Format 1 has no bindings; format 2 has no bindings to tools of MCP servers and no public
 /// identifiers of keys.
 const FORMAT: u8 = 3;
 
 /// Length of a master key's fingerprint in bytes.
-const MARK_BYTES: usize = 16;
+const FINGERPRINT_BYTES: usize = 16;
 
 /// The keys derived from a master key.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// The key that wraps record keys.
     pub wrapping: Key,
-    /// Authenticates the head.
+    /// The key that authenticates the head.
     manifest: Key,
     /// A fingerprint that identifies the master key without revealing it.
-    mark: [u8; MARK_BYTES],
+    fingerprint: [u8; FINGERPRINT_BYTES],
 }
 
 impl Keys {
     pub(crate) fn derive(master: &Key, vault: [u8; 16]) -> Result<Self, VaultError> {
         let derive = |purpose| cipher::derive(master, &vault, purpose);
-        let mut mark = [0; MARK_BYTES];
-        mark.copy_from_slice(&derive("lango vault key mark")?.expose()[..MARK_BYTES]);
+        let mut fingerprint = [0; FINGERPRINT_BYTES];
+        fingerprint.copy_from_slice(&derive("lango vault key mark")?.expose()[..FINGERPRINT_BYTES]);
         Ok(Self {
             wrapping: derive("lango vault record keys")?,
             manifest: derive("lango vault manifest")?,
-            mark,
+            fingerprint,
         })
     }
 }
@@ -55,7 +55,7 @@ pub(crate) struct Head {
     /// The id of the next method.
     pub next_method: u16,
     pub methods: Vec<UnlockMethod>,
-    pub entries: BTreeMap<SecretName, Entry>,
+    pub entries: BTreeMap<SecretName, SecretEntry>,
 }
 
 impl Head {
@@ -65,7 +65,7 @@ impl Head {
         body.array(MAGIC);
         body.byte(FORMAT);
         body.array(&self.vault.id);
-        body.array(&keys.mark);
+        body.array(&keys.fingerprint);
         body.long(self.revision);
         body.short(self.next_method);
         body.byte(u8::try_from(self.methods.len()).unwrap_or(u8::MAX));
@@ -84,20 +84,20 @@ impl Head {
 
     /// Adds a method and returns its id. Ids are never reused.
     pub(crate) fn add_method(&mut self, mut method: UnlockMethod) -> Result<u16, VaultError> {
-        let (most, things) = (MOST_METHODS, "unlock methods");
-        if self.methods.len() >= most {
-            return Err(VaultError::Limit { most, things });
+        let (limit, things) = (MAX_METHODS, "unlock methods");
+        if self.methods.len() >= limit {
+            return Err(VaultError::Limit { limit, things });
         }
         let id = self.next_method;
         self.next_method = id
             .checked_add(1)
-            .ok_or(VaultError::Limit { most, things })?;
+            .ok_or(VaultError::Limit { limit, things })?;
         method.id = id;
         self.methods.push(method);
         Ok(id)
     }
 
-    pub(crate) fn entry(&self, name: &SecretName) -> Result<&Entry, VaultError> {
+    pub(crate) fn entry(&self, name: &SecretName) -> Result<&SecretEntry, VaultError> {
         self.entries.get(name).ok_or_else(|| VaultError::NotFound {
             name: name.to_string(),
         })
@@ -105,7 +105,7 @@ impl Head {
 
     /// Returns the record of an entry. Fails if it is missing or does not match the entry.
     pub(crate) fn record<'a>(
-        entry: &Entry,
+        entry: &SecretEntry,
         records: &'a [VaultRecord],
     ) -> Result<&'a VaultRecord, VaultError> {
         let found = records
@@ -120,7 +120,8 @@ impl Head {
     }
 }
 
-/// Returns the authenticated bytes of a head. They include the owner, which is stored only in the key of the row.
+/// Returns the bytes of a head to authenticate. They include the owner, which is otherwise stored only in the key of
+/// the row.
 fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     let mut bytes = Writer::labelled("lango vault head");
     bytes.text(owner.as_str());
@@ -128,7 +129,7 @@ fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     bytes.into_bytes()
 }
 
-/// A vault at one revision. Every change raises the revision.
+/// The revision of a vault. Every change increments it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VaultVersion {
     id: [u8; 16],
@@ -139,7 +140,7 @@ pub struct VaultVersion {
 #[derive(Debug, Clone)]
 pub struct SealedVault {
     head: Head,
-    mark: [u8; MARK_BYTES],
+    fingerprint: [u8; FINGERPRINT_BYTES],
     body: Vec<u8>,
     code: [u8; DIGEST_BYTES],
     records: Vec<VaultRecord>,
@@ -153,7 +154,7 @@ impl SealedVault {
         let end = snapshot.head.len().checked_sub(DIGEST_BYTES);
         let (body, code) = end
             .and_then(|end| snapshot.head.split_at_checked(end))
-            .ok_or_else(|| VaultError::changed("its head is cut off"))?;
+            .ok_or_else(|| VaultError::changed("its head is truncated"))?;
         let mut reader = Reader::new(body);
         if reader.array()? != *MAGIC {
             return Err(VaultError::changed("its head is not one of lango's"));
@@ -169,24 +170,26 @@ impl SealedVault {
             return Err(VaultError::changed("its head is not one of lango's"));
         }
         let id = reader.array()?;
-        let mark = reader.array()?;
+        let fingerprint = reader.array()?;
         let revision = reader.long()?;
         let next_method = reader.short()?;
         let count = usize::from(reader.byte()?);
-        if count > MOST_METHODS {
+        if count > MAX_METHODS {
             return Err(VaultError::changed("it has too many unlock methods"));
         }
         let methods = (0..count).map(|_| UnlockMethod::read(&mut reader));
         let methods = methods.collect::<Result<Vec<_>, _>>()?;
         let count = usize::from(reader.short()?);
-        if count > MOST_SECRETS {
+        if count > MAX_SECRETS {
             return Err(VaultError::changed("it has too many secrets"));
         }
-        let entries = (0..count).map(|_| Entry::read(&mut reader, format));
+        let entries = (0..count).map(|_| SecretEntry::read(&mut reader, format));
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         reader.finish()?;
         if revision != snapshot.revision {
-            return Err(VaultError::changed("its revision is not that of its head"));
+            return Err(VaultError::changed(
+                "its revision differs from that of its head",
+            ));
         }
         let owner = owner.clone();
         let entries = entries.into_iter().map(|entry| (entry.name.clone(), entry));
@@ -198,7 +201,7 @@ impl SealedVault {
                 methods,
                 entries: entries.collect(),
             },
-            mark,
+            fingerprint,
             code: Reader::new(code).array()?,
             body: body.to_vec(),
             records: snapshot.records,
@@ -210,7 +213,7 @@ impl SealedVault {
         self.head.vault.id
     }
 
-    /// Returns the version, unauthenticated.
+    /// Returns the version, which is not authenticated yet.
     pub fn version(&self) -> VaultVersion {
         VaultVersion {
             id: self.head.vault.id,
@@ -218,18 +221,18 @@ impl SealedVault {
         }
     }
 
-    /// Returns the unlock methods, unauthenticated.
+    /// Returns the unlock methods, which are not authenticated yet.
     pub fn methods(&self) -> &[UnlockMethod] {
         &self.head.methods
     }
 
-    /// Returns the entries of the manifest, unauthenticated.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    /// Returns the entries of the manifest, which are not authenticated yet.
+    pub fn entries(&self) -> impl Iterator<Item = &SecretEntry> {
         self.head.entries.values()
     }
 
-    /// Returns the problems of the records that are visible without a key. An attacker who also rewrites the manifest
-    /// evades this check, but not the one with the key.
+    /// Returns the problems of the records that can be detected without a key. An attacker who also rewrites the
+    /// manifest evades this check, but not the check with the key.
     pub fn record_problems(&self) -> Vec<VaultError> {
         let entries = self.head.entries.values();
         let broken = entries.filter_map(|entry| Head::record(entry, &self.records).err());
@@ -244,7 +247,8 @@ impl SealedVault {
         broken.chain(foreign).collect()
     }
 
-    /// Finds the master key, and the id of the method. Trying a passphrase costs a few hundred milliseconds of CPU time per passphrase method.
+    /// Returns the master key, and the id of the method that unlocked it. Trying a passphrase takes a few hundred
+    /// milliseconds of CPU time per passphrase method.
     pub(crate) fn unlock(&self, secret: &UnlockSecret) -> Result<(u16, Key), VaultError> {
         let method = secret.kind();
         let of_kind = self.head.methods.iter().filter(|own| own.kind() == method);
@@ -262,10 +266,10 @@ impl SealedVault {
         })
     }
 
-    /// Returns the id of the method that a secret unlocks; `None` if there is none.
+    /// Returns the id of the method that a secret unlocks; `None` if it unlocks none.
     pub async fn method_of(&self, secret: UnlockSecret) -> Result<Option<u16>, VaultError> {
         let (vault, methods) = (self.head.vault.clone(), self.head.methods.clone());
-        in_background(move || {
+        run_blocking(move || {
             for method in &methods {
                 if method.unlock(&vault, &secret)?.is_some() {
                     return Ok(Some(method.id));
@@ -277,11 +281,11 @@ impl SealedVault {
     }
 
     /// Returns whether a secret unlocks this method.
-    pub async fn fits(&self, id: u16, secret: UnlockSecret) -> Result<bool, VaultError> {
+    pub async fn unlocks_method(&self, id: u16, secret: UnlockSecret) -> Result<bool, VaultError> {
         let vault = self.head.vault.clone();
         let methods = self.head.methods.iter().filter(|method| method.id == id);
         let methods: Vec<UnlockMethod> = methods.cloned().collect();
-        in_background(move || {
+        run_blocking(move || {
             for method in &methods {
                 if method.unlock(&vault, &secret)?.is_some() {
                     return Ok(true);
@@ -294,7 +298,7 @@ impl SealedVault {
 
     /// Authenticates the head with the master key and returns its content.
     pub(crate) fn verify(self, keys: &Keys) -> Result<(Head, Vec<VaultRecord>), VaultError> {
-        if self.mark != keys.mark {
+        if self.fingerprint != keys.fingerprint {
             return Err(VaultError::KeyOutdated);
         }
         let bytes = authenticated(&self.head.vault.owner, &self.body);
@@ -313,12 +317,12 @@ mod tests {
     use crate::manifest::SecretKind;
     use lango_core::Timestamp;
 
-    /// Bytes of the encoding of an empty text.
+    /// Length of an encoded empty text.
     const EMPTY_TEXT_BYTES: usize = 4;
 
-    /// A head with one secret that has no bindings.
+    /// Returns a head with one secret that has no bindings.
     fn head() -> Head {
-        let entry = Entry {
+        let entry = SecretEntry {
             name: SecretName::new("KEY").unwrap(),
             version: 3,
             kind: SecretKind::ApiKey,
@@ -351,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn heads_of_the_formats_without_bindings_and_public_identifiers_open() {
+    fn heads_of_older_formats_can_be_opened() {
         let keys = Keys::derive(&cipher::random_key().unwrap(), [1; 16]).unwrap();
         let newest = head().encode(&keys);
         assert_eq!(
             read(newest.clone()).unwrap().verify(&keys).unwrap().0,
             head()
         );
-        // The body ends with the number of bindings and the length of the public identifier.
+        // The body ends with the number of bindings and the length of the public identifier, which are both zero.
         let mut body = newest[..newest.len() - DIGEST_BYTES].to_vec();
         for (format, added) in [(2, EMPTY_TEXT_BYTES), (1, 1)] {
             let end = body.split_off(body.len() - added);

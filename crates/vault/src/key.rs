@@ -1,4 +1,4 @@
-//! Keys of the vault itself.
+//! Cryptographic keys.
 
 use crate::cipher;
 use crate::error::VaultError;
@@ -12,7 +12,6 @@ impl Key {
     /// Length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// Wraps bytes.
     pub fn new(bytes: [u8; Self::BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -22,12 +21,11 @@ impl Key {
         bytes.try_into().map(Self::new).ok()
     }
 
-    /// Generates a random key.
     pub fn random() -> Result<Self, VaultError> {
         cipher::random_key()
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes. Callers must not print or store them.
     pub fn expose(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Key files: a random key as one line of text, in a file that only its owner can read.
+//! Key files: files with a random key as one line of text, which only their owner can read.
 
 use crate::cipher;
 use crate::error::VaultError;
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// The start of the line.
+/// The start of the line, before the key.
 const PREFIX: &str = "lango-vault-key-1 ";
 
 /// Creates a file with a new key. Fails if the file exists or is a link.
@@ -31,11 +31,11 @@ pub fn create(path: &Path) -> Result<Key, VaultError> {
     Ok(key)
 }
 
-/// Reads the key of a file. Fails if another user than root can read or replace the file, and for symbolic links, since
-/// others may be able to change where they lead.
+/// Reads the key from a file. Fails if a user other than the owner and root can read or replace the file. Fails for
+/// symbolic links, because other users may be able to change their target.
 pub fn read(path: &Path) -> Result<Key, VaultError> {
     let failed = |error: std::io::Error| failure(path, &error.to_string());
-    // A pipe in its place must not block.
+    // `NONBLOCK` keeps a named pipe from blocking.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
     let file = File::from(file.map_err(|error| match error {
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Key, VaultError> {
     let text = std::str::from_utf8(&line).unwrap_or_default();
     let hex = text.trim_end_matches('\n').strip_prefix(PREFIX);
     hex.and_then(from_hex)
-        .ok_or_else(|| failure(path, "it has no key of lango's"))
+        .ok_or_else(|| failure(path, "it does not contain a lango key"))
 }
 
 fn describe_link(path: &Path) -> String {
@@ -74,7 +74,7 @@ fn describe_link(path: &Path) -> String {
         |target| format!("`{}`", target.display()),
     );
     format!(
-        "it is a symbolic link, and lango follows none to a key; name the file itself: {target}"
+        "it is a symbolic link, which lango does not follow to a key; name the file itself: {target}"
     )
 }
 
@@ -85,23 +85,12 @@ fn failure(path: &Path, detail: &str) -> VaultError {
 
 /// Formats a key as 64 hexadecimal digits.
 pub fn to_hex(key: &Key) -> Zeroizing<String> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = Zeroizing::new(String::with_capacity(2 * Key::BYTES));
-    for byte in key.expose() {
-        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    hex
+    Zeroizing::new(base16ct::lower::encode_string(key.expose()))
 }
 
 /// Parses a key of 64 hexadecimal digits.
 pub fn from_hex(hex: &str) -> Option<Key> {
-    if hex.len() != 2 * Key::BYTES || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
     let mut key = Key::zero();
-    for (byte, pair) in key.expose_mut().iter_mut().zip(hex.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(key)
+    let decoded = base16ct::mixed::decode(hex, key.expose_mut()).ok()?.len();
+    (decoded == Key::BYTES).then_some(key)
 }

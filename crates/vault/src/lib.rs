@@ -5,8 +5,8 @@
 //! all records, so records that were swapped, rolled back, added or deleted outside lango are refused. Restoring a
 //! whole older database is not detected, because no state outside the database records the newest revision.
 //!
-//! The rows are behind the seam [`VaultStore`](lango_core::VaultStore), which sees opaque bytes and compares revisions, so that
-//! replicas change a vault one after the other.
+//! The [`VaultStore`](lango_core::VaultStore) stores the rows as opaque bytes and compares revisions, so that replicas
+//! change a vault one after the other.
 //!
 //! ```
 //! use lango_vault::{NewSecret, SecretName, SecretValue, UnlockSecret, Vault, VaultParts};
@@ -15,7 +15,7 @@
 //! # fn parts() -> VaultParts {
 //! #     VaultParts {
 //! #         store: Arc::new(lango_store::Store::in_memory()),
-//! #         clock: Arc::new(lango_testkit::ambient::SetClock::default()),
+//! #         clock: Arc::new(lango_testkit::clock_and_ids::ManualClock::default()),
 //! #         owner: lango_core::UserId::from("local"),
 //! #         actor: "an example".into(),
 //! #     }
@@ -55,10 +55,10 @@ pub use binding_draft::{BindingDraft, DraftError, bind_command};
 pub use error::{VaultError, date, date_and_time, list_methods};
 pub use head::{SealedVault, VaultVersion};
 pub use key::Key;
-pub use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
-pub use manifest::{Entry, MOST_SECRETS, SecretKind};
+pub use lango_secrets::{MAX_SECRET_BYTES, SecretName, SecretValue};
+pub use manifest::{MAX_SECRETS, SecretEntry, SecretKind};
 pub use method::{
-    LEAST_PASSPHRASE_CHARACTERS, MOST_METHODS, MethodId, MethodKind, UnlockMethod, UnlockSecret,
+    MAX_METHODS, MIN_PASSPHRASE_CHARACTERS, MethodId, MethodKind, UnlockMethod, UnlockSecret,
 };
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;

@@ -1,5 +1,5 @@
-//! The manifest: the records of a vault, each with its version and the digest of its envelope. The head authenticates
-//! it, so lango detects records that were swapped, rolled back, added or deleted outside lango.
+//! The manifest lists the records of a vault, each with its version and the digest of its envelope. The head
+//! authenticates it, so lango detects records that were swapped, rolled back, added or deleted outside lango.
 
 use crate::bindings;
 use crate::cipher::DIGEST_BYTES;
@@ -10,20 +10,19 @@ use lango_secrets::{Binding, SecretName};
 use std::fmt;
 
 /// Maximum number of secrets. The manifest lists all of them and is rewritten with every change.
-pub const MOST_SECRETS: usize = 500;
+pub const MAX_SECRETS: usize = 500;
 
 /// Maximum length of the public identifier of a key in bytes.
-pub(crate) const MOST_PUBLIC_ID_BYTES: usize = 200;
+pub(crate) const MAX_PUBLIC_ID_BYTES: usize = 200;
 
-/// The kind of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SecretKind {
     /// Any text, such as a password.
     #[default]
     Text,
-    /// A key of a service, such as that of a model provider.
+    /// The key of a service, such as a model provider.
     ApiKey,
-    /// A token that callers or lango itself send.
+    /// A token that lango or its callers send.
     Token,
     /// A key for encryption.
     SymmetricKey,
@@ -33,12 +32,12 @@ pub enum SecretKind {
     Ed25519Key,
     /// A key for secp256k1 signatures.
     Secp256k1Key,
-    /// The key of a wallet that pays.
+    /// The key of a payment wallet.
     PaymentKey,
 }
 
 impl SecretKind {
-    /// All kinds, with the byte that stands for each.
+    /// All kinds, each with its encoding and its name.
     const ALL: [(Self, u8, &'static str); 8] = [
         (Self::Text, 0, "text"),
         (Self::ApiKey, 1, "api-key"),
@@ -50,7 +49,8 @@ impl SecretKind {
         (Self::PaymentKey, 7, "payment-key"),
     ];
 
-    /// Returns whether it is a key that is used inside lango only. Such a key cannot be bound, and no value replaces it.
+    /// Returns whether the kind is a key that is used only inside lango. Such a key cannot be bound or replaced by
+    /// another value.
     pub fn is_key(self) -> bool {
         match self {
             Self::Text | Self::ApiKey | Self::Token => false,
@@ -80,36 +80,33 @@ impl fmt::Display for SecretKind {
     }
 }
 
-/// A record of the manifest.
+/// The entry of a secret in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The name of the secret.
+pub struct SecretEntry {
     pub name: SecretName,
-    /// The version of its value, from 1.
+    /// The version of the value, starting at 1.
     pub version: u64,
-    /// Its kind.
     pub kind: SecretKind,
-    /// When its first value was stored.
+    /// When the first value was stored.
     pub created: Timestamp,
-    /// When this value was stored.
+    /// When the current value was stored.
     pub updated: Timestamp,
-    /// When it expires.
     pub expires: Option<Timestamp>,
-    /// Where its value may go, in the order in which the user bound it.
+    /// Where the value may go, in the order in which the user added the bindings.
     pub bindings: Vec<Binding>,
-    /// The public identifier of a key, such as the address of a wallet. Stored in clear.
+    /// The public identifier of a key, such as the address of a wallet. It is not encrypted.
     pub public_id: Option<Text>,
-    /// The digest of its envelope.
+    /// The digest of the envelope.
     pub(crate) digest: [u8; DIGEST_BYTES],
 }
 
-impl Entry {
-    /// Returns whether it has expired.
+impl SecretEntry {
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| now >= expires)
     }
 
-    /// Writes the identity of the record: everything but the digest of its envelope. Of the bindings it has a digest.
+    /// Writes the identity of the record: all fields except the public identifier and the digest of the envelope. The
+    /// bindings are represented by their digest.
     pub(crate) fn write_identity(&self, to: &mut Writer) {
         to.text(self.name.as_str());
         to.long(self.version);
@@ -127,10 +124,10 @@ impl Entry {
         to.text(self.public_id.as_deref().unwrap_or_default());
     }
 
-    /// Reads an entry of a head of this format. Format 1 has no bindings, format 2 no public identifiers.
+    /// Reads an entry from a head of this format. Format 1 has no bindings; formats 1 and 2 have no public identifiers.
     pub(crate) fn read(from: &mut Reader<'_>, format: u8) -> Result<Self, VaultError> {
-        let unwritten = |_| VaultError::changed("it has a name that lango never writes");
-        let name = SecretName::new(from.text()?).map_err(unwritten)?;
+        let invalid = |_| VaultError::changed("it has a name that lango never writes");
+        let name = SecretName::new(from.text()?).map_err(invalid)?;
         let version = from.long()?;
         let kind = SecretKind::of_byte(from.byte()?).ok_or_else(|| {
             VaultError::changed("it has a kind of secret that lango never writes")
@@ -148,7 +145,7 @@ impl Entry {
             1 | 2 => "",
             _ => from.text()?,
         };
-        if public_id.len() > MOST_PUBLIC_ID_BYTES {
+        if public_id.len() > MAX_PUBLIC_ID_BYTES {
             return Err(VaultError::changed(
                 "it has a public identifier that lango never writes",
             ));

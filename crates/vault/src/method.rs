@@ -1,5 +1,5 @@
-//! Unlock methods: a passphrase, a key file, or a key in the operating system's keyring. Each wraps the master key with
-//! its own key, so any one of them is enough and each can be removed.
+//! Unlock methods: a passphrase, a key file, or a key in the operating system's keyring. Each method wraps the master
+//! key with its own key, so any one of them is enough to unlock the vault, and each can be removed.
 
 mod passphrase;
 
@@ -10,19 +10,17 @@ use crate::error::VaultError;
 use crate::key::Key;
 use lango_core::Timestamp;
 use lango_secrets::SecretValue;
-pub use passphrase::LEAST_PASSPHRASE_CHARACTERS;
+pub use passphrase::MIN_PASSPHRASE_CHARACTERS;
 use passphrase::PassphraseCost;
 use std::fmt;
 
 /// Maximum number of unlock methods.
-pub const MOST_METHODS: usize = 8;
+pub const MAX_METHODS: usize = 8;
 
-/// The kinds of methods.
+/// The kind of an unlock method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MethodKind {
-    /// A passphrase.
     Passphrase,
-    /// A file with a key.
     KeyFile,
     /// A key in the keyring of the operating system.
     Keyring,
@@ -41,9 +39,7 @@ impl fmt::Display for MethodKind {
 /// The id of an unlock method with its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MethodId {
-    /// The id.
     pub id: u16,
-    /// The kind.
     pub kind: MethodKind,
 }
 
@@ -56,16 +52,14 @@ impl fmt::Display for MethodId {
 /// A passphrase or key that unlocks a vault.
 #[derive(Debug)]
 pub enum UnlockSecret {
-    /// A passphrase.
     Passphrase(SecretValue),
-    /// The key of a key file.
+    /// The key in a key file.
     KeyFile(Key),
-    /// The key from the keyring.
+    /// The key in the keyring.
     Keyring(Key),
 }
 
 impl UnlockSecret {
-    /// Returns its kind.
     pub fn kind(&self) -> MethodKind {
         match self {
             Self::Passphrase(_) => MethodKind::Passphrase,
@@ -76,7 +70,7 @@ impl UnlockSecret {
 }
 
 impl UnlockSecret {
-    /// Returns a copy.
+    /// Returns a copy. `Clone` is not implemented, so that copies of a secret are always explicit.
     pub fn duplicate(&self) -> Self {
         match self {
             Self::Passphrase(passphrase) => Self::Passphrase(SecretValue::new(passphrase.expose())),
@@ -85,7 +79,7 @@ impl UnlockSecret {
         }
     }
 
-    /// Returns whether it is of the same kind and content.
+    /// Returns whether the kind and the content are the same.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Passphrase(own), Self::Passphrase(other)) => own.expose() == other.expose(),
@@ -96,7 +90,7 @@ impl UnlockSecret {
     }
 }
 
-/// The derivation of a method's key from the user's input.
+/// How a method's key is derived from the user's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Derivation {
     Passphrase(PassphraseCost),
@@ -104,12 +98,11 @@ enum Derivation {
     Keyring,
 }
 
-/// One method of a vault.
+/// An unlock method of a vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnlockMethod {
-    /// Its id, never reused within a vault.
+    /// Never reused within a vault.
     pub id: u16,
-    /// When it was added.
     pub created: Timestamp,
     derivation: Derivation,
     /// The master key, wrapped by the method's key.
@@ -157,7 +150,7 @@ impl UnlockMethod {
         Ok(())
     }
 
-    /// Returns the master key if this secret unlocks it.
+    /// Returns the master key; `None` if this secret does not unlock it.
     pub(crate) fn unlock(
         &self,
         vault: &VaultIdentity,
@@ -167,7 +160,6 @@ impl UnlockMethod {
         Ok(key.and_then(|key| cipher::open_key(&key, &self.context(vault), &self.sealed)))
     }
 
-    /// Returns its kind.
     pub fn kind(&self) -> MethodKind {
         match self.derivation {
             Derivation::Passphrase(_) => MethodKind::Passphrase,
@@ -176,7 +168,7 @@ impl UnlockMethod {
         }
     }
 
-    /// Returns its id with its kind.
+    /// Returns the id together with the kind.
     pub fn described_id(&self) -> MethodId {
         MethodId {
             id: self.id,
@@ -208,7 +200,8 @@ impl UnlockMethod {
         context.into_bytes()
     }
 
-    /// Writes the associated data of the wrapped key. The id is assigned later, and authenticated by the head.
+    /// Writes the associated data of the wrapped key. It does not include the id, which is assigned later and
+    /// authenticated by the head.
     fn write_identity(&self, to: &mut Writer) {
         to.long(self.created.0);
         match &self.derivation {

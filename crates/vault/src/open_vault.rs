@@ -1,5 +1,5 @@
-//! An unlocked vault. Every operation reads and authenticates the vault again, so it sees changes of other replicas and
-//! refuses changes made outside lango.
+//! An unlocked vault. Every operation reads and authenticates the vault again, so it sees changes by other replicas and
+//! rejects changes made outside lango.
 
 mod bind;
 mod keys;
@@ -12,22 +12,20 @@ use crate::envelope;
 use crate::error::VaultError;
 use crate::head::{Head, Keys};
 use crate::key::Key;
-use crate::manifest::{Entry, MOST_PUBLIC_ID_BYTES, MOST_SECRETS, SecretKind};
-use crate::vault::{TRIES, Vault, pause};
-use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, VaultRecord};
-use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
+use crate::manifest::{MAX_PUBLIC_ID_BYTES, MAX_SECRETS, SecretEntry, SecretKind};
+use crate::vault::{MAX_ATTEMPTS, Vault, pause};
+use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChangeOutcome, VaultRecord};
+use lango_secrets::{MAX_SECRET_BYTES, SecretName, SecretValue};
 use std::sync::Arc;
 
 /// A secret to be stored.
 #[derive(Debug)]
 pub struct NewSecret {
-    /// Its value.
     pub value: SecretValue,
-    /// Its kind; by default that of the previous value, or `Text` for a new secret.
+    /// By default the kind of the previous value, or `Text` for a new secret.
     pub kind: Option<SecretKind>,
-    /// When it expires.
     pub expires: Option<Timestamp>,
-    /// The public identifier of a key, which everybody who can read the database sees.
+    /// The public identifier of a key. It is not encrypted, so anyone who can read the database sees it.
     pub public_id: Option<Text>,
 }
 
@@ -43,24 +41,23 @@ impl NewSecret {
     }
 }
 
-/// An unlocked vault.
 #[derive(Debug)]
 pub struct OpenVault {
     vault: Vault,
     master: Key,
     keys: Arc<Keys>,
-    /// The id of the method that unlocked it; `None` if its master key was known.
+    /// The id of the method that unlocked the vault; `None` if it was opened with a master key.
     unlocked_by: Option<u16>,
 }
 
-/// What happens to a secret that exists when another value is stored under its name.
+/// What to do if a secret of the same name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Existing {
-    Replaced,
-    Refused,
+enum ConflictPolicy {
+    Replace,
+    Refuse,
 }
 
-/// The changes of the rows besides the head.
+/// The changes to rows other than the head.
 #[derive(Default)]
 struct RowChanges {
     put: Vec<VaultRecord>,
@@ -68,7 +65,7 @@ struct RowChanges {
 }
 
 /// The audit entry of a change.
-struct Audit {
+struct AuditRecord {
     action: AuditAction,
     subject: Option<Text>,
 }
@@ -83,7 +80,7 @@ impl OpenVault {
         }
     }
 
-    /// Returns the same with the method that unlocked it.
+    /// Sets the method that unlocked the vault.
     pub(crate) fn with_method(self, id: u16) -> Self {
         Self {
             unlocked_by: Some(id),
@@ -101,13 +98,13 @@ impl OpenVault {
         }
     }
 
-    /// Returns the master key, for a cache.
+    /// Returns the master key, so that it can be cached.
     pub fn master(&self) -> &Key {
         &self.master
     }
 
     /// Lists the secrets without their values.
-    pub async fn entries(&self) -> Result<Vec<Entry>, VaultError> {
+    pub async fn entries(&self) -> Result<Vec<SecretEntry>, VaultError> {
         let (head, _) = self.read(RecordSelection::None).await?;
         Ok(head.entries.into_values().collect())
     }
@@ -119,7 +116,7 @@ impl OpenVault {
         let mut problems = sealed.record_problems();
         let (head, records) = sealed.verify(&self.keys)?;
         for entry in head.entries.values() {
-            // What cannot be found is among the problems already.
+            // A missing or changed record is already among the problems.
             if let Ok(record) = Head::record(entry, &records) {
                 let opened =
                     envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope);
@@ -129,7 +126,7 @@ impl OpenVault {
         Ok(problems)
     }
 
-    /// Returns the value of a secret. Fails if it has expired.
+    /// Returns the value of a secret. Fails if the secret has expired.
     pub async fn value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
         let (head, records) = self.read(RecordSelection::One(name.text())).await?;
         self.value_in(&head, &records, name)
@@ -163,7 +160,7 @@ impl OpenVault {
         self.value_in(&head, &records, name)
     }
 
-    /// Returns all values that are no keys, expired ones included, for masks. Leaves out records that cannot be opened.
+    /// Returns all values except keys, for masking. Includes expired values; skips records that cannot be opened.
     pub async fn values_to_mask(&self) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
         let (head, records) = self.read(RecordSelection::All).await?;
         let entries = head.entries.values().filter(|entry| !entry.kind.is_key());
@@ -188,41 +185,41 @@ impl OpenVault {
         Ok(value)
     }
 
-    /// Stores a value and deletes the previous one. The bindings stay. Fails for keys.
-    pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
+    /// Stores a value, replacing the previous one. Keeps the bindings. Fails for keys.
+    pub async fn set(&self, name: &SecretName, new: NewSecret) -> Result<SecretEntry, VaultError> {
         refuse_key(name, &new)?;
-        self.insert(name, &new, Existing::Replaced).await
+        self.insert(name, &new, ConflictPolicy::Replace).await
     }
 
-    /// Stores the value of a secret that does not exist yet.
-    pub async fn add(&self, name: &SecretName, new: NewSecret) -> Result<Entry, VaultError> {
+    /// Stores a new secret. Fails if a secret of this name exists, and for keys.
+    pub async fn add(&self, name: &SecretName, new: NewSecret) -> Result<SecretEntry, VaultError> {
         refuse_key(name, &new)?;
-        self.insert(name, &new, Existing::Refused).await
+        self.insert(name, &new, ConflictPolicy::Refuse).await
     }
 
     async fn insert(
         &self,
         name: &SecretName,
         new: &NewSecret,
-        existing: Existing,
-    ) -> Result<Entry, VaultError> {
+        policy: ConflictPolicy,
+    ) -> Result<SecretEntry, VaultError> {
         check_value(new, self.vault.clock().now())?;
         let change = |head: &mut Head, _: &[VaultRecord]| {
             let now = self.vault.clock().now();
             let old = head.entries.get(name);
-            check_existing(old, existing)?;
+            check_existing(old, policy)?;
             if let Some(old) = old {
                 bind::check_value(name, &old.bindings, &new.value)?;
             }
-            if old.is_none() && head.entries.len() >= MOST_SECRETS {
-                let (most, things) = (MOST_SECRETS, "secrets");
-                return Err(VaultError::Limit { most, things });
+            if old.is_none() && head.entries.len() >= MAX_SECRETS {
+                let (limit, things) = (MAX_SECRETS, "secrets");
+                return Err(VaultError::Limit { limit, things });
             }
             let action = match old {
                 Some(_) => AuditAction::Replaced,
                 None => AuditAction::Created,
             };
-            let mut entry = Entry {
+            let mut entry = SecretEntry {
                 name: name.clone(),
                 version: old.map_or(0, |old| old.version) + 1,
                 kind: new.kind.or(old.map(|old| old.kind)).unwrap_or_default(),
@@ -243,12 +240,11 @@ impl OpenVault {
                 }],
                 ..RowChanges::default()
             };
-            Ok((rows, Audit::of(action, name.text()), entry))
+            Ok((rows, AuditRecord::of(action, name.text()), entry))
         };
         self.change(RecordSelection::None, change).await
     }
 
-    /// Deletes a secret.
     pub async fn remove(&self, name: &SecretName) -> Result<(), VaultError> {
         let change = |head: &mut Head, _: &[VaultRecord]| {
             head.entry(name)?;
@@ -257,7 +253,7 @@ impl OpenVault {
                 remove: vec![name.text()],
                 ..RowChanges::default()
             };
-            Ok((rows, Audit::of(AuditAction::Removed, name.text()), ()))
+            Ok((rows, AuditRecord::of(AuditAction::Removed, name.text()), ()))
         };
         self.change(RecordSelection::None, change).await
     }
@@ -270,20 +266,20 @@ impl OpenVault {
     async fn change<T>(
         &self,
         records: RecordSelection,
-        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, Audit, T), VaultError>,
+        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, AuditRecord, T), VaultError>,
     ) -> Result<T, VaultError> {
         self.change_as(&self.keys, records, edit).await
     }
 
-    /// Edits the head, authenticates it with `keys`, and stores it. If another replica stored a newer head first,
-    /// applies the edit to that one.
+    /// Edits the head, authenticates it with `keys`, and stores it. If another replica has stored a newer head in the
+    /// meantime, applies the edit to that one.
     async fn change_as<T>(
         &self,
         keys: &Keys,
         records: RecordSelection,
-        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, Audit, T), VaultError>,
+        edit: impl Fn(&mut Head, &[VaultRecord]) -> Result<(RowChanges, AuditRecord, T), VaultError>,
     ) -> Result<T, VaultError> {
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_ATTEMPTS {
             let (mut head, found) = self.read(records.clone()).await?;
             let expected = head.revision;
             head.revision += 1;
@@ -296,7 +292,7 @@ impl OpenVault {
                 remove: rows.remove,
                 event: self.vault.event(audit.action, audit.subject),
             };
-            if self.vault.apply(change).await? == VaultChanged::Applied {
+            if self.vault.apply(change).await? == VaultChangeOutcome::Applied {
                 return Ok(result);
             }
             pause(attempt).await?;
@@ -305,24 +301,24 @@ impl OpenVault {
     }
 }
 
-impl Audit {
+impl AuditRecord {
     fn of(action: AuditAction, subject: Text) -> Self {
         let subject = Some(subject);
         Self { action, subject }
     }
 }
 
-fn check_existing(old: Option<&Entry>, existing: Existing) -> Result<(), VaultError> {
+fn check_existing(old: Option<&SecretEntry>, policy: ConflictPolicy) -> Result<(), VaultError> {
     match old {
         Some(key) if key.kind.is_key() => Err(is_key(key)),
-        Some(old) if existing == Existing::Refused => Err(VaultError::NameTaken {
+        Some(old) if policy == ConflictPolicy::Refuse => Err(VaultError::NameTaken {
             name: old.name.to_string(),
         }),
         _ => Ok(()),
     }
 }
 
-/// Keys are created at random; only the key of a wallet may come from elsewhere.
+/// Refuses a key as a value. lango generates keys itself; only the key of a wallet may be imported.
 fn refuse_key(name: &SecretName, new: &NewSecret) -> Result<(), VaultError> {
     match new.kind {
         Some(kind) if kind.is_key() && kind != SecretKind::PaymentKey => Err(VaultError::IsKey {
@@ -333,7 +329,7 @@ fn refuse_key(name: &SecretName, new: &NewSecret) -> Result<(), VaultError> {
     }
 }
 
-fn is_key(entry: &Entry) -> VaultError {
+fn is_key(entry: &SecretEntry) -> VaultError {
     VaultError::IsKey {
         name: entry.name.to_string(),
         kind: entry.kind,
@@ -343,16 +339,16 @@ fn is_key(entry: &Entry) -> VaultError {
 fn check_value(new: &NewSecret, now: Timestamp) -> Result<(), VaultError> {
     let detail = if new.value.is_empty() {
         "the value is empty".to_owned()
-    } else if new.value.len() > MOST_SECRET_BYTES {
-        format!("the value is longer than {MOST_SECRET_BYTES} bytes")
+    } else if new.value.len() > MAX_SECRET_BYTES {
+        format!("the value is longer than {MAX_SECRET_BYTES} bytes")
     } else if new.expires.is_some_and(|expires| expires <= now) {
-        "the secret would have expired already".to_owned()
+        "the expiry is in the past".to_owned()
     } else if new
         .public_id
         .as_ref()
-        .is_some_and(|id| id.len() > MOST_PUBLIC_ID_BYTES)
+        .is_some_and(|id| id.len() > MAX_PUBLIC_ID_BYTES)
     {
-        format!("the public identifier is longer than {MOST_PUBLIC_ID_BYTES} bytes")
+        format!("the public identifier is longer than {MAX_PUBLIC_ID_BYTES} bytes")
     } else {
         return Ok(());
     };

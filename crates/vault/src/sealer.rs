@@ -15,14 +15,14 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Generates the value of a new secret: a random key as text.
+    /// Generates a random key as text, to be stored as a secret.
     pub fn new_key() -> Result<SecretValue, VaultError> {
         let hex = key_file::to_hex(&Key::random()?);
         Ok(SecretValue::new(hex.as_bytes()))
     }
 
-    /// Creates a sealer from the value of a secret; `None` if the value is not a key. Data sealed for another purpose
-    /// does not open.
+    /// Creates a sealer from the value of a secret; `None` if the value is not a key. Data sealed for one purpose
+    /// cannot be opened for another.
     pub fn new(secret: &SecretValue, purpose: &'static str) -> Option<Self> {
         let key = key_file::from_hex(secret.expose_text()?)?;
         Some(Self { key, purpose })

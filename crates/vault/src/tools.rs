@@ -1,5 +1,5 @@
-//! The tools of the vault agent: which secrets there are and where they may go (`secrets_*`), and operations with keys that
-//! lango created (`crypto_*`). No tool returns a value or a key.
+//! The tools of the vault agent: `secrets_*` list secrets and change where they may go; `crypto_*` perform operations
+//! with keys that lango created. No tool returns a value or a key.
 
 mod bind;
 mod keys;
@@ -12,7 +12,7 @@ use crate::error::VaultError;
 use crate::head::SealedVault;
 use crate::open_vault::OpenVault;
 use lango_core::{
-    BoxFuture, Caller, Clock, Declaration, Effect, Inspection, Risk, Subject, Text, Tool,
+    BoxFuture, Caller, Clock, Effect, Inspection, Risk, RuleSubject, Text, Tool, ToolDeclaration,
     ToolError, UserId,
 };
 use lango_secrets::{
@@ -22,13 +22,13 @@ use lango_secrets::{
 use std::sync::Arc;
 
 /// Maximum length of a text that a tool hashes, signs or encrypts, in bytes.
-const MOST_TEXT_BYTES: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Maximum number of names that an error lists.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
-/// The least likeness of a name that is suggested.
-const NEAR: f64 = 0.6;
+/// Minimum similarity of a name to be suggested.
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// Opens the vaults of users for tools.
 pub trait VaultProvider: Send + Sync {
@@ -38,34 +38,34 @@ pub trait VaultProvider: Send + Sync {
         user: &'a UserId,
     ) -> BoxFuture<'a, Result<Option<SealedVault>, SecretError>>;
 
-    /// Returns the user's vault. Fails with the next step if there is none, or if nothing but a prompt unlocks it.
+    /// Opens the user's vault without a prompt. If there is no vault, or it can only be unlocked with a prompt, fails
+    /// with the next step.
     fn open<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>>;
 
-    /// Tells the user that a call could not be done because the vault does not open.
+    /// Tells the user that a call failed because the vault cannot be opened.
     fn report(&self, problem: &str);
 
-    /// Returns whether a person can type a passphrase or a value after allowing a call.
+    /// Returns whether the user can type a passphrase or a value after approving a call.
     fn can_prompt(&self) -> bool;
 
-    /// Takes the value that the person typed after allowing the call with this key.
+    /// Removes and returns the value that the user typed after approving the call with this key.
     fn take_typed(&self, call: &str) -> Option<SecretValue>;
 
     /// Lists the tools with arguments that can be bound.
     fn fields(&self) -> Vec<SecretField>;
 
-    /// Checks the place of a binding. Fails if nothing here has it; returns the settings that keep the binding from working,
-    /// with what to change.
+    /// Checks the target of a binding. Fails if it does not exist here. Returns a hint if settings keep the binding
+    /// from working, with the change to make.
     fn check_place(&self, binding: &Binding) -> Result<Option<String>, String>;
 }
 
 /// The arguments of a tool that can be bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretField {
-    /// The name by which models call the tool.
+    /// The name that models use for the tool.
     pub tool: Text,
-    /// Where its values go.
     pub place: FieldPlace,
-    /// The names of its arguments that can be bound; `None` if it does not say which arguments it has.
+    /// The names of the arguments that can be bound; `None` if the tool does not declare its arguments.
     pub arguments: Option<Vec<Text>>,
 }
 
@@ -74,13 +74,13 @@ pub struct SecretField {
 pub enum FieldPlace {
     /// A tool of an MCP server, which sees the value.
     Server(ServerToolId),
-    /// A tool that contacts sites, so that a binding must name the one that receives the value.
+    /// A tool that contacts sites. A binding must name the site that receives the value.
     Site,
 }
 
 impl SecretField {
-    /// Completes the draft of a binding for an argument: puts the MCP server and its own name of the tool in the place of the
-    /// name that models call. Fails if no tool takes a secret there.
+    /// Completes the draft of a binding to an argument: replaces the tool name that models use by the MCP server and
+    /// its name for the tool. Fails if the tool does not exist or does not accept secrets.
     pub fn complete(fields: &[Self], draft: &BindingDraft) -> Result<BindingDraft, String> {
         let (Some(tool), Some(_)) = (&draft.tool, &draft.field) else {
             return Ok(draft.clone());
@@ -105,7 +105,7 @@ impl SecretField {
             BindingTarget::Header { .. } | BindingTarget::Program { .. } => return Ok(()),
             BindingTarget::Field { origin: None, .. } => {
                 return Err(format!(
-                    "the binding to `{}` names no MCP server; remove it, and bind to `mcp:ID/TOOL`",
+                    "the binding to `{}` does not name an MCP server; remove it, and bind to `mcp:ID/TOOL`",
                     binding.tool
                 ));
             }
@@ -121,7 +121,7 @@ impl SecretField {
                 let names: Vec<&str> = names.iter().map(|name| &**name).collect();
                 Err(format!(
                     "`{tool}` has no argument `{argument}` that can be a secret; {}",
-                    describe_choice(argument, &names, "it has none that can")
+                    describe_choice(argument, &names, "none of its arguments can")
                 ))
             }
             _ => Ok(()),
@@ -141,7 +141,7 @@ fn takes_no_secrets(fields: &[SecretField], tool: &str) -> String {
     });
     let names: Vec<String> = names.collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let choice = describe_choice(tool, &names, "no tool here does");
+    let choice = describe_choice(tool, &names, "no available tool does");
     if tool.contains(':') {
         format!("lango does not know a tool `{tool}` that takes secrets; {choice}")
     } else {
@@ -149,7 +149,8 @@ fn takes_no_secrets(fields: &[SecretField], tool: &str) -> String {
     }
 }
 
-/// Lists what could have been meant instead of `wrong`, the most similar name first; `none` if there is nothing.
+/// Lists the names that the user may have meant instead of `wrong`, the most similar one first. Returns `none` if there
+/// are no names.
 pub fn describe_choice(wrong: &str, names: &[&str], none: &str) -> String {
     if names.is_empty() {
         return none.to_owned();
@@ -158,27 +159,23 @@ pub fn describe_choice(wrong: &str, names: &[&str], none: &str) -> String {
         .iter()
         .map(|name| (strsim::normalized_damerau_levenshtein(wrong, name), *name))
         .collect();
-    names.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let (likeness, nearest) = names[0];
-    let guess = if likeness >= NEAR {
+    names.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    let (similarity, nearest) = names[0];
+    let guess = if similarity >= MIN_SIMILARITY {
         format!("did you mean `{nearest}`? ")
     } else {
         String::new()
     };
-    let rest = if names.len() > MOST_NAMED {
-        ", …"
-    } else {
-        ""
-    };
+    let rest = if names.len() > MAX_NAMED { ", …" } else { "" };
     let shown: Vec<&str> = names
         .iter()
-        .take(MOST_NAMED)
+        .take(MAX_NAMED)
         .map(|(_, name)| *name)
         .collect();
     format!("{guess}possible: {}{rest}", shown.join(", "))
 }
 
-/// Returns the tools over the vaults of `provider`.
+/// Creates the tools for the vaults of `provider`.
 pub fn vault_tools(
     provider: &Arc<dyn VaultProvider>,
     clock: &Arc<dyn Clock>,
@@ -195,31 +192,31 @@ fn declaration(
     name: &'static str,
     description: &'static str,
     (effect, risk): (Effect, Risk),
-) -> Declaration {
-    Declaration {
+) -> ToolDeclaration {
+    ToolDeclaration {
         name,
         description,
         effect,
         risk,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     }
 }
 
-/// What a call needs of the vault.
+/// What a call requires of the vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum VaultNeed {
     /// The vault must exist.
     Existing,
     /// The vault may be created.
     Creatable,
 }
 
-/// Returns why the user must be asked: a vault that is locked, or that has to be created first. Where no person can type a
-/// passphrase the call is not asked for on this account; it then fails with the next step.
+/// Returns why the user must approve a call: the vault is locked, or must be created first. Returns `None` if the user
+/// cannot type a passphrase; the call then fails with the next step.
 async fn unlock_reason(
     provider: &Arc<dyn VaultProvider>,
     caller: &Caller,
-    need: Need,
+    need: VaultNeed,
 ) -> Option<Text> {
     if !provider.can_prompt() {
         return None;
@@ -229,22 +226,26 @@ async fn unlock_reason(
             Ok(_) => None,
             Err(_) => Some(UNLOCK_REASON.into()),
         },
-        Ok(None) if need == Need::Creatable => {
+        Ok(None) if need == VaultNeed::Creatable => {
             Some("there is no vault yet; you will be asked for its new passphrase".into())
         }
         _ => None,
     }
 }
 
-/// Returns what a call that needs the vault touches.
-async fn inspect_vault(provider: Arc<dyn VaultProvider>, caller: Caller, need: Need) -> Inspection {
+/// Inspects a call that needs the vault.
+async fn inspect_vault(
+    provider: Arc<dyn VaultProvider>,
+    caller: Caller,
+    need: VaultNeed,
+) -> Inspection {
     Inspection {
         user_only: unlock_reason(&provider, &caller, need).await,
         ..Inspection::default()
     }
 }
 
-async fn opened(
+async fn open_vault(
     provider: &Arc<dyn VaultProvider>,
     caller: &Caller,
 ) -> Result<OpenVault, ToolError> {
@@ -268,11 +269,11 @@ fn failed(error: VaultError) -> ToolError {
 }
 
 fn check_length(text: &str) -> Result<(), ToolError> {
-    if text.len() <= MOST_TEXT_BYTES {
+    if text.len() <= MAX_TEXT_BYTES {
         return Ok(());
     }
     Err(ToolError::trusted(format!(
-        "the text has {} bytes; at most {MOST_TEXT_BYTES} are taken",
+        "the text has {} bytes; the limit is {MAX_TEXT_BYTES}",
         text.len()
     )))
 }

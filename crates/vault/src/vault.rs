@@ -1,4 +1,4 @@
-//! A user's vault: reading it, creating it, unlocking it.
+//! A user's vault: reads, creates, unlocks and deletes it.
 
 use crate::audit::AuditAction;
 use crate::cipher;
@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::method::{UnlockMethod, UnlockSecret};
 use crate::open_vault::OpenVault;
 use lango_core::{
-    Clock, RecordSelection, Text, UserId, VaultChange, VaultChanged, VaultEvent, VaultStore,
+    Clock, RecordSelection, Text, UserId, VaultChange, VaultChangeOutcome, VaultEvent, VaultStore,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,24 +18,21 @@ use std::time::Duration;
 /// The dependencies of a vault.
 #[derive(Clone)]
 pub struct VaultParts {
-    /// The store of its rows.
     pub store: Arc<dyn VaultStore>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The owner.
     pub owner: UserId,
     /// The actor in the audit log, such as `command line`.
     pub actor: Text,
 }
 
-/// Maximum number of retries when other replicas win the race.
-pub(crate) const TRIES: u32 = 64;
+/// Maximum number of attempts to change a vault while other replicas change it too.
+pub(crate) const MAX_ATTEMPTS: u32 = 64;
 
 /// Number of log entries to search for the creation or deletion of a vault.
 const NEWEST_EVENTS: usize = 100;
 
-/// Maximum pause between two retries.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 /// The vault of one user, locked or not yet created.
 #[derive(Clone)]
@@ -44,12 +41,12 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Creates a handle of the vault of `parts.owner`. Reads nothing yet.
+    /// Creates a handle to the vault of `parts.owner`, without reading anything.
     pub fn new(parts: VaultParts) -> Self {
         Self { parts }
     }
 
-    /// Returns a handle of another user's vault in the same store.
+    /// Returns a handle to another user's vault in the same store.
     pub fn of_user(&self, owner: UserId) -> Self {
         Self::new(VaultParts {
             owner,
@@ -57,7 +54,7 @@ impl Vault {
         })
     }
 
-    /// Returns the user whose vault it is.
+    /// Returns the owner of the vault.
     pub fn user(&self) -> &UserId {
         &self.parts.owner
     }
@@ -75,42 +72,43 @@ impl Vault {
         let VaultParts { store, owner, .. } = &self.parts;
         let mut snapshot = store.read_vault(owner, records.clone()).await?;
         if snapshot.is_none() {
-            if !self.is_logged().await? {
+            if !self.exists_in_log().await? {
                 return Ok(None);
             }
-            // Another process may have created it before the log was read.
+            // Another process may have created the vault before the log was read.
             snapshot = store.read_vault(owner, records).await?;
         }
         let snapshot = snapshot.ok_or(VaultError::HeadMissing)?;
         SealedVault::read(owner, snapshot).map(Some)
     }
 
-    /// Returns whether the log has a vault that was not deleted.
-    async fn is_logged(&self) -> Result<bool, VaultError> {
+    /// Returns whether, according to the log, a vault was created and not deleted.
+    async fn exists_in_log(&self) -> Result<bool, VaultError> {
         let deleted = AuditAction::VaultDeleted.to_string();
         let created = AuditAction::VaultCreated.to_string();
         let events = self.events(NEWEST_EVENTS).await?;
         let mut actions = events.iter().map(|event| &*event.action);
-        // Another process may have written an entry after it was deleted.
+        // Another process may have written a log entry after the vault was deleted.
         let last = actions.find(|action| **action == *deleted || **action == *created);
         Ok(!events.is_empty() && last != Some(deleted.as_str()))
     }
 
-    /// Creates the vault with one or more unlock methods. Fails if there is one, or anything that is left of one.
+    /// Creates the vault with one or more unlock methods. Fails if a vault, or a remainder of one, exists.
     pub async fn create(&self, secrets: Vec<UnlockSecret>) -> Result<OpenVault, VaultError> {
         if self.read(RecordSelection::None).await?.is_some() {
             return Err(VaultError::Exists);
         }
         let now = self.parts.clock.now();
         let owner = self.parts.owner.clone();
-        let made = in_background(move || {
+        let created = run_blocking(move || {
             let mut id = [0; 16];
             cipher::fill_random(&mut id)?;
             let vault = VaultIdentity { id, owner };
             let master = cipher::random_key()?;
             let mut head = Head {
                 vault,
-                // Greater than that of a vault that was deleted before, so that no change for that one fits this one.
+                // Greater than the revision of a deleted vault, so that no pending change of that vault applies to this
+                // one.
                 revision: now.0.max(1),
                 next_method: 1,
                 methods: Vec::new(),
@@ -122,7 +120,7 @@ impl Vault {
             }
             Ok((head, master))
         });
-        let (head, master) = made.await?;
+        let (head, master) = created.await?;
         if head.methods.is_empty() {
             return Err(VaultError::LastMethod);
         }
@@ -136,18 +134,18 @@ impl Vault {
             event: self.event(AuditAction::VaultCreated, None),
         };
         match self.apply(change).await? {
-            VaultChanged::Applied => Ok(OpenVault::new(self.clone(), master, keys)),
-            VaultChanged::Outdated => Err(VaultError::Exists),
+            VaultChangeOutcome::Applied => Ok(OpenVault::new(self.clone(), master, keys)),
+            VaultChangeOutcome::Outdated => Err(VaultError::Exists),
         }
     }
 
-    /// Unlocks the vault. Every attempt is written to the audit log; if that fails, the vault stays locked.
+    /// Unlocks the vault. Records every attempt in the audit log; if that fails, the vault stays locked.
     pub async fn unlock(&self, secret: UnlockSecret) -> Result<OpenVault, VaultError> {
         let sealed = self.read(RecordSelection::None).await?;
         let sealed = sealed.ok_or(VaultError::Absent)?;
         let method: Text = secret.kind().to_string().into();
         let tried = sealed.clone();
-        let (id, master) = match in_background(move || tried.unlock(&secret)).await {
+        let (id, master) = match run_blocking(move || tried.unlock(&secret)).await {
             Err(error @ VaultError::WrongSecret { .. }) => {
                 self.log(AuditAction::UnlockFailed, method).await?;
                 return Err(error);
@@ -156,10 +154,8 @@ impl Vault {
         };
         let keys = Keys::derive(&master, sealed.id())?;
         sealed.verify(&keys).map_err(|error| match error {
-            // The key was found in this very head.
-            VaultError::KeyOutdated => {
-                VaultError::changed("its key is not the one that lango wrote")
-            }
+            // The key comes from this head, so it cannot be outdated.
+            VaultError::KeyOutdated => VaultError::changed("its key does not belong to its head"),
             error => error,
         })?;
         self.log(AuditAction::Unlocked, method).await?;
@@ -175,13 +171,13 @@ impl Vault {
         Ok(OpenVault::new(self.clone(), master, keys))
     }
 
-    /// Deletes the vault with all its secrets. Needs no key, so that a user who lost it can start anew.
+    /// Deletes the vault with all its secrets. Needs no key, so that a user who lost it can start over.
     pub async fn delete(&self) -> Result<(), VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_ATTEMPTS {
             let snapshot = store.read_vault(owner, RecordSelection::None).await?;
             let Some(snapshot) = snapshot else {
-                if !self.is_logged().await? {
+                if !self.exists_in_log().await? {
                     return Err(VaultError::Absent);
                 }
                 let event = self.event(AuditAction::VaultDeleted, None);
@@ -195,7 +191,7 @@ impl Vault {
                 remove: Vec::new(),
                 event: self.event(AuditAction::VaultDeleted, None),
             };
-            if self.apply(change).await? == VaultChanged::Applied {
+            if self.apply(change).await? == VaultChangeOutcome::Applied {
                 return Ok(());
             }
             pause(attempt).await?;
@@ -213,7 +209,10 @@ impl Vault {
         &*self.parts.clock
     }
 
-    pub(crate) async fn apply(&self, change: VaultChange) -> Result<VaultChanged, VaultError> {
+    pub(crate) async fn apply(
+        &self,
+        change: VaultChange,
+    ) -> Result<VaultChangeOutcome, VaultError> {
         let VaultParts { store, owner, .. } = &self.parts;
         Ok(store.change_vault(owner, change).await?)
     }
@@ -234,17 +233,17 @@ impl Vault {
     }
 }
 
-/// Sleeps for a random time before the next retry, so that colliding replicas do not collide again.
+/// Sleeps for a random time before the next attempt, so that competing replicas do not collide again.
 pub(crate) async fn pause(attempt: u32) -> Result<(), VaultError> {
     let mut random = [0; 1];
     cipher::fill_random(&mut random)?;
-    let most = LONGEST_PAUSE.min(Duration::from_millis(4 << attempt.min(8)));
-    tokio::time::sleep(most * u32::from(random[0]) / 255).await;
+    let limit = MAX_PAUSE.min(Duration::from_millis(4 << attempt.min(8)));
+    tokio::time::sleep(limit * u32::from(random[0]) / 255).await;
     Ok(())
 }
 
 /// Runs slow work on a blocking thread.
-pub(crate) async fn in_background<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
 ) -> Result<T, VaultError> {
     let done = tokio::task::spawn_blocking(work).await;

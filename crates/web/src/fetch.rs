@@ -1,24 +1,26 @@
 //! `search_fetch`: reads a web page through the egress guard and the cache.
 
-use crate::freshness::{Storage, storage};
-use crate::page::{self, Page};
+use crate::freshness::{CachePolicy, cache_policy};
+use crate::page::{self, FetchedPage};
 use crate::show;
 use lango_core::{
-    CachedPage, Caller, Clock, Declaration, Effect, Inspection, Risk, SiteAccess, Subject,
-    Timestamp, Tool, ToolError, ToolOutput, WebCache,
+    CachedPage, Caller, Clock, Effect, Inspection, Risk, RuleSubject, SiteAccess, Timestamp, Tool,
+    ToolDeclaration, ToolError, ToolOutput, WebCache,
 };
-use lango_net::{Egress, EgressError, Fetched, HeaderMap, HeaderValue, SeenLinks, Url, header};
+use lango_net::{
+    Egress, EgressError, FetchedResponse, HeaderMap, HeaderValue, SeenLinks, Url, header,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-const SEARCH_FETCH: Declaration = Declaration {
+const SEARCH_FETCH: ToolDeclaration = ToolDeclaration {
     name: "search_fetch",
     description: "Reads a web page, PDF or text from an address as Markdown, without running its scripts. \
-                  Long pages come in parts: go on with the `start` that is named at the end.",
+                  Long pages come in parts: continue with the `start` given at the end of a part.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Site,
+    subject: RuleSubject::Site,
 };
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -27,42 +29,39 @@ struct Arguments {
     /// The address, `http` or `https`.
     #[schemars(length(min = 1, max = 4096))]
     url: String,
-    /// Where to go on in a long page.
+    /// Where to continue in a long page.
     #[serde(default)]
     start: usize,
-    /// Fetch the page again although a copy is still fresh.
+    /// Fetch the page again even if the cached copy is still fresh.
     #[serde(default)]
     fresh: bool,
 }
 
-/// A page in the cache, with the rules of the guard under which it was fetched. Under other rules it is fetched again: the
-/// hosts of its redirects, and the addresses behind their names, may be refused by now.
+/// A cached page, with a fingerprint of the egress rules under which it was fetched. If the rules have changed, the
+/// page is fetched again, because they may now refuse the hosts of its redirects or their addresses.
 #[derive(Serialize, Deserialize)]
 struct StoredPage<P> {
     rules: u64,
     page: P,
 }
 
-/// The longest address, in bytes.
+/// Maximum length of a URL, in bytes.
 const URL_BYTES: usize = 4096;
 
 /// The dependencies of the tool.
 #[derive(Clone)]
 pub struct FetchParts {
-    /// The guard.
     pub egress: Egress,
     /// The links that each session has seen.
     pub links: SeenLinks,
-    /// Where pages are stored.
     pub cache: Arc<dyn WebCache>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 /// Creates the tool `search_fetch`.
 pub fn fetch_tool(parts: FetchParts) -> Arc<dyn Tool> {
     let parts = Arc::new(parts);
-    let inspecting = Arc::clone(&parts);
+    let inspect_parts = Arc::clone(&parts);
     SEARCH_FETCH.with_parts(
         move |caller: Caller, arguments: Arguments| {
             let parts = Arc::clone(&parts);
@@ -70,14 +69,16 @@ pub fn fetch_tool(parts: FetchParts) -> Arc<dyn Tool> {
         },
         None,
         Some(Box::new(move |caller, arguments: Arguments| {
-            Box::pin(std::future::ready(inspecting.inspect(&caller, &arguments)))
+            Box::pin(std::future::ready(
+                inspect_parts.inspect(&caller, &arguments),
+            ))
         })),
     )
 }
 
 impl FetchParts {
-    /// Returns the site that the call contacts; none for a URL that the guard refuses, so that the call fails with the
-    /// reason and the user is not asked.
+    /// Returns the site that the call contacts. Returns none for a URL that the egress guard refuses, so that the user
+    /// is not asked and the call fails with the reason.
     fn inspect(&self, caller: &Caller, arguments: &Arguments) -> Inspection {
         Inspection {
             site: self.site(caller, arguments).ok().map(|(_, site)| site),
@@ -94,7 +95,7 @@ impl FetchParts {
         }
         let mut url = Url::parse(address).map_err(|error| {
             ToolError::trusted(format!(
-                "`url` is not an address ({error}); it begins with `https://` or `http://`"
+                "`url` is not a valid address ({error}); it must start with `https://` or `http://`"
             ))
         })?;
         url.set_fragment(None);
@@ -103,7 +104,7 @@ impl FetchParts {
         let site = SiteAccess {
             host: destination.site().into(),
             url: Some(address.into()),
-            // What follows `#` is not sent.
+            // The fragment is not sent, so it does not count.
             is_known: self.links.contains(&caller.session, url.as_str()),
             summary: format!("read {address}").into(),
         };
@@ -113,10 +114,11 @@ impl FetchParts {
     async fn run(&self, caller: &Caller, arguments: &Arguments) -> Result<ToolOutput, ToolError> {
         let (url, site) = self.site(caller, arguments)?;
         let inspected = caller.inspection.site.as_ref();
-        let is_same = inspected.is_some_and(|one| one.host == site.host && one.url == site.url);
+        let is_same = inspected
+            .is_some_and(|inspected| inspected.host == site.host && inspected.url == site.url);
         if !is_same {
             return Err(ToolError::trusted(
-                "the address is not the one that was allowed; call search_fetch again",
+                "the address differs from the one that was approved; call search_fetch again",
             ));
         }
         let (page, fetched) = self.load(caller, &url, arguments.fresh).await?;
@@ -132,16 +134,16 @@ impl FetchParts {
         caller: &Caller,
         url: &Url,
         is_fresh_wanted: bool,
-    ) -> Result<(Page, Timestamp), ToolError> {
-        // A cache that cannot be read costs a request and nothing else.
+    ) -> Result<(FetchedPage, Timestamp), ToolError> {
+        // If the cache cannot be read, the page is simply fetched.
         let cached = if is_fresh_wanted {
             None
         } else {
             let cached = self.cache.cached_page(&caller.user, url.as_str()).await;
             cached.ok().flatten().and_then(|cached| {
-                let stored: StoredPage<Page> = serde_json::from_str(&cached.content).ok()?;
-                let is_under_these_rules = stored.rules == self.egress.rules().fingerprint();
-                is_under_these_rules.then_some((cached, stored.page))
+                let stored: StoredPage<FetchedPage> = serde_json::from_str(&cached.content).ok()?;
+                let has_same_rules = stored.rules == self.egress.rules().fingerprint();
+                has_same_rules.then_some((cached, stored.page))
             })
         };
         let now = self.clock.now();
@@ -160,7 +162,7 @@ impl FetchParts {
             self.store(
                 caller,
                 url,
-                storage(&fetched.headers, now),
+                cache_policy(&fetched.headers, now),
                 Some(&old),
                 &page,
                 now,
@@ -168,7 +170,7 @@ impl FetchParts {
             .await;
             return Ok((page, now));
         }
-        let permitted = storage(&fetched.headers, now);
+        let permitted = cache_policy(&fetched.headers, now);
         let page = read_page(fetched).await?;
         self.store(caller, url, permitted, None, &page, now).await;
         Ok((page, now))
@@ -179,7 +181,7 @@ impl FetchParts {
         caller: &Caller,
         url: &Url,
         cached: Option<&CachedPage>,
-    ) -> Result<Fetched, ToolError> {
+    ) -> Result<FetchedResponse, ToolError> {
         let mut headers = HeaderMap::new();
         headers.insert(
             header::ACCEPT,
@@ -208,18 +210,18 @@ impl FetchParts {
         &self,
         caller: &Caller,
         url: &Url,
-        permitted: Storage,
+        permitted: CachePolicy,
         old: Option<&CachedPage>,
-        page: &Page,
+        page: &FetchedPage,
         now: Timestamp,
     ) {
         let (user, url) = (&caller.user, url.as_str());
         let rules = self.egress.rules().fingerprint();
         let content = serde_json::to_string(&StoredPage { rules, page });
-        // Failing to store or to remove a copy must not fail the reading; a copy that stays is stale sooner or later.
+        // Errors of the cache must not fail the call; a copy that is not removed becomes stale eventually.
         match (permitted, content) {
             (
-                Storage::Allowed {
+                CachePolicy::Allowed {
                     fresh_until,
                     etag,
                     last_modified,
@@ -244,8 +246,8 @@ impl FetchParts {
     }
 }
 
-/// Reads a page on a blocking thread. An error status becomes an error with the beginning of the page's text.
-async fn read_page(fetched: Fetched) -> Result<Page, ToolError> {
+/// Reads a page on a blocking thread. Turns an error status into an error with the start of the page's text.
+async fn read_page(fetched: FetchedResponse) -> Result<FetchedPage, ToolError> {
     let status = fetched.status;
     let url = fetched.final_url.to_string();
     let read = tokio::task::spawn_blocking(move || page::read(&fetched)).await;
@@ -255,21 +257,21 @@ async fn read_page(fetched: Fetched) -> Result<Page, ToolError> {
     }
     let hint = match status {
         401 | 403 => "; it may need a login or a browser",
-        404 | 410 => "; there is no such page",
-        429 => "; it wants fewer requests",
-        500..=599 => "; its server has a fault, try again later",
+        404 | 410 => "; the page does not exist",
+        429 => "; the server asks for fewer requests",
+        500..=599 => "; the server has an internal error, try again later",
         _ => "",
     };
-    let said = read.map(|page| page.text).unwrap_or_default();
-    let said: String = said.chars().take(300).collect();
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = if said.is_empty() {
-        said
+    let excerpt = read.map(|page| page.text).unwrap_or_default();
+    let excerpt: String = excerpt.chars().take(300).collect();
+    let excerpt = excerpt.split_whitespace().collect::<Vec<_>>().join(" ");
+    let excerpt = if excerpt.is_empty() {
+        excerpt
     } else {
-        format!("\nIt says: {said}")
+        format!("\nThe page says: {excerpt}")
     };
     Err(ToolError::new(format!(
-        "`{url}` answered with status {status}{hint}{said}"
+        "`{url}` answered with status {status}{hint}{excerpt}"
     )))
 }
 

@@ -1,19 +1,20 @@
-//! The lifetime of cached responses by the rules of RFC 9111 for a private cache: each user has their own, so `private`
-//! responses are stored and `s-maxage` is ignored.
+//! The lifetime of cached responses, by the rules of RFC 9111 for a private cache. Each user has their own cache, so
+//! `private` responses are stored and `s-maxage` is ignored.
 
 use lango_core::{Text, Timestamp};
 use lango_net::{HeaderMap, header};
 use std::time::{Duration, SystemTime};
 
-/// Lifetime of a page without caching headers, so that the next part comes from the same text.
-const UNSTATED: Duration = Duration::from_secs(5 * 60);
+/// Lifetime of a page without caching headers. It is not zero, so that the next part of a page comes from the same
+/// text.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(5 * 60);
 
-/// Maximum lifetime, whatever the server says.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum lifetime, regardless of the server's headers.
+const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether and for how long a response may be cached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Storage {
+pub(crate) enum CachePolicy {
     Forbidden,
     Allowed {
         fresh_until: Timestamp,
@@ -22,18 +23,18 @@ pub(crate) enum Storage {
     },
 }
 
-/// Derives the caching rules of a response that arrived at `now` from its headers.
-pub(crate) fn storage(headers: &HeaderMap, now: Timestamp) -> Storage {
+/// Derives the cache policy of a response that arrived at `now` from its headers.
+pub(crate) fn cache_policy(headers: &HeaderMap, now: Timestamp) -> CachePolicy {
     let directives = Directives::read(headers);
     let varies = text(headers, header::VARY).unwrap_or_default();
     if directives.no_store || varies.split(',').any(|name| name.trim() == "*") {
-        return Storage::Forbidden;
+        return CachePolicy::Forbidden;
     }
-    let lifetime = directives.lifetime(headers, now).min(LONGEST);
+    let lifetime = directives.lifetime(headers, now).min(MAX_LIFETIME);
     let age = text(headers, header::AGE).and_then(|age| age.trim().parse().ok());
     let left = lifetime.saturating_sub(Duration::from_secs(age.unwrap_or(0)));
     let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    Storage::Allowed {
+    CachePolicy::Allowed {
         fresh_until: Timestamp(now.0.saturating_add(left)),
         etag: text(headers, header::ETAG).map(Into::into),
         last_modified: text(headers, header::LAST_MODIFIED).map(Into::into),
@@ -60,7 +61,7 @@ impl Directives {
             match name.trim().to_ascii_lowercase().as_str() {
                 "no-store" => directives.no_store = true,
                 "no-cache" => directives.no_cache = true,
-                // A number too large to read is a long time, one that is no number is none.
+                // A number that is too large to parse means a long time; an invalid one means zero.
                 "max-age"
                     if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() =>
                 {
@@ -89,15 +90,15 @@ impl Directives {
             text(headers, header::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
         let sent = sent.unwrap_or(now);
         if let Some(expires) = text(headers, header::EXPIRES) {
-            // `0` and other wrong dates mean the past.
+            // `0` and other invalid dates mean that the response has already expired.
             let expires = httpdate::parse_http_date(expires).unwrap_or(SystemTime::UNIX_EPOCH);
             return expires.duration_since(sent).unwrap_or_default();
         }
         let modified = text(headers, header::LAST_MODIFIED);
         let modified = modified.and_then(|date| httpdate::parse_http_date(date).ok());
         match modified.and_then(|modified| sent.duration_since(modified).ok()) {
-            Some(age) => (age / 10).max(UNSTATED),
-            None => UNSTATED,
+            Some(age) => (age / 10).max(DEFAULT_LIFETIME),
+            None => DEFAULT_LIFETIME,
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Converts a response to text that an agent can read.
 
-use lango_documents::{Readable, decode_page, is_pdf, markdown, read_pdf};
-use lango_net::{Fetched, header};
+use lango_documents::{ReadablePage, decode_page, is_pdf, markdown, read_pdf};
+use lango_net::{FetchedResponse, header};
 use serde::{Deserialize, Serialize};
 
-/// Maximum length of a page's text in bytes; the rest is dropped with a note.
+/// Maximum length of a page's text in bytes; the rest is dropped, and a note says so.
 const TEXT_BYTES: usize = 4 << 20;
 
 /// The text of a page, stored in the cache and returned in parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Page {
+pub(crate) struct FetchedPage {
     /// The URL after the last redirect.
     pub url: String,
     pub title: Option<String>,
@@ -21,19 +21,18 @@ pub(crate) struct Page {
     pub note: Option<String>,
 }
 
-/// The format of a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Format {
     Html,
     Pdf,
     Text,
-    /// The header does not say; detected from the bytes.
-    Unstated,
+    /// The header does not say, so the format is detected from the bytes.
+    Unspecified,
     Unreadable,
 }
 
-/// Reads a page; fails with the reason if its format is not supported.
-pub(crate) fn read(fetched: &Fetched) -> Result<Page, String> {
+/// Converts a response to text. Fails with the reason if its format is not supported.
+pub(crate) fn read(fetched: &FetchedResponse) -> Result<FetchedPage, String> {
     let content_type = fetched.headers.get(header::CONTENT_TYPE);
     let content_type = content_type
         .and_then(|value| value.to_str().ok())
@@ -44,7 +43,7 @@ pub(crate) fn read(fetched: &Fetched) -> Result<Page, String> {
     let mut format = format_of(&media_type);
     if is_pdf(body) {
         format = Format::Pdf;
-    } else if format == Format::Unstated {
+    } else if format == Format::Unspecified {
         format = guess(body);
     }
     let mut page = match format {
@@ -55,11 +54,11 @@ pub(crate) fn read(fetched: &Fetched) -> Result<Page, String> {
         Format::Text => plain(decode_page(body, charset.as_deref()).into_owned()),
         Format::Pdf if fetched.was_cut => {
             return Err(format!(
-                "the PDF has more than {size} bytes, the most that is read"
+                "the PDF has more than {size} bytes, which is the limit"
             ));
         }
         Format::Pdf => pdf(body)?,
-        Format::Unstated | Format::Unreadable => {
+        Format::Unspecified | Format::Unreadable => {
             let kind = if media_type.is_empty() {
                 "content of an unknown type".to_owned()
             } else {
@@ -73,21 +72,21 @@ pub(crate) fn read(fetched: &Fetched) -> Result<Page, String> {
     page.url = fetched.final_url.to_string();
     if fetched.was_cut {
         page.note = Some(format!(
-            "the page is longer than {size} bytes; only its beginning was read"
+            "the page is longer than {size} bytes; only its start was read"
         ));
     }
     if page.text.len() > TEXT_BYTES {
         page.text
             .truncate(page.text.floor_char_boundary(TEXT_BYTES));
         page.note = Some(format!(
-            "the text is longer than {TEXT_BYTES} bytes; only its beginning is here"
+            "the text is longer than {TEXT_BYTES} bytes; only its start is included"
         ));
     }
     Ok(page)
 }
 
-fn html(text: &str, url: &str) -> Page {
-    let Readable {
+fn html(text: &str, url: &str) -> FetchedPage {
+    let ReadablePage {
         title,
         date,
         site,
@@ -95,9 +94,8 @@ fn html(text: &str, url: &str) -> Page {
         links,
         was_cut,
     } = markdown(text, url);
-    let note =
-        was_cut.then(|| "the page is nested too deeply; only its beginning was read".to_owned());
-    Page {
+    let note = was_cut.then(|| "the page is nested too deeply; only its start was read".to_owned());
+    FetchedPage {
         title,
         date,
         site,
@@ -107,8 +105,8 @@ fn html(text: &str, url: &str) -> Page {
     }
 }
 
-fn plain(text: String) -> Page {
-    Page {
+fn plain(text: String) -> FetchedPage {
+    FetchedPage {
         url: String::new(),
         title: None,
         date: None,
@@ -119,7 +117,7 @@ fn plain(text: String) -> Page {
     }
 }
 
-fn pdf(bytes: &[u8]) -> Result<Page, String> {
+fn pdf(bytes: &[u8]) -> Result<FetchedPage, String> {
     let pages = read_pdf(bytes)?;
     let pages = pages
         .into_iter()
@@ -154,7 +152,9 @@ fn format_of(media_type: &str) -> Format {
     match media_type {
         "text/html" | "application/xhtml+xml" => Format::Html,
         "application/pdf" => Format::Pdf,
-        "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => Format::Unstated,
+        "" | "text/plain" | "application/octet-stream" | "binary/octet-stream" => {
+            Format::Unspecified
+        }
         known if TEXT.contains(&known) => Format::Text,
         known if known.starts_with("text/") => Format::Text,
         known if known.ends_with("+json") || known.ends_with("+xml") => {

@@ -1,4 +1,4 @@
-//! Search services, with a fallback to the next one when one fails.
+//! Search services. If one fails, the next one is queried.
 //!
 //! | kind | request | key | results | date | paging |
 //! |---|---|---|---|---|---|
@@ -7,8 +7,8 @@
 //! | `tavily` | `POST https://api.tavily.com/search` `{query, max_results, time_range}` | `Authorization: Bearer` | `results[]`: `title`, `url`, `content` | `published_date` (news) | none; `max_results` up to 20 |
 //! | `kagi` | `POST https://kagi.com/api/v1/search` `{query, workflow, limit, page, filters.after}` | `Authorization: Bearer` | `data.search[]`: `title`, `url`, `snippet` | `time` | pages |
 //!
-//! SearXNG responds with 403 if `json` is not among its `search.formats`. The URLs come from the user's own
-//! configuration, so the egress guard does not check them; redirects are not followed, and time and size are limited.
+//! SearXNG responds with 403 if `json` is not among its `search.formats`. The URLs come from the user's configuration,
+//! so the egress guard does not check them. Redirects are not followed, and time and size are limited.
 
 mod http;
 mod wire;
@@ -20,21 +20,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The kinds of search services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// A SearXNG instance.
     SearXng,
-    /// Brave Search.
     Brave,
-    /// Tavily.
     Tavily,
-    /// Kagi.
     Kagi,
 }
 
 impl ProviderKind {
-    /// All kinds, by their names in the configuration.
+    /// All kinds with their names in the configuration.
     pub const NAMES: [(&'static str, Self); 4] = [
         ("searxng", Self::SearXng),
         ("brave", Self::Brave),
@@ -42,7 +37,7 @@ impl ProviderKind {
         ("kagi", Self::Kagi),
     ];
 
-    /// Returns the default URL of the service.
+    /// Returns the default URL; `None` for SearXNG, which has no central instance.
     pub fn default_url(self) -> Option<&'static str> {
         match self {
             Self::SearXng => None,
@@ -52,7 +47,7 @@ impl ProviderKind {
         }
     }
 
-    /// Returns the environment variable that usually holds the key.
+    /// Returns the environment variable that usually contains the key; `None` for SearXNG, which needs no key.
     pub fn default_key_variable(self) -> Option<&'static str> {
         match self {
             Self::SearXng => None,
@@ -81,25 +76,23 @@ impl FromStr for ProviderKind {
     }
 }
 
-/// A search service of the configuration.
+/// A configured search service.
 #[derive(Debug, Clone)]
 pub struct SearchProvider {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub name: String,
-    /// The protocol it speaks.
     pub kind: ProviderKind,
-    /// Its base URL, without the path of the API.
+    /// The base URL, without the path of the API.
     pub url: String,
-    /// Its key, which is sent to the origin of its URL only.
+    /// The API key, which is sent only to the origin of the URL.
     pub key: Option<Credential>,
 }
 
-/// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Query {
+pub(crate) struct SearchQuery {
     pub text: String,
     pub count: usize,
-    /// From 1.
+    /// Starts at 1.
     pub page: usize,
     pub freshness: Option<Freshness>,
     /// The earliest date of a result, for services that filter by date.
@@ -127,7 +120,7 @@ impl Freshness {
     }
 }
 
-/// One result, in plain text.
+/// A search result, in plain text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchResult {
     pub title: String,
@@ -138,16 +131,16 @@ pub(crate) struct SearchResult {
 
 /// The results of a search, with the services that failed.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    /// The results with the name of their service; `None` if no service had any.
+pub(crate) struct SearchOutcome {
+    /// The results with the service that returned them; `None` if no service had any.
     pub results: Option<(SearchProvider, Vec<SearchResult>)>,
-    /// The services tried before it, each with the reason why it gave no results.
-    pub failures: Vec<(String, Failure)>,
+    /// The services that were tried before, each with the reason why it returned no results.
+    pub failures: Vec<(String, ProviderFailure)>,
 }
 
-/// The reason why a service gave no results.
+/// The reason why a service returned no results.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum ProviderFailure {
     /// The service found nothing.
     Empty,
     /// The request failed, or the response was not valid.
@@ -161,7 +154,7 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Creates a list of services, to be tried in this order. Values are masked in what they answer.
+    /// Creates a list of services that are tried in this order. Secret values in their responses are masked.
     pub fn new(providers: Vec<SearchProvider>, masks: &Masks) -> Self {
         let with_endpoint = |provider: SearchProvider| {
             let endpoint = Endpoint::new(&provider, masks.clone());
@@ -172,35 +165,36 @@ impl Providers {
         }
     }
 
-    /// Returns whether no service is configured.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Asks one service after the other until one has results. Each request and its answer count in the budget.
-    pub(crate) async fn search(&self, query: &Query, budget: &Budget) -> Answer {
+    /// Queries one service after the other until one has results. Requests and responses are charged to the budget.
+    pub(crate) async fn search(&self, query: &SearchQuery, budget: &Budget) -> SearchOutcome {
         let mut failures = Vec::new();
         for (provider, endpoint) in &*self.all {
-            match self.ask(provider, endpoint, query, budget).await {
+            match self.query_provider(provider, endpoint, query, budget).await {
                 Ok(results) if !results.is_empty() => {
                     let results = Some((provider.clone(), results));
-                    return Answer { results, failures };
+                    return SearchOutcome { results, failures };
                 }
-                Ok(_) => failures.push((provider.name.clone(), Failure::Empty)),
-                Err(reason) => failures.push((provider.name.clone(), Failure::Failed(reason))),
+                Ok(_) => failures.push((provider.name.clone(), ProviderFailure::Empty)),
+                Err(reason) => {
+                    failures.push((provider.name.clone(), ProviderFailure::Failed(reason)))
+                }
             }
         }
-        Answer {
+        SearchOutcome {
             results: None,
             failures,
         }
     }
 
-    async fn ask(
+    async fn query_provider(
         &self,
         provider: &SearchProvider,
         endpoint: &Endpoint,
-        query: &Query,
+        query: &SearchQuery,
         budget: &Budget,
     ) -> Result<Vec<SearchResult>, String> {
         let request = wire::request(provider.kind, query);

@@ -1,19 +1,21 @@
-//! `search_web`: asks the search services of the configuration.
+//! `search_web`: queries the configured search services.
 
-use crate::provider::{Failure, Freshness, Providers, Query};
+use crate::provider::{Freshness, ProviderFailure, Providers, SearchQuery};
 use crate::show;
-use lango_core::{Caller, Clock, Declaration, Effect, Risk, Subject, Tool, ToolError, ToolOutput};
+use lango_core::{
+    Caller, Clock, Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolError, ToolOutput,
+};
 use lango_net::{Budgets, SeenLinks};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const SEARCH_WEB: Declaration = Declaration {
+const SEARCH_WEB: ToolDeclaration = ToolDeclaration {
     name: "search_web",
-    description: "Searches the web. Gives titles, addresses and snippets; read a page with search_fetch.",
+    description: "Searches the web. Returns titles, addresses and snippets; read a page with search_fetch.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -22,15 +24,15 @@ struct Arguments {
     /// What to search for.
     #[schemars(length(min = 1, max = 400))]
     query: String,
-    /// How many results.
+    /// The number of results.
     #[serde(default = "default_count")]
     #[schemars(range(min = 1, max = 20))]
     count: usize,
-    /// Which page of results.
+    /// The page of results, starting at 1.
     #[serde(default = "first_page")]
     #[schemars(range(min = 1, max = 10))]
     page: usize,
-    /// Only results of the last day, week, month or year.
+    /// Only results from the last day, week, month or year.
     #[serde(default)]
     freshness: Option<Freshness>,
 }
@@ -46,13 +48,12 @@ fn first_page() -> usize {
 /// The dependencies of the tool.
 #[derive(Clone)]
 pub struct SearchParts {
-    /// The search services, at least one.
+    /// At least one search service.
     pub providers: Providers,
     /// The links that each session has seen.
     pub links: SeenLinks,
     /// The network budgets of turns.
     pub budgets: Budgets,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -65,7 +66,7 @@ pub fn search_tool(parts: SearchParts) -> Arc<dyn Tool> {
     })
 }
 
-fn query(arguments: Arguments, clock: &dyn Clock) -> Result<Query, ToolError> {
+fn query(arguments: Arguments, clock: &dyn Clock) -> Result<SearchQuery, ToolError> {
     let text = arguments
         .query
         .split_whitespace()
@@ -73,7 +74,7 @@ fn query(arguments: Arguments, clock: &dyn Clock) -> Result<Query, ToolError> {
         .join(" ");
     if text.is_empty() {
         return Err(ToolError::trusted(
-            "`query` is empty; say what to search for",
+            "`query` is empty; give a text to search for",
         ));
     }
     let after = arguments.freshness.and_then(|freshness| {
@@ -81,7 +82,7 @@ fn query(arguments: Arguments, clock: &dyn Clock) -> Result<Query, ToolError> {
         let time = chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)?;
         Some(time.date_naive().to_string())
     });
-    Ok(Query {
+    Ok(SearchQuery {
         text: text.chars().take(400).collect(),
         count: arguments.count.clamp(1, 20),
         page: arguments.page.clamp(1, 10),
@@ -91,11 +92,11 @@ fn query(arguments: Arguments, clock: &dyn Clock) -> Result<Query, ToolError> {
 }
 
 impl SearchParts {
-    async fn search(&self, caller: &Caller, query: Query) -> Result<ToolOutput, ToolError> {
+    async fn search(&self, caller: &Caller, query: SearchQuery) -> Result<ToolOutput, ToolError> {
         let budget = self.budgets.of(&caller.session, &caller.turn);
-        let answer = self.providers.search(&query, &budget).await;
-        let failures = show::failures(&answer);
-        if let Some((provider, results)) = &answer.results {
+        let outcome = self.providers.search(&query, &budget).await;
+        let failures = show::failures(&outcome);
+        if let Some((provider, results)) = &outcome.results {
             self.links.add(
                 &caller.session,
                 results.iter().map(|result| result.url.as_str()),
@@ -107,12 +108,13 @@ impl SearchParts {
             }
             return Ok(text.into());
         }
-        let is_empty = |(_, failure): &(String, Failure)| *failure == Failure::Empty;
-        if answer.failures.iter().any(is_empty) {
+        let is_empty =
+            |(_, failure): &(String, ProviderFailure)| *failure == ProviderFailure::Empty;
+        if outcome.failures.iter().any(is_empty) {
             return Ok(format!("No results for `{}`.\n{failures}", query.text).into());
         }
         Err(ToolError::new(format!(
-            "no search service answered; try again later, or tell the user\n{failures}"
+            "all search services failed; try again later, or tell the user\n{failures}"
         )))
     }
 }

@@ -1,11 +1,11 @@
-//! Formats tool results: search results, and parts of a page with their source and how to read on.
+//! Formats tool results: search results, and parts of a page with their source and the start of the next part.
 
-use crate::page::Page;
-use crate::provider::{Answer, Failure, SearchProvider, SearchResult};
+use crate::page::FetchedPage;
+use crate::provider::{ProviderFailure, SearchOutcome, SearchProvider, SearchResult};
 use lango_core::Timestamp;
 use std::fmt::Write as _;
 
-/// Bytes of a page that one call returns.
+/// Maximum number of bytes of a page that one call returns.
 pub(crate) const PART_BYTES: usize = 16_000;
 
 /// The notice that the text is untrusted.
@@ -38,20 +38,21 @@ pub(crate) fn results(
     text
 }
 
-/// Lists the services that gave no results, with the reasons.
-pub(crate) fn failures(answer: &Answer) -> String {
+/// Lists the services that returned no results, with the reasons.
+pub(crate) fn failures(outcome: &SearchOutcome) -> String {
     let mut text = String::new();
-    for (name, failure) in &answer.failures {
+    for (name, failure) in &outcome.failures {
         let reason = match failure {
-            Failure::Empty => "it has no results",
-            Failure::Failed(reason) => reason,
+            ProviderFailure::Empty => "it found no results",
+            ProviderFailure::Failed(reason) => reason,
         };
-        let _ = writeln!(text, "`{name}` gave nothing: {reason}");
+        let _ = writeln!(text, "`{name}` returned nothing: {reason}");
     }
     text
 }
 
-/// Returns the end of a part: after a paragraph or a line if one ends nearby.
+/// Returns the end of the part that starts at `start`. Cuts after a paragraph or a line, if one ends in the second
+/// half.
 fn end_of_part(text: &str, start: usize) -> usize {
     let end = text.floor_char_boundary(start + PART_BYTES);
     if end >= text.len() {
@@ -64,9 +65,9 @@ fn end_of_part(text: &str, start: usize) -> usize {
     paragraph.or_else(line).unwrap_or(end)
 }
 
-/// Formats the part of a page that begins at `start`; fails if there is none.
+/// Formats the part of a page that starts at `start`. Fails if the page is shorter than that.
 pub(crate) fn page(
-    page: &Page,
+    page: &FetchedPage,
     start: usize,
     fetched: Timestamp,
     now: Timestamp,

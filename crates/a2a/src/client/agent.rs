@@ -1,9 +1,9 @@
 //! A remote agent that speaks A2A.
 
-use super::call::{Call, Failure};
+use super::call::{Call, CallFailure};
 use super::card::{Binding, Card};
 use super::masking::EventMasks;
-use super::wire::{Ask, Wire};
+use super::wire::{Operation, Wire};
 use a2a::{Message, Part, Role, SendMessageConfiguration, SendMessageRequest};
 use futures_util::{StreamExt, stream};
 use lango_core::{
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
-/// What may come back. Data is shown as JSON; a file is attached, whether it comes with its bytes or is at a URL.
+/// The media types that lango accepts. Data is shown as JSON; files are attached, whether inline or given by URL.
 const OUTPUT_MODES: [&str; 9] = [
     "text/plain",
     "text/markdown",
@@ -30,32 +30,32 @@ const OUTPUT_MODES: [&str; 9] = [
     "image/webp",
 ];
 
-/// How long it is waited for that a server hears that it should stop.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for a remote agent to acknowledge a cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The events of a call that may wait for whoever listens.
-const EVENTS_WAITING: usize = 16;
+/// The capacity of the channel between a call and the reader of its events.
+const EVENT_CAPACITY: usize = 16;
 
-/// An agent whose card was read and can be used.
+/// A remote agent whose card was read and can be used.
 pub struct A2aAgent {
     name: AgentName,
     card: Card,
     pub(crate) wire: Wire,
-    doubt: Doubt,
+    staleness: CardStaleness,
     timeout: Option<Duration>,
     pub(crate) egress: Egress,
 }
 
-/// Whether a card still holds.
-pub(crate) struct Doubt {
-    is_raised: AtomicBool,
+/// Whether a card may be outdated. Marking it as stale wakes the background task that reads cards again.
+pub(crate) struct CardStaleness {
+    is_stale: AtomicBool,
     wake: Arc<Notify>,
 }
 
-impl Doubt {
+impl CardStaleness {
     pub fn new(wake: Arc<Notify>) -> Self {
         Self {
-            is_raised: AtomicBool::new(false),
+            is_stale: AtomicBool::new(false),
             wake,
         }
     }
@@ -66,7 +66,7 @@ impl A2aAgent {
         name: AgentName,
         card: Card,
         wire: Wire,
-        doubt: Doubt,
+        staleness: CardStaleness,
         timeout: Option<Duration>,
         egress: Egress,
     ) -> Self {
@@ -74,47 +74,46 @@ impl A2aAgent {
             name,
             card,
             wire,
-            doubt,
+            staleness,
             timeout,
             egress,
         }
     }
 
-    /// Where its calls go.
+    /// Returns the URL to which calls are sent.
     pub fn interface_url(&self) -> &str {
         self.card.interface.url.as_str()
     }
 
-    /// How it is spoken to.
     pub fn binding(&self) -> Binding {
         self.card.interface.binding
     }
 
-    /// Whether its answers are streamed.
+    /// Returns whether the agent streams its answers.
     pub fn streams(&self) -> bool {
         self.card.streams
     }
 
-    /// Notes that its interface may have moved.
-    pub(crate) fn doubt(&self) {
-        self.set_doubt(true);
-        self.doubt.wake.notify_one();
+    /// Marks the card as stale: the interface of the agent may have moved.
+    pub(crate) fn mark_stale(&self) {
+        self.set_stale(true);
+        self.staleness.wake.notify_one();
     }
 
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.doubt.is_raised.load(Ordering::Relaxed)
+    pub(crate) fn is_stale(&self) -> bool {
+        self.staleness.is_stale.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_doubt(&self, is_doubtful: bool) {
-        self.doubt.is_raised.store(is_doubtful, Ordering::Relaxed);
+    pub(crate) fn set_stale(&self, is_stale: bool) {
+        self.staleness.is_stale.store(is_stale, Ordering::Relaxed);
     }
 
-    /// Whether its card says the same.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    /// Returns whether both agents have the same card.
+    pub(crate) fn has_same_card(&self, other: &Self) -> bool {
         self.card == other.card
     }
 
-    /// The request that gives it a task, or a reply to its question.
+    /// Builds the request that gives the agent a task, or answers its question.
     pub(crate) fn message(
         &self,
         key: &str,
@@ -124,8 +123,8 @@ impl A2aAgent {
     ) -> SendMessageRequest {
         let context = thread.map(|thread| thread.context.to_string());
         let task = thread.and_then(|thread| thread.task.as_deref());
-        // A task that waits for a reply is known already, and may look as before until the reply is read: there, waiting
-        // for the answer is what tells the two apart.
+        // When answering a question, wait for the result. If the server returned immediately, the task could still show
+        // the old question, which looks the same as a new one.
         let return_immediately = task.is_none();
         let file = |file: &AttachedFile| {
             Part::raw(file.bytes.to_vec())
@@ -152,14 +151,17 @@ impl A2aAgent {
         }
     }
 
-    /// Tells it to stop, and waits a moment that it hears so.
+    /// Cancels the remote task, and waits briefly for the acknowledgement.
     pub(crate) async fn stop(&self, thread: &RemoteThread) {
         if let Some(task) = &thread.task {
-            let _ = self.wire.ask(Ask::Cancel { task }, CANCEL_PATIENCE).await;
+            let _ = self
+                .wire
+                .request(Operation::Cancel { task }, CANCEL_TIMEOUT)
+                .await;
         }
     }
 
-    fn error(&self, failure: Failure) -> RemoteError {
+    fn error(&self, failure: CallFailure) -> RemoteError {
         RemoteError {
             agent: self.name.clone(),
             detail: self.wire.masks.mask_text(&failure.detail).into_owned(),
@@ -182,9 +184,9 @@ impl RemoteAgent for A2aAgent {
     }
 
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>> {
-        let (listener, heard) = mpsc::channel(EVENTS_WAITING);
+        let (sender, receiver) = mpsc::channel(EVENT_CAPACITY);
         let work = async move {
-            let mut running = Call::new(self, listener.clone());
+            let mut running = Call::new(self, sender.clone());
             let ended = match &call {
                 RemoteCall::Send {
                     key,
@@ -192,7 +194,7 @@ impl RemoteAgent for A2aAgent {
                     files,
                     thread,
                 } => running.send(key, text, files, thread.as_ref()).await,
-                RemoteCall::GoOn { thread } => running.go_on(thread).await,
+                RemoteCall::Resume { thread } => running.resume(thread).await,
             };
             if ended.is_err() {
                 running.withdraw().await;
@@ -200,15 +202,16 @@ impl RemoteAgent for A2aAgent {
             let last = ended
                 .map(RemoteEvent::Answer)
                 .map_err(|failure| self.error(failure));
-            let _ = listener.send(last).await;
+            let _ = sender.send(last).await;
         };
-        // Both are polled in one place: the work goes on only while somebody listens, and ends when the stream is dropped.
+        // The stream polls the work itself. So the work runs only while the stream is read, and ends when it is
+        // dropped.
         let work = stream::once(work).filter_map(|()| async { None });
-        let heard = stream::unfold(heard, |mut heard| async move {
-            let event = heard.recv().await?;
-            Some((event, heard))
+        let receiver = stream::unfold(receiver, |mut receiver| async move {
+            let event = receiver.recv().await?;
+            Some((event, receiver))
         });
-        let events = stream::select(heard, work);
+        let events = stream::select(receiver, work);
         let mut masking = EventMasks::new(self.wire.masks.clone());
         events
             .flat_map(move |event| stream::iter(masking.mask(event)))
@@ -217,20 +220,21 @@ impl RemoteAgent for A2aAgent {
 
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let _ = tokio::time::timeout(CANCEL_PATIENCE, self.stop(thread)).await;
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, self.stop(thread)).await;
         })
     }
 }
 
-/// The name of a message, the same for the same call: a server that is sent it twice can tell.
+/// Derives the id of a message from the key of its call, so that a server can recognise a message that it receives
+/// twice.
 fn message_id(key: &str) -> String {
     let hash = Sha256::digest(format!("lango message\0{key}"));
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash[..16]);
-    // The form of a UUID whose bits are the sender's own business.
+    // UUID version 8: the application defines the content.
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = base16ct::lower::encode_string(&bytes);
     let groups = [
         &hex[..8],
         &hex[8..12],

@@ -1,195 +1,202 @@
-//! One call under way: what is heard of it, and when that is its end.
+//! One call to a remote agent: handles the events of its task until the task has ended.
 
 use super::agent::A2aAgent;
 use super::draft::Draft;
 use super::files::{RemoteFile, attach};
-use super::read::{self, Item, Names, State, Status};
-use super::refusal::{Kind, Refusal};
-use super::stream::{Events, StreamEnd};
-use super::verdict::{Ending, Verdict, bounded};
+use super::outcome::{FinalStatus, TaskOutcome, truncate};
+use super::read::{self, Item, RemoteState, Status, TaskIds};
+use super::refusal::{Refusal, RefusalKind};
+use super::stream::{EventStream, StreamEnd};
 use lango_core::{RemoteAnswer, RemoteError, RemoteEvent, RemoteThread, Text};
 use tokio::sync::mpsc::Sender;
 
-/// Where the events of a call go.
-pub(crate) type Listener = Sender<Result<RemoteEvent, RemoteError>>;
+/// The channel for the events of a call.
+pub(crate) type EventSender = Sender<Result<RemoteEvent, RemoteError>>;
 
-/// How a call ended.
-pub(crate) type Ended = Result<RemoteAnswer, Failure>;
+pub(crate) type CallResult = Result<RemoteAnswer, CallFailure>;
 
 /// Why a call has no answer.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CallFailure {
     pub detail: String,
     pub is_unknown: bool,
 }
 
-/// Whether a call is over.
-pub(crate) enum Step {
-    Over(Ended),
-    /// It is not, and this is what was seen last.
-    Open(String),
+/// Whether a call has ended.
+pub(crate) enum CallProgress {
+    Done(CallResult),
+    /// The call has not ended. The text says what was last received, for error messages.
+    Pending(String),
 }
 
-/// A call under way.
+/// A call in progress.
 pub(crate) struct Call<'a> {
     pub agent: &'a A2aAgent,
-    listener: Listener,
+    sender: EventSender,
     pub task: Option<Text>,
     pub context: Option<Text>,
-    /// Whether the other side knows under which name the task runs.
-    pub is_told: bool,
-    /// Whether the message was a reply to a question.
+    /// Whether [`RemoteEvent::Accepted`] was sent, which stores the id of the task.
+    pub is_announced: bool,
+    /// Whether the message answers a question of the agent.
     pub is_reply: bool,
     draft: Draft,
     pub status: Status,
-    said_before: Option<String>,
+    /// The last text of the agent before the current status.
+    earlier_text: Option<String>,
 }
 
 impl<'a> Call<'a> {
-    pub fn new(agent: &'a A2aAgent, listener: Listener) -> Self {
+    pub fn new(agent: &'a A2aAgent, sender: EventSender) -> Self {
         Self {
             agent,
-            listener,
+            sender,
             task: None,
             context: None,
-            is_told: false,
+            is_announced: false,
             is_reply: false,
             draft: Draft::default(),
             status: Status {
-                state: State::Running,
-                words: None,
+                state: RemoteState::Running,
+                text: None,
                 files: Vec::new(),
             },
-            said_before: None,
+            earlier_text: None,
         }
     }
 
-    /// Reads a stream to the end of the task or of the stream, whichever is first.
-    pub async fn listen(&mut self, mut events: Events) -> Step {
-        let patience = self.agent.wire.patience;
+    /// Reads a stream until the task or the stream ends.
+    pub async fn listen(&mut self, mut events: EventStream) -> CallProgress {
+        let timeouts = self.agent.wire.timeouts;
         let mut is_first = true;
         loop {
-            let silence = if self.task.is_some() {
-                patience.idle
+            let timeout = if self.task.is_some() {
+                timeouts.idle
             } else {
-                patience.reply
+                timeouts.reply
             };
-            let seen = match events.next(silence).await {
+            let end = match events.next(timeout).await {
                 Ok(value) => {
-                    // The first thing on a stream is how the task stands. When we reply to a question, that may still be
-                    // how it stood before.
-                    let may_be_old = self.is_reply && std::mem::take(&mut is_first);
-                    match self.hear(&value, may_be_old).await {
-                        Step::Open(_) => continue,
-                        over => return over,
+                    // A stream starts with the current status. After a reply to a question, this may still be the
+                    // status from before the reply.
+                    let may_be_outdated = self.is_reply && std::mem::take(&mut is_first);
+                    match self.handle_item(&value, may_be_outdated).await {
+                        CallProgress::Pending(_) => continue,
+                        done => return done,
                     }
                 }
                 Err(end) => end,
             };
-            return match seen {
-                StreamEnd::Cut(seen) => Step::Open(seen),
-                StreamEnd::Endless => Step::Over(Err(Failure {
-                    detail: "its stream has no end, and was given up".to_owned(),
+            return match end {
+                StreamEnd::Interrupted(seen) => CallProgress::Pending(seen),
+                StreamEnd::Endless => CallProgress::Done(Err(CallFailure {
+                    detail: "its stream is longer than 64 MiB, so lango stopped reading it"
+                        .to_owned(),
                     is_unknown: true,
                 })),
-                StreamEnd::Error(refusal) => self.broken(refusal).await,
+                StreamEnd::Error(refusal) => self.stream_error(refusal).await,
             };
         }
     }
 
-    /// Takes in one thing that was said.
-    pub async fn hear(&mut self, value: &serde_json::Value, may_be_old: bool) -> Step {
-        let open = || Step::Open("it said nothing that lango understands".to_owned());
+    /// Handles one item that the server sent.
+    pub async fn handle_item(
+        &mut self,
+        value: &serde_json::Value,
+        may_be_outdated: bool,
+    ) -> CallProgress {
+        let pending = || CallProgress::Pending("it sent nothing that lango understands".to_owned());
         let Some(item) = read::item(value) else {
-            return open();
+            return pending();
         };
         match item {
-            Item::Message { names, text, files } if self.task.is_none() => {
-                return Step::Over(self.message_only(names, text, files).await);
+            Item::Message { ids, text, files } if self.task.is_none() => {
+                return CallProgress::Done(self.message_only(ids, text, files).await);
             }
             Item::Message { text, .. } => {
-                self.said_before = Some(text);
-                return open();
+                self.earlier_text = Some(text);
+                return pending();
             }
             Item::Task {
-                names,
+                ids,
                 status,
                 artifacts,
-                last_said,
+                last_text,
             } => {
-                if !self.is_ours(names).await {
-                    return open();
+                if !self.belongs_to_call(ids).await {
+                    return pending();
                 }
-                self.said_before = last_said.or(self.said_before.take());
-                // Some leave out of a snapshot what they have sent before.
+                self.earlier_text = last_text.or(self.earlier_text.take());
+                // Some servers leave artifacts that they have already sent out of a snapshot.
                 if !artifacts.is_empty() {
                     let events = self.draft.replace_all(artifacts);
-                    self.tell_all(events).await;
+                    self.emit(events).await;
                 }
-                self.is_at(status);
+                self.set_status(status);
             }
-            Item::Status { names, status } => {
-                if !self.is_ours(names).await {
-                    return open();
+            Item::Status { ids, status } => {
+                if !self.belongs_to_call(ids).await {
+                    return pending();
                 }
-                self.is_at(status);
+                self.set_status(status);
             }
             Item::Artifact {
-                names,
+                ids,
                 artifact,
                 is_more,
             } => {
-                if !self.is_ours(names).await {
-                    return open();
+                if !self.belongs_to_call(ids).await {
+                    return pending();
                 }
-                let events = self.draft.take(artifact, is_more);
-                self.tell_all(events).await;
-                return open();
+                let events = self.draft.apply(artifact, is_more);
+                self.emit(events).await;
+                return pending();
             }
         }
-        if may_be_old
+        if may_be_outdated
             && matches!(
                 self.status.state,
-                State::InputRequired | State::AuthRequired
+                RemoteState::InputRequired | RemoteState::AuthRequired
             )
         {
-            return open();
+            return pending();
         }
-        self.judged(false).await
+        self.check_end(false).await
     }
 
-    /// Ends the call if the task is over. If it is, and nothing was said, it is worth a look of its own first.
-    pub async fn judged(&mut self, is_look: bool) -> Step {
-        let ending = Ending {
+    /// Ends the call if the task has ended or waits for input. A task without any text stays open unless this was a
+    /// poll, so that it is polled once more.
+    pub async fn check_end(&mut self, is_poll: bool) -> CallProgress {
+        let status = FinalStatus {
             state: self.status.state,
             draft: &self.draft,
-            words: self.status.words.as_deref(),
-            said_before: self.said_before.as_deref(),
+            text: self.status.text.as_deref(),
+            earlier_text: self.earlier_text.as_deref(),
         };
-        let Some(verdict) = ending.verdict() else {
-            return Step::Open("it is at work".to_owned());
+        let Some(outcome) = status.outcome() else {
+            return CallProgress::Pending("it is still running".to_owned());
         };
-        if !is_look && !ending.has_words() {
-            return Step::Open("it ended without a word".to_owned());
+        if !is_poll && !status.has_text() {
+            return CallProgress::Pending("it ended without any text".to_owned());
         }
-        let (text, task) = match verdict {
-            Verdict::Answer(text) => (text, None),
-            Verdict::Question(text) => (text, self.task.clone()),
-            Verdict::Failure(detail) => {
-                if self.status.state == State::AuthRequired
+        let (text, task) = match outcome {
+            TaskOutcome::Answer(text) => (text, None),
+            TaskOutcome::Question(text) => (text, self.task.clone()),
+            TaskOutcome::Failure(detail) => {
+                if self.status.state == RemoteState::AuthRequired
                     && let Some(thread) = self.thread(self.task.clone())
                 {
-                    // Nobody will listen any more: it must not go on behind our back once somebody lets it.
+                    // Cancel the task. Otherwise it could resume after an authorization, although no caller waits for
+                    // it.
                     self.agent.stop(&thread).await;
                 }
-                return Step::Over(Err(Failure {
+                return CallProgress::Done(Err(CallFailure {
                     detail,
                     is_unknown: false,
                 }));
             }
         };
         let withdrawn = self.draft.before_answer(&text);
-        self.tell_all(withdrawn.into_iter().collect()).await;
+        self.emit(withdrawn.into_iter().collect()).await;
         let thread = self.thread(task);
         let mut files: Vec<RemoteFile> = self.draft.files().cloned().collect();
         for file in std::mem::take(&mut self.status.files) {
@@ -197,72 +204,78 @@ impl<'a> Call<'a> {
                 files.push(file);
             }
         }
-        Step::Over(Ok(self.answer(text, files, thread).await))
+        CallProgress::Done(Ok(self.answer(text, files, thread).await))
     }
 
-    /// Takes back what was shown, if anything was.
+    /// Withdraws the draft text, if any was sent.
     pub async fn withdraw(&mut self) {
         let withdrawn = self.draft.before_answer("");
-        self.tell_all(withdrawn.into_iter().collect()).await;
+        self.emit(withdrawn.into_iter().collect()).await;
     }
 
-    async fn message_only(&mut self, names: Names, text: String, files: Vec<RemoteFile>) -> Ended {
-        if let Some(context) = names.context {
+    async fn message_only(
+        &mut self,
+        ids: TaskIds,
+        text: String,
+        files: Vec<RemoteFile>,
+    ) -> CallResult {
+        if let Some(context) = ids.context {
             self.context = Some(context.into());
         }
         let text = if text.is_empty() {
             "(It answered without any text.)".to_owned()
         } else {
-            bounded(text, false)
+            truncate(text, false)
         };
         let thread = self.thread(None);
         Ok(self.answer(text, files, thread).await)
     }
 
-    /// A stream that says that something went wrong. The task itself may say more.
-    async fn broken(&mut self, refusal: Refusal) -> Step {
+    /// Handles an error on the stream. Polls the task first, which may have ended with a result.
+    async fn stream_error(&mut self, refusal: Refusal) -> CallProgress {
         if self.task.is_some()
-            && let Ok(Step::Over(ended)) = self.look().await
+            && let Ok(CallProgress::Done(ended)) = self.poll().await
         {
-            return Step::Over(ended);
+            return CallProgress::Done(ended);
         }
-        Step::Over(Err(Failure {
+        CallProgress::Done(Err(CallFailure {
             detail: refusal.detail,
-            is_unknown: self.task.is_some() || refusal.kind == Kind::Lost,
+            is_unknown: self.task.is_some() || refusal.kind == RefusalKind::Lost,
         }))
     }
 
-    /// Whether this is about the task of this call; the first that is named is.
-    async fn is_ours(&mut self, names: Names) -> bool {
-        if let (Some(ours), Some(named)) = (&self.task, &names.task)
+    /// Returns whether an item belongs to the task of this call. The first task that the server names becomes the task
+    /// of this call.
+    async fn belongs_to_call(&mut self, ids: TaskIds) -> bool {
+        if let (Some(ours), Some(named)) = (&self.task, &ids.task)
             && **ours != **named
         {
             return false;
         }
-        if let Some(context) = names.context {
+        if let Some(context) = ids.context {
             self.context = Some(context.into());
         }
-        self.task = self.task.take().or(names.task.map(Text::from));
-        if !self.is_told
+        self.task = self.task.take().or(ids.task.map(Text::from));
+        if !self.is_announced
             && self.task.is_some()
             && let Some(thread) = self.thread(self.task.clone())
         {
-            self.is_told = true;
-            self.tell_all(vec![RemoteEvent::Accepted(thread)]).await;
+            self.is_announced = true;
+            self.emit(vec![RemoteEvent::Accepted(thread)]).await;
         }
         true
     }
 
-    fn is_at(&mut self, status: Status) {
-        if let Some(words) = self.status.words.take()
-            && self.status.state == State::Running
+    fn set_status(&mut self, status: Status) {
+        if let Some(text) = self.status.text.take()
+            && self.status.state == RemoteState::Running
         {
-            self.said_before = Some(words);
+            self.earlier_text = Some(text);
         }
         self.status = status;
     }
 
-    /// The conversation so far; none if the server named nothing of it.
+    /// Returns the ids of the remote conversation, or `None` if the server has named neither task nor context.
     fn thread(&self, task: Option<Text>) -> Option<RemoteThread> {
         match (&self.context, task) {
             (None, None) => None,
@@ -273,14 +286,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn tell_all(&mut self, events: Vec<RemoteEvent>) {
+    async fn emit(&mut self, events: Vec<RemoteEvent>) {
         for event in events {
-            // Nobody may be listening any more; then this call is dropped at its next wait.
-            let _ = self.listener.send(Ok(event)).await;
+            // Fails if the reader is gone. Then this call is dropped at its next await.
+            let _ = self.sender.send(Ok(event)).await;
         }
     }
 
-    /// The answer with its files; what cannot be attached is named in its text.
+    /// Builds the answer with its files. Adds a note to the text for each file that cannot be attached.
     async fn answer(
         &self,
         mut text: String,

@@ -1,23 +1,23 @@
-//! What lango takes from a card: which interface it uses, and what the agent says of itself.
+//! Reads a card: the interface that lango uses, and the description of the agent.
 //!
-//! Read by hand and leniently: a field that lango does not need may be missing or odd.
+//! Parsed by hand, so that fields that lango does not need may be missing or malformed.
 
-use super::fault::CardFault;
-use super::fetch::Fetched;
-use super::words::one_line;
+use super::card_error::CardError;
+use super::fetch::FetchedCard;
+use super::sanitize::one_line;
 use a2a::{TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC};
 use reqwest::Url;
 use serde_json::Value;
 
-/// The longest description, in characters; the skills have as much again, together.
+/// The maximum length of the agent's own description, in characters.
 const DESCRIPTION_CHARS: usize = 600;
 
-/// The most skills that are told of.
+/// The maximum number of skills in a description.
 const SKILLS: usize = 12;
 
 const SKILL_CHARS: usize = 120;
 
-/// How an interface is spoken to.
+/// The protocol binding of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// JSON-RPC 2.0 over HTTP.
@@ -27,7 +27,7 @@ pub enum Binding {
 }
 
 impl Binding {
-    /// Its name in a card.
+    /// Returns the name of the binding in a card.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonRpc => TRANSPORT_PROTOCOL_JSONRPC,
@@ -42,7 +42,7 @@ impl Binding {
     }
 }
 
-/// Where calls go.
+/// The interface that receives the calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub url: Url,
@@ -50,7 +50,7 @@ pub(crate) struct Interface {
     pub tenant: Option<String>,
 }
 
-/// A card that can be used.
+/// The content of a usable card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Card {
     pub description: String,
@@ -59,28 +59,28 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    pub fn read(fetched: &Fetched) -> Result<Self, CardFault> {
+    pub fn read(fetched: &FetchedCard) -> Result<Self, CardError> {
         let card = &fetched.card;
         let interfaces = card.get("supportedInterfaces").and_then(Value::as_array);
         if interfaces.is_none() {
-            old_protocol(card)?;
+            check_protocol(card)?;
         }
-        let is_there = |field: &str| match card.get(field) {
+        let is_present = |field: &str| match card.get(field) {
             Some(Value::String(text)) => !text.trim().is_empty(),
             Some(Value::Array(list)) => !list.is_empty(),
             _ => false,
         };
         let missing: Vec<String> = ["name", "description", "supportedInterfaces"]
             .into_iter()
-            .filter(|field| !is_there(field))
+            .filter(|field| !is_present(field))
             .map(|field| format!("`{field}`"))
             .collect();
         if !missing.is_empty() {
-            return Err(CardFault::Missing {
+            return Err(CardError::Missing {
                 fields: missing.join(", "),
             });
         }
-        needed_extension(card)?;
+        check_extensions(card)?;
         let interface = choose(interfaces.map_or(&[], Vec::as_slice))?;
         Ok(Self {
             description: description(card),
@@ -90,36 +90,37 @@ impl Card {
     }
 }
 
-/// Cards before 1.0 name one URL and no interfaces.
-fn old_protocol(card: &Value) -> Result<(), CardFault> {
+/// Refuses a card from before 1.0, which has one URL and no interfaces.
+fn check_protocol(card: &Value) -> Result<(), CardError> {
     let version = card.get("protocolVersion").and_then(Value::as_str);
     if version.is_none() && card["preferredTransport"].is_null() && card["url"].is_null() {
         return Ok(());
     }
-    Err(CardFault::OldProtocol {
+    Err(CardError::OldProtocol {
         version: version.map_or_else(|| "0.3 or earlier".to_owned(), |text| one_line(text, 20)),
     })
 }
 
-fn needed_extension(card: &Value) -> Result<(), CardFault> {
+/// Refuses a card that requires an extension, because lango supports none.
+fn check_extensions(card: &Value) -> Result<(), CardError> {
     let extensions = card
         .get("capabilities")
         .and_then(|all| all["extensions"].as_array());
-    let needed = extensions
+    let required = extensions
         .into_iter()
         .flatten()
         .find(|extension| extension["required"] == true);
-    match needed {
+    match required {
         None => Ok(()),
-        Some(extension) => Err(CardFault::NeedsExtension {
-            uri: one_line(extension["uri"].as_str().unwrap_or("without a name"), 200),
+        Some(extension) => Err(CardError::NeedsExtension {
+            uri: one_line(extension["uri"].as_str().unwrap_or("(unnamed)"), 200),
         }),
     }
 }
 
-/// The first interface in the card's own order that lango speaks. Only that one is checked later: a card that starts with a
-/// forbidden place is not trusted with its second choice.
-fn choose(interfaces: &[Value]) -> Result<Interface, CardFault> {
+/// Returns the first interface of the card that lango supports. Only that one is checked later: if its URL is refused,
+/// lango does not try the next interface of an untrusted card.
+fn choose(interfaces: &[Value]) -> Result<Interface, CardError> {
     let text = |interface: &Value, field: &str| {
         interface[field]
             .as_str()
@@ -127,31 +128,33 @@ fn choose(interfaces: &[Value]) -> Result<Interface, CardFault> {
             .trim()
             .to_owned()
     };
-    let spoken: Vec<(&Value, Binding)> = interfaces
+    let supported: Vec<(&Value, Binding)> = interfaces
         .iter()
         .filter_map(|interface| {
             Some((interface, Binding::of(&text(interface, "protocolBinding"))?))
         })
         .collect();
-    if spoken.is_empty() {
+    if supported.is_empty() {
         let bindings = interfaces.iter().map(|one| text(one, "protocolBinding"));
-        return Err(CardFault::UnsupportedBinding {
-            bindings: listed(bindings),
+        return Err(CardError::UnsupportedBinding {
+            bindings: join_unique(bindings),
         });
     }
-    let Some((interface, binding)) = spoken
+    let Some((interface, binding)) = supported
         .iter()
-        .find(|(interface, _)| speaks_version_1(&text(interface, "protocolVersion")))
+        .find(|(interface, _)| is_version_1(&text(interface, "protocolVersion")))
     else {
-        let versions = spoken.iter().map(|(one, _)| text(one, "protocolVersion"));
-        return Err(CardFault::UnsupportedVersion {
-            versions: listed(versions),
+        let versions = supported
+            .iter()
+            .map(|(one, _)| text(one, "protocolVersion"));
+        return Err(CardError::UnsupportedVersion {
+            versions: join_unique(versions),
         });
     };
     let url = text(interface, "url");
-    let parsed: Url = url.parse().map_err(|_| CardFault::InterfaceRefused {
+    let parsed: Url = url.parse().map_err(|_| CardError::InterfaceRefused {
         url: one_line(&url, 200),
-        why: "it is not a whole URL".to_owned(),
+        why: "it is not an absolute URL".to_owned(),
     })?;
     Ok(Interface {
         url: parsed,
@@ -160,18 +163,19 @@ fn choose(interfaces: &[Value]) -> Result<Interface, CardFault> {
     })
 }
 
-/// Returns whether an interface of a 1.0 card speaks version 1. The protocol requires `protocolVersion`, but SDKs publish and
-/// accept cards without it, so a missing or empty one is read as 1.0: cards of 0.3 have no `supportedInterfaces`.
-fn speaks_version_1(version: &str) -> bool {
+/// Returns whether an interface has version 1 of the protocol. `protocolVersion` is required, but some SDKs publish and
+/// accept cards without it. A missing or empty one counts as 1.0, because cards of version 0.3 have no
+/// `supportedInterfaces`.
+fn is_version_1(version: &str) -> bool {
     version.is_empty() || version.split('.').next() == Some("1")
 }
 
-/// What was seen, each once, in a form that can be shown.
-fn listed(seen: impl Iterator<Item = String>) -> String {
+/// Joins the distinct values, at most eight, for an error message.
+fn join_unique(values: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = Vec::new();
-    for name in seen {
+    for name in values {
         let name = if name.is_empty() {
-            "none named".to_owned()
+            "(unnamed)".to_owned()
         } else {
             one_line(&name, 30)
         };
@@ -182,17 +186,17 @@ fn listed(seen: impl Iterator<Item = String>) -> String {
     names.join(", ")
 }
 
-/// What it says of itself, with its skills, in one line.
+/// Returns the description and the skills of the agent, in one line.
 fn description(card: &Value) -> String {
-    let words = |value: &Value, most: usize| one_line(value.as_str().unwrap_or_default(), most);
-    let mut line = words(&card["description"], DESCRIPTION_CHARS);
+    let text = |value: &Value, max: usize| one_line(value.as_str().unwrap_or_default(), max);
+    let mut line = text(&card["description"], DESCRIPTION_CHARS);
     let skills = card.get("skills").and_then(Value::as_array);
     let skills = skills.map_or(&[][..], Vec::as_slice);
-    let told: Vec<String> = skills
+    let listed: Vec<String> = skills
         .iter()
         .map(|skill| {
-            let name = words(&skill["name"], 60);
-            let description = words(&skill["description"], SKILL_CHARS);
+            let name = text(&skill["name"], 60);
+            let description = text(&skill["description"], SKILL_CHARS);
             match (name.is_empty(), description.is_empty()) {
                 (false, false) => format!("{name} ({description})"),
                 (false, true) => name,
@@ -202,12 +206,12 @@ fn description(card: &Value) -> String {
         .filter(|skill| !skill.is_empty())
         .take(SKILLS)
         .collect();
-    if !told.is_empty() {
+    if !listed.is_empty() {
         if !line.ends_with(['.', '!', '?', '…', ':', ';', '。']) {
             line.push('.');
         }
         line.push_str(" Skills: ");
-        line.push_str(&told.join("; "));
+        line.push_str(&listed.join("; "));
         if skills.len() > SKILLS {
             line.push_str(&format!("; and {} more", skills.len() - SKILLS));
         }
@@ -221,7 +225,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_first_interface_that_lango_speaks_is_taken() {
+    fn the_first_supported_interface_is_used() {
         let interface = |url: &str, binding: &str| json!({ "url": url, "protocolBinding": binding, "protocolVersion": "1.0" });
         let card = json!({
             "name": "n", "description": "d",
@@ -232,17 +236,17 @@ mod tests {
             ],
         });
         let url = "https://agents.example/card.json".parse().unwrap();
-        let card = Card::read(&Fetched { card, url }).unwrap();
+        let card = Card::read(&FetchedCard { card, url }).unwrap();
         assert_eq!(card.interface.url.as_str(), "https://first.example/");
     }
 
     #[test]
-    fn an_interface_without_a_protocol_version_speaks_version_1() {
+    fn an_interface_without_a_protocol_version_counts_as_version_1() {
         let read = |interface: Value| {
             let card =
                 json!({ "name": "n", "description": "d", "supportedInterfaces": [interface] });
             let url = "https://agents.example/card.json".parse().unwrap();
-            Card::read(&Fetched { card, url })
+            Card::read(&FetchedCard { card, url })
         };
         let mut interface = json!({ "url": "https://a.example/", "protocolBinding": "JSONRPC" });
         assert!(read(interface.clone()).is_ok());

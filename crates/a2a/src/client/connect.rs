@@ -1,58 +1,58 @@
-//! From a configured URL to an agent that can be called.
+//! Connects to a configured agent: reads its card and builds an agent that can be called.
 
-use super::agent::{A2aAgent, Doubt};
+use super::agent::{A2aAgent, CardStaleness};
 use super::card::Card;
-use super::fault::{CardFault, SkippedRemote};
+use super::card_error::{CardError, SkippedRemote};
 use super::fetch;
-use super::http::{Clients, Token};
+use super::http::{Clients, Credentials};
 use super::origin;
-use super::settings::{Patience, RemoteSettings};
+use super::settings::{RemoteSettings, RemoteTimeouts};
 use super::wire::{Wire, WireParts};
 use futures_util::future::join_all;
-use lango_net::Egress;
+use lango_net::{Egress, PlainHttp};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// What agents have in common.
+/// Resources that all remote agents share.
 #[derive(Default)]
-pub(crate) struct Means {
+pub(crate) struct ClientContext {
     pub clients: Clients,
-    /// Checks what cards name, and fetches files at URLs.
+    /// Checks the URLs in cards, and fetches files by URL.
     pub egress: Egress,
-    /// Told when a call makes it doubtful that a card still holds.
-    pub doubts: Arc<Notify>,
+    /// Notified when a call suggests that a card is outdated.
+    pub card_stale: Arc<Notify>,
 }
 
-/// An agent, or why there is none.
-pub(crate) type Connected = Result<Arc<A2aAgent>, SkippedRemote>;
+/// A connected agent, or the reason why it was skipped.
+pub(crate) type ConnectResult = Result<Arc<A2aAgent>, SkippedRemote>;
 
-/// Reads one card, within `patience.card`.
+/// Reads the card of one agent, within `timeouts.card`.
 pub async fn connect(
     settings: &RemoteSettings,
-    patience: &Patience,
+    timeouts: &RemoteTimeouts,
 ) -> Result<Arc<A2aAgent>, SkippedRemote> {
-    connect_with(settings, patience, &Means::default()).await
+    connect_with(settings, timeouts, &ClientContext::default()).await
 }
 
-/// Reads all cards at once. The results are in the order of the settings, and all are there after `patience.card`.
+/// Reads all cards concurrently, within `timeouts.card`. The results have the order of the settings.
 pub(crate) async fn connect_all(
     settings: &[RemoteSettings],
-    patience: &Patience,
-    means: &Means,
-) -> Vec<Connected> {
+    timeouts: &RemoteTimeouts,
+    context: &ClientContext,
+) -> Vec<ConnectResult> {
     let all = settings.iter();
-    join_all(all.map(|one| connect_with(one, patience, means))).await
+    join_all(all.map(|one| connect_with(one, timeouts, context))).await
 }
 
 async fn connect_with(
     settings: &RemoteSettings,
-    patience: &Patience,
-    means: &Means,
+    timeouts: &RemoteTimeouts,
+    context: &ClientContext,
 ) -> Result<Arc<A2aAgent>, SkippedRemote> {
-    let agent = tokio::time::timeout(patience.card, agent(settings, patience, means)).await;
+    let agent = tokio::time::timeout(timeouts.card, agent(settings, timeouts, context)).await;
     let agent = agent.unwrap_or_else(|_elapsed| {
-        Err(CardFault::Slow {
-            after_ms: u64::try_from(patience.card.as_millis()).unwrap_or(u64::MAX),
+        Err(CardError::TimedOut {
+            after_ms: u64::try_from(timeouts.card.as_millis()).unwrap_or(u64::MAX),
         })
     });
     agent.map(Arc::new).map_err(|reason| SkippedRemote {
@@ -63,46 +63,46 @@ async fn connect_with(
 
 async fn agent(
     settings: &RemoteSettings,
-    patience: &Patience,
-    means: &Means,
-) -> Result<A2aAgent, CardFault> {
+    timeouts: &RemoteTimeouts,
+    context: &ClientContext,
+) -> Result<A2aAgent, CardError> {
     let home = fetch::card_url(&settings.card_url)?;
-    let is_open = home.scheme() != "https" && !origin::is_this_machine(&home);
+    let is_unencrypted = PlainHttp::LocalOnly.check(&home).is_err();
     let secret = match (&settings.token, settings.headers.first()) {
         (Some(_), _) => Some(settings.token_source.clone()),
         (None, Some((name, _))) => Some(format!("`{name}` of `headersEnv`")),
         (None, None) => None,
     };
-    if let (true, Some(source_of_token)) = (is_open, secret) {
-        return Err(CardFault::OpenToken {
-            url: origin::shown(&home),
+    if let (true, Some(source_of_token)) = (is_unencrypted, secret) {
+        return Err(CardError::OpenToken {
+            url: origin::display_url(&home),
             source_of_token,
         });
     }
-    let token = Token::new(settings, home.clone());
-    let fetched = fetch::fetch(settings, &token, means, patience).await?;
+    let credentials = Credentials::new(settings, home.clone());
+    let fetched = fetch::fetch(settings, &credentials, context, timeouts).await?;
     let card = Card::read(&fetched)?;
     let interface = &card.interface;
-    let admitted = origin::admit(&home, &fetched.url, &interface.url, &means.egress).await;
-    let route = admitted.map_err(|why| CardFault::InterfaceRefused {
-        url: origin::shown(&interface.url),
+    let admitted = origin::admit(&home, &fetched.url, &interface.url, &context.egress).await;
+    let route = admitted.map_err(|why| CardError::InterfaceRefused {
+        url: origin::display_url(&interface.url),
         why,
     })?;
-    let client = means.clients.for_route(&interface.url, &route, patience);
-    let client = client.map_err(|detail| CardFault::NoClient { detail })?;
+    let client = context.clients.for_route(&interface.url, &route, timeouts);
+    let client = client.map_err(|detail| CardError::NoClient { detail })?;
     let wire = Wire::new(WireParts {
         client,
         interface: interface.clone(),
-        token,
+        credentials,
         masks: settings.masks.clone(),
-        patience: Patience {
-            reply: patience.reply.max(settings.timeout.unwrap_or_default()),
-            ..*patience
+        timeouts: RemoteTimeouts {
+            reply: timeouts.reply.max(settings.timeout.unwrap_or_default()),
+            ..*timeouts
         },
     });
-    let doubt = Doubt::new(Arc::clone(&means.doubts));
+    let staleness = CardStaleness::new(Arc::clone(&context.card_stale));
     let name = settings.name.clone();
     let timeout = settings.timeout;
-    let egress = means.egress.clone();
-    Ok(A2aAgent::new(name, card, wire, doubt, timeout, egress))
+    let egress = context.egress.clone();
+    Ok(A2aAgent::new(name, card, wire, staleness, timeout, egress))
 }

@@ -1,38 +1,39 @@
-//! The answer as it grows: artifacts by their ids, chunks put where they belong, and the same text given once.
+//! The draft of an answer: collects artifacts by their ids, appends chunks to the right one, and drops repeated text.
 //!
-//! Servers send one text in many ways: chunk by chunk, then whole under another id, then once more as the message of the
-//! last status. What is shown while it comes follows the answer: if the answer turns out otherwise, what was shown is
+//! Servers may send the same text several times: in chunks, then as a whole under another id, then again as the message
+//! of the last status. The draft is shown as it grows. If the final answer turns out to be different, the shown text is
 //! withdrawn first.
 
 use super::files::RemoteFile;
 use super::read::{self, Artifact, Piece};
 use lango_core::{AttachedFile, RemoteEvent};
 
-/// The longest answer, in bytes; the rest is cut, with a note.
+/// The maximum length of an answer, in bytes. A longer one is truncated, with a note.
 pub(crate) const ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The most artifacts of a task.
+/// The maximum number of artifacts of a task.
 const ARTIFACTS: usize = 1000;
 
-/// How many bytes may be compared to see whether what was shown still holds. A server that replaces its artifacts without
-/// end is shown no longer; its answer is the same.
+/// How many bytes of text to compare with what was shown, over the whole call. If a server keeps replacing its
+/// artifacts and exceeds this, the draft is no longer updated on the screen; the answer is not affected.
 const REDRAWN_BYTES: usize = 256 * 1024 * 1024;
 
-/// The artifacts of a task so far, and what of them was shown.
+/// The artifacts of a task so far, and the text that was shown.
 pub(crate) struct Draft {
-    artifacts: Vec<Growing>,
+    artifacts: Vec<DraftArtifact>,
     shown: String,
     redraw_budget: usize,
-    /// The bytes of all texts.
-    used: usize,
-    /// The bytes of all files.
+    /// The size of all texts.
+    text_bytes: usize,
+    /// The size of all files.
     file_bytes: usize,
-    is_cut: bool,
+    is_truncated: bool,
 }
 
-struct Growing {
+struct DraftArtifact {
     id: String,
     text: String,
+    /// Whether the text ends with data or a file, so that more text starts on a new line.
     is_after_line: bool,
     files: Vec<RemoteFile>,
 }
@@ -43,28 +44,28 @@ impl Default for Draft {
             artifacts: Vec::new(),
             shown: String::new(),
             redraw_budget: REDRAWN_BYTES,
-            used: 0,
+            text_bytes: 0,
             file_bytes: 0,
-            is_cut: false,
+            is_truncated: false,
         }
     }
 }
 
 impl Draft {
-    /// Takes all artifacts as they are now.
+    /// Replaces all artifacts. Returns the events that update the shown text.
     pub fn replace_all(&mut self, artifacts: Vec<Artifact>) -> Vec<RemoteEvent> {
         self.artifacts.clear();
-        self.used = 0;
+        self.text_bytes = 0;
         self.file_bytes = 0;
-        self.is_cut = false;
+        self.is_truncated = false;
         for artifact in artifacts {
             self.add(artifact, false);
         }
         self.redraw()
     }
 
-    /// Takes one artifact, or more of it.
-    pub fn take(&mut self, artifact: Artifact, is_more: bool) -> Vec<RemoteEvent> {
+    /// Replaces one artifact, or appends to it. Returns the events that update the shown text.
+    pub fn apply(&mut self, artifact: Artifact, is_more: bool) -> Vec<RemoteEvent> {
         let is_plain_growth = is_more && self.artifacts.len() == 1 && {
             let only = &self.artifacts[0];
             only.id == artifact.id && only.text.len() == self.shown.len()
@@ -77,38 +78,37 @@ impl Draft {
         self.redraw()
     }
 
-    /// The text of all artifacts; each text once.
+    /// Returns the text of all artifacts, without repetitions.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut run_together = String::new();
-        let mut given: Vec<&str> = Vec::new();
+        let mut joined = String::new();
+        let mut seen: Vec<&str> = Vec::new();
         for artifact in &self.artifacts {
             let trimmed = artifact.text.trim();
-            let is_given = given.contains(&trimmed) || run_together.trim() == trimmed;
-            if trimmed.is_empty() || is_given {
+            let is_repeated = seen.contains(&trimmed) || joined.trim() == trimmed;
+            if trimmed.is_empty() || is_repeated {
                 continue;
             }
             if !text.is_empty() {
                 text.push_str("\n\n");
             }
             text.push_str(&artifact.text);
-            run_together.push_str(&artifact.text);
-            given.push(trimmed);
+            joined.push_str(&artifact.text);
+            seen.push(trimmed);
         }
         text
     }
 
-    /// The files of all artifacts.
     pub fn files(&self) -> impl Iterator<Item = &RemoteFile> {
         self.artifacts.iter().flat_map(|artifact| &artifact.files)
     }
 
-    /// Whether some of it had to be left out.
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
+    /// Returns whether some content exceeded a limit and was dropped.
+    pub fn is_truncated(&self) -> bool {
+        self.is_truncated
     }
 
-    /// What has to be said before an answer with this text: nothing, if what was shown is its beginning.
+    /// Returns the event to send before the answer: withdraws the shown text, unless the answer starts with it.
     pub fn before_answer(&mut self, answer: &str) -> Option<RemoteEvent> {
         let holds = answer.starts_with(&self.shown);
         self.shown.clear();
@@ -116,24 +116,24 @@ impl Draft {
     }
 
     fn add(&mut self, artifact: Artifact, is_more: bool) {
-        let place = self
+        let index = self
             .artifacts
             .iter()
             .position(|known| known.id == artifact.id);
-        let place = match place {
-            Some(place) => {
+        let index = match index {
+            Some(index) => {
                 if !is_more {
-                    let known = &mut self.artifacts[place];
-                    self.used -= known.text.len();
+                    let known = &mut self.artifacts[index];
+                    self.text_bytes -= known.text.len();
                     known.text.clear();
                     known.is_after_line = false;
                     let files = known.files.drain(..);
                     self.file_bytes -= files.map(|file| file.len()).sum::<usize>();
                 }
-                place
+                index
             }
             None if self.artifacts.len() < ARTIFACTS => {
-                self.artifacts.push(Growing {
+                self.artifacts.push(DraftArtifact {
                     id: artifact.id,
                     text: String::new(),
                     is_after_line: false,
@@ -142,44 +142,44 @@ impl Draft {
                 self.artifacts.len() - 1
             }
             None => {
-                self.is_cut = true;
+                self.is_truncated = true;
                 return;
             }
         };
         for piece in artifact.pieces {
-            self.push(place, &piece);
+            self.push(index, &piece);
             if let Piece::File(_, file) = piece {
-                self.push_file(place, file);
+                self.push_file(index, file);
             }
         }
     }
 
-    fn push(&mut self, place: usize, piece: &Piece) {
-        let room = ANSWER_BYTES.saturating_sub(self.used);
-        let growing = &mut self.artifacts[place];
-        let before = growing.text.len();
-        read::push(&mut growing.text, &mut growing.is_after_line, piece);
-        if growing.text.len() - before > room {
-            let end = growing.text.floor_char_boundary(before + room);
-            growing.text.truncate(end);
-            self.is_cut = true;
+    fn push(&mut self, index: usize, piece: &Piece) {
+        let room = ANSWER_BYTES.saturating_sub(self.text_bytes);
+        let artifact = &mut self.artifacts[index];
+        let before = artifact.text.len();
+        read::push(&mut artifact.text, &mut artifact.is_after_line, piece);
+        if artifact.text.len() - before > room {
+            let end = artifact.text.floor_char_boundary(before + room);
+            artifact.text.truncate(end);
+            self.is_truncated = true;
         }
-        self.used += growing.text.len() - before;
+        self.text_bytes += artifact.text.len() - before;
     }
 
-    fn push_file(&mut self, place: usize, file: RemoteFile) {
+    fn push_file(&mut self, index: usize, file: RemoteFile) {
         let bytes = self.file_bytes + file.len();
         let has_room = self.files().count() < AttachedFile::PER_MESSAGE;
         if has_room && bytes <= AttachedFile::MESSAGE_BYTES {
             self.file_bytes = bytes;
-            self.artifacts[place].files.push(file);
+            self.artifacts[index].files.push(file);
         } else {
-            self.is_cut = true;
+            self.is_truncated = true;
         }
     }
 
     fn redraw(&mut self) -> Vec<RemoteEvent> {
-        let cost = self.used + self.shown.len() + self.artifacts.len().pow(2);
+        let cost = self.text_bytes + self.shown.len() + self.artifacts.len().pow(2);
         let Some(budget) = self.redraw_budget.checked_sub(cost) else {
             return Vec::new();
         };
@@ -219,35 +219,35 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_shown_as_they_come_and_a_whole_copy_under_another_id_is_not() {
+    fn chunks_are_shown_as_they_arrive_and_a_full_copy_under_another_id_is_not() {
         let mut draft = Draft::default();
-        assert_eq!(draft.take(artifact("a", "Hel"), false), [text("Hel")]);
-        assert_eq!(draft.take(artifact("a", "lo"), true), [text("lo")]);
-        assert_eq!(draft.take(artifact("b", "Hello"), false), []);
+        assert_eq!(draft.apply(artifact("a", "Hel"), false), [text("Hel")]);
+        assert_eq!(draft.apply(artifact("a", "lo"), true), [text("lo")]);
+        assert_eq!(draft.apply(artifact("b", "Hello"), false), []);
         assert_eq!(draft.text(), "Hello");
         assert_eq!(draft.before_answer("Hello"), None);
     }
 
     #[test]
-    fn chunks_that_are_artifacts_of_their_own_and_then_the_whole_give_the_chunks() {
+    fn the_full_text_after_chunks_in_separate_artifacts_is_dropped() {
         let mut draft = Draft::default();
         for chunk in ["one ", "two"] {
-            draft.take(artifact(chunk, chunk), false);
+            draft.apply(artifact(chunk, chunk), false);
         }
-        assert_eq!(draft.take(artifact("whole", "one two"), false), []);
+        assert_eq!(draft.apply(artifact("whole", "one two"), false), []);
         assert_eq!(draft.text(), "one \n\ntwo");
     }
 
     #[test]
-    fn a_replaced_artifact_withdraws_what_was_shown_unless_it_begins_so() {
+    fn a_replaced_artifact_withdraws_the_shown_text_unless_it_starts_with_it() {
         let mut draft = Draft::default();
-        draft.take(artifact("a", "Hello"), false);
+        draft.apply(artifact("a", "Hello"), false);
         assert_eq!(
-            draft.take(artifact("a", "Hello world"), false),
+            draft.apply(artifact("a", "Hello world"), false),
             [text(" world")]
         );
         assert_eq!(
-            draft.take(artifact("a", "Bye"), false),
+            draft.apply(artifact("a", "Bye"), false),
             [RemoteEvent::Withdrawn, text("Bye")]
         );
         assert_eq!(draft.before_answer("else"), Some(RemoteEvent::Withdrawn));
@@ -256,28 +256,28 @@ mod tests {
     #[test]
     fn growth_of_a_second_artifact_is_shown_too() {
         let mut draft = Draft::default();
-        draft.take(artifact("a", "one"), false);
-        assert_eq!(draft.take(artifact("b", "t"), true), [text("\n\nt")]);
-        assert_eq!(draft.take(artifact("b", "wo"), true), [text("wo")]);
+        draft.apply(artifact("a", "one"), false);
+        assert_eq!(draft.apply(artifact("b", "t"), true), [text("\n\nt")]);
+        assert_eq!(draft.apply(artifact("b", "wo"), true), [text("wo")]);
         assert_eq!(
-            draft.take(artifact("a", "!"), true)[0],
+            draft.apply(artifact("a", "!"), true)[0],
             RemoteEvent::Withdrawn
         );
         assert_eq!(draft.text(), "one!\n\ntwo");
     }
 
     #[test]
-    fn an_answer_is_cut_at_its_bound_between_characters() {
+    fn a_long_answer_is_truncated_between_characters() {
         let mut draft = Draft::default();
         for _ in 0..3 {
-            draft.take(artifact("a", &"é".repeat(ANSWER_BYTES / 4)), true);
+            draft.apply(artifact("a", &"é".repeat(ANSWER_BYTES / 4)), true);
         }
-        draft.take(artifact("a", "x"), true);
-        assert!(draft.is_cut());
+        draft.apply(artifact("a", "x"), true);
+        assert!(draft.is_truncated());
         assert_eq!(draft.text().len(), ANSWER_BYTES);
         let many = (0..2 * ARTIFACTS).map(|n| artifact(&n.to_string(), &n.to_string()));
         draft.replace_all(many.collect());
-        assert!(draft.is_cut());
+        assert!(draft.is_truncated());
         assert_eq!(draft.text().split("\n\n").count(), ARTIFACTS);
     }
 }

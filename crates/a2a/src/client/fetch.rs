@@ -1,35 +1,35 @@
-//! Getting a card: where it is, which redirects are followed, and what may come instead of one.
+//! Fetches a card: builds its URL, follows redirects, and reports what the server sent instead of a card.
 
-use super::connect::Means;
-use super::fault::CardFault;
-use super::http::{self, BodyFault, Token, deepest};
+use super::card_error::CardError;
+use super::connect::ClientContext;
+use super::http::{self, Credentials, root_cause};
 use super::origin::{self, Route};
-use super::settings::{Patience, RemoteSettings};
-use super::words::one_line;
+use super::sanitize::one_line;
+use super::settings::{RemoteSettings, RemoteTimeouts};
 use a2a::SVC_PARAM_VERSION;
+use lango_net::BodyError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-/// The longest card, in bytes.
+/// The maximum size of a card, in bytes.
 const CARD_BYTES: usize = 256 * 1024;
 
-/// The most redirects that are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 const WELL_KNOWN: &str = "/.well-known/agent-card.json";
 
-/// A card as it came, which is an object, and from where.
-pub(crate) struct Fetched {
+/// A card as the server sent it, which is a JSON object, and its final URL.
+pub(crate) struct FetchedCard {
     pub card: Value,
     pub url: Url,
 }
 
-/// The URL of the card: the configured one if it names a document, else the well-known place below it.
-pub(crate) fn card_url(configured: &str) -> Result<Url, CardFault> {
-    let bad = |detail: &str| CardFault::BadUrl {
+/// Returns the URL of the card: the configured URL if it names a document, or else the well-known path below it.
+pub(crate) fn card_url(configured: &str) -> Result<Url, CardError> {
+    let bad = |detail: &str| CardError::BadUrl {
         url: match configured.parse::<Url>() {
-            Ok(url) => origin::shown(&url),
+            Ok(url) => origin::display_url(&url),
             Err(_) => one_line(configured, 200),
         },
         detail: detail.to_owned(),
@@ -37,12 +37,14 @@ pub(crate) fn card_url(configured: &str) -> Result<Url, CardFault> {
     let mut url: Url = configured
         .trim()
         .parse()
-        .map_err(|_| bad("it should begin with https:// and a host"))?;
+        .map_err(|_| bad("it must start with https:// and a host"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(bad("it should begin with https:// and a host"));
+        return Err(bad("it must start with https:// and a host"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad("a name or password in it would be shown; use a token"));
+        return Err(bad(
+            "a user name or password in it would be visible in messages; use a token",
+        ));
     }
     url.set_fragment(None);
     if url.query().is_none() && !url.path().ends_with(".json") {
@@ -52,73 +54,77 @@ pub(crate) fn card_url(configured: &str) -> Result<Url, CardFault> {
     Ok(url)
 }
 
-/// Fetches the card, with no time-out of its own.
+/// Fetches the card. The caller applies the timeout.
 pub(crate) async fn fetch(
     settings: &RemoteSettings,
-    token: &Token,
-    means: &Means,
-    patience: &Patience,
-) -> Result<Fetched, CardFault> {
+    credentials: &Credentials,
+    context: &ClientContext,
+    timeouts: &RemoteTimeouts,
+) -> Result<FetchedCard, CardError> {
     let configured = card_url(&settings.card_url)?;
     let (mut url, mut route) = (configured.clone(), Route::Configured);
-    for _ in 0..=REDIRECTS {
-        let client = means.clients.for_route(&url, &route, patience);
-        let client = client.map_err(|detail| CardFault::NoClient { detail })?;
-        let mut response = ask(&url, token, &client).await?;
+    for _ in 0..=MAX_REDIRECTS {
+        let client = context.clients.for_route(&url, &route, timeouts);
+        let client = client.map_err(|detail| CardError::NoClient { detail })?;
+        let mut response = request(&url, credentials, &client).await?;
         let status = response.status();
         if let Some(next) = redirection(&url, &response)? {
-            let admitted = origin::admit(&configured, &url, &next, &means.egress).await;
-            route = admitted.map_err(|why| CardFault::RedirectRefused {
-                location: origin::shown(&next),
+            let admitted = origin::admit(&configured, &url, &next, &context.egress).await;
+            route = admitted.map_err(|why| CardError::RedirectRefused {
+                location: origin::display_url(&next),
                 why,
             })?;
             url = next;
             continue;
         }
         if matches!(status.as_u16(), 401 | 403) {
-            return Err(CardFault::Unauthorised {
-                url: origin::shown(&url),
+            return Err(CardError::Unauthorised {
+                url: origin::display_url(&url),
                 status: status.as_u16(),
-                next_step: token.next_step(&url),
+                next_step: credentials.next_step(&url),
             });
         }
         if !status.is_success() {
-            return Err(CardFault::Status {
-                url: origin::shown(&url),
+            return Err(CardError::Status {
+                url: origin::display_url(&url),
                 status: status.as_u16(),
             });
         }
         let mut card = read(&url, &mut response).await?;
         settings.masks.mask_json(&mut card);
-        return Ok(Fetched { card, url });
+        return Ok(FetchedCard { card, url });
     }
-    Err(CardFault::TooManyRedirects {
-        most: REDIRECTS,
-        location: origin::shown(&url),
+    Err(CardError::TooManyRedirects {
+        max: MAX_REDIRECTS,
+        location: origin::display_url(&url),
     })
 }
 
-async fn ask(url: &Url, token: &Token, client: &Client) -> Result<Response, CardFault> {
+async fn request(
+    url: &Url,
+    credentials: &Credentials,
+    client: &Client,
+) -> Result<Response, CardError> {
     let request = client
         .get(url.clone())
         .header(ACCEPT, "application/json")
         .header(SVC_PARAM_VERSION, a2a::VERSION);
-    let headers = token.headers_for(url).await;
-    let headers = headers.map_err(|error| CardFault::BadToken {
+    let headers = credentials.headers_for(url).await;
+    let headers = headers.map_err(|error| CardError::BadToken {
         detail: error.to_string(),
     })?;
     request
         .headers(headers)
         .send()
         .await
-        .map_err(|error| CardFault::Unreachable {
-            url: origin::shown(url),
-            detail: deepest(&error),
+        .map_err(|error| CardError::Unreachable {
+            url: origin::display_url(url),
+            detail: root_cause(&error),
         })
 }
 
-/// Where a redirect leads, if this is one.
-fn redirection(from: &Url, response: &Response) -> Result<Option<Url>, CardFault> {
+/// Returns the target of a redirect, or `None` if the response is not one.
+fn redirection(from: &Url, response: &Response) -> Result<Option<Url>, CardError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -127,44 +133,44 @@ fn redirection(from: &Url, response: &Response) -> Result<Option<Url>, CardFault
     };
     let location = String::from_utf8_lossy(location.as_bytes());
     let to = from.join(&location);
-    to.map(Some).map_err(|_| CardFault::RedirectRefused {
+    to.map(Some).map_err(|_| CardError::RedirectRefused {
         location: one_line(&location, 200),
         why: "it is not a URL".to_owned(),
     })
 }
 
-async fn read(url: &Url, response: &mut Response) -> Result<Value, CardFault> {
+async fn read(url: &Url, response: &mut Response) -> Result<Value, CardError> {
     let content_type = response.headers().get(CONTENT_TYPE);
     let is_html = content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let bytes = http::body(response, CARD_BYTES)
         .await
-        .map_err(|fault| match fault {
-            BodyFault::TooLong => CardFault::TooLarge {
-                most_bytes: CARD_BYTES,
+        .map_err(|error| match error {
+            BodyError::TooLong { limit } => CardError::TooLarge { max_bytes: limit },
+            error => CardError::Interrupted {
+                detail: one_line(&error.to_string(), 200),
             },
-            BodyFault::CutOff(detail) => CardFault::CutOff { detail },
         })?;
-    let not_json = |seen: &str| CardFault::NotJson {
-        url: origin::shown(url),
+    let not_json = |seen: &str| CardError::NotJson {
+        url: origin::display_url(url),
         seen: seen.to_owned(),
     };
     let start = bytes.trim_ascii_start();
     match serde_json::from_slice(&bytes) {
         Ok(card @ Value::Object(_)) => Ok(card),
-        Ok(other) => Err(CardFault::NotAnObject {
-            seen: kind_of(&other).to_owned(),
+        Ok(other) => Err(CardError::NotAnObject {
+            seen: type_name(&other).to_owned(),
         }),
         Err(_) if start.is_empty() => Err(not_json("nothing")),
         Err(_) if is_html || start.starts_with(b"<") => Err(not_json("a web page")),
-        Err(error) if error.is_eof() => Err(CardFault::Truncated { bytes: bytes.len() }),
+        Err(error) if error.is_eof() => Err(CardError::Truncated { bytes: bytes.len() }),
         Err(error) => {
-            let place = format!("(line {}, column {})", error.line(), error.column());
-            Err(not_json(&format!("something that is not JSON {place}")))
+            let position = format!("(line {}, column {})", error.line(), error.column());
+            Err(not_json(&format!("something that is not JSON {position}")))
         }
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -180,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_gets_the_well_known_place_and_a_document_stays() {
+    fn the_well_known_path_is_added_unless_the_url_names_a_document() {
         for (configured, expected) in [
             (
                 "https://a.example",
@@ -208,17 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_said_and_no_password_is_shown() {
+    fn an_invalid_url_is_reported_without_its_password() {
         for configured in ["", "a.example", "ftp://a.example/x", "/card.json"] {
-            let fault = card_url(configured).unwrap_err().to_string();
-            assert!(fault.contains("should begin with https://"), "{fault}");
+            let error = card_url(configured).unwrap_err().to_string();
+            assert!(error.contains("must start with https://"), "{error}");
         }
-        let fault = card_url("https://me:hidden@a.example")
+        let error = card_url("https://me:hidden@a.example")
             .unwrap_err()
             .to_string();
         assert!(
-            fault.contains("use a token") && !fault.contains("hidden"),
-            "{fault}"
+            error.contains("use a token") && !error.contains("hidden"),
+            "{error}"
         );
     }
 }

@@ -38,11 +38,11 @@ impl std::fmt::Debug for RemoteFile {
     }
 }
 
-/// Decodes a part with inline bytes; fails with the reason. Accepts every base64 alphabet and padding that servers use.
+/// Decodes a part with inline bytes. The error is a reason for the reader. Accepts every base64 alphabet and padding.
 pub(crate) fn file_part(name: Option<String>, raw: &str) -> Result<RemoteFile, String> {
     if raw.len() / 4 * 3 > AttachedFile::FILE_BYTES + 3 {
         return Err(format!(
-            "left out: a file may have {} bytes at most",
+            "left out: a file may have at most {} bytes",
             AttachedFile::FILE_BYTES
         ));
     }
@@ -65,7 +65,7 @@ pub(crate) fn linked_part(name: Option<String>, url: &str) -> RemoteFile {
     }
 }
 
-/// Converts the files of a response to attachments, and returns a sentence about each file that cannot become one.
+/// Converts the files of a response to attachments. Also returns a sentence about each file that cannot be converted.
 /// Documents are parsed on a blocking thread.
 pub(crate) async fn attach(
     files: Vec<RemoteFile>,
@@ -96,15 +96,15 @@ async fn fetch_linked(
     egress: &Egress,
 ) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
     let mut linked = LinkedFiles::new(egress);
-    let (mut whole, mut problems) = (Vec::new(), Vec::new());
+    let (mut fetched, mut problems) = (Vec::new(), Vec::new());
     for file in files.into_iter().take(AttachedFile::PER_MESSAGE) {
         match file.content {
-            FileContent::Bytes(bytes) => whole.push((file.name, bytes)),
+            FileContent::Bytes(bytes) => fetched.push((file.name, bytes)),
             FileContent::Url(url) => match linked.fetch(&url).await {
-                Ok(bytes) => whole.push((file.name, bytes)),
+                Ok(bytes) => fetched.push((file.name, bytes)),
                 Err(error) => problems.push(format!("`{}` was not fetched: {error}", file.name)),
             },
         }
     }
-    (whole, problems)
+    (fetched, problems)
 }

@@ -1,111 +1,117 @@
-//! Staying with a task that is known by name: ask how it stands, listen in if the server lets us, and ask again.
+//! Follows a task whose id is known: polls its status, subscribes to it if the server supports that, and polls again.
 
-use super::call::{Call, Ended, Failure, Step};
-use super::refusal::{Kind, Refusal};
-use super::wire::{Ask, Reply};
+use super::call::{Call, CallFailure, CallProgress, CallResult};
+use super::refusal::{Refusal, RefusalKind};
+use super::wire::{Operation, Reply};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The most failures in a row before a task is given up.
-const FAILURES: u32 = 7;
+/// How many consecutive failures end a call.
+const MAX_FAILURES: u32 = 7;
 
-/// The most times a stream is joined; after that, the task is asked for.
-const SUBSCRIPTIONS: u32 = 5;
+/// How often to subscribe to a task. After that, lango only polls it.
+const MAX_SUBSCRIPTIONS: u32 = 5;
 
-/// The longest wait that a server may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The maximum wait that lango accepts from a server.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// The longest that a task is followed, if nobody else sets a bound.
-const LONGEST_TASK: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long to follow a task, if the caller sets no shorter limit.
+const MAX_TASK_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Call<'_> {
-    /// Stays with the task until it is over, waits for words, or cannot be asked for any more.
-    pub async fn follow(&mut self) -> Ended {
-        let began = Instant::now();
-        let pace = self.agent.wire.patience.pace;
-        let mut wait = pace;
+    /// Follows the task until it has ended, asks a question, or cannot be polled any more.
+    pub async fn follow(&mut self) -> CallResult {
+        let started = Instant::now();
+        let interval = self.agent.wire.timeouts.poll_interval;
+        let mut wait = interval;
         let mut failures = 0;
         let mut subscriptions = 0;
-        while began.elapsed() < LONGEST_TASK {
-            match self.look().await {
-                Ok(Step::Over(ended)) => return ended,
-                Ok(Step::Open(_)) => {
+        while started.elapsed() < MAX_TASK_TIME {
+            match self.poll().await {
+                Ok(CallProgress::Done(ended)) => return ended,
+                Ok(CallProgress::Pending(_)) => {
                     failures = 0;
-                    if self.agent.streams() && subscriptions < SUBSCRIPTIONS {
+                    if self.agent.streams() && subscriptions < MAX_SUBSCRIPTIONS {
                         subscriptions += 1;
-                        if let Some(ended) = self.join().await {
+                        if let Some(ended) = self.subscribe().await {
                             return ended;
                         }
                     }
                     sleep(wait).await;
-                    wait = (wait * 3 / 2).min(pace * 10);
+                    wait = (wait * 3 / 2).min(interval * 10);
                 }
                 Err(refusal) => {
                     failures += 1;
-                    if failures >= FAILURES || !refusal.may_pass() {
-                        return Err(out_of_reach(refusal));
+                    if failures >= MAX_FAILURES || !refusal.is_transient() {
+                        return Err(unknown_outcome(refusal));
                     }
                     sleep(self.pause(&refusal, failures)).await;
                 }
             }
         }
-        Err(Failure {
-            detail: "the task was not over after a day".to_owned(),
+        Err(CallFailure {
+            detail: "the task had not ended after a day".to_owned(),
             is_unknown: true,
         })
     }
 
-    /// Asks how the task stands.
-    pub async fn look(&mut self) -> Result<Step, Refusal> {
+    /// Asks the server for the current task.
+    pub async fn poll(&mut self) -> Result<CallProgress, Refusal> {
         let Some(task) = self.task.clone() else {
-            return Err(Refusal::new(Kind::NotFound, "it never named the task"));
+            return Err(Refusal::new(
+                RefusalKind::NotFound,
+                "it never gave the task an id",
+            ));
         };
         let wire = &self.agent.wire;
         match wire
-            .ask(Ask::Look { task: &task }, wire.patience.idle)
+            .request(Operation::Get { task: &task }, wire.timeouts.idle)
             .await?
         {
-            Reply::Whole(value) => match self.hear(&value, false).await {
-                Step::Open(_) => Ok(self.judged(true).await),
-                over => Ok(over),
+            Reply::Whole(value) => match self.handle_item(&value, false).await {
+                CallProgress::Pending(_) => Ok(self.check_end(true).await),
+                done => Ok(done),
             },
-            Reply::Stream(_) => Err(Refusal::new(Kind::Refused, "it streams what was no stream")),
+            Reply::Stream(_) => Err(Refusal::new(
+                RefusalKind::Refused,
+                "it answered with a stream instead of a task",
+            )),
         }
     }
 
-    /// Listens in on the task; nothing if that did not bring its end.
-    async fn join(&mut self) -> Option<Ended> {
+    /// Subscribes to the task. Returns `None` if the task has not ended by the end of the stream.
+    async fn subscribe(&mut self) -> Option<CallResult> {
         let task = self.task.clone()?;
         let wire = &self.agent.wire;
-        let ask = Ask::Subscribe { task: &task };
-        match wire.ask(ask, wire.patience.idle).await {
+        let operation = Operation::Subscribe { task: &task };
+        match wire.request(operation, wire.timeouts.idle).await {
             Ok(Reply::Stream(events)) => match self.listen(*events).await {
-                Step::Over(ended) => Some(ended),
-                Step::Open(_) => None,
+                CallProgress::Done(ended) => Some(ended),
+                CallProgress::Pending(_) => None,
             },
-            // A server without this, or one whose task has just ended, is asked again instead.
+            // The server does not support this, or the task has just ended: poll instead.
             Ok(Reply::Whole(_)) | Err(_) => None,
         }
     }
 
     fn pause(&self, refusal: &Refusal, failures: u32) -> Duration {
-        if let Kind::Busy { wait: Some(wait) } = refusal.kind {
-            return wait.min(LONGEST_WAIT);
+        if let RefusalKind::Busy { wait: Some(wait) } = refusal.kind {
+            return wait.min(MAX_WAIT);
         }
-        let pace = self.agent.wire.patience.pace;
-        (pace * 2u32.saturating_pow(failures)).min(pace * 40)
+        let interval = self.agent.wire.timeouts.poll_interval;
+        (interval * 2u32.saturating_pow(failures)).min(interval * 40)
     }
 }
 
-fn out_of_reach(refusal: Refusal) -> Failure {
+fn unknown_outcome(refusal: Refusal) -> CallFailure {
     let detail = match refusal.kind {
-        Kind::NotFound => format!("it does not know the task any more ({})", refusal.detail),
+        RefusalKind::NotFound => format!("it no longer knows the task ({})", refusal.detail),
         _ => format!(
-            "what became of the task cannot be learnt: {}",
+            "the outcome of the task cannot be determined: {}",
             refusal.detail
         ),
     };
-    Failure {
+    CallFailure {
         detail,
         is_unknown: true,
     }

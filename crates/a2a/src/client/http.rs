@@ -1,100 +1,83 @@
-//! HTTP clients, bodies with a bound, and the token with the one place it goes.
+//! HTTP clients, response bodies of limited size, and the credentials for the configured origin.
 
-use super::names::Names;
-use super::origin::{self, Route};
-use super::settings::{Patience, RemoteSettings};
-use lango_secrets::{Credential, is_plain_encoding};
-use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, ClientBuilder, Response, Url};
+use super::origin::Route;
+use super::settings::{RemoteSettings, RemoteTimeouts};
+use lango_net::{BodyError, BodyLimits, ClientOptions, is_this_machine, service_client};
+use lango_secrets::Credential;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
 use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long an unused connection is kept. Servers close theirs after five seconds or more; to write into one that is
-/// being closed would leave us not knowing whether the task arrived.
-const KEEP_UNUSED: Duration = Duration::from_secs(4);
+/// How long to keep an idle connection. Servers close idle connections after five seconds or more. If lango sent a
+/// message into a connection that is being closed, it could not know whether the message arrived.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// One client for this machine and one for everywhere else, made when first needed.
+/// One client for this machine and one for all other hosts, created when first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
-    here: OnceLock<Client>,
-    elsewhere: OnceLock<Client>,
+    local: OnceLock<Client>,
+    remote: OnceLock<Client>,
 }
 
 impl Clients {
-    /// The client for a URL. One for checked addresses knows no others, whatever the name resolves to later; a proxy would look
-    /// it up again.
+    /// Returns the client for a URL. For checked addresses, creates a client that connects only to those, whatever the
+    /// name resolves to later. It uses no proxy, which would resolve the name again.
     pub fn for_route(
         &self,
         url: &Url,
         route: &Route,
-        patience: &Patience,
+        timeouts: &RemoteTimeouts,
     ) -> Result<Client, String> {
-        match (route, url.host_str()) {
-            (Route::Checked(addresses), Some(host)) => {
-                let client = builder(patience).no_proxy();
-                let client = client.resolve_to_addrs(host, addresses);
-                client.build().map_err(|error| deepest(&error))
-            }
-            _ => self.for_configured(url, patience),
+        let mut options = ClientOptions {
+            connect_timeout: timeouts.connect,
+            idle_connection: IDLE_TIMEOUT,
+            addresses: &[],
+        };
+        if let Route::Checked(addresses) = route {
+            options.addresses = addresses;
+            return service_client(url, options);
         }
-    }
-
-    fn for_configured(&self, url: &Url, patience: &Patience) -> Result<Client, String> {
-        let is_here = origin::is_this_machine(url);
-        let cell = if is_here { &self.here } else { &self.elsewhere };
+        let is_local = is_this_machine(url);
+        let cell = if is_local { &self.local } else { &self.remote };
         if let Some(client) = cell.get() {
             return Ok(client.clone());
         }
-        let mut builder = builder(patience);
-        if is_here {
-            builder = builder.no_proxy();
-        }
-        let built = builder.build().map_err(|error| deepest(&error))?;
-        Ok(cell.get_or_init(|| built).clone())
+        let client = service_client(url, options)?;
+        Ok(cell.get_or_init(|| client).clone())
     }
 }
 
-fn builder(patience: &Patience) -> ClientBuilder {
-    // Another part of the process may have chosen a provider already; any will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .connect_timeout(patience.connect)
-        .pool_idle_timeout(KEEP_UNUSED)
-        .redirect(reqwest::redirect::Policy::none())
-        .dns_resolver(Names)
-        .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")))
-}
-
-/// A bearer token, other headers with secret values, and the only origin that they are sent to.
-pub(crate) struct Token {
-    credential: Option<Credential>,
+/// The credentials of an agent: a bearer token and other headers with secret values. They are sent to one origin only.
+pub(crate) struct Credentials {
+    token: Option<Credential>,
     headers: Vec<(HeaderName, Credential)>,
-    /// Where it belongs: the origin of the configured URL.
+    /// The configured URL, whose origin may receive the credentials.
     home: Url,
-    source: String,
+    token_source: String,
 }
 
-impl Token {
+impl Credentials {
     pub fn new(settings: &RemoteSettings, home: Url) -> Self {
-        let credential = settings.token.clone();
+        let token = settings.token.clone();
         let headers = settings.headers.iter();
         let headers =
             headers.map(|(name, credential)| (name.clone(), credential.clone().bound_to(&home)));
         Self {
             headers: headers.collect(),
-            credential: credential.map(|credential| credential.bound_to(&home)),
+            token: token.map(|token| token.bound_to(&home)),
             home,
-            source: settings.token_source.clone(),
+            token_source: settings.token_source.clone(),
         }
     }
 
-    /// Returns the headers for a request to this URL: none if it has another origin. Fails if there is a value that cannot be
-    /// used now.
+    /// Returns the headers for a request to this URL; empty if it has another origin. Fails if a value cannot be used
+    /// now.
     pub async fn headers_for(&self, url: &Url) -> Result<HeaderMap, UnusableCredential> {
         let mut all = HeaderMap::new();
-        let token = self.credential.iter().map(|token| (None, token));
+        let token = self.token.iter().map(|token| (None, token));
         let others = self.headers.iter();
         let others = others.map(|(name, credential)| (Some(name), credential));
         for (name, credential) in token.chain(others) {
@@ -108,7 +91,7 @@ impl Token {
                 },
                 detail,
                 source: match name {
-                    None => self.source.clone(),
+                    None => self.token_source.clone(),
                     Some(_) => format!("`{}`", credential.setting()),
                 },
             };
@@ -118,7 +101,9 @@ impl Token {
                 text = Zeroizing::new(format!("Bearer {}", *text));
             }
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                unusable("its value holds characters that no header has".to_owned())
+                unusable(
+                    "its value contains characters that are not allowed in a header".to_owned(),
+                )
             })?;
             value.set_sensitive(true);
             all.insert(name.cloned().unwrap_or(AUTHORIZATION), value);
@@ -126,11 +111,11 @@ impl Token {
         Ok(all)
     }
 
-    /// What to do about a refusal at this URL.
+    /// Explains to the user what to do about a 401 or 403 from this URL.
     pub fn next_step(&self, url: &Url) -> String {
-        let source = &self.source;
-        let secrets = match (&self.credential, self.headers.is_empty()) {
-            (None, true) => return format!("it wants a token; {source} gives it"),
+        let source = &self.token_source;
+        let secrets = match (&self.token, self.headers.is_empty()) {
+            (None, true) => return format!("it requires a token; provide it in {source}"),
             (Some(_), true) => format!("the token, which comes from {source}"),
             (None, false) => "the headers of `headersEnv`".to_owned(),
             (Some(_), false) => "the token and the headers of `headersEnv`".to_owned(),
@@ -140,7 +125,7 @@ impl Token {
             format!("it does not accept {secrets}")
         } else {
             let home = home.origin().ascii_serialization();
-            match &self.credential {
+            match &self.token {
                 Some(_) => format!("the token is for `{home}`, and is not sent elsewhere"),
                 None => format!("{secrets} are for `{home}`, and are not sent elsewhere"),
             }
@@ -151,10 +136,10 @@ impl Token {
 /// A token or header whose value cannot be sent.
 #[derive(Debug)]
 pub(crate) struct UnusableCredential {
-    /// `token`, or the header.
+    /// `token`, or the name of the header.
     pub what: String,
     pub detail: String,
-    /// The setting that its value comes from.
+    /// The setting that provides the value.
     pub source: String,
 }
 
@@ -172,43 +157,16 @@ impl fmt::Display for UnusableCredential {
     }
 }
 
-/// Why a body was not read to its end.
-pub(crate) enum BodyFault {
-    TooLong,
-    CutOff(String),
+/// Reads the body of a response. Fails if it is longer than `max_bytes`. The caller limits the time.
+pub(crate) async fn body(response: &mut Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+    let limits = BodyLimits {
+        bytes: max_bytes,
+        idle: None,
+    };
+    lango_net::read_body(response, limits, |_| Ok(())).await
 }
 
-/// The rest of an answer, if it is not longer than this.
-pub(crate) async fn body(response: &mut Response, most_bytes: usize) -> Result<Vec<u8>, BodyFault> {
-    if !is_plain(response) {
-        let detail = "it is compressed, which was not asked for";
-        return Err(BodyFault::CutOff(detail.to_owned()));
-    }
-    let mut bytes = Vec::new();
-    loop {
-        let chunk = response.chunk().await;
-        let Some(chunk) = chunk.map_err(|error| BodyFault::CutOff(deepest(&error)))? else {
-            return Ok(bytes);
-        };
-        if bytes.len() + chunk.len() > most_bytes {
-            return Err(BodyFault::TooLong);
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-}
-
-/// Whether a body is what was sent, and not compressed.
-pub(crate) fn is_plain(response: &Response) -> bool {
-    let encoding = response.headers().get(CONTENT_ENCODING);
-    is_plain_encoding(encoding.map(HeaderValue::as_bytes))
-}
-
-/// The innermost cause says most, and never holds the URL.
-pub(crate) fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    let text = cause.to_string();
-    super::words::one_line(&text, 200)
+/// Returns the innermost cause of an error, on one line.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    super::sanitize::one_line(&lango_net::root_cause(error), 200)
 }

@@ -1,7 +1,8 @@
-//! Masks the events of a call. A value can be split over pieces of a stream, so the pieces are masked together.
+//! Masks secret values in the events of a call. A value can be split across chunks of a stream, so the chunks are
+//! masked as one text.
 
 use lango_core::{RemoteAnswer, RemoteError, RemoteEvent, RemoteThread};
-use lango_secrets::{MaskText, Masks};
+use lango_secrets::{MaskTextStream, Masks};
 use std::borrow::Cow;
 
 type Event = Result<RemoteEvent, RemoteError>;
@@ -9,7 +10,7 @@ type Event = Result<RemoteEvent, RemoteError>;
 /// The masks of one call.
 pub(crate) struct EventMasks {
     masks: Masks,
-    text: Option<MaskText>,
+    text: Option<MaskTextStream>,
 }
 
 impl EventMasks {
@@ -17,13 +18,13 @@ impl EventMasks {
         Self { masks, text: None }
     }
 
-    /// Masks an event. The text that was held back comes before the answer.
+    /// Masks an event. Returns several events if text that was held back must be sent before the answer.
     pub fn mask(&mut self, event: Event) -> Vec<Event> {
         match event {
-            Ok(RemoteEvent::Text(piece)) => {
+            Ok(RemoteEvent::Text(chunk)) => {
                 let masks = &self.masks;
                 let text = self.text.get_or_insert_with(|| masks.text_stream());
-                shown(text.push(&piece)).into_iter().collect()
+                text_event(text.push(&chunk)).into_iter().collect()
             }
             Ok(RemoteEvent::Withdrawn) => {
                 self.text = None;
@@ -34,11 +35,11 @@ impl EventMasks {
             }
             Ok(RemoteEvent::Answer(answer)) => {
                 let rest = self.text.take().map(|mut text| text.finish());
-                let rest = rest.and_then(shown).into_iter();
+                let rest = rest.and_then(text_event).into_iter();
                 let answer = self.mask_answer(answer);
                 rest.chain([Ok(RemoteEvent::Answer(answer))]).collect()
             }
-            // Its detail is masked where it was made.
+            // The detail of an error is already masked.
             Err(error) => vec![Err(error)],
         }
     }
@@ -55,7 +56,8 @@ impl EventMasks {
         answer
     }
 
-    /// Masks names that the server made. They are stored; a server that puts the token there loses the conversation.
+    /// Masks the ids that the server chose, because they are stored. If a server puts the token into an id, the
+    /// conversation cannot be continued.
     fn mask_thread(&self, thread: RemoteThread) -> RemoteThread {
         RemoteThread {
             context: self.masks.mask_text(&thread.context).into(),
@@ -64,6 +66,6 @@ impl EventMasks {
     }
 }
 
-fn shown(text: String) -> Option<Event> {
+fn text_event(text: String) -> Option<Event> {
     (!text.is_empty()).then_some(Ok(RemoteEvent::Text(text)))
 }

@@ -1,21 +1,21 @@
-//! Where a card may lead. The user chose the host of the card's URL; what a card or a redirect names besides was written by a
-//! stranger, and passes the egress guard like every address that a model can choose.
+//! Decides which URLs a card may lead to. The user chose the host of the card's URL. Any other host, named by a card or
+//! a redirect, is untrusted and must pass the egress guard, like every URL that a model can choose.
 
-use lango_net::{AddressClass, Egress, classify};
+use lango_net::{Egress, is_this_machine, redacted_url};
 use reqwest::Url;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-/// How a URL is reached.
+/// How to connect to a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// On the host that the user configured: however its name resolves.
+    /// The host is the configured one. Any address is allowed.
     Configured,
-    /// On another host: at the addresses that the guard checked, and no others.
+    /// Another host. Only the addresses that the guard checked are allowed.
     Checked(Vec<SocketAddr>),
 }
 
-/// Decides whether one URL may lead to another, and how that is reached; else says why not. `configured` is the URL of the
-/// card in the user's configuration.
+/// Decides whether the URL `from` may lead to the URL `to`, and how to connect to it. The error says why not.
+/// `configured` is the URL of the card in the user's configuration.
 pub(crate) async fn admit(
     configured: &Url,
     from: &Url,
@@ -26,12 +26,12 @@ pub(crate) async fn admit(
         return Err(format!("`{}` is neither http nor https", to.scheme()));
     }
     if !to.username().is_empty() || to.password().is_some() {
-        return Err("it holds a name or password".to_owned());
+        return Err("it contains a user name or password".to_owned());
     }
     if from.scheme() == "https" && to.scheme() == "http" && !is_this_machine(from) {
         return Err("it leads from https to http".to_owned());
     }
-    // A stranger must not lead back to the user's host either: a private one is not open to strangers.
+    // An untrusted host must not lead back to the user's host either, which may be a private one.
     if is_same_host(configured, from) && is_same_host(configured, to) {
         return Ok(Route::Configured);
     }
@@ -41,30 +41,12 @@ pub(crate) async fn admit(
     Ok(Route::Checked(addresses))
 }
 
-/// The URL as it is shown: without a query, which may hold a key, and without a name or password.
-pub(crate) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    super::words::one_line(url.as_str(), 200)
+/// Formats a URL for display: without its query, which may contain a key, and without user name and password.
+pub(crate) fn display_url(url: &Url) -> String {
+    super::sanitize::one_line(redacted_url(url).as_str(), 200)
 }
 
-/// Whether it is on this machine: what is said to it goes through no proxy.
-pub(crate) fn is_this_machine(url: &Url) -> bool {
-    let host = host(url);
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>() {
-        Ok(address) => matches!(
-            classify(address.to_canonical()),
-            AddressClass::Loopback | AddressClass::Unspecified
-        ),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
-}
-
-/// Whether two URLs have the host in common; this machine has several names.
+/// Returns whether two URLs have the same host. All names of this machine count as the same host.
 fn is_same_host(one: &Url, other: &Url) -> bool {
     host(one) == host(other) || is_this_machine(one) && is_this_machine(other)
 }
@@ -80,12 +62,13 @@ mod tests {
     use lango_core::BoxFuture;
     use lango_net::{EgressLimits, EgressRules, Resolver};
     use std::io;
+    use std::net::IpAddr;
     use std::sync::Arc;
 
-    /// Public names, and one that resolves to this machine.
-    struct Names;
+    /// A resolver that knows public names, and one name that resolves to this machine.
+    struct FakeResolver;
 
-    impl Resolver for Names {
+    impl Resolver for FakeResolver {
         fn lookup<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
             let address: &str = match name {
                 "inward.example" => "127.0.0.1",
@@ -100,16 +83,16 @@ mod tests {
             allow: allow.iter().map(|host| host.parse().unwrap()).collect(),
             deny: Vec::new(),
         };
-        Egress::with_resolver(rules, EgressLimits::default(), Arc::new(Names))
+        Egress::with_resolver(rules, EgressLimits::default(), Arc::new(FakeResolver))
     }
 
-    async fn led(configured: &str, from: &str, to: &str) -> Result<Route, String> {
+    async fn admit_urls(configured: &str, from: &str, to: &str) -> Result<Route, String> {
         let [configured, from, to] = [configured, from, to].map(|url| url.parse().unwrap());
         admit(&configured, &from, &to, &egress(&[])).await
     }
 
     #[tokio::test]
-    async fn the_configured_host_is_reached_wherever_it_is() {
+    async fn the_configured_host_may_have_any_address() {
         for (card, to) in [
             ("https://a.example/x", "https://a.example:8443/y"),
             ("http://127.0.0.1:1/x", "http://localhost:2/y"),
@@ -117,25 +100,29 @@ mod tests {
             ("http://10.0.0.1/x", "http://10.0.0.1:81/y"),
             ("https://box/x", "https://Box./y"),
         ] {
-            let route = led(card, card, to).await;
+            let route = admit_urls(card, card, to).await;
             assert_eq!(route, Ok(Route::Configured), "{card} {to}");
         }
     }
 
     #[tokio::test]
-    async fn another_host_is_reached_at_the_addresses_that_were_checked() {
+    async fn another_host_is_reached_only_at_checked_addresses() {
         let checked = |port| Route::Checked(vec![([93, 184, 216, 34], port).into()]);
         for (card, to, port) in [
             ("https://a.example/x", "https://b.example/y", 443),
             ("http://a.example/x", "http://b.example:81/y", 81),
             ("http://10.0.0.1/x", "https://b.example/y", 443),
         ] {
-            assert_eq!(led(card, card, to).await, Ok(checked(port)), "{card} {to}");
+            assert_eq!(
+                admit_urls(card, card, to).await,
+                Ok(checked(port)),
+                "{card} {to}"
+            );
         }
     }
 
     #[tokio::test]
-    async fn a_card_does_not_lead_into_a_network_that_the_user_did_not_name() {
+    async fn a_card_cannot_lead_to_a_private_network() {
         for to in [
             "https://127.0.0.1/",
             "https://0.0.0.0/",
@@ -160,17 +147,17 @@ mod tests {
             "https://b.example:22/",
         ] {
             for card in ["https://a.example/", "https://10.0.0.1/"] {
-                let why = led(card, card, to).await.unwrap_err();
+                let why = admit_urls(card, card, to).await.unwrap_err();
                 assert!(why.contains("is refused"), "{card} {to}: {why}");
             }
         }
-        // Nor does a redirect to a stranger lead back to a private host of the user.
-        let why = led("http://10.0.0.1/", "http://b.example/", "http://10.0.0.1/").await;
+        // A redirect to an untrusted host cannot lead back to a private host of the user either.
+        let why = admit_urls("http://10.0.0.1/", "http://b.example/", "http://10.0.0.1/").await;
         assert!(why.unwrap_err().contains("`egress.allow`"));
     }
 
     #[tokio::test]
-    async fn what_the_user_allows_can_be_named_by_a_card() {
+    async fn a_card_can_lead_to_a_host_that_the_user_allows() {
         let [card, to] =
             ["https://a.example/", "https://10.1.2.3/"].map(|url| url.parse().unwrap());
         let route = admit(&card, &card, &to, &egress(&["10.1.2.3"])).await;
@@ -178,20 +165,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_card_by_https_does_not_lead_to_http_or_another_scheme() {
+    async fn an_https_card_cannot_lead_to_http_or_another_scheme() {
         for (card, to) in [
             ("https://a.example/", "http://a.example/"),
             ("https://10.0.0.1/", "http://10.0.0.1/"),
             ("http://127.0.0.1/", "ftp://127.0.0.1/"),
             ("http://127.0.0.1/", "http://u:p@127.0.0.1/"),
         ] {
-            assert!(led(card, card, to).await.is_err(), "{card} {to}");
+            assert!(admit_urls(card, card, to).await.is_err(), "{card} {to}");
         }
     }
 
     #[test]
-    fn what_is_shown_of_a_url_holds_no_secret() {
+    fn a_displayed_url_contains_no_secret() {
         let url = "https://u:p@a.example/x?key=secret#f".parse().unwrap();
-        assert_eq!(shown(&url), "https://a.example/x");
+        assert_eq!(display_url(&url), "https://a.example/x");
     }
 }

@@ -1,14 +1,14 @@
-//! What a server says, read leniently: unknown fields and values are passed over, missing ones have a meaning, and what
-//! other servers wrap and this one does not is found all the same.
+//! Parses what a server sends, leniently: ignores unknown fields and values, gives missing ones a default, and also
+//! accepts items without the wrapper that the protocol requires.
 
 use super::files::{RemoteFile, file_part, linked_part};
-use super::words::{one_line, without_controls};
+use super::sanitize::{one_line, without_controls};
 use serde_json::Value;
 
-/// Where a task is.
+/// The state of a remote task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Submitted, working, or in a state that lango does not know: not over.
+pub(crate) enum RemoteState {
+    /// Submitted, working, or in a state that lango does not know.
     Running,
     Completed,
     Failed,
@@ -18,44 +18,44 @@ pub(crate) enum State {
     AuthRequired,
 }
 
-/// One thing that a server said.
+/// One item that a server sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     Task {
-        names: Names,
+        ids: TaskIds,
         status: Status,
-        /// All of them so far.
+        /// All artifacts so far.
         artifacts: Vec<Artifact>,
-        /// The last words of the agent in the task's history.
-        last_said: Option<String>,
+        /// The text of the agent's last message in the task's history.
+        last_text: Option<String>,
     },
     Message {
-        names: Names,
+        ids: TaskIds,
         text: String,
         files: Vec<RemoteFile>,
     },
     Status {
-        names: Names,
+        ids: TaskIds,
         status: Status,
     },
     Artifact {
-        names: Names,
+        ids: TaskIds,
         artifact: Artifact,
         is_more: bool,
     },
 }
 
-/// The names a server gave, as far as it did.
+/// The ids of a task and its conversation, if the server named them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Names {
+pub(crate) struct TaskIds {
     pub task: Option<String>,
     pub context: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Status {
-    pub state: State,
-    pub words: Option<String>,
+    pub state: RemoteState,
+    pub text: Option<String>,
     pub files: Vec<RemoteFile>,
 }
 
@@ -65,21 +65,21 @@ pub(crate) struct Artifact {
     pub pieces: Vec<Piece>,
 }
 
-/// A part, as text.
+/// A part of a message or artifact.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
-    /// Text, which may be a chunk of a longer one: nothing stands between it and its neighbours.
+    /// Text, which may be a chunk of a longer one, so it is joined with its neighbours without a separator.
     Text(String),
-    /// Data or a file: stands on a line of its own.
+    /// Data, or a file that cannot be attached: a description on a separate line.
     Line(String),
-    /// A file with its bytes, and the line that stands for it.
+    /// A file, and the line that describes it.
     File(String, RemoteFile),
 }
 
-/// The longest name of a task or context that is taken; a longer one is none.
-const NAME_BYTES: usize = 1024;
+/// The maximum length of an id, in bytes. Longer ids are ignored.
+const ID_BYTES: usize = 1024;
 
-/// What is in a response or a frame; nothing if it is nothing that lango knows.
+/// Parses a response or an event of a stream. Returns `None` if lango does not recognise it.
 pub(crate) fn item(value: &Value) -> Option<Item> {
     if let Some(update) = object(value, "statusUpdate") {
         return Some(status_update(update));
@@ -93,11 +93,11 @@ pub(crate) fn item(value: &Value) -> Option<Item> {
     if let Some(message) = object(value, "message") {
         return Some(self::message(message));
     }
-    bare(value)
+    unwrapped_item(value)
 }
 
-/// The same things without the wrapping that says what they are.
-fn bare(value: &Value) -> Option<Item> {
+/// Parses an item without the wrapper that says what it is.
+fn unwrapped_item(value: &Value) -> Option<Item> {
     if value["artifact"].is_object() {
         artifact_update(value)
     } else if value["status"].is_object() && value["id"].is_string() {
@@ -117,36 +117,36 @@ fn object<'a>(value: &'a Value, field: &str) -> Option<&'a Value> {
 
 fn task(task: &Value) -> Item {
     let artifacts = task["artifacts"].as_array();
-    let is_by = |message: &Value, who: &str| {
+    let is_from = |message: &Value, role_name: &str| {
         let role = message["role"].as_str().unwrap_or_default();
-        role.to_ascii_uppercase().ends_with(who)
+        role.to_ascii_uppercase().ends_with(role_name)
     };
-    // Words before the last ones of ours are no answer to them.
+    // Only messages after our last one can be an answer to it.
     let history = task["history"].as_array();
     let latest = history.into_iter().flatten().rev();
-    let last_said = latest
-        .take_while(|message| !is_by(message, "USER"))
-        .filter(|message| is_by(message, "AGENT"))
-        .find_map(words);
+    let last_text = latest
+        .take_while(|message| !is_from(message, "USER"))
+        .filter(|message| is_from(message, "AGENT"))
+        .find_map(message_text);
     Item::Task {
-        names: names(task, "id"),
+        ids: ids(task, "id"),
         status: status(&task["status"]),
         artifacts: artifacts.into_iter().flatten().map(artifact).collect(),
-        last_said,
+        last_text,
     }
 }
 
 fn message(message: &Value) -> Item {
     Item::Message {
-        names: names(message, "taskId"),
-        text: words(message).unwrap_or_default(),
+        ids: ids(message, "taskId"),
+        text: message_text(message).unwrap_or_default(),
         files: files(message),
     }
 }
 
 fn status_update(update: &Value) -> Item {
     Item::Status {
-        names: names(update, "taskId"),
+        ids: ids(update, "taskId"),
         status: status(&update["status"]),
     }
 }
@@ -154,53 +154,53 @@ fn status_update(update: &Value) -> Item {
 fn artifact_update(update: &Value) -> Option<Item> {
     let found = object(update, "artifact")?;
     Some(Item::Artifact {
-        names: names(update, "taskId"),
+        ids: ids(update, "taskId"),
         artifact: artifact(found),
         is_more: update["append"] == true,
     })
 }
 
-fn names(value: &Value, task: &str) -> Names {
-    let name = |field: &str| {
+fn ids(value: &Value, task: &str) -> TaskIds {
+    let id = |field: &str| {
         let text = value[field].as_str()?;
-        (!text.is_empty() && text.len() <= NAME_BYTES).then(|| text.to_owned())
+        (!text.is_empty() && text.len() <= ID_BYTES).then(|| text.to_owned())
     };
-    Names {
-        task: name(task),
-        context: name("contextId"),
+    TaskIds {
+        task: id(task),
+        context: id("contextId"),
     }
 }
 
 fn status(status: &Value) -> Status {
     Status {
         state: state(&status["state"]),
-        words: words(&status["message"]),
+        text: message_text(&status["message"]),
         files: files(&status["message"]),
     }
 }
 
-fn state(state: &Value) -> State {
+fn state(state: &Value) -> RemoteState {
     if let Some(number) = state.as_u64() {
         return match number {
-            3 => State::Completed,
-            4 => State::Failed,
-            5 => State::Canceled,
-            6 => State::InputRequired,
-            7 => State::Rejected,
-            8 => State::AuthRequired,
-            _ => State::Running,
+            3 => RemoteState::Completed,
+            4 => RemoteState::Failed,
+            5 => RemoteState::Canceled,
+            6 => RemoteState::InputRequired,
+            7 => RemoteState::Rejected,
+            8 => RemoteState::AuthRequired,
+            _ => RemoteState::Running,
         };
     }
     let name = state.as_str().unwrap_or_default();
     let name = name.to_ascii_uppercase().replace('-', "_");
     match name.strip_prefix("TASK_STATE_").unwrap_or(&name) {
-        "COMPLETED" => State::Completed,
-        "FAILED" => State::Failed,
-        "CANCELED" | "CANCELLED" => State::Canceled,
-        "INPUT_REQUIRED" => State::InputRequired,
-        "REJECTED" => State::Rejected,
-        "AUTH_REQUIRED" => State::AuthRequired,
-        _ => State::Running,
+        "COMPLETED" => RemoteState::Completed,
+        "FAILED" => RemoteState::Failed,
+        "CANCELED" | "CANCELLED" => RemoteState::Canceled,
+        "INPUT_REQUIRED" => RemoteState::InputRequired,
+        "REJECTED" => RemoteState::Rejected,
+        "AUTH_REQUIRED" => RemoteState::AuthRequired,
+        _ => RemoteState::Running,
     }
 }
 
@@ -215,8 +215,8 @@ fn artifact(artifact: &Value) -> Artifact {
     }
 }
 
-/// The text of a message; nothing if it has none.
-fn words(message: &Value) -> Option<String> {
+/// Returns the text of a message, or `None` if it has no text.
+fn message_text(message: &Value) -> Option<String> {
     let parts = message["parts"].as_array()?;
     let mut text = String::new();
     let mut is_after_line = false;
@@ -226,7 +226,6 @@ fn words(message: &Value) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// The files of a message.
 fn files(message: &Value) -> Vec<RemoteFile> {
     let parts = message["parts"].as_array();
     let pieces = parts.into_iter().flatten().filter_map(piece);
@@ -237,14 +236,14 @@ fn files(message: &Value) -> Vec<RemoteFile> {
     files.collect()
 }
 
-/// Puts a piece after what is there, on a line of its own if it stands for itself.
+/// Appends a piece to a text. Data and files get a separate line.
 pub(crate) fn push(text: &mut String, is_after_line: &mut bool, piece: &Piece) {
     let is_line = !matches!(piece, Piece::Text(_));
     if (is_line || *is_after_line) && !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let (Piece::Text(words) | Piece::Line(words) | Piece::File(words, _)) = piece;
-    text.push_str(words);
+    let (Piece::Text(content) | Piece::Line(content) | Piece::File(content, _)) = piece;
+    text.push_str(content);
     *is_after_line = is_line;
 }
 
@@ -255,19 +254,23 @@ fn piece(part: &Value) -> Option<Piece> {
     if let Some(data) = part.get("data").filter(|data| !data.is_null()) {
         return Some(Piece::Line(without_controls(&data.to_string())));
     }
-    let named = |field: &str, most: usize| {
-        let text = one_line(part[field].as_str().unwrap_or_default(), most);
+    let named = |field: &str, max: usize| {
+        let text = one_line(part[field].as_str().unwrap_or_default(), max);
         (!text.is_empty()).then_some(text)
     };
-    let line = |place: String| {
-        let facts = [named("filename", 200), named("mediaType", 100), Some(place)];
+    let line = |detail: String| {
+        let facts = [
+            named("filename", 200),
+            named("mediaType", 100),
+            Some(detail),
+        ];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         format!("[file: {}]", facts.join(", "))
     };
     let Some(raw) = part["raw"].as_str() else {
         let url = part["url"].as_str()?;
-        let words = line(one_line(url, 500));
-        return Some(Piece::File(words, linked_part(named("filename", 200), url)));
+        let line = line(one_line(url, 500));
+        return Some(Piece::File(line, linked_part(named("filename", 200), url)));
     };
     Some(match file_part(named("filename", 200), raw) {
         Ok(file) => Piece::File(line(format!("{} bytes", file.len())), file),
@@ -281,23 +284,23 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn states_are_read_in_every_spelling_and_unknown_ones_are_not_over() {
+    fn states_are_parsed_in_every_spelling_and_unknown_ones_count_as_running() {
         for (spelled, expected) in [
-            (json!("TASK_STATE_COMPLETED"), State::Completed),
-            (json!("input-required"), State::InputRequired),
-            (json!("cancelled"), State::Canceled),
-            (json!(7), State::Rejected),
-            (json!("TASK_STATE_PAUSED"), State::Running),
-            (json!(99), State::Running),
-            (json!(null), State::Running),
-            (json!({}), State::Running),
+            (json!("TASK_STATE_COMPLETED"), RemoteState::Completed),
+            (json!("input-required"), RemoteState::InputRequired),
+            (json!("cancelled"), RemoteState::Canceled),
+            (json!(7), RemoteState::Rejected),
+            (json!("TASK_STATE_PAUSED"), RemoteState::Running),
+            (json!(99), RemoteState::Running),
+            (json!(null), RemoteState::Running),
+            (json!({}), RemoteState::Running),
         ] {
             assert_eq!(state(&spelled), expected, "{spelled}");
         }
     }
 
     #[test]
-    fn chunks_join_without_a_seam_and_data_and_files_stand_alone() {
+    fn chunks_are_joined_and_data_and_files_get_separate_lines() {
         let message = json!({ "parts": [
             { "text": "Hel" }, { "text": "lo" },
             { "data": { "a": 1 } },
@@ -307,13 +310,13 @@ mod tests {
             { "text": "bye" },
         ] });
         assert_eq!(
-            words(&message).unwrap(),
+            message_text(&message).unwrap(),
             "Hello\n{\"a\":1}\n[file: a b.txt, text/plain, 5 bytes]\n[file: https://a.example/f]\nbye"
         );
     }
 
     #[test]
-    fn nonsense_is_nothing_and_does_not_panic() {
+    fn malformed_items_are_ignored() {
         for value in [
             json!(null),
             json!(1),
@@ -331,7 +334,7 @@ mod tests {
             item(&odd),
             Some(Item::Task {
                 status: Status {
-                    state: State::Running,
+                    state: RemoteState::Running,
                     ..
                 },
                 ..

@@ -1,4 +1,4 @@
-//! What is configured of a remote agent, and how long lango waits for one.
+//! The settings of a remote agent, and the timeouts for remote agents.
 
 use lango_core::AgentName;
 use lango_secrets::{Credential, Masks};
@@ -6,23 +6,23 @@ use reqwest::header::HeaderName;
 use std::fmt;
 use std::time::Duration;
 
-/// A remote agent as it is configured.
+/// The configuration of a remote agent.
 #[derive(Clone)]
 pub struct RemoteSettings {
-    /// The name it is registered under here.
+    /// The agent's name in this configuration.
     pub name: AgentName,
-    /// Where its card is. A URL whose path ends in `.json`, or that has a query, is the card's own; to any other,
-    /// `/.well-known/agent-card.json` is appended.
+    /// The URL of the card. If its path ends in `.json`, or it has a query, it is used as it is; otherwise lango
+    /// appends `/.well-known/agent-card.json`.
     pub card_url: String,
-    /// The bearer token, if it wants one. It is sent to the origin of `card_url` and nowhere else.
+    /// The bearer token. It is sent only to the origin of `card_url`.
     pub token: Option<Credential>,
-    /// More headers of its requests, such as that of an API key. Their values go where the token goes.
+    /// Further headers of requests, such as an API key. They are sent only to the origin of `card_url`.
     pub headers: Vec<(HeaderName, Credential)>,
-    /// How long a call may take, if that is not the time of a tool call.
+    /// The time limit of a call, if it differs from that of tool calls.
     pub timeout: Option<Duration>,
-    /// The values that are masked in what it says.
+    /// The secret values to mask in everything that the agent sends.
     pub masks: Masks,
-    /// Where the token comes from or would come from, for error texts: ``environment variable `NAME` ``.
+    /// Where the token comes from or should come from, for error messages: ``environment variable `NAME` ``.
     pub token_source: String,
 }
 
@@ -39,32 +39,34 @@ impl fmt::Debug for RemoteSettings {
     }
 }
 
-/// How long lango waits for remote agents.
+/// The timeouts and intervals for calls to remote agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For a card, from the first packet to the last byte, whatever is in between.
+pub struct RemoteTimeouts {
+    /// The time limit for reading a card, including all redirects.
     pub card: Duration,
-    /// For a connection.
+    /// The time limit for connecting.
     pub connect: Duration,
-    /// For the next byte of a stream or of an answer, where the task can be asked for instead.
+    /// The time limit for the next byte of a stream or an answer, once the id of the task is known, so that it can be
+    /// polled.
     pub idle: Duration,
-    /// For the first sign of a task that was sent, when nothing else than waiting can be done.
+    /// The time limit for the first answer to a message, before the id of the task is known.
     pub reply: Duration,
-    /// Before a task is asked for again; grows to ten times as much. After a failure it is twice as much, and doubles.
-    pub pace: Duration,
-    /// Before a card that could not be used is tried again; doubles up to sixty times as much.
-    pub retry: Duration,
+    /// The first interval between two polls of a task. It grows up to ten times as long. After a failure lango waits
+    /// twice as long, and doubles the wait with each further failure.
+    pub poll_interval: Duration,
+    /// The first wait before an unusable card is read again. It doubles up to sixty times as long.
+    pub retry_interval: Duration,
 }
 
-impl Default for Patience {
+impl Default for RemoteTimeouts {
     fn default() -> Self {
         Self {
             card: Duration::from_secs(3),
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(60),
             reply: Duration::from_secs(600),
-            pace: Duration::from_millis(200),
-            retry: Duration::from_secs(5),
+            poll_interval: Duration::from_millis(200),
+            retry_interval: Duration::from_secs(5),
         }
     }
 }

@@ -1,97 +1,103 @@
-//! The events of a stream, one by one, with a bound on every wait and on the whole.
+//! Reads the events of a stream, with a timeout for every wait and a limit on the total size.
 
 use super::card::Binding;
-use super::http::deepest;
-use super::refusal::{Kind, Refusal};
-use super::sse::Frames;
-use super::wire::unwrapped;
+use super::http::root_cause;
+use super::refusal::{Refusal, RefusalKind};
+use super::wire::unwrap_envelope;
+use lango_net::SseParser;
 use lango_secrets::Masks;
 use reqwest::Response;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The most bytes of one stream. One that is longer has no end.
+/// The maximum size of a stream, in bytes. A longer one is treated as endless.
 const STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// A stream that is being read.
-pub(crate) struct Events {
+/// The maximum size of one event, in bytes: the largest file fits in it as base64.
+const EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A stream of events, each as JSON without the envelope of its binding.
+pub(crate) struct EventStream {
     response: Response,
     binding: Binding,
-    frames: Frames,
+    parser: SseParser,
     bytes: usize,
     is_over: bool,
     masks: Masks,
 }
 
-/// Why a stream gives no more.
+/// Why a stream has no more events.
 pub(crate) enum StreamEnd {
-    /// It is over, broken or silent; the task can be asked for.
-    Cut(String),
-    /// It has no end.
+    /// The stream ended, broke or was silent for too long. The task can still be polled.
+    Interrupted(String),
+    /// The stream is too long.
     Endless,
-    /// It says that something went wrong.
+    /// The server sent an error.
     Error(Refusal),
 }
 
-impl Events {
+impl EventStream {
     pub fn new(response: Response, binding: Binding, masks: Masks) -> Self {
         Self {
             response,
             binding,
-            frames: Frames::default(),
+            parser: SseParser::new(EVENT_BYTES),
             bytes: 0,
             is_over: false,
             masks,
         }
     }
 
-    /// The next event, if there is one before so long a silence.
-    pub async fn next(&mut self, patience: Duration) -> Result<Value, StreamEnd> {
+    /// Waits for the next event. `timeout` limits the wait for each chunk of bytes.
+    pub async fn next(&mut self, timeout: Duration) -> Result<Value, StreamEnd> {
         loop {
-            if let Some(data) = self.frames.next() {
+            if let Some(data) = self.parser.next_data() {
                 if data.trim().is_empty() {
                     continue;
                 }
-                let mut value: Value = serde_json::from_str(&data)
-                    .map_err(|_| StreamEnd::Cut("it sent an event that is not JSON".to_owned()))?;
+                let mut value: Value = serde_json::from_str(&data).map_err(|_| {
+                    StreamEnd::Interrupted("it sent an event that is not JSON".to_owned())
+                })?;
                 self.masks.mask_json(&mut value);
                 let is_error = value["error"].is_object();
-                match unwrapped(self.binding, value) {
+                match unwrap_envelope(self.binding, value) {
                     Ok(value) => return Ok(value),
-                    // An envelope with nothing in it: some servers keep a stream alive so.
-                    Err(refusal) if refusal.kind == Kind::Lost && !is_error => continue,
+                    // An empty envelope: some servers use it as a keep-alive.
+                    Err(refusal) if refusal.kind == RefusalKind::Lost && !is_error => continue,
                     Err(refusal) => return Err(StreamEnd::Error(refusal)),
                 }
             }
             if self.is_over {
-                return Err(StreamEnd::Cut("its stream ended".to_owned()));
+                return Err(StreamEnd::Interrupted("its stream ended".to_owned()));
             }
-            self.read_more(patience).await?;
+            self.read_more(timeout).await?;
         }
     }
 
-    async fn read_more(&mut self, patience: Duration) -> Result<(), StreamEnd> {
-        let chunk = match tokio::time::timeout(patience, self.response.chunk()).await {
+    async fn read_more(&mut self, timeout: Duration) -> Result<(), StreamEnd> {
+        let chunk = match tokio::time::timeout(timeout, self.response.chunk()).await {
             Ok(chunk) => chunk,
             Err(_elapsed) => {
-                let seconds = patience.as_secs();
-                return Err(StreamEnd::Cut(format!(
+                let seconds = timeout.as_secs();
+                return Err(StreamEnd::Interrupted(format!(
                     "its stream was silent for {seconds} s"
                 )));
             }
         };
-        let chunk = chunk
-            .map_err(|error| StreamEnd::Cut(format!("its stream broke: {}", deepest(&error))))?;
+        let chunk = chunk.map_err(|error| {
+            StreamEnd::Interrupted(format!("its stream broke: {}", root_cause(&error)))
+        })?;
         let Some(chunk) = chunk else {
             self.is_over = true;
-            self.frames.finish();
+            self.parser.finish();
             return Ok(());
         };
         self.bytes += chunk.len();
         if self.bytes > STREAM_BYTES {
             return Err(StreamEnd::Endless);
         }
-        let too_long = |_| StreamEnd::Cut("it sent an event of more than 16 MiB".to_owned());
-        self.frames.push(&chunk).map_err(too_long)
+        let too_long =
+            |_| StreamEnd::Interrupted("it sent an event of more than 16 MiB".to_owned());
+        self.parser.push(&chunk).map_err(too_long)
     }
 }

@@ -1,59 +1,60 @@
-//! One request and its answer, over either binding. What is asked is the same in both; here is where they differ.
+//! Sends one request and reads its answer, over either binding. The operations are the same in both; this module has
+//! the differences.
 
 use super::card::{Binding, Interface};
-use super::http::{self, BodyFault, Token, deepest};
-use super::refusal::{self, Kind, Refusal};
-use super::settings::Patience;
-use super::stream::Events;
-use super::words::one_line;
+use super::http::{self, Credentials, root_cause};
+use super::refusal::{self, Refusal, RefusalKind};
+use super::sanitize::one_line;
+use super::settings::RemoteTimeouts;
+use super::stream::EventStream;
 use a2a::{SVC_PARAM_VERSION, SendMessageRequest, methods};
+use lango_net::{BodyError, is_plain_body, retry_after};
 use lango_secrets::Masks;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-/// The longest body of an answer that is not streamed: the largest file fits in it as base64.
+/// The maximum size of an answer that is not streamed, in bytes. The largest file fits in it as base64.
 const BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest error that is read.
+/// The maximum size of an error response, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
 
 const A2A_JSON: &str = "application/a2a+json";
 const PLAIN_JSON: &str = "application/json";
 
-/// What is asked of a server.
+/// An operation of the protocol, with its arguments.
 #[derive(Clone, Copy)]
-pub(crate) enum Ask<'a> {
+pub(crate) enum Operation<'a> {
     Send(&'a SendMessageRequest),
     SendStreaming(&'a SendMessageRequest),
-    Look { task: &'a str },
+    Get { task: &'a str },
     Subscribe { task: &'a str },
     Cancel { task: &'a str },
 }
 
-/// What came back.
+/// The answer of a server.
 pub(crate) enum Reply {
     Whole(Value),
-    Stream(Box<Events>),
+    Stream(Box<EventStream>),
 }
 
-/// The way to one interface.
+/// The connection to one interface of an agent.
 pub(crate) struct Wire {
     client: Client,
     interface: Interface,
-    token: Token,
+    credentials: Credentials,
     pub masks: Masks,
-    pub patience: Patience,
+    pub timeouts: RemoteTimeouts,
 }
 
-/// What a way is made of.
 pub(crate) struct WireParts {
     pub client: Client,
     pub interface: Interface,
-    pub token: Token,
+    pub credentials: Credentials,
     pub masks: Masks,
-    pub patience: Patience,
+    pub timeouts: RemoteTimeouts,
 }
 
 impl Wire {
@@ -61,62 +62,77 @@ impl Wire {
         Self {
             client: parts.client,
             interface: parts.interface,
-            token: parts.token,
+            credentials: parts.credentials,
             masks: parts.masks,
-            patience: parts.patience,
+            timeouts: parts.timeouts,
         }
     }
 
-    /// Asks, in the forms that servers differ in: each is tried only after a plain refusal of the one before.
-    pub async fn ask(&self, ask: Ask<'_>, patience: Duration) -> Result<Reply, Refusal> {
-        let first = self.ask_as(ask, Form::Usual, patience).await;
-        let form = match (&first, self.interface.binding, ask) {
-            (Err(refusal), Binding::HttpJson, Ask::Subscribe { .. })
-                if matches!(refusal.kind, Kind::NoSuchMethod | Kind::NotFound) =>
+    /// Sends a request. If the server clearly refuses its form, sends it again in the form that other servers expect.
+    pub async fn request(
+        &self,
+        operation: Operation<'_>,
+        timeout: Duration,
+    ) -> Result<Reply, Refusal> {
+        let first = self
+            .request_as(operation, RequestForm::Default, timeout)
+            .await;
+        let form = match (&first, self.interface.binding, operation) {
+            (Err(refusal), Binding::HttpJson, Operation::Subscribe { .. })
+                if matches!(
+                    refusal.kind,
+                    RefusalKind::NoSuchMethod | RefusalKind::NotFound
+                ) =>
             {
-                Form::SubscribeByPost
+                RequestForm::SubscribeByPost
             }
-            (Err(refusal), Binding::HttpJson, _) if refusal.kind == Kind::MediaType => {
-                Form::PlainJson
+            (Err(refusal), Binding::HttpJson, _) if refusal.kind == RefusalKind::MediaType => {
+                RequestForm::PlainJson
             }
             _ => return first,
         };
-        self.ask_as(ask, form, patience).await
+        self.request_as(operation, form, timeout).await
     }
 
-    async fn ask_as(&self, ask: Ask<'_>, form: Form, patience: Duration) -> Result<Reply, Refusal> {
+    async fn request_as(
+        &self,
+        operation: Operation<'_>,
+        form: RequestForm,
+        timeout: Duration,
+    ) -> Result<Reply, Refusal> {
         let request = match self.interface.binding {
-            Binding::JsonRpc => self.rpc(ask),
-            Binding::HttpJson => self.rest(ask, form),
+            Binding::JsonRpc => self.rpc(operation),
+            Binding::HttpJson => self.rest(operation, form),
         };
-        let headers = self.token.headers_for(&self.interface.url).await;
-        let headers = headers.map_err(|error| Refusal::new(Kind::NotSent, error.to_string()))?;
+        let headers = self.credentials.headers_for(&self.interface.url).await;
+        let headers =
+            headers.map_err(|error| Refusal::new(RefusalKind::NotSent, error.to_string()))?;
         let request = request.header(SVC_PARAM_VERSION, a2a::VERSION);
         let request = request.headers(headers);
-        let response = match tokio::time::timeout(patience, request.send()).await {
+        let response = match tokio::time::timeout(timeout, request.send()).await {
             Err(_elapsed) => {
                 return Err(Refusal::lost(format!(
                     "it did not answer within {} s",
-                    patience.as_secs()
+                    timeout.as_secs()
                 )));
             }
             Ok(Err(error)) if error.is_connect() || error.is_builder() => {
                 return Err(Refusal::new(
-                    Kind::NotSent,
-                    format!("it cannot be reached: {}", deepest(&error)),
+                    RefusalKind::NotSent,
+                    format!("it cannot be reached: {}", root_cause(&error)),
                 ));
             }
             Ok(Err(error)) => {
                 return Err(Refusal::lost(format!(
                     "the connection broke before it answered: {}",
-                    deepest(&error)
+                    root_cause(&error)
                 )));
             }
             Ok(Ok(response)) => response,
         };
         let read = self.read(response);
         let elapsed = || Refusal::lost("its answer stopped in the middle");
-        tokio::time::timeout(patience, read)
+        tokio::time::timeout(timeout, read)
             .await
             .unwrap_or_else(|_| Err(elapsed()))
     }
@@ -127,47 +143,45 @@ impl Wire {
         }
         let kind = response.headers().get(CONTENT_TYPE);
         if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
-            if !http::is_plain(&response) {
+            if !is_plain_body(&response) {
                 return Err(Refusal::lost("its stream is compressed"));
             }
-            let events = Events::new(response, self.interface.binding, self.masks.clone());
+            let events = EventStream::new(response, self.interface.binding, self.masks.clone());
             return Ok(Reply::Stream(Box::new(events)));
         }
         let bytes = http::body(&mut response, BODY_BYTES).await;
-        let bytes = bytes.map_err(|fault| match fault {
-            BodyFault::TooLong => {
-                Refusal::lost(format!("its answer is longer than {BODY_BYTES} bytes"))
+        let bytes = bytes.map_err(|error| match error {
+            BodyError::TooLong { limit } => {
+                Refusal::lost(format!("its answer is longer than {limit} bytes"))
             }
-            BodyFault::CutOff(detail) => {
-                Refusal::lost(format!("the connection broke in its answer: {detail}"))
-            }
+            error => Refusal::lost(format!("the connection broke in its answer: {error}")),
         })?;
         let mut value =
             serde_json::from_slice(&bytes).map_err(|_| Refusal::lost("its answer is not JSON"))?;
         self.masks.mask_json(&mut value);
-        unwrapped(self.interface.binding, value).map(Reply::Whole)
+        unwrap_envelope(self.interface.binding, value).map(Reply::Whole)
     }
 
     async fn refusal(&self, mut response: Response) -> Refusal {
         let status = response.status().as_u16();
-        let wait = retry_after(response.headers());
+        let wait = retry_after(response.headers(), SystemTime::now());
         if let Some(location) = response.headers().get(LOCATION)
             && response.status().is_redirection()
         {
             let location = self.masks.mask_bytes(location.as_bytes());
             let location = one_line(&String::from_utf8_lossy(&location), 200);
             let detail = format!("it answered {status}: it has moved to `{location}`");
-            return Refusal::new(Kind::Moved, detail);
+            return Refusal::new(RefusalKind::Moved, detail);
         }
         let body = http::body(&mut response, ERROR_BYTES).await;
         let body = body.unwrap_or_default();
         let mut refusal = refusal::of_status(status, wait, &self.masks.mask_bytes(&body));
         match refusal.kind {
-            Kind::Unauthorised => {
-                let next_step = self.token.next_step(&self.interface.url);
+            RefusalKind::Unauthorised => {
+                let next_step = self.credentials.next_step(&self.interface.url);
                 refusal.detail = format!("{}; {next_step}", refusal.detail);
             }
-            Kind::Busy { wait: Some(wait) } => {
+            RefusalKind::Busy { wait: Some(wait) } => {
                 let seconds = wait.as_secs();
                 refusal.detail = format!("{}; it asks to wait {seconds} s", refusal.detail);
             }
@@ -176,49 +190,57 @@ impl Wire {
         refusal
     }
 
-    fn rpc(&self, ask: Ask<'_>) -> RequestBuilder {
-        let (method, params) = match ask {
-            Ask::Send(request) => (methods::SEND_MESSAGE, json!(request)),
-            Ask::SendStreaming(request) => (methods::SEND_STREAMING_MESSAGE, json!(request)),
-            Ask::Look { task } => (methods::GET_TASK, self.named(task)),
-            Ask::Subscribe { task } => (methods::SUBSCRIBE_TO_TASK, self.named(task)),
-            Ask::Cancel { task } => (methods::CANCEL_TASK, self.named(task)),
+    fn rpc(&self, operation: Operation<'_>) -> RequestBuilder {
+        let (method, params) = match operation {
+            Operation::Send(request) => (methods::SEND_MESSAGE, json!(request)),
+            Operation::SendStreaming(request) => (methods::SEND_STREAMING_MESSAGE, json!(request)),
+            Operation::Get { task } => (methods::GET_TASK, self.task_params(task)),
+            Operation::Subscribe { task } => (methods::SUBSCRIBE_TO_TASK, self.task_params(task)),
+            Operation::Cancel { task } => (methods::CANCEL_TASK, self.task_params(task)),
         };
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.client
             .post(self.interface.url.clone())
             .header(CONTENT_TYPE, PLAIN_JSON)
-            .header(ACCEPT, accepted(ask, PLAIN_JSON))
+            .header(ACCEPT, accepted(operation, PLAIN_JSON))
             .body(body.to_string())
     }
 
-    fn rest(&self, ask: Ask<'_>, form: Form) -> RequestBuilder {
-        let (method, path, body) = match ask {
-            Ask::Send(request) => (
+    fn rest(&self, operation: Operation<'_>, form: RequestForm) -> RequestBuilder {
+        let (method, path, body) = match operation {
+            Operation::Send(request) => (
                 Method::POST,
                 vec!["message:send".to_owned()],
                 json!(request),
             ),
-            Ask::SendStreaming(request) => (
+            Operation::SendStreaming(request) => (
                 Method::POST,
                 vec!["message:stream".to_owned()],
                 json!(request),
             ),
-            Ask::Look { task } => (Method::GET, of_task(task, ""), Value::Null),
-            Ask::Subscribe { task } if form == Form::SubscribeByPost => {
-                (Method::POST, of_task(task, ":subscribe"), self.named(task))
+            Operation::Get { task } => (Method::GET, task_path(task, ""), Value::Null),
+            Operation::Subscribe { task } if form == RequestForm::SubscribeByPost => (
+                Method::POST,
+                task_path(task, ":subscribe"),
+                self.task_params(task),
+            ),
+            Operation::Subscribe { task } => {
+                (Method::GET, task_path(task, ":subscribe"), Value::Null)
             }
-            Ask::Subscribe { task } => (Method::GET, of_task(task, ":subscribe"), Value::Null),
-            Ask::Cancel { task } => (Method::POST, of_task(task, ":cancel"), self.named(task)),
+            Operation::Cancel { task } => (
+                Method::POST,
+                task_path(task, ":cancel"),
+                self.task_params(task),
+            ),
         };
-        let request = self.client.request(method, self.place(&path)).header(
+        let request = self.client.request(method, self.endpoint(&path)).header(
             ACCEPT,
-            accepted(ask, "application/a2a+json, application/json"),
+            accepted(operation, "application/a2a+json, application/json"),
         );
         if body.is_null() {
             return request;
         }
-        let kind = if form == Form::PlainJson {
+        let kind = if form == RequestForm::PlainJson {
             PLAIN_JSON
         } else {
             A2A_JSON
@@ -226,16 +248,16 @@ impl Wire {
         request.header(CONTENT_TYPE, kind).body(body.to_string())
     }
 
-    /// The parameters that name a task.
-    fn named(&self, task: &str) -> Value {
+    /// Returns the parameters that identify a task.
+    fn task_params(&self, task: &str) -> Value {
         match &self.interface.tenant {
             Some(tenant) => json!({ "id": task, "tenant": tenant }),
             None => json!({ "id": task }),
         }
     }
 
-    /// A place below the interface; a tenant stands in front of it.
-    fn place(&self, path: &[String]) -> Url {
+    /// Returns a URL below the interface. If the interface has a tenant, the path starts with it.
+    fn endpoint(&self, path: &[String]) -> Url {
         let mut url = self.interface.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty();
@@ -246,29 +268,31 @@ impl Wire {
     }
 }
 
-/// The form of a request.
+/// The form of a request, where servers differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Usual,
-    /// The specification has two opinions on the method of this one.
+enum RequestForm {
+    Default,
+    /// Subscribes with `POST`: the specification contradicts itself about the method.
     SubscribeByPost,
-    /// Servers from before the content type had a name of its own.
+    /// With `application/json`, for servers that do not know `application/a2a+json`.
     PlainJson,
 }
 
-fn of_task(task: &str, verb: &str) -> Vec<String> {
+fn task_path(task: &str, verb: &str) -> Vec<String> {
     vec!["tasks".to_owned(), format!("{task}{verb}")]
 }
 
-fn accepted(ask: Ask<'_>, whole: &str) -> String {
-    match ask {
-        Ask::SendStreaming(_) | Ask::Subscribe { .. } => format!("text/event-stream, {whole}"),
-        Ask::Send(_) | Ask::Look { .. } | Ask::Cancel { .. } => whole.to_owned(),
+fn accepted(operation: Operation<'_>, whole: &str) -> String {
+    match operation {
+        Operation::SendStreaming(_) | Operation::Subscribe { .. } => {
+            format!("text/event-stream, {whole}")
+        }
+        Operation::Send(_) | Operation::Get { .. } | Operation::Cancel { .. } => whole.to_owned(),
     }
 }
 
-/// What is inside the envelope of a binding.
-pub(crate) fn unwrapped(binding: Binding, mut value: Value) -> Result<Value, Refusal> {
+/// Removes the envelope of a binding.
+pub(crate) fn unwrap_envelope(binding: Binding, mut value: Value) -> Result<Value, Refusal> {
     if value["error"].is_object() {
         return Err(refusal::of_error(&value["error"]));
     }
@@ -281,11 +305,4 @@ pub(crate) fn unwrapped(binding: Binding, mut value: Value) -> Result<Value, Ref
             )),
         },
     }
-}
-
-/// How long it wants us to wait, in whole seconds; a date is not read.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    let seconds: u32 = text.trim().parse().ok()?;
-    Some(Duration::from_secs(u64::from(seconds)))
 }

@@ -1,6 +1,6 @@
-//! The driver of one task: it feeds what happens into a [`Task`] and performs the effects, one after the other. Clients, the
-//! run, other replicas and timers all come through here, so all subscribers see one order, and a snapshot and what follows
-//! it have no gap between them.
+//! The driver of one task: it feeds inputs into a [`Task`] and performs the effects, one after the other. Input from
+//! clients, the run, other replicas and timers all arrives here. Therefore all subscribers see the same order, and no
+//! update is missing between a snapshot and the updates after it.
 //!
 //! An actor lives while the agent runs or a client waits for the task.
 
@@ -14,8 +14,8 @@ use super::refusal::Refusal;
 use super::repetition::Repetition;
 use super::shared::{Key, Phase, Shared};
 use super::task::{
-    Answer, CallerId, Effect, Input, LoadError, Recovery, ReportCaller, Request, Residency, RunEnd,
-    RunId, Task, Timer, Update,
+    CallerId, Effect, Input, LoadError, Recovery, ReportCaller, Request, Residency, RunEnd, RunId,
+    Task, TaskAnswer, Timer, Update,
 };
 use super::{Report, ReportError};
 use a2a::TaskState;
@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-/// What an actor can be asked for.
+/// A message to an actor.
 pub(super) enum Command {
     Request {
         request: Request,
@@ -36,7 +36,7 @@ pub(super) enum Command {
     Report {
         run: RunId,
         report: Report,
-        /// Stores the task with something of the run's.
+        /// Stores the task in one transaction with data of the run.
         store: Option<StoreTask>,
         reply: oneshot::Sender<Result<(), ReportError>>,
     },
@@ -47,38 +47,38 @@ pub(super) enum Command {
 }
 
 /// The result of submitting a message.
-pub(super) enum Submitted {
+pub(super) enum SubmitResult {
     Task(Subscription),
-    /// The message opened the task of this id before.
+    /// The message is a duplicate: it already opened the task with this id.
     Known(String),
-    /// The message has opened a task before, and must open another one.
+    /// The message already opened a task, and must open another one.
     OpenAgain(Repetition),
 }
 
-/// A task as it is, and what follows.
+/// A snapshot of a task, and the updates that follow it.
 pub(super) struct Subscription {
     pub json: String,
     pub state: TaskState,
-    pub updates: broadcast::Receiver<Published>,
+    pub updates: broadcast::Receiver<PublishedUpdate>,
 }
 
-/// An update as subscribers get it.
+/// An update that is sent to subscribers.
 #[derive(Debug, Clone)]
-pub(super) struct Published {
+pub(super) struct PublishedUpdate {
     pub update: Update,
-    /// The whole task, if the update settled it. A client that waits for this need not load the task.
+    /// The whole task, if the update settled it, so that a client that waits for this need not load the task.
     pub settled: Option<Arc<a2a::Task>>,
 }
 
-/// Where a task comes from.
-pub(super) enum Origin {
+/// Where an actor gets its task from.
+pub(super) enum TaskSource {
     Store,
     New(Box<Task>),
 }
 
 /// The channel to a caller.
 pub(super) enum Reply {
-    Submit(oneshot::Sender<Result<Submitted, Refusal>>),
+    Submit(oneshot::Sender<Result<SubmitResult, Refusal>>),
     Snapshot(oneshot::Sender<Result<Subscription, Refusal>>),
     Recovery(oneshot::Sender<Result<Recovery, Refusal>>),
     Report(oneshot::Sender<Result<(), ReportError>>),
@@ -89,16 +89,16 @@ pub(super) struct TaskActor {
     key: Key,
     commands: mpsc::Receiver<Command>,
     own: mpsc::WeakSender<Command>,
-    updates: broadcast::Sender<Published>,
+    updates: broadcast::Sender<PublishedUpdate>,
     phase: watch::Receiver<Phase>,
     callers: HashMap<CallerId, Reply>,
     next_caller: u64,
     run: Option<ActiveRun>,
-    /// The run of a new task, before the task knows of it.
+    /// The run of a new task, started before the task has requested it.
     early_run: Option<ActiveRun>,
-    /// How to store the task while a report of the run is handled.
+    /// How to store the task while the actor handles a report of the run.
     store: Option<StoreTask>,
-    /// A slot that no run was started in yet.
+    /// A reserved slot that no run uses yet.
     slot: RunSlot,
     timers: HashMap<Timer, Instant>,
     has_subscribers: bool,
@@ -113,8 +113,8 @@ enum Event {
 }
 
 impl TaskActor {
-    /// How much longer than for a run here to wait for one on another replica to be cancelled.
-    const OTHER_REPLICA: Duration = Duration::from_secs(10);
+    /// Extra time, on top of the stop timeout, to wait for another replica to cancel its run.
+    const OTHER_REPLICA_TIMEOUT: Duration = Duration::from_secs(10);
 
     pub fn new(
         shared: Arc<Shared>,
@@ -141,10 +141,10 @@ impl TaskActor {
         }
     }
 
-    pub async fn run(mut self, origin: Origin) {
-        let task = match origin {
-            Origin::New(task) => Ok(*task),
-            Origin::Store => self
+    pub async fn run(mut self, source: TaskSource) {
+        let task = match source {
+            TaskSource::New(task) => Ok(*task),
+            TaskSource::Store => self
                 .load(None)
                 .await
                 .map(|document| Task::restore(*document)),
@@ -156,13 +156,13 @@ impl TaskActor {
         self.leave();
     }
 
-    /// Refuses the caller that started this actor, and is about to ask.
+    /// Refuses the caller that started this actor, whose request is about to arrive.
     async fn refuse_first(&mut self, error: &LoadError) {
         let timeout = Duration::from_secs(1);
         let first = tokio::time::timeout(timeout, self.commands.recv()).await;
         if let Ok(Some(Command::Request { reply, .. })) = first {
             let refusal = error.refusal(&self.key.1);
-            reply.send(Answer::Refused(refusal), &self.updates);
+            reply.send(TaskAnswer::Refused(refusal), &self.updates);
         }
     }
 
@@ -176,7 +176,7 @@ impl TaskActor {
                 }
                 Event::Command(None) => return,
                 Event::RunEnded(run, end) => {
-                    // Its slot is free before callers hear that it is over.
+                    // Free the slot before callers learn that the run has ended.
                     self.run = None;
                     self.feed(task, Input::RunEnded { run, end }).await;
                 }
@@ -208,16 +208,16 @@ impl TaskActor {
         }
     }
 
-    /// Feeds an input into the task, after what has changed around it.
+    /// Feeds an input into the task, after any changes of subscribers and phase.
     async fn feed(&mut self, task: &mut Task, input: Input) {
         self.sync(task).await;
         self.apply(task, input).await;
         self.store = None;
-        // A caller that was answered has subscribed; another may have left.
+        // A caller that got an answer has subscribed; another one may have left.
         self.sync(task).await;
     }
 
-    /// Tells the task of subscribers and of the server's phase.
+    /// Passes changes of the server's phase and of the subscribers on to the task.
     async fn sync(&mut self, task: &mut Task) {
         let phase = *self.phase.borrow_and_update();
         if phase != self.seen_phase {
@@ -231,7 +231,7 @@ impl TaskActor {
         }
     }
 
-    /// Gives the task an input and performs what it decides, until nothing is left to perform.
+    /// Feeds one input into the task and performs all resulting effects.
     async fn apply(&mut self, task: &mut Task, input: Input) {
         let now = self.shared.clock.now();
         let mut effects: VecDeque<Effect> = task.accept(input, now).into();
@@ -252,7 +252,7 @@ impl TaskActor {
                 Timer::RunDeadline => limits.stop_timeout,
                 Timer::Poll => limits.poll_every,
                 Timer::Follow => limits.follow_every,
-                Timer::CancelDeadline => limits.stop_timeout + Self::OTHER_REPLICA,
+                Timer::CancelDeadline => limits.stop_timeout + Self::OTHER_REPLICA_TIMEOUT,
             };
             let timers = &mut self.timers;
             timers
@@ -261,7 +261,7 @@ impl TaskActor {
         }
     }
 
-    /// Translates a command for the task, and notes the caller.
+    /// Converts a command into an input, and registers its caller.
     fn input_of(&mut self, command: Command) -> Input {
         match command {
             Command::Request { request, reply } => Input::Request {
@@ -295,8 +295,8 @@ impl TaskActor {
         caller
     }
 
-    /// Leaves the registry first, so that the next caller gets another actor. Commands that came too late are dropped, and
-    /// their senders ask again.
+    /// Removes the actor from the registry first, so that the next caller gets a new one. Then drops the commands that
+    /// arrived too late; their senders retry.
     fn leave(mut self) {
         if let Some(own) = self.own.upgrade() {
             self.shared.forget(&self.key, &own);
@@ -306,39 +306,40 @@ impl TaskActor {
 }
 
 impl Reply {
-    /// Answers a caller that may have left. The task gives each caller an answer of its kind.
-    fn send(self, answer: Answer, updates: &broadcast::Sender<Published>) {
+    /// Answers a caller, if it is still waiting. The task answers each kind of request with the matching kind of
+    /// answer.
+    fn send(self, answer: TaskAnswer, updates: &broadcast::Sender<PublishedUpdate>) {
         let subscribe = |json, state| Subscription {
             json,
             state,
             updates: updates.subscribe(),
         };
         match (self, answer) {
-            (Self::Submit(reply), Answer::Snapshot { json, state }) => {
-                let _ = reply.send(Ok(Submitted::Task(subscribe(json, state))));
+            (Self::Submit(reply), TaskAnswer::Snapshot { json, state }) => {
+                let _ = reply.send(Ok(SubmitResult::Task(subscribe(json, state))));
             }
-            (Self::Submit(reply), Answer::KnownTask(id)) => {
-                let _ = reply.send(Ok(Submitted::Known(id)));
+            (Self::Submit(reply), TaskAnswer::KnownTask(id)) => {
+                let _ = reply.send(Ok(SubmitResult::Known(id)));
             }
-            (Self::Submit(reply), Answer::OpenAgain(repetition)) => {
-                let _ = reply.send(Ok(Submitted::OpenAgain(repetition)));
+            (Self::Submit(reply), TaskAnswer::OpenAgain(repetition)) => {
+                let _ = reply.send(Ok(SubmitResult::OpenAgain(repetition)));
             }
-            (Self::Submit(reply), Answer::Refused(refusal)) => {
+            (Self::Submit(reply), TaskAnswer::Refused(refusal)) => {
                 let _ = reply.send(Err(refusal));
             }
-            (Self::Snapshot(reply), Answer::Snapshot { json, state }) => {
+            (Self::Snapshot(reply), TaskAnswer::Snapshot { json, state }) => {
                 let _ = reply.send(Ok(subscribe(json, state)));
             }
-            (Self::Snapshot(reply), Answer::Refused(refusal)) => {
+            (Self::Snapshot(reply), TaskAnswer::Refused(refusal)) => {
                 let _ = reply.send(Err(refusal));
             }
-            (Self::Recovery(reply), Answer::Recovery(recovery)) => {
+            (Self::Recovery(reply), TaskAnswer::Recovery(recovery)) => {
                 let _ = reply.send(Ok(recovery));
             }
-            (Self::Recovery(reply), Answer::Refused(refusal)) => {
+            (Self::Recovery(reply), TaskAnswer::Refused(refusal)) => {
                 let _ = reply.send(Err(refusal));
             }
-            (Self::Report(reply), Answer::Report(result)) => {
+            (Self::Report(reply), TaskAnswer::Report(result)) => {
                 let _ = reply.send(result);
             }
             _ => {}

@@ -1,23 +1,23 @@
-//! What a server learns from other replicas while it is up: which tasks that run here they were asked to cancel, and which
-//! tasks they have written. Ends with the server.
+//! Watches other replicas while the server is up: stops local runs that another replica was asked to cancel, and
+//! notifies actors of tasks that another replica has written.
 
 use super::actor::Command;
 use super::shared::{Phase, Shared};
 use futures_util::StreamExt as _;
-use lango_core::{Change, Changes, Text};
+use lango_core::{ChangeFeed, StoreChange, Text};
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Requests to cancel that are read at a time, and pages that are read in one scan.
+/// How many cancel requests to read at a time, and how many pages of them in one scan.
 const PAGE: usize = 256;
 const PAGES: usize = 4;
 
-/// Pause before hints that broke off are subscribed to again.
+/// Pause before subscribing again after the stream of hints has ended.
 const RESUBSCRIBE_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) fn start(shared: &Arc<Shared>, changes: Option<Arc<dyn Changes>>) {
+pub(super) fn start(shared: &Arc<Shared>, changes: Option<Arc<dyn ChangeFeed>>) {
     let pause = shared.settings.limits.follow_every;
     let server = Arc::downgrade(shared);
     tokio::spawn(scan_cancels(
@@ -30,7 +30,7 @@ pub(super) fn start(shared: &Arc<Shared>, changes: Option<Arc<dyn Changes>>) {
     }
 }
 
-/// Stops what another replica was asked to cancel, until the server has stopped.
+/// Stops runs that another replica was asked to cancel. Returns when the server stops.
 async fn scan_cancels(server: Weak<Shared>, pause: Duration, mut phase: watch::Receiver<Phase>) {
     let mut after: Option<Text> = None;
     while let Some(hint) = server
@@ -48,17 +48,17 @@ async fn scan_cancels(server: Weak<Shared>, pause: Duration, mut phase: watch::R
     }
 }
 
-async fn follow_hints(server: Weak<Shared>, changes: Arc<dyn Changes>) {
+async fn follow_hints(server: Weak<Shared>, changes: Arc<dyn ChangeFeed>) {
     while server.strong_count() > 0 {
-        let mut hints = changes.changes();
+        let mut hints = changes.subscribe();
         while let Some(change) = hints.next().await {
             let Some(shared) = server.upgrade() else {
                 return;
             };
             match change {
-                Change::Task(id) => shared.hint(|(_, known)| known == &*id),
-                Change::Anything => shared.hint(|_| true),
-                Change::Session(_) => {}
+                StoreChange::Task(id) => shared.hint(|(_, known)| known == &*id),
+                StoreChange::Anything => shared.hint(|_| true),
+                StoreChange::Session(_) => {}
             }
         }
         tokio::time::sleep(RESUBSCRIBE_PAUSE).await;
@@ -66,12 +66,13 @@ async fn follow_hints(server: Weak<Shared>, changes: Arc<dyn Changes>) {
 }
 
 impl Shared {
-    /// Tells the runs here that must be cancelled. Where there are very many requests the next scan continues after the last.
+    /// Notifies local runs that must be cancelled. If there are too many requests for one scan, the next one continues
+    /// after `after`.
     async fn stop_cancelled(&self, after: &mut Option<Text>) {
         let active = self.active_tasks();
         let here: HashMap<&str, _> = active.keys().map(|key| (key.1.as_str(), key)).collect();
         for _ in 0..PAGES {
-            // What cannot be read now is read by the next scan.
+            // The next scan tries again.
             let Ok(page) = self.tasks.cancel_requests(after.as_deref(), PAGE).await else {
                 return;
             };

@@ -1,4 +1,4 @@
-//! The agent card, served with an entity tag and a time, so that clients need not fetch it again.
+//! The agent card, served with an `ETag` and a modification time, so that clients can cache it.
 
 use super::{Access, ServerSettings};
 use a2a::{
@@ -15,13 +15,13 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How long a client may cache a card.
+/// The cache policy: a client may cache a card for five minutes.
 const MAX_AGE: &str = "public, max-age=300";
 
 /// The format of times in HTTP headers.
 const HTTP_TIME: &str = "%a, %d %b %Y %H:%M:%S GMT";
 
-/// The card, ready to be served.
+/// The serialized card with its cache headers.
 pub(super) struct ServedCard {
     json: String,
     tag: String,
@@ -58,7 +58,7 @@ impl ServedCard {
         response.unwrap_or_default()
     }
 
-    /// Returns whether the client has this card. A tag takes precedence over a time.
+    /// Returns whether the client already has this card. Its tag takes precedence over its time.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         if let Some(tags) = headers.get(IF_NONE_MATCH) {
             let tags = tags.to_str().unwrap_or_default();

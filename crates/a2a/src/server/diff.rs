@@ -1,5 +1,5 @@
-//! The difference between two revisions of a task, as updates for subscribers: another replica runs it, and what it published
-//! in between is not known here.
+//! Computes the difference between two revisions of a task, as updates for subscribers. Needed if another replica runs
+//! the task: this replica does not see the updates that it publishes, only the revisions that it stores.
 
 use super::render;
 use super::task::Update;
@@ -15,15 +15,15 @@ pub(super) fn between(before: &Task, after: &Task) -> Vec<Update> {
         .iter()
         .filter_map(|artifact| {
             let same = |known: &&Artifact| known.artifact_id == artifact.artifact_id;
-            let (shown, is_appended) = match known.iter().find(same) {
+            let (changed, is_appended) = match known.iter().find(same) {
                 Some(known) if known == artifact => return None,
-                Some(known) => match added(known, artifact) {
+                Some(known) => match appended(known, artifact) {
                     Some(more) => (more, true),
                     None => (artifact.clone(), false),
                 },
                 None => (artifact.clone(), false),
             };
-            let json = render::artifact_update(after, &shown, is_appended, false).into();
+            let json = render::artifact_update(after, &changed, is_appended, false).into();
             Some(Update {
                 json,
                 // The stream must not close before the status is sent.
@@ -51,8 +51,8 @@ fn new_metadata(before: &Task, after: &Task) -> HashMap<String, Value> {
         .collect()
 }
 
-/// Returns what was appended to an artifact, if nothing else of it has changed.
-fn added(before: &Artifact, after: &Artifact) -> Option<Artifact> {
+/// Returns the content that was appended to an artifact, or `None` if anything else in it has changed.
+fn appended(before: &Artifact, after: &Artifact) -> Option<Artifact> {
     let count = before.parts.len();
     let (last, earlier) = before.parts.split_last()?;
     let is_same_so_far = before.name == after.name
@@ -67,10 +67,10 @@ fn added(before: &Artifact, after: &Artifact) -> Option<Artifact> {
     let mut parts: Vec<Part> = match (&last.content, &grown.content) {
         _ if last == grown => Vec::new(),
         (PartContent::Text(text), PartContent::Text(longer)) => {
-            let rest = longer.strip_prefix(text.as_str())?;
-            let mut rest_of_it = grown.clone();
-            rest_of_it.content = PartContent::Text(rest.to_owned());
-            vec![rest_of_it]
+            let new_text = longer.strip_prefix(text.as_str())?;
+            let mut new_part = grown.clone();
+            new_part.content = PartContent::Text(new_text.to_owned());
+            vec![new_part]
         }
         _ => return None,
     };
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_grew_is_sent_as_an_addition_and_another_one_whole() {
+    fn a_longer_text_is_sent_as_an_append_and_a_changed_one_as_a_whole() {
         let before = task(
             TaskState::Working,
             &[("a", "one"), ("b", "old"), ("c", "x")],
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_sent_when_it_is_new() {
+    fn new_metadata_is_sent() {
         let before = task(TaskState::Working, &[]);
         let mut after = before.clone();
         assert!(between(&before, &after).is_empty());

@@ -1,6 +1,6 @@
-//! Reads the fields of a request, and names the one that is invalid. Both bindings use it, so they accept the same: values in
-//! ProtoJSON, which includes numbers as text and field names of the proto definition (`task_id` for `taskId`), and for queries
-//! all values as text. `null` means that a field is absent, and unknown fields are ignored.
+//! Reads the fields of a request; a refusal names the invalid field. Both bindings use this module, so they accept the
+//! same values: ProtoJSON, which allows numbers as strings and the field names of the proto definition (`task_id` for
+//! `taskId`), and in queries all values as strings. `null` means that a field is absent. Unknown fields are ignored.
 
 use super::refusal::{Refusal, excerpt};
 use chrono::DateTime;
@@ -33,15 +33,15 @@ impl<'a> Fields<'a> {
     }
 
     pub fn value(&self, key: &str) -> Option<&'a Value> {
-        self.given(key).filter(|value| !value.is_null())
+        self.value_or_null(key).filter(|value| !value.is_null())
     }
 
-    /// Returns the value of a field, `null` included.
-    pub fn given(&self, key: &str) -> Option<&'a Value> {
+    /// Returns the value of a field, even if it is `null`.
+    pub fn value_or_null(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).or_else(|| self.map.get(&proto_name(key)))
     }
 
-    /// Returns a text. An empty one counts as absent.
+    /// Returns a string. An empty string counts as absent.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
         match self.value(key) {
             None => Ok(None),
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.invalid(key, "is required and must not be empty"))
     }
 
-    /// Returns an id that the client chose and that is stored.
+    /// Returns an id chosen by the client. It is stored, so its length is limited.
     pub fn id(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
         const MAX_BYTES: usize = 256;
         let id = self.text(key)?;
@@ -101,23 +101,25 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a whole number within bounds.
-    pub fn number(&self, key: &str, least: i32, most: i32) -> Result<Option<i32>, Refusal> {
+    pub fn number(&self, key: &str, min: i32, max: i32) -> Result<Option<i32>, Refusal> {
         let Some(value) = self.value(key) else {
             return Ok(None);
         };
         let number = match value {
-            Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
+            Value::Number(number) => number
+                .as_i64()
+                .or_else(|| number.as_f64().and_then(as_integer)),
             Value::String(text) => text.parse().ok(),
             _ => None,
         };
         let number = number
             .and_then(|number| i32::try_from(number).ok())
-            .filter(|number| (least..=most).contains(number));
+            .filter(|number| (min..=max).contains(number));
         number.map(Some).ok_or_else(|| {
-            let bounds = if most == i32::MAX {
-                format!("must be a whole number not below {least}")
+            let bounds = if max == i32::MAX {
+                format!("must be a whole number not below {min}")
             } else {
-                format!("must be a whole number from {least} to {most}")
+                format!("must be a whole number from {min} to {max}")
             };
             self.invalid(key, &bounds)
         })
@@ -128,7 +130,7 @@ impl<'a> Fields<'a> {
         Ok(length.and_then(|length| usize::try_from(length).ok()))
     }
 
-    /// Returns a time, rounded up to a millisecond, so that a filter includes nothing from before it.
+    /// Returns a time, rounded up to a full millisecond, so that a filter includes nothing from before it.
     pub fn time(&self, key: &str) -> Result<Option<Timestamp>, Refusal> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
@@ -142,16 +144,20 @@ impl<'a> Fields<'a> {
         Ok(Some(Timestamp(u64::try_from(millis).unwrap_or(0))))
     }
 
-    /// Returns the value of one of these words.
-    pub fn word<T: Clone>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>, Refusal> {
+    /// Returns the value that belongs to one of these keywords.
+    pub fn keyword<T: Clone>(
+        &self,
+        key: &str,
+        keywords: &[(&str, T)],
+    ) -> Result<Option<T>, Refusal> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let found = words.iter().find(|(word, _)| *word == text);
-        found
-            .map(|(_, meaning)| Some(meaning.clone()))
+        let keyword = keywords.iter().find(|(name, _)| *name == text);
+        keyword
+            .map(|(_, value)| Some(value.clone()))
             .ok_or_else(|| {
-                let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+                let known: Vec<&str> = keywords.iter().map(|(name, _)| *name).collect();
                 let problem = format!("is `{}`, not one of {}", excerpt(text), known.join(", "));
                 self.invalid(key, &problem)
             })
@@ -170,7 +176,7 @@ fn proto_name(key: &str) -> String {
     name
 }
 
-fn whole(number: f64) -> Option<i64> {
+fn as_integer(number: f64) -> Option<i64> {
     let is_whole = number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX);
     // The bounds were just checked.
     #[allow(clippy::cast_possible_truncation)]

@@ -1,9 +1,9 @@
-//! The HTTP+JSON binding: the path names the operation, the body or the query has its fields. They are read by the same rules
-//! as those of JSON-RPC. Serves the card too.
+//! The HTTP+JSON binding: the path names the operation, and the body or the query has its fields. It reads them with
+//! the same rules as JSON-RPC. It also serves the card.
 
-use super::operations::{self, Answer};
-use super::refusal::{Kind, Refusal, excerpt};
-use super::request::{self, Rules};
+use super::operations::{self, OperationAnswer};
+use super::refusal::{Refusal, RefusalKind, excerpt};
+use super::request::{self, MessageRules};
 use super::routes::{self, CARD_PATH, RouteMatch};
 use super::shared::Shared;
 use super::wire;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 const MEDIA_TYPE: &str = "application/a2a+json";
 
-/// Answers a request at any address but that of JSON-RPC.
+/// Answers a request to any path except that of JSON-RPC.
 pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let method = request.method();
     if request.uri().path() == CARD_PATH && (method == Method::GET || method == Method::HEAD) {
@@ -25,8 +25,10 @@ pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) 
     }
     let mut allowed = Vec::new();
     match respond(&shared, request, &mut allowed).await {
-        Ok(Answer::Whole(body)) => wire::json(StatusCode::OK, MEDIA_TYPE, body),
-        Ok(Answer::Stream(updates)) => wire::events(&shared, updates, |update| update.to_string()),
+        Ok(OperationAnswer::Whole(body)) => wire::json(StatusCode::OK, MEDIA_TYPE, body),
+        Ok(OperationAnswer::Stream(updates)) => {
+            wire::events(&shared, updates, |update| update.to_string())
+        }
         Err(refusal) => {
             let body = refusal.http_body(shared.clock.now()).to_string();
             let mut response = wire::json(refusal.status(), MEDIA_TYPE, body);
@@ -44,7 +46,7 @@ async fn respond(
     shared: &Arc<Shared>,
     request: Request,
     allowed: &mut Vec<&'static str>,
-) -> Result<Answer, Refusal> {
+) -> Result<OperationAnswer, Refusal> {
     let (head, body) = request.into_parts();
     let (operation, parameters) = find(&head, allowed)?;
     let user = wire::user(shared, &head.extensions)?;
@@ -64,7 +66,7 @@ async fn respond(
     for (name, value) in parameters {
         params.insert(name.to_owned(), Value::String(value));
     }
-    let rules = Rules {
+    let rules = MessageRules {
         backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
@@ -86,12 +88,12 @@ fn find(head: &Parts, allowed: &mut Vec<&'static str>) -> Result<Endpoint, Refus
             RouteMatch::OtherMethods(methods) => *allowed = methods,
             RouteMatch::None => {
                 let message = format!("the path `{}` does not exist", excerpt(path));
-                return Err(Refusal::new(Kind::NoSuchPath, message));
+                return Err(Refusal::new(RefusalKind::NoSuchPath, message));
             }
         }
     }
     let message = format!("this path supports only {}", allowed.join(", "));
-    Err(Refusal::new(Kind::MethodNotAllowed, message))
+    Err(Refusal::new(RefusalKind::MethodNotAllowed, message))
 }
 
 /// Reads the fields of a body. A request without fields needs no body.
@@ -101,12 +103,15 @@ fn fields(head: &Parts, body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
     wire::check_content_type(&head.headers)?;
     let body = serde_json::from_slice(body).map_err(|error| {
-        Refusal::new(Kind::ParseError, format!("the body is not JSON: {error}"))
+        Refusal::new(
+            RefusalKind::ParseError,
+            format!("the body is not JSON: {error}"),
+        )
     })?;
     match body {
         Value::Object(fields) => Ok(fields),
         _ => Err(Refusal::new(
-            Kind::InvalidRequest,
+            RefusalKind::InvalidRequest,
             "the body must be a JSON object",
         )),
     }

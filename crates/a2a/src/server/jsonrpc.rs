@@ -1,9 +1,9 @@
-//! The JSON-RPC binding: one address, with the method in the body. Batches are not supported, since an answer can be a stream,
-//! nor are notifications, since every method of the protocol has an answer.
+//! The JSON-RPC binding: one path, with the method in the body. It does not support batches, because an answer can be a
+//! stream, or notifications, because every method of the protocol has an answer.
 
-use super::operations::{self, Answer};
-use super::refusal::{Kind, Refusal};
-use super::request::{self, Rules};
+use super::operations::{self, OperationAnswer};
+use super::refusal::{Refusal, RefusalKind};
+use super::request::{self, MessageRules};
 use super::shared::Shared;
 use super::wire;
 use axum::extract::{Request, State};
@@ -14,15 +14,15 @@ use std::sync::Arc;
 
 const MEDIA_TYPE: &str = "application/json";
 
-/// Answers a request at the JSON-RPC address.
+/// Answers a request to the JSON-RPC path.
 pub(super) async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let mut id = Value::Null;
     match respond(&shared, request, &mut id).await {
-        Ok(Answer::Whole(result)) => {
+        Ok(OperationAnswer::Whole(result)) => {
             let body = wrap(&id, &result);
             wire::json(StatusCode::OK, MEDIA_TYPE, body)
         }
-        Ok(Answer::Stream(updates)) => {
+        Ok(OperationAnswer::Stream(updates)) => {
             wire::events(&shared, updates, move |update| wrap(&id, &update))
         }
         Err(refusal) => {
@@ -41,11 +41,11 @@ async fn respond(
     shared: &Arc<Shared>,
     request: Request,
     id: &mut Value,
-) -> Result<Answer, Refusal> {
+) -> Result<OperationAnswer, Refusal> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
         return Err(Refusal::new(
-            Kind::MethodNotAllowed,
+            RefusalKind::MethodNotAllowed,
             "send JSON-RPC calls with `POST`",
         ));
     }
@@ -53,12 +53,15 @@ async fn respond(
     wire::check_content_type(&head.headers)?;
     let body = wire::body(shared, &head.headers, body).await?;
     let call: Value = serde_json::from_slice(&body.bytes).map_err(|error| {
-        Refusal::new(Kind::ParseError, format!("the body is not JSON: {error}"))
+        Refusal::new(
+            RefusalKind::ParseError,
+            format!("the body is not JSON: {error}"),
+        )
     })?;
     drop(body.bytes);
     let (method, params) = read_call(call, id)?;
     wire::check_version(&head.headers, &wire::query_pairs(&head.uri))?;
-    let rules = Rules {
+    let rules = MessageRules {
         backend: &*shared.backend,
         input_modes: &shared.settings.input_modes,
     };
@@ -67,9 +70,9 @@ async fn respond(
     operations::perform(shared, user, operation, body.large).await
 }
 
-/// Reads the method and its parameters. The id is set first, so that an error can name it.
+/// Reads the method and its parameters. Sets the id first, so that an error response can contain it.
 fn read_call(call: Value, id: &mut Value) -> Result<(String, Map<String, Value>), Refusal> {
-    let invalid = |problem: &str| Refusal::new(Kind::InvalidRequest, problem);
+    let invalid = |problem: &str| Refusal::new(RefusalKind::InvalidRequest, problem);
     let mut call = match call {
         Value::Object(call) => call,
         Value::Array(_) => {

@@ -1,8 +1,8 @@
-//! What makes a message the same as an earlier one: its id and its parts.
+//! The identity of a message, to recognise duplicates: its id and its parts.
 //!
-//! The protocol lets a server use a message's id to recognise a duplicate. The same id with other parts is a client's mistake
-//! or bad luck, and to answer it with the task of the earlier message would claim that something else was done. So it is a
-//! message of its own.
+//! The protocol lets a server use a message's id to recognise a duplicate. If a client reuses an id with different
+//! parts, by mistake or by chance, the answer must not be the task of the earlier message. So the server treats it as a
+//! different message.
 
 use a2a::Message;
 use serde_json::Value;
@@ -19,9 +19,9 @@ pub(super) struct MessageIdentity {
 impl MessageIdentity {
     pub fn of(message: &Message) -> Self {
         let mut hasher = Sha256::new();
-        // All parts were read from JSON.
+        // Cannot fail, because all parts were parsed from JSON.
         let parts = serde_json::to_value(&message.parts).unwrap_or_default();
-        feed(&mut hasher, &parts);
+        hash_value(&mut hasher, &parts);
         Self {
             id: message.message_id.clone(),
             parts: hasher.finalize().into(),
@@ -29,7 +29,8 @@ impl MessageIdentity {
     }
 }
 
-/// Returns the key by which replicas recognise a message that opens a task: a digest of the message and its context.
+/// Returns the idempotency key of a message that opens a task: a digest of the message and its context. All replicas
+/// compute the same key.
 pub(super) fn idempotency_key(message: &Message) -> String {
     let identity = MessageIdentity::of(message);
     let mut hasher = Sha256::new();
@@ -39,24 +40,16 @@ pub(super) fn idempotency_key(message: &Message) -> String {
     }
     hasher.update(format!("{} {}", identity.id.len(), identity.id));
     hasher.update(identity.parts);
-    hex(&hasher.finalize())
+    base16ct::lower::encode_string(&hasher.finalize())
 }
 
-/// Returns the SHA-256 of a text in hexadecimal.
+/// Returns the SHA-256 digest of a text in hexadecimal.
 pub(super) fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text))
+    base16ct::lower::encode_string(&Sha256::digest(text))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-/// Returns the id of a message of the agent, in the form of a UUID. It is derived from what is unique to the message (the
-/// task, its revision, the count and time of the message), so that the task needs no source of randomness.
+/// Derives the id of an agent message, in the form of a UUID, from values that are unique to the message: the task, its
+/// revision, and the number and time of the message. So the task needs no source of randomness.
 pub(super) fn agent_message_id(task: &str, numbers: [u64; 3]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{} {task}", task.len()));
@@ -80,12 +73,12 @@ pub(super) fn agent_message_id(task: &str, numbers: [u64; 3]) -> String {
     id
 }
 
-/// Hashes a value with the fields of objects in the order of their names.
-fn feed(hasher: &mut Sha256, value: &Value) {
+/// Hashes a value. The fields of objects are sorted by name, so their order does not matter.
+fn hash_value(hasher: &mut Sha256, value: &Value) {
     match value {
         Value::Array(values) => {
             hasher.update(format!("[{} ", values.len()));
-            values.iter().for_each(|value| feed(hasher, value));
+            values.iter().for_each(|value| hash_value(hasher, value));
         }
         Value::Object(fields) => {
             hasher.update(format!("{{{} ", fields.len()));
@@ -93,7 +86,7 @@ fn feed(hasher: &mut Sha256, value: &Value) {
             fields.sort_by_key(|(name, _)| name.as_str());
             for (name, value) in fields {
                 hasher.update(format!("{} {name}", name.len()));
-                feed(hasher, value);
+                hash_value(hasher, value);
             }
         }
         Value::String(text) => hasher.update(format!("\"{} {text}", text.len())),
@@ -112,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_id_with_the_same_parts_is_the_same_whatever_the_order_of_their_fields() {
+    fn the_order_of_fields_does_not_change_the_identity_of_a_message() {
         let one =
             json!([{ "data": { "a": 1, "b": [2, "x"] }, "metadata": { "p": 1, "q": 2, "r": 3 } }]);
         let other =
@@ -144,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn another_id_or_other_parts_are_another_message() {
+    fn messages_with_different_ids_or_parts_have_different_identities() {
         let all = [
             identity("m", json!([{ "text": "one" }])),
             identity("n", json!([{ "text": "one" }])),

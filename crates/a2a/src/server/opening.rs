@@ -1,7 +1,7 @@
-//! Storing a new task. A run stores it in one transaction with the first events of its turn. If the run reports something before
-//! that, or takes too long, the task is stored alone.
+//! Stores a new task. Its run can do so in one transaction with the first events of its turn. If the run reports
+//! something before that, or takes too long, the task is stored alone.
 
-use lango_core::{Opened, StoreError, TaskRecord, TaskStore};
+use lango_core::{StoreError, TaskInsertOutcome, TaskRecord, TaskStore};
 use std::sync::Arc;
 use tokio::sync::{Notify, OnceCell};
 
@@ -11,17 +11,18 @@ pub(super) struct Opening {
     /// The idempotency key of its message.
     key: String,
     tasks: Arc<dyn TaskStore>,
-    opened: OnceCell<Opened>,
+    opened: OnceCell<TaskInsertOutcome>,
     stored: Notify,
 }
 
-/// The result of storing a new task with something else.
+/// The result of storing a new task in one transaction with other data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JointOpening {
-    /// Both are stored, unless the message opened a task before: then neither is.
-    Joint(Opened),
-    /// The task had been stored alone, unless the message opened a task before. Nothing else was stored.
-    Separate(Opened),
+    /// Both were stored, or neither if the message had already opened another task.
+    Joint(TaskInsertOutcome),
+    /// The task had already been stored alone, or not at all if the message had already opened another task. The other
+    /// data was not stored.
+    Separate(TaskInsertOutcome),
 }
 
 impl Opening {
@@ -40,8 +41,9 @@ impl Opening {
         self.stored.notified().await;
     }
 
-    /// Stores the task in a transaction of its own, unless it is already stored. If a joint write is in progress, waits for it.
-    pub async fn ensure_stored(&self) -> Result<Opened, StoreError> {
+    /// Stores the task in a separate transaction, unless it is already stored. If a joint write is in progress, waits
+    /// for it.
+    pub async fn ensure_stored(&self) -> Result<TaskInsertOutcome, StoreError> {
         let insert = || self.tasks.insert(self.task.clone(), &self.key);
         let opened = self.opened.get_or_try_init(insert).await?;
         self.stored.notify_one();
@@ -54,14 +56,17 @@ impl Opening {
         if opened.is_none_or(|id| id == self.task.id) {
             return Ok(false);
         }
-        // The other task may have been deleted since; then this one is stored.
-        Ok(matches!(self.ensure_stored().await?, Opened::Known(_)))
+        // The other task may have been deleted since then. In that case this one is stored.
+        Ok(matches!(
+            self.ensure_stored().await?,
+            TaskInsertOutcome::Known(_)
+        ))
     }
 
     /// Stores the task in the transaction of `store`, unless it is already stored.
     pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where
-        F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,
+        F: AsyncFnOnce(TaskRecord, &str) -> Result<TaskInsertOutcome, StoreError>,
     {
         let mut is_joint = false;
         let store = async || {

@@ -1,15 +1,15 @@
-//! The operations of the protocol, the same for both bindings. Each takes a request that was read and gives the JSON of its
-//! answer, or a stream of updates.
+//! The operations of the protocol, which both bindings share. Each takes a validated request and returns its answer as
+//! JSON, or a stream of updates.
 
 use super::FileError;
-use super::actor::{Reply, Submitted, Subscription};
+use super::actor::{Reply, SubmitResult, Subscription};
 use super::message_identity;
-use super::refusal::{Kind, Refusal};
+use super::refusal::{Refusal, RefusalKind};
 use super::render::{self, View};
 use super::repetition::Repetition;
 use super::request::{ListRequest, Operation, SendRequest, page_token};
 use super::shared::{Key, Shared};
-use super::stream::{Closing, Updates};
+use super::stream::{ClosePolicy, Updates};
 use super::task::{Request, Task, TaskDocument, is_settled, length};
 use a2a::{Message, Role, TaskState};
 use futures_util::StreamExt as _;
@@ -18,53 +18,62 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How many tasks one message may open.
+/// How many further tasks one message may open.
 const MAX_REPEATED_OPENINGS: usize = 64;
 
 /// The answer to an operation.
-pub(super) enum Answer {
-    /// One JSON value.
+pub(super) enum OperationAnswer {
+    /// A single JSON value.
     Whole(String),
-    /// Updates as they come.
     Stream(Updates),
 }
 
-/// Performs an operation.
+/// Performs an operation. `large` is the permit of a large request body.
 pub(super) async fn perform(
     shared: &Arc<Shared>,
     user: UserId,
     operation: Operation,
     large: Option<OwnedSemaphorePermit>,
-) -> Result<Answer, Refusal> {
+) -> Result<OperationAnswer, Refusal> {
     match operation {
         Operation::Send(request) => {
             let request = store_files(shared, &user, request, large).await?;
-            send(shared, user, request).await.map(Answer::Whole)
+            send(shared, user, request)
+                .await
+                .map(OperationAnswer::Whole)
         }
         Operation::Stream(request) => {
             let request = store_files(shared, &user, request, large).await?;
-            stream(shared, user, request).await.map(Answer::Stream)
+            stream(shared, user, request)
+                .await
+                .map(OperationAnswer::Stream)
         }
-        Operation::Get { id, view } => get(shared, user, id, view).await.map(Answer::Whole),
-        Operation::List(request) => list(shared, &user, request).await.map(Answer::Whole),
+        Operation::Get { id, view } => get(shared, user, id, view)
+            .await
+            .map(OperationAnswer::Whole),
+        Operation::List(request) => list(shared, &user, request)
+            .await
+            .map(OperationAnswer::Whole),
         Operation::Cancel { id } => {
             let key = (user, id);
             let cancelled = shared.ask(&key, Request::Cancel, Reply::Snapshot);
             let subscription = cancelled.await?;
-            Ok(Answer::Whole(subscription.json))
+            Ok(OperationAnswer::Whole(subscription.json))
         }
-        Operation::Subscribe { id } => subscribe(shared, (user, id)).await.map(Answer::Stream),
+        Operation::Subscribe { id } => subscribe(shared, (user, id))
+            .await
+            .map(OperationAnswer::Stream),
     }
 }
 
-/// Cancels a task. Returns whether there was one that could be cancelled.
+/// Cancels a task. Returns false if there is no such task or it cannot be cancelled.
 pub(super) async fn cancel(shared: &Arc<Shared>, key: Key) -> bool {
     let cancelled = shared.ask(&key, Request::Cancel, Reply::Snapshot);
     cancelled.await.is_ok()
 }
 
-/// Stores the files of a message with the agent; the rest of the message must fit into a task. After that the large body is
-/// dropped, and its slot is free.
+/// Lets the agent store the files of a message. The rest of the message must fit into a task. Afterwards the large body
+/// is dropped, and its slot is free.
 async fn store_files(
     shared: &Shared,
     user: &UserId,
@@ -76,22 +85,26 @@ async fn store_files(
         FileError::Message(error) => error.into(),
         FileError::Store(_) => Refusal::store_failure(),
     })?;
-    let most = shared.settings.limits.task_bytes;
-    if large.is_some() && length(&message) > most {
-        let problem = format!("is larger than {most} bytes without its files");
+    let max_bytes = shared.settings.limits.task_bytes;
+    if large.is_some() && length(&message) > max_bytes {
+        let problem = format!("is larger than {max_bytes} bytes, even without its files");
         return Err(Refusal::field("message", problem));
     }
     Ok(SendRequest { message, ..request })
 }
 
-/// The result of a message.
-enum Sent {
+/// The result of sending a message.
+enum SendResult {
     Message(String),
     Task(Key, Subscription),
 }
 
-/// Submits a message to its task, or opens one.
-async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<Sent, Refusal> {
+/// Submits a message to its task, or opens a new task.
+async fn submit(
+    shared: &Arc<Shared>,
+    user: UserId,
+    request: SendRequest,
+) -> Result<SendResult, Refusal> {
     let SendRequest { message, view, .. } = request;
     let (key, submitted) = match message.task_id.clone() {
         Some(id) => {
@@ -105,26 +118,26 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
             let context = message.context_id.clone();
             let context = context.unwrap_or_else(a2a::new_context_id);
             if let Some(reply) = answer_directly(shared, &user, &context, &message).await {
-                return Ok(Sent::Message(reply));
+                return Ok(SendResult::Message(reply));
             }
             open(shared, user, context, message, view).await?
         }
     };
     match submitted {
-        Submitted::Task(subscription) => Ok(Sent::Task(key, subscription)),
-        Submitted::Known(id) => {
+        SubmitResult::Task(subscription) => Ok(SendResult::Task(key, subscription)),
+        SubmitResult::Known(id) => {
             let key = (key.0, id);
             let subscription = watch(shared, &key, view).await?;
-            Ok(Sent::Task(key, subscription))
+            Ok(SendResult::Task(key, subscription))
         }
-        Submitted::OpenAgain(_) => Err(Refusal::field(
+        SubmitResult::OpenAgain(_) => Err(Refusal::field(
             "message.messageId",
-            "opened too many tasks before; use a new id",
+            "has already opened too many tasks; use a new id",
         )),
     }
 }
 
-/// Asks the agent for an answer without a task.
+/// Asks the agent to answer the message without creating a task.
 async fn answer_directly(
     shared: &Shared,
     user: &UserId,
@@ -140,15 +153,15 @@ async fn answer_directly(
     Some(render::json(&reply))
 }
 
-/// Opens a task for a message. If the message has opened one before and is not a retry of it, opens another one. All replicas
-/// derive the same idempotency key for it.
+/// Opens a task for a message. If the message has already opened one, and is not a retry, opens another one. All
+/// replicas derive the same idempotency key for the new task.
 async fn open(
     shared: &Arc<Shared>,
     user: UserId,
     context: String,
     message: Message,
     view: View,
-) -> Result<(Key, Submitted), Refusal> {
+) -> Result<(Key, SubmitResult), Refusal> {
     let mut idempotency_key = message_identity::idempotency_key(&message);
     let mut id = a2a::new_task_id();
     let (mut its_context, mut its_message) = (context.clone(), message.clone());
@@ -164,7 +177,7 @@ async fn open(
             view,
         };
         let submitted = shared.open(&key, task, request, Reply::Submit).await?;
-        let Submitted::OpenAgain(repetition) = &submitted else {
+        let SubmitResult::OpenAgain(repetition) = &submitted else {
             return Ok((key, submitted));
         };
         if tries == 0 {
@@ -174,7 +187,7 @@ async fn open(
         idempotency_key = repetition.key(&idempotency_key);
         id = repetition.task_id();
         (its_context, its_message) = match repetition {
-            Repetition::Anew { .. } => (context.clone(), message.clone()),
+            Repetition::NewWork { .. } => (context.clone(), message.clone()),
             Repetition::Attempt {
                 context, message, ..
             } => (context.clone(), (**message).clone()),
@@ -186,8 +199,8 @@ async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Resul
     let view = request.view;
     let returns_immediately = request.returns_immediately;
     let (key, subscription) = match submit(shared, user, request).await? {
-        Sent::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
-        Sent::Task(key, subscription) => (key, subscription),
+        SendResult::Message(message) => return Ok(format!("{{\"message\":{message}}}")),
+        SendResult::Task(key, subscription) => (key, subscription),
     };
     let task = if returns_immediately || is_settled(&subscription.state) {
         subscription.json
@@ -197,7 +210,7 @@ async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Resul
     Ok(format!("{{\"task\":{task}}}"))
 }
 
-/// Waits until a task has ended or waits for a message or an approval, and returns it.
+/// Waits until a task has ended or needs a message or an approval, and returns it.
 async fn settled(
     shared: &Arc<Shared>,
     key: &Key,
@@ -237,18 +250,18 @@ async fn stream(
     let permit = Updates::permit(shared)?;
     let view = request.view;
     match submit(shared, user, request).await? {
-        Sent::Message(message) => {
+        SendResult::Message(message) => {
             let json = format!("{{\"message\":{message}}}");
-            Ok(Updates::one(json, permit))
+            Ok(Updates::single(json, permit))
         }
-        Sent::Task(key, subscription) => {
+        SendResult::Task(key, subscription) => {
             let shared = Arc::clone(shared);
             Ok(Updates::new(
                 shared,
                 key,
                 view,
                 subscription,
-                Closing::WhenInputIsNeeded,
+                ClosePolicy::OnInputRequired,
                 permit,
             ))
         }
@@ -261,22 +274,15 @@ async fn subscribe(shared: &Arc<Shared>, key: Key) -> Result<Updates, Refusal> {
     let subscription = watch(shared, &key, view).await?;
     if subscription.state.is_terminal() {
         let message = format!(
-            "the task has ended as `{}` and has no more updates; get it instead",
+            "the task has ended as `{}` and has no more updates; use `GetTask` instead",
             render::state_name(&subscription.state)
         );
-        let refusal = Refusal::new(Kind::UnsupportedOperation, message);
+        let refusal = Refusal::new(RefusalKind::UnsupportedOperation, message);
         return Err(refusal.about("taskId", key.1));
     }
     let shared = Arc::clone(shared);
-    let closing = Closing::AtTheEnd;
-    Ok(Updates::new(
-        shared,
-        key,
-        view,
-        subscription,
-        closing,
-        permit,
-    ))
+    let close = ClosePolicy::OnEnd;
+    Ok(Updates::new(shared, key, view, subscription, close, permit))
 }
 
 async fn get(
@@ -289,19 +295,19 @@ async fn get(
     Ok(watch(shared, &key, view).await?.json)
 }
 
-/// The size of all tasks of one page, in bytes. A longer page ends early, as the protocol allows.
+/// The maximum size of a page of tasks, in bytes. A longer page ends early, as the protocol allows.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Tasks that are read at a time.
+/// How many tasks to read at a time.
 const BATCH: usize = 16;
 
-/// How many tasks with pending approvals are refreshed before a list, and how many of them at a time.
+/// How many tasks with pending approvals to refresh before a list, and how many of them concurrently.
 const MAX_REFRESHED: usize = 100;
-const REFRESHED_AT_ONCE: usize = 8;
+const REFRESH_CONCURRENCY: usize = 8;
 
 /// Updates a task with the agent's status.
 pub(super) async fn refresh(shared: &Arc<Shared>, key: Key) {
-    // A task that cannot be read now stays as it is.
+    // If the task cannot be loaded now, it stays unchanged.
     let _ = watch(shared, &key, View::default()).await;
 }
 
@@ -323,7 +329,7 @@ async fn refresh_waiting(
         let key = (user.clone(), task.id.to_string());
         refresh(shared, key)
     });
-    let refreshed = futures_util::stream::iter(refreshed).buffer_unordered(REFRESHED_AT_ONCE);
+    let refreshed = futures_util::stream::iter(refreshed).buffer_unordered(REFRESH_CONCURRENCY);
     refreshed.collect::<()>().await;
     Ok(())
 }
@@ -339,7 +345,7 @@ async fn list(
     let mut listed: Vec<String> = Vec::new();
     let mut bytes = 0;
     let mut next = String::new();
-    // One more than is returned says whether there is a next page.
+    // Read one task more than the page holds, to find out whether there is a next page.
     let mut total = None;
     'pages: loop {
         query.limit = (size + 1 - listed.len()).min(BATCH);
@@ -355,7 +361,7 @@ async fn list(
                 }
                 break 'pages;
             }
-            // An unreadable task is left out, so that the others can be listed.
+            // Skip a task that cannot be parsed, so that the others can be listed.
             if let Ok(task) = read(record, view) {
                 bytes += task.len();
                 listed.push(task);

@@ -1,8 +1,8 @@
-//! One scan for interrupted tasks: tasks that must run by the store, and that no replica is at work on. Many are read page by
-//! page, of each conversation the oldest first, and resumed a few at a time. When to scan is decided by the caller.
+//! One scan for interrupted tasks: tasks that are stored as running, but that no replica runs. A scan reads them page
+//! by page, takes the oldest task of each conversation, and resumes a few at a time. The caller decides when to scan.
 
 use super::actor::Reply;
-use super::refusal::Kind;
+use super::refusal::RefusalKind;
 use super::shared::Shared;
 use super::task::{Recovery, Request};
 use futures_util::StreamExt as _;
@@ -13,23 +13,24 @@ use tokio::time::Instant;
 
 /// The result of a [scan](super::AgentServer::recover).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recovered {
-    /// Tasks that run again.
+pub struct RecoveryReport {
+    /// The number of tasks that run again.
     pub resumed: usize,
-    /// Tasks that have ended or wait now.
+    /// The number of tasks that turned out to have ended or to wait for input.
     pub settled: usize,
-    /// Tasks that were left as they are: another process is at work on them or on another task of their conversation, there
-    /// is no slot, or they cannot be read now. The next scan looks at them again.
+    /// The number of tasks left unchanged: another process runs them or another task of their conversation, there is no
+    /// free slot, or they cannot be loaded now. The next scan tries them again.
     pub skipped: usize,
-    /// The ids of tasks whose record cannot be read, in order. They stay as they are; look at the database.
+    /// The sorted ids of tasks whose stored record cannot be parsed. They stay unchanged; an operator must inspect the
+    /// database.
     pub damaged: Vec<String>,
 }
 
-/// Which tasks a scan looks at.
+/// The tasks that a scan includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     All,
-    /// Tasks that no replica has written for a while: a replica that writes is alive.
+    /// Tasks that no replica has written for a while. A recent write means that the replica is alive.
     Stale,
 }
 
@@ -52,8 +53,8 @@ struct SeenRevision {
 }
 
 impl ScanState {
-    /// Notes a task, and returns since when no replica has written it, as far as was seen here.
-    fn note(&mut self, task: &RunningTask) -> Instant {
+    /// Records the revision of a task, and returns when this server first saw that revision.
+    fn record(&mut self, task: &RunningTask) -> Instant {
         let known = self.seen_before.get(&task.id);
         let known = known.or_else(|| self.seen.get(&task.id)).copied();
         let known = known.filter(|seen| seen.revision == task.revision);
@@ -71,21 +72,21 @@ impl ScanState {
     }
 }
 
-/// Tasks that are read at a time, and pages that are read in one scan.
+/// How many tasks to read at a time, and how many pages of them in one scan.
 const PAGE: usize = 256;
 const PAGES: usize = 16;
 
-/// Tasks that are recovered in one scan, and at a time.
+/// How many tasks to recover in one scan, and how many of them concurrently.
 const MAX_RECOVERED: usize = 256;
 const CONCURRENCY: usize = 8;
 
-/// Damaged tasks that are remembered.
+/// How many damaged tasks to remember.
 const MAX_DAMAGED: usize = 1024;
 
 impl Shared {
     /// Scans for interrupted tasks and resumes them.
-    pub async fn recover(self: &Arc<Self>, scope: Scope) -> Result<Recovered, StoreError> {
-        let mut recovered = Recovered::default();
+    pub async fn recover(self: &Arc<Self>, scope: Scope) -> Result<RecoveryReport, StoreError> {
+        let mut recovered = RecoveryReport::default();
         if self.recovering.available_permits() == 0 {
             return Ok(recovered);
         }
@@ -106,7 +107,7 @@ impl Shared {
                 Ok(Recovery::Resumed) => recovered.resumed += 1,
                 Ok(Recovery::Settled) => recovered.settled += 1,
                 Ok(Recovery::Skipped | Recovery::NoSlot) => recovered.skipped += 1,
-                Err(Damaged) => recovered.damaged.push(id.to_string()),
+                Err(DamagedRecord) => recovered.damaged.push(id.to_string()),
             }
         }
         drop(results);
@@ -119,11 +120,11 @@ impl Shared {
         Ok(recovered)
     }
 
-    /// Returns the tasks to recover: of each conversation the oldest, if nothing of it runs here.
+    /// Returns the tasks to recover: the oldest one of each conversation that has no run here.
     async fn candidates(
         &self,
         scope: Scope,
-        recovered: &mut Recovered,
+        recovered: &mut RecoveryReport,
     ) -> Result<Vec<RunningTask>, StoreError> {
         let active = self.active_tasks();
         let busy = active.iter();
@@ -142,7 +143,7 @@ impl Shared {
                     return Ok(candidates);
                 }
                 scan.after = Some((task.updated, Text::clone(&task.id)));
-                let is_stale = scan.note(&task).elapsed() >= stale_after;
+                let is_stale = scan.record(&task).elapsed() >= stale_after;
                 let is_excluded = here.contains(&*task.id)
                     || (scope == Scope::Stale && scan.damaged.contains(&task.id));
                 if is_excluded {
@@ -171,7 +172,7 @@ impl Shared {
         self: &Arc<Self>,
         task: &RunningTask,
         is_cancel_requested: bool,
-    ) -> Result<Recovery, Damaged> {
+    ) -> Result<Recovery, DamagedRecord> {
         if !self.is_open() || self.recovering.available_permits() == 0 {
             return Ok(Recovery::NoSlot);
         }
@@ -184,11 +185,11 @@ impl Shared {
         };
         match self.ask(&key, request, Reply::Recovery).await {
             Ok(recovery) => Ok(recovery),
-            Err(refusal) if refusal.kind == Kind::Damaged => Err(Damaged),
+            Err(refusal) if refusal.kind == RefusalKind::Damaged => Err(DamagedRecord),
             Err(_) => Ok(Recovery::Skipped),
         }
     }
 }
 
-/// The record of a task cannot be read.
-struct Damaged;
+/// The stored record of a task cannot be parsed.
+struct DamagedRecord;

@@ -1,5 +1,5 @@
-//! Refused requests, and how each binding reports them. The table of errors is the protocol's; for what it does not define (a
-//! body that is too large, a full server) the codes of JSON-RPC and HTTP are used.
+//! Refused requests, and how each binding reports them. The error codes are those of the A2A protocol. For errors that
+//! it does not define (such as a body that is too large, or a full server) the codes of JSON-RPC and HTTP are used.
 
 use super::slots::QueueFull;
 use super::{ServerLimits, render};
@@ -8,7 +8,7 @@ use lango_core::Timestamp;
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RefusalKind {
     TaskNotFound,
     TaskNotCancelable,
     PushNotSupported,
@@ -31,9 +31,9 @@ pub(super) enum Kind {
     Internal,
 }
 
-/// How a kind is reported.
+/// The codes that report a kind of refusal.
 struct ErrorCodes {
-    /// The code of JSON-RPC.
+    /// The JSON-RPC error code.
     rpc: i32,
     http: StatusCode,
     /// The name of the status in Google's error model.
@@ -41,7 +41,7 @@ struct ErrorCodes {
     reason: &'static str,
 }
 
-impl Kind {
+impl RefusalKind {
     fn codes(self) -> ErrorCodes {
         let (rpc, http, status, reason) = match self {
             Self::TaskNotFound => (-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
@@ -90,7 +90,7 @@ impl Kind {
 /// A refused request, with a message for the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    pub kind: Kind,
+    pub kind: RefusalKind,
     message: String,
     /// The invalid fields, each with its problem.
     fields: Vec<(String, String)>,
@@ -98,7 +98,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -109,65 +109,65 @@ impl Refusal {
 
     pub fn no_task(id: &str) -> Self {
         let message = format!("task `{}` does not exist", excerpt(id));
-        Self::new(Kind::TaskNotFound, message).about("taskId", excerpt(id))
+        Self::new(RefusalKind::TaskNotFound, message).about("taskId", excerpt(id))
     }
 
     pub fn busy_task(id: &str) -> Self {
-        let message = "the agent is at work on the task; send the message when the task asks for input, or cancel it";
-        Self::new(Kind::UnsupportedOperation, message).about("taskId", id)
+        let message = "the task is still running; send the message when the task asks for input, or cancel the task";
+        Self::new(RefusalKind::UnsupportedOperation, message).about("taskId", id)
     }
 
     pub fn queue_full(full: QueueFull, limits: &ServerLimits) -> Self {
         let message = match full {
             QueueFull::Server => format!(
-                "the server has {} running and {} waiting tasks, its limits; retry in a moment",
+                "the server is at its limits of {} running and {} waiting tasks; retry in a moment",
                 limits.running, limits.queue
             ),
             QueueFull::Conversation => {
-                "too many messages of this conversation wait already; retry when some are answered"
+                "this conversation has too many waiting messages; retry when some of them are answered"
                     .to_owned()
             }
         };
-        Self::new(Kind::Busy, message)
+        Self::new(RefusalKind::Busy, message)
     }
 
     pub fn queue_timeout(limits: &ServerLimits) -> Self {
         let message = format!(
-            "no other task ended within {} s, and the server is at its limit of {} running tasks; retry in a moment",
+            "no slot became free within {} s: the server is at its limit of {} running tasks; retry in a moment",
             limits.queue_timeout.as_secs(),
             limits.running
         );
-        Self::new(Kind::Busy, message)
+        Self::new(RefusalKind::Busy, message)
     }
 
     pub fn damaged(id: &str) -> Self {
         let message = format!(
-            "the stored task `{id}` cannot be read; the operator must look at the database"
+            "the stored task `{id}` cannot be read; the operator must inspect the database"
         );
-        Self::new(Kind::Damaged, message)
+        Self::new(RefusalKind::Damaged, message)
     }
 
     pub fn stopping() -> Self {
         let message = "the server is shutting down; retry when it is up again";
-        Self::new(Kind::Stopping, message)
+        Self::new(RefusalKind::Stopping, message)
     }
 
-    /// Refuses a request for one field. The problem completes a sentence that starts with the field's name.
+    /// Refuses a request because of one field. `problem` completes a sentence that starts with the field's name.
     pub fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {
         let (field, problem) = (field.into(), problem.into());
         let message = format!("`{field}` {problem}");
-        let mut refusal = Self::new(Kind::InvalidParams, message);
+        let mut refusal = Self::new(RefusalKind::InvalidParams, message);
         refusal.fields.push((field, problem));
         refusal
     }
 
-    /// Refuses a request because the store failed. The cause is for the operator, not for the client.
+    /// Refuses a request because the store failed. The message hides the cause, which only the operator may see.
     pub fn store_failure() -> Self {
         let message = "the server cannot read or store tasks at the moment; retry later";
-        Self::new(Kind::Unavailable, message)
+        Self::new(RefusalKind::Unavailable, message)
     }
 
-    /// Adds metadata.
+    /// Adds a metadata entry.
     pub fn about(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.metadata.push((key, value.into()));
         self
@@ -177,22 +177,22 @@ impl Refusal {
         self.kind.codes().http
     }
 
-    /// Returns the HTTP status of a JSON-RPC response: 200 for errors of a call, another one if the server refused the
-    /// request before it read a call.
+    /// Returns the HTTP status of a JSON-RPC response: 200 for errors of a call, or an error status if the server
+    /// refused the request before it read a call, or cannot serve it now.
     pub fn rpc_status(&self) -> StatusCode {
         match self.kind {
-            Kind::TooLarge
-            | Kind::TooSlow
-            | Kind::MethodNotAllowed
-            | Kind::Unauthenticated
-            | Kind::Busy
-            | Kind::Stopping
-            | Kind::Unavailable => self.status(),
+            RefusalKind::TooLarge
+            | RefusalKind::TooSlow
+            | RefusalKind::MethodNotAllowed
+            | RefusalKind::Unauthenticated
+            | RefusalKind::Busy
+            | RefusalKind::Stopping
+            | RefusalKind::Unavailable => self.status(),
             _ => StatusCode::OK,
         }
     }
 
-    /// Returns the error object of JSON-RPC.
+    /// Builds the error object of a JSON-RPC response.
     pub fn rpc_error(&self, now: Timestamp) -> Value {
         json!({
             "code": self.kind.codes().rpc,
@@ -201,7 +201,7 @@ impl Refusal {
         })
     }
 
-    /// Returns the body over HTTP+JSON.
+    /// Builds the body of an HTTP+JSON response.
     pub fn http_body(&self, now: Timestamp) -> Value {
         let codes = self.kind.codes();
         json!({ "error": {

@@ -1,5 +1,5 @@
-//! Tasks and their updates as JSON. What is serialized is borrowed from the task, so that leaving out history or artifacts
-//! copies nothing; times always have milliseconds.
+//! Serializes tasks and their updates as JSON. The serialized structs borrow from the task, so leaving out history or
+//! artifacts needs no copy. Times always have milliseconds.
 
 use a2a::{Artifact, Message, Task, TaskState, TaskStatus};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -11,17 +11,17 @@ use std::collections::HashMap;
 /// The parts of a task that a client wants to see.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct View {
-    /// The number of messages of its history; all without it.
+    /// How many of the latest messages to include; `None` for all.
     pub history: Option<usize>,
     pub artifacts: ShowArtifacts,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ShowArtifacts {
-    /// If it has any.
+    /// Include the list if it is not empty.
     #[default]
     Any,
-    /// Also as an empty list.
+    /// Include the list even if it is empty.
     Always,
     Never,
 }
@@ -41,19 +41,19 @@ pub(super) fn state_name(state: &TaskState) -> &'static str {
     }
 }
 
-/// Converts a time to the protocol's type, up to the end of the year 9999.
+/// Converts a time to the protocol's type. Times after the year 9999 become the end of that year.
 pub(super) fn time(time: Timestamp) -> DateTime<Utc> {
     const LAST: i64 = 253_402_300_799_999;
     let millis = i64::try_from(time.0).unwrap_or(LAST).min(LAST);
     DateTime::from_timestamp_millis(millis).unwrap_or_default()
 }
 
-/// Returns a time as text.
+/// Formats a time as RFC 3339 with milliseconds.
 pub(super) fn time_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Returns a task as JSON.
+/// Serializes a task.
 pub(super) fn task(task: &Task, view: View) -> String {
     let history = task.history.as_deref().unwrap_or_default();
     let count = view.history.unwrap_or(history.len()).min(history.len());
@@ -72,7 +72,7 @@ pub(super) fn task(task: &Task, view: View) -> String {
     })
 }
 
-/// Returns an update of a task's status as JSON.
+/// Serializes an update of a task's status.
 pub(super) fn status_update(task: &Task, metadata: &HashMap<String, Value>) -> String {
     json(&UpdateJson::Status(StatusUpdateJson {
         task_id: &task.id,
@@ -82,7 +82,7 @@ pub(super) fn status_update(task: &Task, metadata: &HashMap<String, Value>) -> S
     }))
 }
 
-/// Returns an update of one of a task's artifacts as JSON.
+/// Serializes an update of an artifact.
 pub(super) fn artifact_update(
     task: &Task,
     artifact: &Artifact,
@@ -98,7 +98,7 @@ pub(super) fn artifact_update(
     }))
 }
 
-/// Returns a value as JSON. It cannot fail: all keys are text.
+/// Serializes a value as JSON. This cannot fail, because all keys are strings.
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

@@ -1,8 +1,8 @@
 //! Messages that open a second task.
 //!
-//! If a task ended before anything ran, the same message opens another attempt. This is a new task, because an ended task cannot
-//! be restarted. Its id contains the id of the first attempt, and agents use that as the idempotency key of their work: if a slow
-//! replica runs the first attempt after all, the work is still done once.
+//! If a task ended before anything ran, the same message opens another attempt. This is a new task, because an ended
+//! task cannot be restarted. Its id contains the id of the first attempt, and agents use that as the idempotency key of
+//! their work: if a slow replica runs the first attempt after all, the work is still done once.
 
 use super::message_identity::digest;
 use a2a::Message;
@@ -14,8 +14,8 @@ const SEPARATOR: char = '~';
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Repetition {
     /// New work, unrelated to the first task.
-    Anew { of: String },
-    /// Another attempt at the same work, in the same context.
+    NewWork { of: String },
+    /// Another attempt at the same work, in the same conversation.
     Attempt {
         of: String,
         context: String,
@@ -25,19 +25,19 @@ pub(super) enum Repetition {
 }
 
 impl Repetition {
-    /// Returns the id of the task.
+    /// Creates an id for the new task.
     pub fn task_id(&self) -> String {
         match self {
-            Self::Anew { .. } => a2a::new_task_id(),
+            Self::NewWork { .. } => a2a::new_task_id(),
             Self::Attempt { of, .. } => {
                 format!("{}{SEPARATOR}{}", first_attempt(of), a2a::new_task_id())
             }
         }
     }
 
-    /// Returns the idempotency key of the task, derived from the key of the previous one.
+    /// Derives the idempotency key of the new task from the key of the previous one.
     pub fn key(&self, previous: &str) -> String {
-        let (Self::Anew { of } | Self::Attempt { of, .. }) = self;
+        let (Self::NewWork { of } | Self::Attempt { of, .. }) = self;
         digest(&format!("{previous}/{of}"))
     }
 }

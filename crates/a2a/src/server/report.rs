@@ -1,17 +1,17 @@
-//! What an agent reports about a run.
+//! The reports of an agent about a run.
 
 use a2a::Part;
 use serde_json::{Map, Value};
 
-/// The metadata key that is false if a task ended before anything ran.
+/// The metadata key whose value is `false` if a task ended before anything ran.
 pub(super) const STARTED: &str = "started";
 
-/// The message of a status; the server adds ids and role.
+/// The message of a status. The server adds the ids and the role.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatusMessage {
-    /// The parts; none for a status without a message.
+    /// Empty for a status without a message.
     pub parts: Vec<Part>,
-    /// Metadata of the message, or of the task if there are no parts.
+    /// Becomes the metadata of the message, or of the task if there are no parts.
     pub metadata: Map<String, Value>,
 }
 
@@ -21,12 +21,13 @@ impl StatusMessage {
         Self::default()
     }
 
-    /// Marks the end of a task that never started. Sending the same message again starts another attempt.
+    /// Marks that the task ended before its work started. If the client sends the same message again, another attempt
+    /// starts.
     pub fn not_started(self) -> Self {
         self.with(STARTED, Value::Bool(false))
     }
 
-    /// Adds metadata.
+    /// Adds a metadata entry.
     pub fn with(mut self, key: &str, value: Value) -> Self {
         self.metadata.insert(key.to_owned(), value);
         self
@@ -59,18 +60,16 @@ impl From<Vec<Part>> for StatusMessage {
 pub struct ArtifactChunk {
     /// The id of the artifact.
     pub artifact: String,
-    /// Its name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// The content of this chunk.
     pub parts: Vec<Part>,
-    /// Whether it is appended to the artifact; otherwise it replaces it.
+    /// Whether the chunk is appended to the artifact. If not, it replaces the artifact.
     pub is_appended: bool,
-    /// Whether it is the last chunk.
     pub is_last: bool,
 }
 
 impl ArtifactChunk {
-    /// Creates a whole artifact.
+    /// Creates a complete artifact.
     pub fn whole(artifact: impl Into<String>, parts: Vec<Part>) -> Self {
         Self {
             artifact: artifact.into(),
@@ -81,8 +80,8 @@ impl ArtifactChunk {
         }
     }
 
-    /// Creates a chunk of text. The first one creates the artifact.
-    pub fn more(artifact: impl Into<String>, text: impl Into<String>) -> Self {
+    /// Creates a chunk of text to append. The first one creates the artifact.
+    pub fn text(artifact: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             artifact: artifact.into(),
             name: None,
@@ -92,39 +91,34 @@ impl ArtifactChunk {
         }
     }
 
-    /// Sets the name for people.
+    /// Sets the display name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Marks it as the last chunk.
+    /// Marks this chunk as the last one.
     pub fn last(mut self) -> Self {
         self.is_last = true;
         self
     }
 }
 
-/// One change of a task.
+/// A report that changes a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Progress.
     Working(StatusMessage),
-    /// An artifact, or a chunk of one.
     Artifact(ArtifactChunk),
     /// The client must send a message.
     InputRequired(StatusMessage),
-    /// Somebody must allow something; the message says what.
+    /// The task waits for an approval; the message says for which.
     AuthRequired(StatusMessage),
-    /// It succeeded.
     Completed(StatusMessage),
-    /// It succeeded with this artifact. Both are stored and published together.
+    /// The task completed with this artifact. Both are stored and published together.
     Answered(ArtifactChunk, StatusMessage),
-    /// It failed.
     Failed(StatusMessage),
-    /// The agent declines it.
+    /// The agent declines the task.
     Rejected(StatusMessage),
-    /// It was cancelled.
     Cancelled(StatusMessage),
 }
 
@@ -133,31 +127,23 @@ pub enum Report {
 #[non_exhaustive]
 pub enum ReportError {
     /// The task has ended: by an earlier report, or because it was cancelled.
-    #[error("task `{id}` has ended, nothing can be reported of it any more")]
-    Over {
-        /// The task.
-        id: String,
-    },
-    /// The task would exceed its limit.
-    #[error("task `{id}` has reached {limit} bytes; report the rest as a shorter text, or end it")]
+    #[error("task `{id}` has ended and accepts no more reports")]
+    Over { id: String },
+    /// The report would exceed the size limit of the task.
+    #[error("task `{id}` has reached its limit of {limit} bytes; report a shorter text, or end it")]
     Full {
-        /// The task.
         id: String,
-        /// The most bytes it may have.
+        /// In bytes.
         limit: usize,
     },
-    /// An artifact without content.
+    /// The artifact has no content.
     #[error("artifact `{artifact}` has no parts; give it at least one")]
-    Empty {
-        /// The artifact.
-        artifact: String,
-    },
+    Empty { artifact: String },
     /// The store failed, so nothing was published.
     #[error("task `{id}` could not be stored: {detail}")]
     Store {
-        /// The task.
         id: String,
-        /// What the store said.
+        /// The store's error message.
         detail: String,
     },
 }

@@ -1,7 +1,7 @@
 //! Reads the operation that a client requests, and validates it by the protocol's rules.
 
 use super::fields::Fields;
-use super::refusal::{Kind, Refusal, excerpt};
+use super::refusal::{Refusal, RefusalKind, excerpt};
 use super::render::{self, ShowArtifacts, View};
 use super::{AgentBackend, MessageError};
 use a2a::{Message, Part, PartContent, Role, TaskState};
@@ -19,7 +19,7 @@ pub(super) enum Operation {
     Subscribe { id: String },
 }
 
-/// A message, and the form of answer that the client wants.
+/// A message, and how the client wants the answer.
 #[derive(Debug)]
 pub(super) struct SendRequest {
     pub message: Message,
@@ -27,15 +27,14 @@ pub(super) struct SendRequest {
     pub returns_immediately: bool,
 }
 
-/// Which tasks to list.
 #[derive(Debug)]
 pub(super) struct ListRequest {
     pub query: TaskQuery,
     pub view: View,
 }
 
-/// What the validation needs of the server.
-pub(super) struct Rules<'a> {
+/// The server's rules for the content of messages.
+pub(super) struct MessageRules<'a> {
     pub backend: &'a dyn AgentBackend,
     pub input_modes: &'a [String],
 }
@@ -56,7 +55,7 @@ const STATES: [(&str, Option<TaskState>); 9] = [
 pub(super) fn read(
     method: &str,
     params: &Map<String, Value>,
-    rules: &Rules,
+    rules: &MessageRules,
 ) -> Result<Operation, Refusal> {
     use a2a::methods;
     let fields = Fields::new(params, "");
@@ -79,24 +78,24 @@ pub(super) fn read(
         | methods::LIST_PUSH_CONFIGS
         | methods::DELETE_PUSH_CONFIG => Err(no_push()),
         methods::GET_EXTENDED_AGENT_CARD => Err(Refusal::new(
-            Kind::UnsupportedOperation,
+            RefusalKind::UnsupportedOperation,
             "this agent has no extended card; read the public one",
         )),
         _ => {
             let message = format!("method `{}` does not exist", excerpt(method));
-            Err(Refusal::new(Kind::NoSuchMethod, message))
+            Err(Refusal::new(RefusalKind::NoSuchMethod, message))
         }
     }
 }
 
 fn no_push() -> Refusal {
     Refusal::new(
-        Kind::PushNotSupported,
+        RefusalKind::PushNotSupported,
         "this agent sends no push notifications; subscribe to the task, or poll it",
     )
 }
 
-fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
+fn send(fields: &Fields, rules: &MessageRules) -> Result<SendRequest, Refusal> {
     let message = fields
         .object("message")?
         .ok_or_else(|| Refusal::field("message", "is required"))?;
@@ -122,13 +121,13 @@ fn send(fields: &Fields, rules: &Rules) -> Result<SendRequest, Refusal> {
         },
         returns_immediately: configuration.flag("returnImmediately")?,
     };
-    // The modes of the card apply whatever the client accepts, but a malformed list is refused.
+    // The agent returns the modes of its card, whatever the client accepts. But a malformed list is refused.
     configuration.texts("acceptedOutputModes")?;
     check_content(&request.message, rules)?;
     Ok(request)
 }
 
-/// How deep a message may be nested: the stored task nests it deeper, and must be readable.
+/// How deeply a message may be nested. The stored task nests it deeper, and must stay within the JSON parser's limit.
 const MAX_DEPTH: usize = 64;
 
 fn is_nested_within<'a>(values: impl IntoIterator<Item = &'a Value>, levels: usize) -> bool {
@@ -148,7 +147,7 @@ fn read_message(fields: &Fields) -> Result<Message, Refusal> {
     ];
     let id = fields.id("messageId")?;
     let id = id.ok_or_else(|| Refusal::field("message.messageId", "is required"))?;
-    if fields.word("role", &roles)? != Some(Role::User) {
+    if fields.keyword("role", &roles)? != Some(Role::User) {
         let problem = "must be `ROLE_USER`: messages to an agent come from a user";
         return Err(Refusal::field("message.role", problem));
     }
@@ -175,24 +174,24 @@ fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
         return Err(Refusal::field(path, "must be an object"));
     };
     let fields = Fields::new(map, &path);
-    // `data` may be any value, `null` too.
+    // `data` may be any value, even `null`.
     let contents = [
         ("text", fields.value("text")),
         ("raw", fields.value("raw")),
         ("url", fields.value("url")),
-        ("data", fields.given("data")),
+        ("data", fields.value_or_null("data")),
     ];
-    let mut given = contents
+    let mut present = contents
         .into_iter()
         .filter_map(|(key, value)| Some((key, value?)));
-    let (Some((key, content)), None) = (given.next(), given.next()) else {
+    let (Some((key, content)), None) = (present.next(), present.next()) else {
         let problem = "must have exactly one of `text`, `raw`, `url` and `data`";
         return Err(Refusal::field(path.as_str(), problem));
     };
     if key != "data" && !content.is_string() {
         return Err(Refusal::field(fields.name(key), "must be a string"));
     }
-    // The library parses contents.
+    // Let the library parse the content.
     let plain = Map::from_iter([(key.to_owned(), content.clone())]);
     let mut part: Part = serde_json::from_value(Value::Object(plain))
         .map_err(|_| Refusal::field(fields.name(key), "must be base64"))?;
@@ -204,7 +203,7 @@ fn read_part((at, value): (usize, &Value)) -> Result<Part, Refusal> {
 }
 
 /// Checks whether the agent accepts the parts of a message.
-fn check_content(message: &Message, rules: &Rules) -> Result<(), Refusal> {
+fn check_content(message: &Message, rules: &MessageRules) -> Result<(), Refusal> {
     for (at, part) in message.parts.iter().enumerate() {
         let media_type = part.media_type.as_deref().unwrap_or(match part.content {
             PartContent::Text(_) => "text/plain",
@@ -221,7 +220,7 @@ fn check_content(message: &Message, rules: &Rules) -> Result<(), Refusal> {
                 excerpt(media_type),
                 rules.input_modes.join(", ")
             );
-            return Err(Refusal::new(Kind::ContentTypeNotSupported, message));
+            return Err(Refusal::new(RefusalKind::ContentTypeNotSupported, message));
         }
     }
     rules.backend.check(message).map_err(Refusal::from)
@@ -231,7 +230,7 @@ impl From<MessageError> for Refusal {
     fn from(error: MessageError) -> Self {
         match error {
             MessageError::ContentType(sentence) => {
-                Self::new(Kind::ContentTypeNotSupported, sentence)
+                Self::new(RefusalKind::ContentTypeNotSupported, sentence)
             }
             MessageError::Field(field, problem) => Self::field(field, problem),
         }
@@ -255,13 +254,13 @@ const MAX_PAGE_SIZE: i32 = 100;
 const PAGE_SIZE: i32 = 50;
 
 fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
-    let state = fields.word("status", &STATES)?.flatten();
+    let state = fields.keyword("status", &STATES)?.flatten();
     let size = fields.number("pageSize", 1, MAX_PAGE_SIZE)?;
     let size = size.unwrap_or(PAGE_SIZE);
     let after = match fields.text("pageToken")? {
         None => None,
         Some(token) => Some(read_page_token(token).ok_or_else(|| {
-            let problem = "is not a token of this agent; start with the first page";
+            let problem = "was not issued by this agent; start with the first page";
             Refusal::field("pageToken", problem)
         })?),
     };
@@ -285,7 +284,7 @@ fn list(fields: &Fields) -> Result<ListRequest, Refusal> {
     })
 }
 
-/// Creates the token of the page that starts after a task.
+/// Creates the token for the page that starts after the given task.
 pub(super) fn page_token(updated: Timestamp, id: &str) -> String {
     format!("{}-{id}", updated.0)
 }
@@ -294,7 +293,7 @@ fn read_page_token(token: &str) -> Option<(Timestamp, Text)> {
     let (updated, id) = token.split_once('-')?;
     let is_number = !updated.is_empty() && updated.bytes().all(|byte| byte.is_ascii_digit());
     let updated = updated.parse().ok().filter(|_| is_number)?;
-    // Times in the store are signed.
+    // The store uses signed times.
     let is_time = i64::try_from(updated).is_ok();
     (is_time && !id.is_empty() && id.len() <= 256).then(|| (Timestamp(updated), id.into()))
 }

@@ -1,5 +1,5 @@
-//! The routes of the HTTP+JSON binding and the card, as one table for requests and for tests. Each path but the card's also
-//! exists below a tenant, which is ignored: there is one agent here.
+//! The routes of the HTTP+JSON binding and of the card, in one table for requests and for tests. Each path except the
+//! card's also exists below a tenant. The tenant is ignored, because the server has only one agent.
 
 use a2a::methods;
 
@@ -10,9 +10,9 @@ pub struct Route {
     pub method: &'static str,
     /// The path, with `{name}` for parameters.
     pub path: &'static str,
-    /// The method of the protocol; nothing for the card and for JSON-RPC, where the body names it.
+    /// The method of the protocol. `None` for the card, and for JSON-RPC, where the body names it.
     pub operation: Option<&'static str>,
-    /// Whether it needs no authentication. Only the card does not.
+    /// Whether the route needs no authentication. Only the card is public.
     pub is_public: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) const ROUTES: [Route; 26] = [
     route("GET", "/tasks", methods::LIST_TASKS),
     route("GET", "/tasks/{id}", methods::GET_TASK),
     route("POST", "/tasks/{id}:cancel", methods::CANCEL_TASK),
-    // The specification's text has POST, its proto definition GET.
+    // The text of the specification says POST, its proto definition says GET.
     route("POST", "/tasks/{id}:subscribe", methods::SUBSCRIBE_TO_TASK),
     route("GET", "/tasks/{id}:subscribe", methods::SUBSCRIBE_TO_TASK),
     route(
@@ -119,16 +119,16 @@ pub(super) const ROUTES: [Route; 26] = [
     ),
 ];
 
-/// The route that a path matches.
+/// The result of looking up a path.
 pub(super) enum RouteMatch {
     /// A method of the protocol, with the parameters of the path.
     Operation(&'static str, Vec<(&'static str, String)>),
-    /// The path has a route for these HTTP methods only.
+    /// The path exists, but only for these HTTP methods.
     OtherMethods(Vec<&'static str>),
     None,
 }
 
-/// Finds the route of a path. The first pattern that matches wins: those with fewer parameters come first.
+/// Finds the route of a path. The first matching pattern wins; patterns with fewer parameters come first.
 pub(super) fn find(method: &str, path: &str) -> RouteMatch {
     let mut others = Vec::new();
     let Some(segments) = decode(path) else {
@@ -152,7 +152,7 @@ pub(super) fn find(method: &str, path: &str) -> RouteMatch {
     }
 }
 
-/// Returns the parameters of a path that matches a pattern.
+/// Returns the parameters of a path, or `None` if it does not match the pattern.
 fn match_pattern(
     pattern: &'static str,
     segments: &[String],
@@ -171,7 +171,7 @@ fn match_pattern(
         };
         let (name, suffix) = parameter.split_once('}')?;
         let value = segment.strip_suffix(suffix)?;
-        // Ids have no colon, so a value with one belongs to another pattern, or to none.
+        // Ids contain no colon, so a value with one belongs to another pattern or to none.
         if value.is_empty() || name != "tenant" && value.contains(':') {
             return None;
         }
@@ -180,7 +180,7 @@ fn match_pattern(
     Some(parameters)
 }
 
-/// Returns the segments of a path without percent-encoding; nothing if it is malformed.
+/// Splits a path into percent-decoded segments. Returns `None` if it is malformed.
 fn decode(path: &str) -> Option<Vec<String>> {
     path.strip_prefix('/')?.split('/').map(unescape).collect()
 }

@@ -1,31 +1,26 @@
-//! The settings of a server: what its card says, and its limits.
+//! The settings of a server: the content of its card, and its limits.
 
 use a2a::AgentSkill;
 use lango_core::UserId;
 use std::time::Duration;
 
-/// The settings of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// The agent's name.
     pub name: String,
-    /// The agent's purpose.
     pub description: String,
-    /// The agent's version, not the protocol's.
+    /// The version of the agent, not of the protocol.
     pub version: String,
     /// The URL under which clients reach this server, such as `https://agent.example`. It may have a path.
     pub base_url: String,
     /// The agent's skills; at least one.
     pub skills: Vec<AgentSkill>,
-    /// The media types it accepts; at least one.
+    /// The media types that the agent accepts; at least one.
     pub input_modes: Vec<String>,
-    /// The media types it returns; at least one.
+    /// The media types that the agent returns; at least one.
     pub output_modes: Vec<String>,
-    /// How callers authenticate.
     pub access: Access,
-    /// The user of a request that no middleware has authenticated. Without it such a request is refused.
+    /// The user for requests that no middleware has authenticated. If `None`, the server refuses these requests.
     pub default_user: Option<UserId>,
-    /// The limits.
     pub limits: ServerLimits,
 }
 
@@ -47,8 +42,8 @@ impl ServerSettings {
     }
 }
 
-/// How callers authenticate. The server only announces it in its card: the check is a middleware around its router, which
-/// leaves an `Extension<UserId>` in the request.
+/// How callers authenticate. The server only announces this in its card. Middleware around its router performs the
+/// check, and adds an `Extension<UserId>` to the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// With a bearer token.
@@ -57,46 +52,46 @@ pub enum Access {
     Open,
 }
 
-/// The limits of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The size of a request body, in bytes: the largest file fits in it as base64.
+    /// The maximum size of a request body, in bytes. The largest file must fit in it as base64.
     pub body_bytes: usize,
-    /// The size above which a body counts as large.
+    /// The size in bytes above which a body counts as large.
     pub small_body_bytes: usize,
-    /// Large bodies in memory at a time; others wait for [`body_timeout`](Self::body_timeout) at most.
+    /// How many large bodies may be in memory at a time. Others wait, at most for half of
+    /// [`body_timeout`](Self::body_timeout).
     pub large_bodies: usize,
-    /// The time until a body must have been received.
+    /// The time within which a body must be received.
     pub body_timeout: Duration,
-    /// Runs at a time, one in each conversation.
+    /// The number of concurrent runs. Each conversation has at most one.
     pub running: usize,
-    /// Messages that may wait for a run; one more is refused.
+    /// How many messages may wait for a run. The server refuses further ones.
     pub queue: usize,
-    /// How long a message may wait for a slot before it is refused.
+    /// How long a message may wait for a slot before the server refuses it.
     pub queue_timeout: Duration,
-    /// Open streams at a time.
+    /// The number of streams that may be open at a time.
     pub streams: usize,
-    /// Updates that a stream may be behind before it gets the whole task instead.
+    /// How many updates a stream may lag behind before it gets the whole task instead.
     pub max_lag: usize,
-    /// The size of a task, messages and artifacts together, in bytes.
+    /// The maximum size of a task's messages and artifacts together, in bytes.
     pub task_bytes: usize,
-    /// Messages that are stored of a task. The oldest are dropped, but never the first.
+    /// How many messages of a task to store. The oldest ones are dropped, except the first.
     pub history: usize,
     /// The interval at which a growing artifact is stored.
     pub write_every: Duration,
     /// The interval at which an open stream asks the agent for the status of a task without a run.
     pub poll_every: Duration,
-    /// The interval at which tasks that run on other replicas are read for their subscribers here, and at which requests to
-    /// cancel what runs here are read.
+    /// The interval at which the server reads tasks that run on other replicas, for local subscribers, and cancel
+    /// requests for local runs.
     pub follow_every: Duration,
     /// The interval between two scans for interrupted tasks.
     pub recover_every: Duration,
-    /// Resumed tasks that run at a time, besides [`running`](Self::running).
+    /// The number of resumed tasks that may run at a time, in addition to [`running`](Self::running).
     pub recovering: usize,
-    /// How often a task is resumed before it fails, if each time the process ended before the work started. A server that
-    /// shuts down in order does not count.
+    /// How often a task is resumed before it fails, if the process ends each time before the work starts. Orderly
+    /// shutdowns do not count.
     pub max_attempts: u32,
-    /// The time in which a run must stop.
+    /// The time within which a run must stop after a signal.
     pub stop_timeout: Duration,
     /// The interval of keep-alive comments in an open stream.
     pub keep_alive: Duration,

@@ -1,10 +1,10 @@
-//! What all tasks of a server share, and the registry of their actors. The actor of a task is started when it is first
-//! needed.
+//! The state that all tasks of a server share, and the registry of their actors. The actor of a task starts with the
+//! first request for that task.
 
-use super::actor::{Command, Origin, Reply, TaskActor};
+use super::actor::{Command, Reply, TaskActor, TaskSource};
 use super::card::ServedCard;
 use super::recovery::ScanState;
-use super::refusal::{Kind, Refusal};
+use super::refusal::{Refusal, RefusalKind};
 use super::slots::Slots;
 use super::task::{Request, Task};
 use super::{AgentBackend, ServerSettings, render};
@@ -14,17 +14,17 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 
-/// How far the server is with stopping.
+/// The phase of the server's shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Open,
-    /// No new runs; those that are under way may finish.
+    /// No new runs start; current ones may finish.
     Closing,
-    /// Runs are told to stop; streams close.
+    /// Runs are signalled to stop, and streams close.
     Stopping,
 }
 
-/// The user and the id of a task, so that no user reaches another's.
+/// The user and the id of a task. The user is part of the key, so no user can reach another user's tasks.
 pub(super) type Key = (UserId, String);
 
 pub(super) struct Shared {
@@ -38,16 +38,16 @@ pub(super) struct Shared {
     pub large_bodies: Arc<Semaphore>,
     /// Slots for resumed tasks.
     pub recovering: Arc<Semaphore>,
-    /// What scans for interrupted tasks have seen.
+    /// The progress of the scans for interrupted tasks.
     pub scan: Mutex<ScanState>,
-    /// Notified when a resumed task is over: there is a slot for the next, or the next of its conversation can run.
+    /// Notified when a resumed task has ended: its slot is free, and the next task of its conversation can run.
     pub recovered: Arc<Notify>,
-    /// Notified when another replica may have been asked to cancel what runs here.
+    /// Notified when another replica may have been asked to cancel a run on this one.
     pub cancel_hint: Arc<Notify>,
     run_ended: Notify,
     pub streams: Arc<Semaphore>,
     pub phase: watch::Sender<Phase>,
-    /// The number of actors.
+    /// The number of actors that exist.
     pub actors: watch::Sender<usize>,
     live: Mutex<HashMap<Key, mpsc::Sender<Command>>>,
     /// The tasks that run here, and the conversation of each.
@@ -55,9 +55,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Commands that may wait for an actor. Senders of more wait themselves.
+    /// How many commands an actor's channel can hold. Further senders wait.
     const QUEUE: usize = 32;
-    /// How often a command is sent again to a task whose actor just left.
+    /// How often to send a command to a task whose actors keep stopping.
     const ATTEMPTS: usize = 8;
 
     pub fn new(
@@ -87,8 +87,8 @@ impl Shared {
         }
     }
 
-    /// Sends a request to the actor of a task and waits for the answer. An actor that leaves in this moment has not seen the
-    /// request, so another one is asked.
+    /// Sends a request to the actor of a task and waits for the answer. If the actor stops before it has seen the
+    /// request, sends the request to a new one.
     pub async fn ask<T>(
         self: &Arc<Self>,
         key: &Key,
@@ -99,10 +99,10 @@ impl Shared {
             let (command, answer) = command(request.clone(), reply);
             let actor = match lock(&self.live).entry(key.clone()) {
                 Entry::Occupied(actor) => actor.get().clone(),
-                Entry::Vacant(place) => {
+                Entry::Vacant(entry) => {
                     let (sender, commands) = mpsc::channel(Self::QUEUE);
-                    self.start(key, commands, sender.clone(), Origin::Store);
-                    place.insert(sender).clone()
+                    self.start(key, commands, sender.clone(), TaskSource::Store);
+                    entry.insert(sender).clone()
                 }
             };
             if actor.send(command).await.is_err() {
@@ -114,7 +114,7 @@ impl Shared {
             }
         }
         Err(Refusal::new(
-            Kind::Internal,
+            RefusalKind::Internal,
             "the task is loaded and unloaded too fast; retry in a moment",
         ))
     }
@@ -132,10 +132,10 @@ impl Shared {
         // The channel is new and empty.
         let _ = sender.try_send(command);
         lock(&self.live).insert(key.clone(), sender.clone());
-        self.start(key, commands, sender, Origin::New(Box::new(task)));
+        self.start(key, commands, sender, TaskSource::New(Box::new(task)));
         let message = "the task could not be opened; send the message again";
         let answer = answer.await;
-        answer.unwrap_or_else(|_| Err(Refusal::new(Kind::Internal, message)))
+        answer.unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Internal, message)))
     }
 
     fn start(
@@ -143,18 +143,18 @@ impl Shared {
         key: &Key,
         commands: mpsc::Receiver<Command>,
         sender: mpsc::Sender<Command>,
-        origin: Origin,
+        source: TaskSource,
     ) {
         let actor = TaskActor::new(Arc::clone(self), key.clone(), commands, sender.downgrade());
         self.actors.send_modify(|count| *count += 1);
-        let counted = Counted(Arc::clone(self));
+        let count = ActorCount(Arc::clone(self));
         tokio::spawn(async move {
-            actor.run(origin).await;
-            drop(counted);
+            actor.run(source).await;
+            drop(count);
         });
     }
 
-    /// Removes an actor from the registry, unless another has its place.
+    /// Removes an actor from the registry, unless a newer one has replaced it.
     pub fn forget(&self, key: &Key, actor: &mpsc::Sender<Command>) {
         if let Entry::Occupied(known) = lock(&self.live).entry(key.clone())
             && known.get().same_channel(actor)
@@ -163,8 +163,13 @@ impl Shared {
         }
     }
 
-    /// Notes that a task runs here, for as long as the returned value lives.
-    pub fn note_run(self: &Arc<Self>, key: &Key, context: &str, is_resumed: bool) -> ActiveTask {
+    /// Registers a task as running here, until the returned guard is dropped.
+    pub fn register_run(
+        self: &Arc<Self>,
+        key: &Key,
+        context: &str,
+        is_resumed: bool,
+    ) -> ActiveTask {
         lock(&self.active).insert(key.clone(), context.to_owned());
         ActiveTask {
             shared: Arc::clone(self),
@@ -193,7 +198,8 @@ impl Shared {
         }
     }
 
-    /// Notifies the actor of a task, if there is one and its queue is not full: the next scan repeats it.
+    /// Sends a command to the actor of a task, if there is one. Drops the command if the channel is full: the next scan
+    /// sends it again.
     pub fn notify(&self, key: &Key, command: Command) {
         let actor = lock(&self.live).get(key).cloned();
         if let Some(actor) = actor {
@@ -201,13 +207,16 @@ impl Shared {
         }
     }
 
-    /// Has the actors of some tasks read the store.
-    pub fn hint(&self, is_meant: impl Fn(&Key) -> bool) {
+    /// Notifies the actors of the matching tasks that the store may have changed.
+    pub fn hint(&self, is_affected: impl Fn(&Key) -> bool) {
         let keys: Vec<Key> = {
             let live = lock(&self.live);
-            live.keys().filter(|key| is_meant(key)).cloned().collect()
+            live.keys()
+                .filter(|key| is_affected(key))
+                .cloned()
+                .collect()
         };
-        if lock(&self.active).keys().any(&is_meant) {
+        if lock(&self.active).keys().any(&is_affected) {
             self.cancel_hint.notify_one();
         }
         for key in keys {
@@ -220,7 +229,7 @@ impl Shared {
     }
 }
 
-/// Creates the command for a request, and the channel of its answer.
+/// Creates the command for a request, and the channel for its answer.
 fn command<T>(
     request: Request,
     reply: fn(oneshot::Sender<T>) -> Reply,
@@ -230,9 +239,9 @@ fn command<T>(
     (Command::Request { request, reply }, answer)
 }
 
-/// Returns the answer of an actor; nothing if it left without having seen the command. A command can enter the channel in the
-/// moment in which the actor leaves, and then stays there as long as the channel has a sender: so this waits for the actor to
-/// leave, not for the command to be dropped.
+/// Waits for the answer of an actor. Returns `None` if the actor stopped without having seen the command. A command
+/// that enters the channel while the actor stops stays there as long as the channel has a sender, so this waits for the
+/// actor to close the channel, not for the command to be dropped.
 pub(super) async fn answer_of<T>(
     actor: &mpsc::Sender<Command>,
     mut answer: oneshot::Receiver<T>,
@@ -240,12 +249,12 @@ pub(super) async fn answer_of<T>(
     tokio::select! {
         biased;
         answer = &mut answer => answer.ok(),
-        // An actor answers what it has seen before it leaves.
+        // An actor answers every command that it has seen before it stops.
         () = actor.closed() => answer.try_recv().ok(),
     }
 }
 
-/// A task that runs here.
+/// A guard that registers a task as running here.
 pub(super) struct ActiveTask {
     shared: Arc<Shared>,
     key: Key,
@@ -262,16 +271,16 @@ impl Drop for ActiveTask {
     }
 }
 
-/// Counts an actor for as long as it lives, however it ends.
-struct Counted(Arc<Shared>);
+/// A guard that counts an actor, even if the actor panics.
+struct ActorCount(Arc<Shared>);
 
-impl Drop for Counted {
+impl Drop for ActorCount {
     fn drop(&mut self) {
         self.0.actors.send_modify(|count| *count -= 1);
     }
 }
 
-/// Locks a map. None is left half changed, so a panic elsewhere does not spoil it.
+/// Locks a map. Ignores poisoning, because no code can panic in the middle of a change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -282,23 +291,23 @@ mod tests {
     use crate::server::actor::Subscription;
 
     #[tokio::test]
-    async fn a_command_that_comes_as_its_actor_leaves_is_given_up() {
+    async fn a_command_that_arrives_while_its_actor_stops_gets_no_answer() {
         let (sender, commands) = mpsc::channel(1);
-        // A place in the channel is reserved before the actor leaves, and filled after it has.
-        let place = sender.reserve().await.unwrap();
+        // Reserve capacity before the actor stops, and use it afterwards.
+        let permit = sender.reserve().await.unwrap();
         drop(commands);
         let (reply, answer) = oneshot::channel::<Result<Subscription, Refusal>>();
-        place.send(Command::Request {
+        permit.send(Command::Request {
             request: Request::Cancel,
             reply: Reply::Snapshot(reply),
         });
         let timeout = std::time::Duration::from_secs(10);
-        let given_up = tokio::time::timeout(timeout, answer_of(&sender, answer)).await;
-        assert!(given_up.unwrap().is_none());
+        let result = tokio::time::timeout(timeout, answer_of(&sender, answer)).await;
+        assert!(result.unwrap().is_none());
     }
 
     #[tokio::test]
-    async fn an_answer_that_was_given_before_the_actor_left_is_received() {
+    async fn an_answer_sent_before_the_actor_stopped_is_received() {
         let (sender, commands) = mpsc::channel(1);
         let (reply, answer) = oneshot::channel();
         reply.send(5).unwrap();

@@ -1,5 +1,6 @@
-//! Slots for runs, and the queue before them. A conversation has one slot at most, because its turns run one after the other
-//! anyway. Conversations that wait get a slot in turn, so that one with many messages delays the others by one run at most.
+//! Slots for runs, and the queue for them. A conversation has at most one slot, because its turns run one after the
+//! other anyway. Waiting conversations get a slot in round-robin order, so a conversation with many messages delays the
+//! others by at most one run.
 
 use lango_core::UserId;
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +10,7 @@ use tokio::sync::oneshot;
 /// A user and the id of a conversation.
 pub(super) type ConversationKey = (UserId, String);
 
-/// Messages of one conversation that may wait.
+/// How many messages of one conversation may wait.
 const MAX_WAITING_PER_CONVERSATION: usize = 100;
 
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Slots {
     state: Mutex<State>,
 }
 
-/// Which queue is full.
+/// The queue that is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueFull {
     Server,
@@ -28,13 +29,13 @@ pub(super) enum QueueFull {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Slots in use.
+    /// The number of slots in use.
     used: usize,
-    /// Runs that wait.
+    /// The number of waiting runs.
     waiting: usize,
-    /// Conversations with a slot or with runs that wait.
+    /// The conversations that have a slot or waiting runs.
     conversations: HashMap<ConversationKey, Conversation>,
-    /// Conversations without a slot whose runs wait, in the order in which they get one.
+    /// The conversations that wait for a slot, in the order in which they get one.
     order: VecDeque<ConversationKey>,
     next_ticket: u64,
 }
@@ -118,7 +119,7 @@ impl Slots {
 }
 
 impl State {
-    /// Frees the slot of a conversation. Its next run waits behind those of others.
+    /// Frees the slot of a conversation. Its next run goes to the end of the queue.
     fn release(&mut self, key: &ConversationKey) {
         let Some(conversation) = self.conversations.get_mut(key) else {
             return;
@@ -160,14 +161,14 @@ impl State {
             self.waiting -= 1;
             self.used += 1;
             conversation.has_slot = true;
-            // A run that is just leaving gives the slot back.
+            // If the run is just leaving the queue, its ticket releases the slot.
             let _ = run.send(());
         }
     }
 }
 
 impl SlotTicket {
-    /// Returns whether it waits for a run of its own conversation, not for a free slot.
+    /// Returns whether this run waits for another run of its conversation, not for a free slot.
     pub fn is_behind_own_run(&self) -> bool {
         let state = self.slots.lock();
         let conversation = state.conversations.get(&self.key);
@@ -181,7 +182,7 @@ impl SlotTicket {
     /// Waits for the slot.
     pub async fn granted(&mut self) {
         if let Some(pending) = &mut self.pending {
-            // The sender is dropped only with the slots themselves, which this ticket keeps alive.
+            // The sender cannot be dropped first: the slots own it, and this ticket keeps them alive.
             let _ = (&mut pending.granted).await;
             self.pending = None;
         }
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn conversations_get_slots_in_turn_however_many_messages_one_has() {
+    fn conversations_get_slots_in_turn_even_if_one_has_many_messages() {
         let slots = slots(1, 100);
         let first = enter(&slots, "busy");
         let mut more: Vec<_> = (0..5).map(|_| enter(&slots, "busy")).collect();
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_has_one_slot_though_others_are_free() {
+    fn a_conversation_has_only_one_slot_even_if_others_are_free() {
         let slots = slots(3, 100);
         let first = enter(&slots, "a");
         let mut second = enter(&slots, "a");
@@ -274,17 +275,17 @@ mod tests {
     #[test]
     fn one_conversation_cannot_fill_the_queue() {
         let slots = slots(1, 10_000);
-        let places: Vec<_> = (0..=MAX_WAITING_PER_CONVERSATION)
+        let tickets: Vec<_> = (0..=MAX_WAITING_PER_CONVERSATION)
             .map(|_| enter(&slots, "a"))
             .collect();
         let key = (UserId::from("u"), "a".to_owned());
         assert_eq!(slots.enter(key).err(), Some(QueueFull::Conversation));
         let _other = enter(&slots, "b");
-        drop(places);
+        drop(tickets);
     }
 
     #[test]
-    fn a_slot_that_is_granted_to_a_leaving_run_goes_to_the_next() {
+    fn a_slot_granted_to_a_run_that_leaves_the_queue_goes_to_the_next_run() {
         let slots = slots(1, 10);
         let running = enter(&slots, "a");
         let leaving = enter(&slots, "b");

@@ -1,8 +1,8 @@
-//! The updates of a task for one client. A client that is too slow gets the task as it is now instead of what it missed: it
-//! delays no other client, and no queue grows for it.
+//! The stream of a task's updates for one client. A client that is too slow gets the current task instead of the
+//! updates that it missed, so it does not delay other clients, and no queue grows without limit.
 
-use super::actor::{Published, Reply, Subscription};
-use super::refusal::{Kind, Refusal};
+use super::actor::{PublishedUpdate, Reply, Subscription};
+use super::refusal::{Refusal, RefusalKind};
 use super::render::View;
 use super::shared::{Key, Shared};
 use super::task::Request;
@@ -13,113 +13,114 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// When a stream closes, apart from when its task ends.
+/// When a stream closes. It always closes when its task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closing {
-    /// When the client must send a message, which opens another stream. While the task waits for an approval it stays
-    /// open.
-    WhenInputIsNeeded,
-    /// Not before the end.
-    AtTheEnd,
+pub(super) enum ClosePolicy {
+    /// Also when the client must send a message, which opens another stream. The stream stays open while the task waits
+    /// for an approval.
+    OnInputRequired,
+    /// Only when the task has ended.
+    OnEnd,
 }
 
-impl Closing {
+impl ClosePolicy {
     fn is_over(self, state: &TaskState) -> bool {
-        state.is_terminal() || self == Self::WhenInputIsNeeded && *state == TaskState::InputRequired
+        state.is_terminal() || self == Self::OnInputRequired && *state == TaskState::InputRequired
     }
 }
 
 /// The updates of a task, each as JSON.
 pub(super) struct Updates {
     first: Option<Text>,
-    rest: Option<Rest>,
+    live: Option<LiveUpdates>,
     _permit: OwnedSemaphorePermit,
 }
 
-struct Rest {
+/// The updates after the first item.
+struct LiveUpdates {
     shared: Arc<Shared>,
     key: Key,
     view: View,
-    closing: Closing,
-    updates: Receiver<Published>,
+    close: ClosePolicy,
+    updates: Receiver<PublishedUpdate>,
 }
 
 impl Updates {
-    /// Reserves a stream.
+    /// Reserves a stream, or refuses the request if too many are open.
     pub fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
         let streams: &Arc<Semaphore> = &shared.streams;
         Arc::clone(streams).try_acquire_owned().map_err(|_| {
             Refusal::new(
-                Kind::Busy,
+                RefusalKind::Busy,
                 "the server is at its limit of open streams; poll the task instead, or retry later",
             )
         })
     }
 
-    /// Creates a stream of one item.
-    pub fn one(json: String, permit: OwnedSemaphorePermit) -> Self {
+    /// Creates a stream with a single item.
+    pub fn single(json: String, permit: OwnedSemaphorePermit) -> Self {
         Self {
             first: Some(json.into()),
-            rest: None,
+            live: None,
             _permit: permit,
         }
     }
 
-    /// Creates a stream of a task and its updates.
+    /// Creates a stream that starts with the whole task and continues with its updates.
     pub fn new(
         shared: Arc<Shared>,
         key: Key,
         view: View,
         subscription: Subscription,
-        closing: Closing,
+        close: ClosePolicy,
         permit: OwnedSemaphorePermit,
     ) -> Self {
-        let first = whole(&subscription);
-        let rest = (!closing.is_over(&subscription.state)).then_some(Rest {
+        let first = task_json(&subscription);
+        let live = (!close.is_over(&subscription.state)).then_some(LiveUpdates {
             shared,
             key,
             view,
-            closing,
+            close,
             updates: subscription.updates,
         });
         Self {
             first: Some(first),
-            rest,
+            live,
             _permit: permit,
         }
     }
 
-    /// Waits for the next update; nothing when the stream closes.
+    /// Waits for the next update. Returns `None` when the stream closes.
     pub async fn next(&mut self) -> Option<Text> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        let rest = self.rest.as_mut()?;
-        let (json, is_last) = match rest.updates.recv().await {
-            Ok(Published { update, .. }) => (update.json, rest.closing.is_over(&update.state)),
+        let live = self.live.as_mut()?;
+        let (json, is_last) = match live.updates.recv().await {
+            Ok(PublishedUpdate { update, .. }) => (update.json, live.close.is_over(&update.state)),
             Err(RecvError::Closed) => {
-                self.rest = None;
+                self.live = None;
                 return None;
             }
             Err(RecvError::Lagged(_)) => {
-                let request = Request::Watch(rest.view);
-                let asked = rest.shared.ask(&rest.key, request, Reply::Snapshot);
-                let Ok(subscription) = asked.await else {
-                    self.rest = None;
+                let request = Request::Watch(live.view);
+                let snapshot = live.shared.ask(&live.key, request, Reply::Snapshot);
+                let Ok(subscription) = snapshot.await else {
+                    self.live = None;
                     return None;
                 };
-                let json = whole(&subscription);
-                rest.updates = subscription.updates;
-                (json, rest.closing.is_over(&subscription.state))
+                let json = task_json(&subscription);
+                live.updates = subscription.updates;
+                (json, live.close.is_over(&subscription.state))
             }
         };
         if is_last {
-            self.rest = None;
+            self.live = None;
         }
         Some(json)
     }
 }
 
-fn whole(subscription: &Subscription) -> Text {
+fn task_json(subscription: &Subscription) -> Text {
     format!("{{\"task\":{}}}", subscription.json).into()
 }

@@ -1,20 +1,21 @@
-//! A task decides everything and performs nothing.
+//! A task as a state machine without I/O: it decides what to do, and `actor.rs` does it.
 //!
-//! [`Task::accept`] takes one [`Input`] (a message, a report, the end of a run, the result of an effect, …) and gives the
-//! [`Effect`]s to perform, in order. It has no I/O, no clock and no channel, so replaying its inputs gives the same task. The
-//! driver is `actor.rs`.
+//! [`Task::accept`] takes one [`Input`] (a message, a report, the end of a run, the result of an effect, …) and returns
+//! the [`Effect`]s to perform, in order. It has no clock and no channels, so replaying its inputs produces the same
+//! task.
 //!
-//! A change of status is stored first and published then. A growing artifact and progress are published at once and stored
-//! at intervals: a crash may lose that much of a task whose run it interrupted, and nothing of one that had ended or waits.
+//! A change of status is stored before it is published. Progress and growing artifacts are published immediately and
+//! stored at intervals: a crash may lose the last interval of the run that it interrupts, but nothing of a task that
+//! has ended or waits.
 //!
-//! One input is handled at a time. What is left of handling it is a stack of [`Step`]s; while the result of an effect is
-//! [awaited](Await), other inputs are deferred. The rules, one file each: `submit` accepts messages and starts runs, `sync` brings
-//! a task up to date with the store and the agent, `write` stores it, `run_end` handles reports and ends of runs, `cancel`
-//! cancels, `resume` restarts what was interrupted.
+//! The task handles one input at a time. The work left for that input is a stack of [`Step`]s; while the task
+//! [awaits](Await) the result of an effect, it defers other inputs. Each file has one set of rules: `submit` accepts
+//! messages and starts runs, `sync` brings a task up to date with the store and the agent, `write` stores it, `run_end`
+//! handles reports and ends of runs, `cancel` cancels, `resume` restarts interrupted tasks.
 //!
-//! The first message of a task, from its input to its run: `request` → `decide_submit` (reserves a slot) → `slot_reserved`
-//! (stores the task) → `opened` (answers the caller) → `start`. If the run stores its
-//! own task, it was started by `slot_reserved`, and `start` only takes it over.
+//! The first message of a task passes through `request` → `decide_submit` (reserves a slot) → `slot_reserved` (stores
+//! the task) → `opened` (answers the caller) → `start`. If the run stores its own task, `slot_reserved` has already
+//! started the run, and `start` only takes it over.
 
 mod cancel;
 mod document;
@@ -27,12 +28,12 @@ mod sync;
 mod write;
 
 #[cfg(test)]
-mod laws;
+mod invariants;
 
 pub(super) use document::{TaskDocument, Update, is_settled, length};
 pub(super) use io::{
-    Answer, CallerId, Effect, EffectResult, Input, LoadError, Recovery, ReportCaller, Request,
-    RunEnd, RunId, SlotKind, StoreFailure, Timer,
+    CallerId, Effect, EffectResult, Input, LoadError, Recovery, ReportCaller, Request, RunEnd,
+    RunId, SlotKind, StoreFailure, TaskAnswer, Timer,
 };
 
 use super::refusal::Refusal;
@@ -47,13 +48,13 @@ use std::collections::VecDeque;
 pub(super) struct Task {
     document: TaskDocument,
     state: State,
-    /// What is left of handling an input, the next step last.
+    /// The remaining steps for the current input, the next one last.
     steps: Vec<Step>,
     awaiting: Option<Await>,
-    /// Inputs that came while a result was awaited.
+    /// Inputs that arrived while the task awaited a result.
     deferred: VecDeque<Input>,
     effects: Vec<Effect>,
-    /// Whether something is published and not stored.
+    /// Whether an update has been published but not stored.
     is_dirty: bool,
     has_subscribers: bool,
     phase: Phase,
@@ -62,7 +63,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Creates a task whose first message, which this idempotency key recognises, comes as the first input.
+    /// Creates a task that expects its first message as the first input. `key` is the idempotency key of that message.
     pub fn open(document: TaskDocument, key: String) -> Self {
         Self::new(document, State::New { key })
     }
@@ -92,7 +93,7 @@ impl Task {
         }
     }
 
-    /// Takes an input and gives the effects to perform.
+    /// Handles an input and returns the effects to perform.
     pub fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         self.now = self.now.max(now);
         match input {
@@ -111,7 +112,7 @@ impl Task {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns whether an effect must answer before the task takes another input.
+    /// Returns whether the task waits for the result of an effect before it handles another input.
     #[cfg(test)]
     fn is_awaiting(&self) -> bool {
         self.awaiting.is_some()
@@ -121,7 +122,7 @@ impl Task {
         &self.document
     }
 
-    /// The timers that must run now. One that is listed for the first time starts.
+    /// Returns the timers that must run now. The driver starts those that were not running before.
     pub fn timers(&self) -> Vec<Timer> {
         let mut timers = Vec::new();
         let mut want = |timer, is_wanted: bool| timers.extend(is_wanted.then_some(timer));
@@ -145,7 +146,7 @@ impl Task {
         timers
     }
 
-    /// Whether the task must stay in memory. A retired one must not.
+    /// Returns whether the task must stay in memory.
     pub fn residency(&self) -> Residency {
         match &self.state {
             State::Running(_) | State::Orphaned(_) => Residency::Needed,
@@ -193,13 +194,13 @@ impl Task {
             Input::Phase(phase) => self.enter_phase(phase),
             Input::Elapsed(timer) => self.elapsed(timer),
             Input::Unload => self.unload(),
-            // Taken by `accept`.
+            // `accept` handles this one.
             Input::Result(_) => {}
         }
     }
 
-    /// Decides what a caller wants. A task without a run is brought up to date first; of one that runs here, this replica
-    /// knows most. A retired task does not answer: its callers load it again.
+    /// Handles a caller's request. A task without a run is synchronized with the store first; if the run is here, this
+    /// replica has the latest state. A retired task does not answer: its callers load it again.
     fn request(&mut self, caller: CallerId, request: Request) {
         match &mut self.state {
             State::Retired => {}
@@ -219,7 +220,7 @@ impl Task {
     fn decide_after_sync(&mut self, caller: CallerId, request: Request) {
         self.push([
             Step::Sync,
-            // A cancel that another replica has performed came first.
+            // If another replica has cancelled the task, that takes precedence over this request.
             Step::CheckCancel { is_overdue: false },
             Step::Decide { caller, request },
         ]);
@@ -238,7 +239,7 @@ impl Task {
             (Timer::CancelDeadline, State::Idle(_)) => {
                 self.push([Step::CheckCancel { is_overdue: true }]);
             }
-            // It elapsed as the state changed.
+            // The state changed while the timer fired.
             _ => {}
         }
     }
@@ -270,7 +271,7 @@ impl Task {
             Step::LimitAttempts { attempts } => self.limit_attempts(attempts),
             Step::Conclude { end, is_deferred } => self.conclude(end, is_deferred),
             Step::AnswerRecovery { caller, recovery } => {
-                self.answer(caller, Answer::Recovery(recovery));
+                self.answer(caller, TaskAnswer::Recovery(recovery));
             }
             Step::CheckCancel { is_overdue } => self.check_cancel(is_overdue),
             Step::RequestCancel => self.request_cancel(),
@@ -279,7 +280,7 @@ impl Task {
         }
     }
 
-    /// Continues what awaited this result.
+    /// Continues the step that awaited this result.
     fn resolve(&mut self, result: EffectResult) {
         use EffectResult as R;
         match (self.awaiting.take(), result) {
@@ -308,7 +309,7 @@ impl Task {
             }
             (Some(Await::AgentCancel), R::AgentCancelled(result)) => self.agent_cancelled(result),
             (Some(Await::CancelStored), R::CancelStored(result)) => self.cancel_stored(result),
-            // The driver answers each effect with its own result; another one changes nothing.
+            // The driver answers each effect with the matching result; any other result is ignored.
             (awaiting, _) => self.awaiting = awaiting,
         }
     }
@@ -328,7 +329,7 @@ impl Task {
         }
     }
 
-    /// Adds steps, to be performed in this order before those that are left.
+    /// Adds steps to perform, in this order, before the remaining ones.
     fn push<const N: usize>(&mut self, steps: [Step; N]) {
         self.steps.extend(steps.into_iter().rev());
     }
@@ -339,23 +340,23 @@ impl Task {
         self.awaiting = Some(awaiting);
     }
 
-    fn answer(&mut self, caller: CallerId, answer: Answer) {
+    fn answer(&mut self, caller: CallerId, answer: TaskAnswer) {
         self.effects.push(Effect::Answer { caller, answer });
     }
 
     fn refuse(&mut self, caller: CallerId, refusal: Refusal) {
-        self.answer(caller, Answer::Refused(refusal));
+        self.answer(caller, TaskAnswer::Refused(refusal));
     }
 
     fn answer_snapshot(&mut self, caller: CallerId, view: View) {
-        let answer = Answer::Snapshot {
+        let answer = TaskAnswer::Snapshot {
             json: self.document.json(view),
             state: self.document.state().clone(),
         };
         self.answer(caller, answer);
     }
 
-    /// Forgets the task. Callers that were not answered load it again.
+    /// Unloads the task from memory. Callers that got no answer load it again.
     fn retire(&mut self) {
         self.state = State::Retired;
         self.steps.clear();
@@ -373,8 +374,8 @@ impl Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Residency {
     Needed,
-    /// It can go when no input waits for it.
+    /// The task can be unloaded when no input waits for it.
     Idle,
-    /// It must go.
+    /// The task must be unloaded.
     Over,
 }

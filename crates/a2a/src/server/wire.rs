@@ -1,6 +1,6 @@
-//! HTTP for both bindings: the user, version and body of a request, JSON answers, and streams of server-sent events.
+//! HTTP code that both bindings share: the user, version and body of a request, JSON responses, and server-sent events.
 
-use super::refusal::{Kind, Refusal, excerpt};
+use super::refusal::{Refusal, RefusalKind, excerpt};
 use super::shared::Shared;
 use super::stream::Updates;
 use axum::body::Body;
@@ -15,12 +15,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Returns the pairs of a query string; none if it is malformed.
+/// Returns the pairs of a query string, or an empty list if it is malformed.
 pub(super) fn query_pairs(uri: &Uri) -> Vec<(String, String)> {
     Query::try_from_uri(uri).map_or_else(|_| Vec::new(), |Query(pairs)| pairs)
 }
 
-/// Checks the protocol version of the client, which is in a header or in the query. Without either it is 0.3.
+/// Checks the client's protocol version, which is in a header or in the query. If both are missing, the version is 0.3.
 pub(super) fn check_version(
     headers: &HeaderMap,
     pairs: &[(String, String)],
@@ -33,7 +33,7 @@ pub(super) fn check_version(
             .find(|(key, _)| key.eq_ignore_ascii_case(a2a::SVC_PARAM_VERSION))
             .map_or("", |(_, value)| value.trim()),
     };
-    // A patch number does not matter for compatibility.
+    // The patch number does not affect compatibility.
     let patch = version.strip_prefix(a2a::VERSION);
     let is_served = patch.is_some_and(|patch| {
         let number = patch.strip_prefix('.');
@@ -51,7 +51,7 @@ pub(super) fn check_version(
         excerpt(version),
         a2a::VERSION
     );
-    let refusal = Refusal::new(Kind::VersionNotSupported, message);
+    let refusal = Refusal::new(RefusalKind::VersionNotSupported, message);
     Err(refusal.about("supportedVersions", a2a::VERSION))
 }
 
@@ -59,7 +59,12 @@ pub(super) fn check_version(
 pub(super) fn user(shared: &Shared, extensions: &Extensions) -> Result<UserId, Refusal> {
     let known = extensions.get::<UserId>().cloned();
     let user = known.or_else(|| shared.settings.default_user.clone());
-    user.ok_or_else(|| Refusal::new(Kind::Unauthenticated, "the request has no valid token"))
+    user.ok_or_else(|| {
+        Refusal::new(
+            RefusalKind::Unauthenticated,
+            "the request has no valid token",
+        )
+    })
 }
 
 /// Checks that the body is declared as JSON.
@@ -77,10 +82,10 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
         "the body has the content type `{}`; send JSON as `application/json`",
         excerpt(kind)
     );
-    Err(Refusal::new(Kind::ContentTypeNotSupported, message))
+    Err(Refusal::new(RefusalKind::ContentTypeNotSupported, message))
 }
 
-/// A body, and a permit if it is large. The permit is released when nothing of the body is left in memory.
+/// A request body. A large one has a permit, which is released when the body is no longer in memory.
 pub(super) struct ReceivedBody {
     pub bytes: Vec<u8>,
     pub large: Option<OwnedSemaphorePermit>,
@@ -92,14 +97,14 @@ pub(super) async fn body(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<ReceivedBody, Refusal> {
-    let most = shared.settings.limits.body_bytes;
+    let max_bytes = shared.settings.limits.body_bytes;
     let too_large = || {
-        let message = format!("the body is larger than {most} bytes");
-        Refusal::new(Kind::TooLarge, message)
+        let message = format!("the body is larger than {max_bytes} bytes");
+        Refusal::new(RefusalKind::TooLarge, message)
     };
     let length = headers.get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > u64::try_from(most).unwrap_or(u64::MAX)) {
+    if length.is_some_and(|length| length > u64::try_from(max_bytes).unwrap_or(u64::MAX)) {
         return Err(too_large());
     }
     let timeout = shared.settings.limits.body_timeout;
@@ -111,9 +116,9 @@ pub(super) async fn body(
     let read = async {
         while let Some(chunk) = chunks.next().await {
             let broken = "the connection broke before the end of the body";
-            let chunk = chunk.map_err(|_| Refusal::new(Kind::ParseError, broken))?;
+            let chunk = chunk.map_err(|_| Refusal::new(RefusalKind::ParseError, broken))?;
             let length = received.bytes.len() + chunk.len();
-            if length > most {
+            if length > max_bytes {
                 return Err(too_large());
             }
             if length > shared.settings.limits.small_body_bytes && received.large.is_none() {
@@ -129,12 +134,12 @@ pub(super) async fn body(
             "the body was not received within {} seconds",
             timeout.as_secs()
         );
-        Refusal::new(Kind::TooSlow, message)
+        Refusal::new(RefusalKind::TooSlow, message)
     })??;
     Ok(received)
 }
 
-/// Waits until one more large body may be in memory.
+/// Waits for the permit to hold another large body in memory.
 async fn large_body_permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
     let limits = &shared.settings.limits;
     let permit = Arc::clone(&shared.large_bodies).acquire_owned();
@@ -145,12 +150,12 @@ async fn large_body_permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refu
                 "the server is at its limit of {} large messages; retry in a moment",
                 limits.large_bodies
             );
-            Err(Refusal::new(Kind::Busy, message))
+            Err(Refusal::new(RefusalKind::Busy, message))
         }
     }
 }
 
-/// Creates a JSON answer.
+/// Creates a JSON response. If the server is busy or unavailable, asks the client to retry after a second.
 pub(super) fn json(status: StatusCode, media_type: &'static str, json: String) -> Response {
     let mut response = (status, json).into_response();
     let headers = response.headers_mut();
@@ -165,7 +170,8 @@ pub(super) fn json(status: StatusCode, media_type: &'static str, json: String) -
     response
 }
 
-/// Creates a stream of updates, each wrapped by `wrap`.
+/// Creates a response that streams updates as server-sent events. `wrap` converts each update into the data of its
+/// event.
 pub(super) fn events(
     shared: &Shared,
     updates: Updates,

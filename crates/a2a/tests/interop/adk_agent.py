@@ -1,8 +1,8 @@
-"""Agents of Google's ADK with a scripted model, served by its own `to_a2a`, for lango's client to be tried against.
+"""An agent of Google's ADK with a scripted model, served by ADK's `to_a2a`, to test lango's client.
 
     adk_agent.py PORT STREAMING
 
-STREAMING is `true` or `false`, and is what the card promises.
+STREAMING is `true` or `false`: whether the card announces streaming.
 """
 
 import sys
@@ -18,7 +18,7 @@ from google.genai import types
 
 
 class ScriptedModel(BaseLlm):
-    """Repeats the last text that it is sent, in pieces if it is asked to stream."""
+    """Repeats the last text of the request, in chunks if the request is streamed."""
 
     async def generate_content_async(self, llm_request, stream=False):
         texts = [part.text for content in llm_request.contents for part in content.parts or [] if part.text]

@@ -1,4 +1,4 @@
-"""Calls `lango serve` with the A2A client of Google's ADK, `RemoteA2aAgent`, and looks at what is in its session afterwards.
+"""Calls `lango serve` with the A2A client of Google's ADK, `RemoteA2aAgent`, and checks its session afterwards.
 
     adk_try_server.py BASE_URL TOKEN_FILE
 """
@@ -15,7 +15,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 from model import ANSWER
 
-WAYS = [
+VARIANTS = [
     (binding, streaming, legacy)
     for binding in ("JSONRPC", "HTTP+JSON")
     for streaming in (True, False)
@@ -39,9 +39,9 @@ async def try_one(base, token, binding, streaming, legacy):
         runner = Runner(app_name="interop", agent=agent, session_service=sessions)
         session = await sessions.create_session(app_name="interop", user_id="u")
         message = types.Content(role="user", parts=[types.Part(text="say the words")])
-        pieces = 0
+        chunks = 0
         async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message):
-            pieces += event.partial is True
+            chunks += event.partial is True
             if event.error_message:
                 return {f"no error ({event.error_message})": False}
         stored = await sessions.get_session(app_name="interop", user_id="u", session_id=session.id)
@@ -54,7 +54,7 @@ async def try_one(base, token, binding, streaming, legacy):
     return {
         "the answer is complete in the session": bool(answers) and answers[-1] == ANSWER,
         "the session has the answer once": "".join(answers) == ANSWER,
-        **({"it came in pieces": pieces > 1} if streaming else {}),
+        **({"the answer arrived in chunks": chunks > 1} if streaming else {}),
     }
 
 
@@ -62,13 +62,13 @@ async def main():
     base, token_file = sys.argv[1:]
     token = open(token_file).read().strip()
     wrong = 0
-    for binding, streaming, legacy in WAYS:
-        seen = await try_one(base, token, binding, streaming, legacy)
-        way = f"{binding}, {'streamed' if streaming else 'not streamed'}, {'legacy' if legacy else 'new'} executor"
-        for what, holds in seen.items():
-            print(f"{'ok  ' if holds else 'OFF '} {way}: {what}")
-            wrong += not holds
-    sys.exit(f"{wrong} are off" if wrong else 0)
+    for binding, streaming, legacy in VARIANTS:
+        checks = await try_one(base, token, binding, streaming, legacy)
+        variant = f"{binding}, {'streamed' if streaming else 'not streamed'}, {'legacy' if legacy else 'new'} executor"
+        for check, is_ok in checks.items():
+            print(f"{'ok  ' if is_ok else 'OFF '} {variant}: {check}")
+            wrong += not is_ok
+    sys.exit(f"{wrong} checks failed" if wrong else 0)
 
 
 asyncio.run(main())

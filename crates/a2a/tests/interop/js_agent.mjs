@@ -1,4 +1,4 @@
-// An agent on the JavaScript SDK's own server, for lango's client to be tried against.
+// An agent on the server of the JavaScript SDK, to test lango's client.
 //
 //   node js_agent.mjs PORT
 //
@@ -24,10 +24,10 @@ class Agent {
     const update = (state) =>
       bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: status(state), metadata: undefined }));
     update(TaskState.TASK_STATE_WORKING);
-    const words = `js heard: ${heard}`.split(' ').map((word, at) => (at ? ` ${word}` : word));
-    for (const [at, word] of words.entries()) {
+    const words = `js heard: ${heard}`.split(' ').map((word, index) => (index ? ` ${word}` : word));
+    for (const [index, word] of words.entries()) {
       bus.publish(AgentEvent.artifactUpdate({
-        taskId, contextId, append: at > 0, lastChunk: at + 1 === words.length, metadata: undefined,
+        taskId, contextId, append: index > 0, lastChunk: index + 1 === words.length, metadata: undefined,
         artifact: {
           artifactId: 'a', name: '', description: '', parts: [part(word)], metadata: undefined, extensions: [],
         },

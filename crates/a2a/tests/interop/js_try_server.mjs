@@ -1,4 +1,4 @@
-// Calls `lango serve` with the JavaScript SDK's own client, over both bindings, streamed and not, and compares what comes.
+// Calls `lango serve` with the client of the JavaScript SDK, over both bindings, with and without streaming, and checks the results.
 //
 //   node js_try_server.mjs BASE_URL TOKEN_FILE ANSWER
 import { readFileSync } from 'node:fs';
@@ -22,34 +22,34 @@ const request = () => ({
     parts: [{ content: { $case: 'text', value: 'say the words' }, metadata: undefined, filename: '', mediaType: '' }],
   },
 });
-const words = (artifact) => artifact.parts.map((part) => part.content?.value ?? '').join('');
+const artifactText = (artifact) => artifact.parts.map((part) => part.content?.value ?? '').join('');
 
 let wrong = 0;
-const check = (way, what, holds, seen) => {
-  console.log(`${holds ? 'ok  ' : 'OFF '} ${way}: ${what}${holds ? '' : ` (${JSON.stringify(seen)})`}`);
-  wrong += holds ? 0 : 1;
+const check = (variant, name, isOk, actual) => {
+  console.log(`${isOk ? 'ok  ' : 'OFF '} ${variant}: ${name}${isOk ? '' : ` (${JSON.stringify(actual)})`}`);
+  wrong += isOk ? 0 : 1;
 };
 for (const transport of [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })]) {
   const client = await new ClientFactory({ transports: [transport] }).createFromUrl(base);
   const sent = await client.sendMessage(request());
   const task = sent.payload?.value ?? sent;
-  const way = `${transport.protocolName}, not streamed`;
-  check(way, 'the task is completed', task.status?.state === TaskState.TASK_STATE_COMPLETED, task);
-  check(way, 'the answer is whole', task.artifacts?.map(words).join('') === answer, task);
+  const whole = `${transport.protocolName}, not streamed`;
+  check(whole, 'the task is completed', task.status?.state === TaskState.TASK_STATE_COMPLETED, task);
+  check(whole, 'the answer is complete', task.artifacts?.map(artifactText).join('') === answer, task);
   const streamed = `${transport.protocolName}, streamed`;
   let text = '';
-  let pieces = 0;
+  let chunks = 0;
   let state;
   for await (const event of client.sendMessageStream(request())) {
     const { $case, value } = event.payload;
     if ($case === 'artifactUpdate') {
-      pieces += 1;
-      text = value.append ? text + words(value.artifact) : words(value.artifact);
+      chunks += 1;
+      text = value.append ? text + artifactText(value.artifact) : artifactText(value.artifact);
     }
     if ($case === 'statusUpdate') state = value.status.state;
   }
   check(streamed, 'the task is completed', state === TaskState.TASK_STATE_COMPLETED, state);
-  check(streamed, 'the answer is whole', text === answer, text);
-  check(streamed, 'it came in pieces', pieces > 2, pieces);
+  check(streamed, 'the answer is complete', text === answer, text);
+  check(streamed, 'the answer arrived in chunks', chunks > 2, chunks);
 }
 process.exit(wrong ? 1 : 0);

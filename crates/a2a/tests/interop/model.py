@@ -1,4 +1,4 @@
-"""A model for lango on loopback that speaks OpenAI's API and streams one answer in small pieces.
+"""A model for lango on loopback, with OpenAI's API. It streams a fixed answer in small chunks.
 
     model.py PORT
 """
@@ -28,7 +28,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
         for word in ANSWER.split(" "):
-            # The spaces belong to the words after them, as in real tokens.
+            # Each space belongs to the word after it, as in real tokens.
             text = word if word == "word0" else f" {word}"
             self.chunk({"content": text}, None)
             time.sleep(0.02)

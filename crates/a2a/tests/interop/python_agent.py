@@ -1,9 +1,9 @@
-"""An agent on the Python SDK's own server, for lango's client to be tried against.
+"""An agent on the server of the Python SDK, to test lango's client.
 
     python_agent.py PORT
 
 Serves the same agent four times, at /jsonrpc-stream, /jsonrpc-poll, /rest-stream and /rest-poll. The first word of a
-message says what it does; see `Agent.execute`.
+message is a command; see `Agent.execute`.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ PAUSE = 0.05
 
 class Agent(AgentExecutor):
     async def execute(self, context, queue):
-        word, _, rest = context.get_user_input().partition(" ")
-        if word == "message":
+        command, _, rest = context.get_user_input().partition(" ")
+        if command == "message":
             await queue.enqueue_event(new_text_message(f"just {rest}", context_id=context.context_id))
             return
         is_reply = context.current_task is not None
@@ -48,55 +48,55 @@ class Agent(AgentExecutor):
             await queue.enqueue_event(new_task_from_user_message(context.message))
         task = TaskUpdater(queue, context.task_id, context.context_id)
 
-        def said(text):
+        def message(text):
             return task.new_agent_message([new_text_part(text)])
 
-        await task.start_work(said("looking at it"))
+        await task.start_work(message("looking at it"))
         await asyncio.sleep(PAUSE)
         if is_reply:
             await task.add_artifact([new_text_part(f"weather of {context.get_user_input()}")], artifact_id="a")
             await task.complete()
-        elif word == "echo":
+        elif command == "echo":
             await task.add_artifact([new_text_part(rest)], artifact_id="a")
             await task.complete()
-        elif word == "count":
+        elif command == "count":
             for number in range(int(rest)):
                 chunk = [new_text_part(f"{number} ")]
                 await task.add_artifact(chunk, artifact_id="a", append=number > 0, last_chunk=number + 1 == int(rest))
                 await asyncio.sleep(PAUSE)
             await task.complete()
-        elif word == "thrice":
+        elif command == "thrice":
             for number, half in enumerate([rest[:3], rest[3:]]):
                 await task.add_artifact([new_text_part(half)], artifact_id="a", append=number > 0)
             await task.add_artifact([new_text_part(rest)], artifact_id="b")
-            await task.complete(said(rest))
-        elif word == "status":
-            await task.complete(said(rest))
-        elif word == "parts":
+            await task.complete(message(rest))
+        elif command == "status":
+            await task.complete(message(rest))
+        elif command == "parts":
             parts = [
                 new_data_part({"answer": 42}),
                 new_raw_part(b"hello", media_type="text/plain", filename="hello.txt"),
             ]
             await task.add_artifact(parts, artifact_id="a")
             await task.complete()
-        elif word == "ask":
-            await task.requires_input(said("Which city?"))
-        elif word == "auth":
-            await task.requires_auth(said("Sign in first."))
-        elif word == "fail":
-            await task.failed(said("out of flour"))
-        elif word == "reject":
-            await task.reject(said("not my trade"))
-        elif word == "crash":
+        elif command == "ask":
+            await task.requires_input(message("Which city?"))
+        elif command == "auth":
+            await task.requires_auth(message("Sign in first."))
+        elif command == "fail":
+            await task.failed(message("out of flour"))
+        elif command == "reject":
+            await task.reject(message("not my trade"))
+        elif command == "crash":
             raise RuntimeError("a bug in the agent")
-        elif word == "slow":
+        elif command == "slow":
             await asyncio.sleep(600)
 
     async def cancel(self, context, queue):
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 
-def served(base, name, binding, streams):
+def mount(base, name, binding, streams):
     url = f"{base}/{name}"
     interface = AgentInterface(url=f"{url}/a2a", protocol_binding=binding, protocol_version="1.0")
     card = AgentCard(
@@ -122,10 +122,10 @@ def main():
     port = int(sys.argv[1])
     base = f"http://127.0.0.1:{port}"
     mounts = [
-        served(base, "jsonrpc-stream", "JSONRPC", True),
-        served(base, "jsonrpc-poll", "JSONRPC", False),
-        served(base, "rest-stream", "HTTP+JSON", True),
-        served(base, "rest-poll", "HTTP+JSON", False),
+        mount(base, "jsonrpc-stream", "JSONRPC", True),
+        mount(base, "jsonrpc-poll", "JSONRPC", False),
+        mount(base, "rest-stream", "HTTP+JSON", True),
+        mount(base, "rest-poll", "HTTP+JSON", False),
     ]
     uvicorn.run(Starlette(routes=mounts), host="127.0.0.1", port=port, log_level="warning")
 

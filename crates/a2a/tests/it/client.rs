@@ -1,13 +1,12 @@
-//! Remote agents: cards, calls, faults. Against servers of our own on loopback, which do what they are told, wrong things
-//! included.
+//! Tests of the client: cards, calls and failures. They use scripted servers on loopback, which can also misbehave.
 
 mod answers;
 mod calls;
 mod cards;
+mod connections;
 mod echoes;
-mod faults;
+mod failures;
 mod headers;
-mod remotes;
 mod replies;
 pub mod script;
 mod streams;

@@ -2,6 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod both;
 mod client;
+mod end_to_end;
 mod server;

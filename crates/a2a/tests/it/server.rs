@@ -1,8 +1,7 @@
-//! The bindings as a client sees them: real HTTP on loopback, a scripted agent behind the real server.
+//! Tests of the server through its bindings: real HTTP on loopback, with a scripted agent behind the real server.
 
 mod agent;
 mod card;
-mod copies;
 mod crashing;
 mod ending;
 mod limits;
@@ -11,8 +10,9 @@ mod malformed;
 mod memory;
 mod message_ids;
 mod refusing;
+mod replicas;
 mod restarting;
 mod sending;
 mod streaming;
 pub mod support;
-mod world;
+mod test_replica;

@@ -2,21 +2,21 @@
 
 use super::render::call_id;
 use crate::protocol::pending_text;
-use lango_core::{Asks, Waiting};
+use lango_core::{ApprovalQuestion, PendingApproval};
 use serde_json::{Value, json};
 
 /// Returns the outcome of a run that waits for these approvals.
-pub(super) fn outcome(waiting: &[Waiting]) -> Value {
+pub(super) fn outcome(waiting: &[PendingApproval]) -> Value {
     let interrupts: Vec<_> = waiting.iter().map(interrupt).collect();
     json!({ "type": "interrupt", "interrupts": interrupts })
 }
 
-fn interrupt(waiting: &Waiting) -> Value {
+fn interrupt(waiting: &PendingApproval) -> Value {
     let request = &waiting.request;
-    let reason = match request.asks {
-        Asks::Permission => "tool_call",
-        Asks::Fate => "lango:unknown_outcome",
-        Asks::Turn => "lango:interrupted_turn",
+    let reason = match request.question {
+        ApprovalQuestion::Permission => "tool_call",
+        ApprovalQuestion::UnknownOutcome => "lango:unknown_outcome",
+        ApprovalQuestion::ContinueTurn => "lango:interrupted_turn",
     };
     let mut interrupt = json!({
         "id": request.id,
@@ -36,19 +36,19 @@ fn interrupt(waiting: &Waiting) -> Value {
     if let Some(pattern) = &request.pattern {
         interrupt["metadata"]["lango"]["pattern"] = json!(pattern);
     }
-    if request.asks != Asks::Turn {
+    if request.question != ApprovalQuestion::ContinueTurn {
         interrupt["toolCallId"] = json!(call_id(&waiting.turn, &request.call));
     }
     interrupt
 }
 
 /// Returns the schema of the payload that answers a request.
-fn response_schema(waiting: &Waiting) -> Value {
-    let answers: &[&str] = match (waiting.request.asks, &waiting.request.pattern) {
-        (Asks::Permission, Some(_)) => &["once", "session", "always", "no"],
-        (Asks::Permission, None) => &["once", "no"],
-        (Asks::Fate, _) => &["retry", "skip", "happened"],
-        (Asks::Turn, _) => &["retry", "skip"],
+fn response_schema(waiting: &PendingApproval) -> Value {
+    let answers: &[&str] = match (waiting.request.question, &waiting.request.pattern) {
+        (ApprovalQuestion::Permission, Some(_)) => &["once", "session", "always", "no"],
+        (ApprovalQuestion::Permission, None) => &["once", "no"],
+        (ApprovalQuestion::UnknownOutcome, _) => &["retry", "skip", "happened"],
+        (ApprovalQuestion::ContinueTurn, _) => &["retry", "skip"],
     };
     json!({
         "type": "object",

@@ -4,7 +4,8 @@
 use crate::Api;
 use crate::problem::Result;
 use lango_core::{
-    AgentName, CallId, Event, EventBody, FrameId, SessionStore as _, Text, ToolName, Waiting,
+    AgentName, CallId, Event, EventBody, FrameId, PendingApproval, SessionStore as _, Text,
+    ToolName,
 };
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -41,7 +42,7 @@ pub(super) enum DelegationStatus {
 
 impl Outline {
     /// Reads the outline of a turn that waits.
-    pub async fn read(api: &Api, waiting: &Waiting) -> Result<Self> {
+    pub async fn read(api: &Api, waiting: &PendingApproval) -> Result<Self> {
         let mut outline = Self::default();
         for event in api
             .store

@@ -7,7 +7,7 @@ use super::run_input::RunInput;
 use crate::problem::Problem;
 use crate::protocol::{Frames, Renderer, Rest, StreamedText};
 use lango_core::{AgentName, CallId, Event, EventBody, FrameId, Outcome, TurnId, Usage};
-use lango_engine::{Shown, TurnEnd, TurnReport};
+use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
 use serde_json::{Value, json};
 
 /// Writes a turn as the events of a run.
@@ -213,22 +213,22 @@ impl Renderer for RunRenderer {
         frames.push(None, &self.started);
     }
 
-    fn shown(&mut self, shown: &Shown, frames: &mut Frames) {
+    fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames) {
         match shown {
-            Shown::Stored(batch) => {
+            TurnUpdate::Stored(batch) => {
                 for event in batch.iter() {
                     self.stored(event, frames);
                 }
             }
-            Shown::Draft { author, text } => {
+            TurnUpdate::Draft { author, text } => {
                 if !self.text.is_by(author) {
                     self.end_text(frames);
                 }
                 self.text.push(author, text);
                 self.push_text(text, frames);
             }
-            Shown::Withdrawn => self.end_text(frames),
-            Shown::InLine | Shown::Retrying { .. } => {}
+            TurnUpdate::DraftWithdrawn => self.end_text(frames),
+            TurnUpdate::Queued | TurnUpdate::Retrying { .. } => {}
         }
     }
 

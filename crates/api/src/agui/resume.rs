@@ -6,7 +6,10 @@ use crate::model::{AnswerRequest, AnswerWord};
 use crate::problem::{Problem, Result};
 use crate::protocol::ClientSession;
 use crate::routes::approvals::answer_of;
-use lango_core::{Answer, Asks, EventBody, Page, SessionCatalog as _, SessionStore as _, Waiting};
+use lango_core::{
+    ApprovalAnswer, ApprovalQuestion, EventBody, EventRange, PendingApproval, SessionCatalog as _,
+    SessionStore as _,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -17,7 +20,7 @@ const MAX_EVENTS: usize = 1000;
 /// How to handle a run that answers interrupts.
 pub(super) enum Resumption {
     /// These approvals wait, and get these answers.
-    Answers(VecDeque<(Waiting, Answer)>),
+    Answers(VecDeque<(PendingApproval, ApprovalAnswer)>),
     /// All were answered elsewhere, so the run only reports that nothing is pending.
     AnsweredElsewhere,
 }
@@ -69,15 +72,17 @@ impl Resumption {
 }
 
 /// Returns the answer of an entry in the form of `POST /api/approvals/{id}`.
-fn answer_request(waiting: &Waiting, entry: &ResumeEntry) -> Result<AnswerRequest> {
+fn answer_request(waiting: &PendingApproval, entry: &ResumeEntry) -> Result<AnswerRequest> {
     let request = |answer, reason| AnswerRequest {
         answer,
         pattern: None,
         reason,
     };
-    let (yes, no) = match waiting.request.asks {
-        Asks::Permission => (AnswerWord::Once, AnswerWord::No),
-        Asks::Fate | Asks::Turn => (AnswerWord::Retry, AnswerWord::Skip),
+    let (yes, no) = match waiting.request.question {
+        ApprovalQuestion::Permission => (AnswerWord::Once, AnswerWord::No),
+        ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => {
+            (AnswerWord::Retry, AnswerWord::Skip)
+        }
     };
     if entry.status == ResumeStatus::Cancelled {
         return Ok(request(no, None));
@@ -105,7 +110,7 @@ async fn was_asked(api: &Api, session: &ClientSession, id: &str) -> Result<bool>
     let Some(head) = &session.head else {
         return Ok(false);
     };
-    let page = Page {
+    let page = EventRange {
         from: head.next_seq.saturating_sub(MAX_EVENTS as u64).max(1),
         limit: MAX_EVENTS,
     };

@@ -1,7 +1,7 @@
 //! Text of a running turn that is not stored yet.
 
 use lango_core::{AgentName, Event, EventBody, SessionId, Text, TurnId};
-use lango_engine::Shown;
+use lango_engine::TurnUpdate;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -48,23 +48,23 @@ pub struct DraftNotice {
 
 impl DraftUpdate {
     /// Converts the output of a turn; none for stored events.
-    pub fn of(turn: &TurnId, shown: &Shown) -> Option<Self> {
+    pub fn of(turn: &TurnId, shown: &TurnUpdate) -> Option<Self> {
         match shown {
-            Shown::Stored(_) => None,
-            Shown::Draft { author, text } => Some(Self::Text(DraftText {
+            TurnUpdate::Stored(_) => None,
+            TurnUpdate::Draft { author, text } => Some(Self::Text(DraftText {
                 turn: turn.clone(),
                 agent: author.clone(),
                 text: text.as_str().into(),
                 is_start: false,
             })),
-            Shown::Withdrawn => Some(Self::Withdrawn(turn.clone())),
-            Shown::InLine => Some(Self::Notice(DraftNotice {
+            TurnUpdate::DraftWithdrawn => Some(Self::Withdrawn(turn.clone())),
+            TurnUpdate::Queued => Some(Self::Notice(DraftNotice {
                 turn: turn.clone(),
                 kind: "queued",
                 agent: None,
                 text: "queued behind another turn of this session".to_owned(),
             })),
-            Shown::Retrying { agent, reason } => Some(Self::Notice(DraftNotice {
+            TurnUpdate::Retrying { agent, reason } => Some(Self::Notice(DraftNotice {
                 turn: turn.clone(),
                 kind: "retrying",
                 agent: Some(agent.clone()),
@@ -87,10 +87,10 @@ impl Draft {
         drafts: &mut HashMap<SessionId, Self>,
         session: &SessionId,
         turn: &TurnId,
-        shown: &Shown,
+        shown: &TurnUpdate,
     ) {
         match shown {
-            Shown::Draft { author, text } => match drafts.get_mut(session) {
+            TurnUpdate::Draft { author, text } => match drafts.get_mut(session) {
                 Some(draft) if draft.turn == *turn && draft.agent == *author => draft.add(text),
                 _ => {
                     let (turn, agent) = (turn.clone(), author.clone());
@@ -98,8 +98,8 @@ impl Draft {
                     drafts.insert(session.clone(), Self { turn, agent, text });
                 }
             },
-            Shown::Withdrawn => drop(drafts.remove(session)),
-            Shown::Stored(batch) => {
+            TurnUpdate::DraftWithdrawn => drop(drafts.remove(session)),
+            TurnUpdate::Stored(batch) => {
                 let is_reply = |event: &Event| {
                     matches!(
                         event.body,
@@ -112,7 +112,7 @@ impl Draft {
                     drafts.remove(session);
                 }
             }
-            Shown::InLine | Shown::Retrying { .. } => {}
+            TurnUpdate::Queued | TurnUpdate::Retrying { .. } => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use super::draft::DraftUpdate;
 use super::sse::frame;
 use bytes::Bytes;
-use lango_core::{Event, Page, SessionId, SessionStore, StoreError};
+use lango_core::{Event, EventRange, SessionId, SessionStore, StoreError};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
@@ -71,7 +71,7 @@ async fn follow(feed: Weak<SessionFeed>, store: Arc<dyn SessionStore>, mut last:
         let notified = feed.changed.notified();
         let _is_notified = tokio::time::timeout(MAX_INTERVAL, notified).await.is_ok();
         loop {
-            let page = Page {
+            let page = EventRange {
                 from: last.saturating_add(1),
                 limit: PAGE,
             };

@@ -5,7 +5,7 @@ use super::draft::{DraftText, DraftUpdate};
 use super::session::{FeedItem, PAGE, SessionFeed, event_frame};
 use super::sse::frame;
 use bytes::Bytes;
-use lango_core::{Event, Page, SessionStore, StoreError};
+use lango_core::{Event, EventRange, SessionStore, StoreError};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl SessionSubscription {
     }
 
     async fn catch_up(&mut self) -> Result<(), StoreError> {
-        let page = Page {
+        let page = EventRange {
             from: self.cursor.saturating_add(1),
             limit: PAGE,
         };

@@ -7,7 +7,7 @@ use super::request::Subject;
 use crate::problem::Problem;
 use crate::protocol::{Frames, Renderer, Rest, StreamedText};
 use lango_core::Usage;
-use lango_engine::{Shown, TurnEnd};
+use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
 
 /// Separates text that was withdrawn from what follows it.
@@ -73,17 +73,20 @@ impl Renderer for ChatStream {
         frames.push(None, &self.chunk(choices(delta, None)));
     }
 
-    fn shown(&mut self, shown: &Shown, frames: &mut Frames) {
+    fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames) {
         match shown {
-            Shown::Draft { author, text } if !self.is_answer_only => {
+            TurnUpdate::Draft { author, text } if !self.is_answer_only => {
                 if !self.text.is_by(author) {
                     self.needs_break |= self.text.withdraw();
                 }
                 self.text.push(author, text);
                 self.push_text(text, frames);
             }
-            Shown::Withdrawn => self.needs_break |= self.text.withdraw(),
-            Shown::Draft { .. } | Shown::Stored(_) | Shown::InLine | Shown::Retrying { .. } => {}
+            TurnUpdate::DraftWithdrawn => self.needs_break |= self.text.withdraw(),
+            TurnUpdate::Draft { .. }
+            | TurnUpdate::Stored(_)
+            | TurnUpdate::Queued
+            | TurnUpdate::Retrying { .. } => {}
         }
     }
 

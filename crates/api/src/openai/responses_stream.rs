@@ -8,7 +8,7 @@ use super::responses::{AnswerNumber, Objects, text_part};
 use crate::problem::Problem;
 use crate::protocol::{Frames, Renderer, Rest, StreamedText};
 use lango_core::{AgentName, Usage};
-use lango_engine::{Shown, TurnEnd};
+use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
 
 /// Writes a turn as events of a response.
@@ -125,13 +125,16 @@ impl Renderer for ResponseStream {
         }
     }
 
-    fn shown(&mut self, shown: &Shown, frames: &mut Frames) {
+    fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames) {
         match shown {
-            Shown::Draft { author, text } if !self.is_answer_only => {
+            TurnUpdate::Draft { author, text } if !self.is_answer_only => {
                 self.draft(author, text, frames);
             }
-            Shown::Withdrawn => self.withdraw(frames),
-            Shown::Draft { .. } | Shown::Stored(_) | Shown::InLine | Shown::Retrying { .. } => {}
+            TurnUpdate::DraftWithdrawn => self.withdraw(frames),
+            TurnUpdate::Draft { .. }
+            | TurnUpdate::Stored(_)
+            | TurnUpdate::Queued
+            | TurnUpdate::Retrying { .. } => {}
         }
     }
 

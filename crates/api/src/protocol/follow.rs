@@ -4,8 +4,8 @@ use crate::Api;
 use crate::access::Caller;
 use crate::problem::{Problem, Result};
 use crate::turns::TurnHandle;
-use lango_core::{Answer, EventBody, Usage, Waiting};
-use lango_engine::{Shown, TurnEnd};
+use lango_core::{ApprovalAnswer, EventBody, PendingApproval, Usage};
+use lango_engine::{TurnEnd, TurnUpdate};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -17,7 +17,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) enum Update {
     /// It produced output.
-    Shown(Shown),
+    Turn(TurnUpdate),
     /// Nothing happened for a while.
     KeepAlive,
     /// It ended or waits for approvals.
@@ -32,7 +32,7 @@ pub(crate) struct TurnFollower {
     caller: Caller,
     handle: TurnHandle,
     /// Further pending approvals of the turn, with their answers.
-    answers: VecDeque<(Waiting, Answer)>,
+    answers: VecDeque<(PendingApproval, ApprovalAnswer)>,
     keep_alive: Instant,
     usage: Usage,
 }
@@ -51,7 +51,7 @@ impl TurnFollower {
     }
 
     /// Answers these approvals too, one after the other, whenever the turn waits.
-    pub fn with_answers(mut self, answers: VecDeque<(Waiting, Answer)>) -> Self {
+    pub fn with_answers(mut self, answers: VecDeque<(PendingApproval, ApprovalAnswer)>) -> Self {
         self.answers = answers;
         self
     }
@@ -68,7 +68,7 @@ impl TurnFollower {
             () = sleep_until(self.keep_alive) => return self.stay_alive().await,
             shown = self.handle.shown.recv() => if let Some(shown) = shown {
                 self.count(&shown);
-                return Update::Shown(shown);
+                return Update::Turn(shown);
             },
         }
         // Nothing more is shown: the turn ends, or its reader was too slow to see the rest.
@@ -91,7 +91,7 @@ impl TurnFollower {
             match self.next().await {
                 Update::Ended(end) => return end,
                 Update::SignedOut => return Err(Problem::unauthorized()),
-                Update::Shown(_) | Update::KeepAlive => {}
+                Update::Turn(_) | Update::KeepAlive => {}
             }
         }
     }
@@ -118,8 +118,8 @@ impl TurnFollower {
         }
     }
 
-    fn count(&mut self, shown: &Shown) {
-        let Shown::Stored(batch) = shown else {
+    fn count(&mut self, shown: &TurnUpdate) {
+        let TurnUpdate::Stored(batch) = shown else {
             return;
         };
         for event in batch.iter() {

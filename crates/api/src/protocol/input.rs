@@ -82,7 +82,7 @@ pub(crate) fn input(messages: Vec<ClientMessage>, head: Option<&SessionHead>) ->
     if !context.system_messages.is_empty() || !context.earlier_messages.is_empty() {
         text = format!("{text}\n\n{HEADING}\n{}", one_line(&context));
     }
-    let mut input = UserInput::of_program(text);
+    let mut input = UserInput::from_program(text);
     input.files = files.files;
     Ok(input)
 }

@@ -1,12 +1,12 @@
 //! Pending approvals in words, for protocols that have no form for them.
 
-use lango_core::Waiting;
+use lango_core::PendingApproval;
 
 /// The most characters of a call's arguments that are shown.
 const MAX_ARGUMENTS: usize = 500;
 
 /// Describes what a turn waits for, and how to answer.
-pub(crate) fn pending_text(waiting: &[Waiting]) -> String {
+pub(crate) fn pending_text(waiting: &[PendingApproval]) -> String {
     let requests = waiting.iter().map(|waiting| {
         let request = &waiting.request;
         let (id, agent, tool) = (&request.id, &request.agent, &request.tool);
@@ -15,18 +15,18 @@ pub(crate) fn pending_text(waiting: &[Waiting]) -> String {
         if shown.len() < arguments.len() {
             shown.push('…');
         }
-        let question = match request.asks {
-            lango_core::Asks::Permission => {
+        let question = match request.question {
+            lango_core::ApprovalQuestion::Permission => {
                 format!("agent `{agent}` asks to call `{tool}` with {shown}")
             }
-            lango_core::Asks::Fate => format!(
+            lango_core::ApprovalQuestion::UnknownOutcome => format!(
                 "the outcome of the call of `{tool}` by agent `{agent}` with {shown} is unknown"
             ),
-            lango_core::Asks::Turn => "the turn was interrupted and asks whether to go on".to_owned(),
+            lango_core::ApprovalQuestion::ContinueTurn => "the turn was interrupted and asks whether to go on".to_owned(),
         };
-        let answer = match request.asks {
-            lango_core::Asks::Permission => "yes",
-            lango_core::Asks::Fate | lango_core::Asks::Turn => "retry",
+        let answer = match request.question {
+            lango_core::ApprovalQuestion::Permission => "yes",
+            lango_core::ApprovalQuestion::UnknownOutcome | lango_core::ApprovalQuestion::ContinueTurn => "retry",
         };
         format!(
             "Approval `{id}` is pending: {question}. Answer with `POST /api/approvals/{id}`, or with `lango approvals answer {id} {answer}`."

@@ -6,7 +6,6 @@ use crate::problem::{Problem, Result};
 use crate::routes::sessions::find;
 use lango_core::{SessionHead, SessionId, SessionStore as _, StoreError, UserId};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// The session of a request.
 #[derive(Debug)]
@@ -79,9 +78,6 @@ fn private_id(user: &UserId, name: &str) -> String {
         hasher.update(part);
         hasher.update([0]);
     }
-    let mut id = "s_".to_owned();
-    for byte in &hasher.finalize()[..16] {
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+    let digest = base16ct::lower::encode_string(&hasher.finalize()[..16]);
+    format!("s_{digest}")
 }

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use lango_core::Usage;
-use lango_engine::{Shown, TurnEnd};
+use lango_engine::{TurnEnd, TurnUpdate};
 use serde::Serialize;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) trait Renderer: Send + 'static {
     fn start(&mut self, frames: &mut Frames);
 
     /// Writes what the turn showed.
-    fn shown(&mut self, shown: &Shown, frames: &mut Frames);
+    fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames);
 
     /// Writes how the turn ended. `usage` is that of the model calls that were shown.
     fn end(&mut self, end: Result<TurnEnd>, usage: Usage, frames: &mut Frames);
@@ -118,7 +118,7 @@ pub(crate) async fn respond<R: Renderer>(
 impl<R: Renderer> TurnStream<R> {
     fn write(&mut self, update: Update, frames: &mut Frames) {
         match update {
-            Update::Shown(shown) => self.renderer.shown(&shown, frames),
+            Update::Turn(shown) => self.renderer.shown(&shown, frames),
             Update::KeepAlive => frames.push_comment(),
             Update::Ended(end) => {
                 self.is_over = true;

@@ -10,7 +10,9 @@ use crate::problem::{Problem, Result};
 use axum::Json as Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use lango_core::{Answer, ApprovalId, Extent, Grant, SessionCatalog, Text, UserId, Waiting};
+use lango_core::{
+    ApprovalAnswer, ApprovalId, Grant, PendingApproval, PreviewLength, SessionCatalog, Text, UserId,
+};
 use serde_json::{Value, json};
 
 /// Lists what waits for an answer, and what was granted for later calls.
@@ -47,7 +49,7 @@ pub(super) async fn show(
     let is_here = folder.is_empty() || **folder == *api.context.folder();
     let preview = if is_here {
         let runner = api.server.runner();
-        runner.preview(&waiting, Extent::Whole).await
+        runner.preview(&waiting, PreviewLength::Full).await
     } else {
         None
     };
@@ -98,7 +100,10 @@ pub(super) async fn revoke(
 type Owned<T> = Vec<(UserId, T)>;
 
 /// Returns all requests that wait and all grants that the caller may see, each with its user.
-pub(super) async fn all(api: &Api, caller: &Caller) -> Result<(Owned<Waiting>, Owned<Grant>)> {
+pub(super) async fn all(
+    api: &Api,
+    caller: &Caller,
+) -> Result<(Owned<PendingApproval>, Owned<Grant>)> {
     let (mut waiting, mut grants) = (Vec::new(), Vec::new());
     for user in api.context.visible_users(&caller.user) {
         let approvals = api.store.approvals(&user).await?;
@@ -109,7 +114,11 @@ pub(super) async fn all(api: &Api, caller: &Caller) -> Result<(Owned<Waiting>, O
 }
 
 /// Returns a request that waits and that the caller may see.
-pub(crate) async fn find(api: &Api, caller: &Caller, id: &str) -> Result<(UserId, Waiting)> {
+pub(crate) async fn find(
+    api: &Api,
+    caller: &Caller,
+    id: &str,
+) -> Result<(UserId, PendingApproval)> {
     let (waiting, _) = all(api, caller).await?;
     let id = ApprovalId::from(id);
     let found = waiting.into_iter().find(|(_, one)| one.request.id == id);
@@ -120,7 +129,11 @@ pub(crate) async fn find(api: &Api, caller: &Caller, id: &str) -> Result<(UserId
 }
 
 /// Returns the answer of a request, checked against what it asks.
-pub(crate) fn answer_of(api: &Api, waiting: &Waiting, request: AnswerRequest) -> Result<Answer> {
+pub(crate) fn answer_of(
+    api: &Api,
+    waiting: &PendingApproval,
+    request: AnswerRequest,
+) -> Result<ApprovalAnswer> {
     let reason = request.reason.map(|reason| reason.trim().to_owned());
     let reason = reason.filter(|reason| !reason.is_empty());
     let pattern = |given: Option<&str>| -> Result<Text> {
@@ -129,20 +142,20 @@ pub(crate) fn answer_of(api: &Api, waiting: &Waiting, request: AnswerRequest) ->
     };
     let given = request.pattern.as_deref();
     let answer = match request.answer {
-        AnswerWord::Once => Answer::Once,
-        AnswerWord::Session => Answer::Session {
+        AnswerWord::Once => ApprovalAnswer::Once,
+        AnswerWord::Session => ApprovalAnswer::Session {
             pattern: pattern(given)?,
         },
-        AnswerWord::Always => Answer::Always {
+        AnswerWord::Always => ApprovalAnswer::Always {
             pattern: pattern(given)?,
             folder: api.context.folder().into(),
         },
-        AnswerWord::No => Answer::No {
+        AnswerWord::No => ApprovalAnswer::No {
             reason: reason.map(Into::into),
         },
-        AnswerWord::Retry => Answer::Retry,
-        AnswerWord::Skip => Answer::Skip,
-        AnswerWord::Happened => Answer::Happened {
+        AnswerWord::Retry => ApprovalAnswer::Retry,
+        AnswerWord::Skip => ApprovalAnswer::Skip,
+        AnswerWord::Happened => ApprovalAnswer::Happened {
             text: reason
                 .ok_or_else(|| {
                     Problem::unprocessable("`happened` needs a `reason`: what happened")
@@ -150,17 +163,17 @@ pub(crate) fn answer_of(api: &Api, waiting: &Waiting, request: AnswerRequest) ->
                 .into(),
         },
     };
-    if answer.fits(waiting.request.asks) {
+    if answer.fits(waiting.request.question) {
         Ok(answer)
     } else {
-        let answers = match waiting.request.asks {
-            lango_core::Asks::Permission => "once, session, always or no",
-            lango_core::Asks::Fate => "retry, skip or happened",
-            lango_core::Asks::Turn => "retry or skip",
+        let answers = match waiting.request.question {
+            lango_core::ApprovalQuestion::Permission => "once, session, always or no",
+            lango_core::ApprovalQuestion::UnknownOutcome => "retry, skip or happened",
+            lango_core::ApprovalQuestion::ContinueTurn => "retry or skip",
         };
         Err(Problem::unprocessable(format!(
             "`{}` does not answer this request; its answers are {answers}",
-            answer.word()
+            answer.name()
         )))
     }
 }

@@ -8,7 +8,7 @@ use crate::model::ModelCallDetails;
 use crate::problem::{Problem, Result};
 use axum::Json as Body;
 use axum::extract::State;
-use lango_core::{Event, EventBody, Message, ModelRequest, Page, SessionId, SessionStore};
+use lango_core::{Event, EventBody, EventRange, Message, ModelRequest, SessionId, SessionStore};
 use serde_json::{Value, json};
 
 /// Events that are searched for the agent's previous call.
@@ -27,7 +27,7 @@ pub(super) async fn show(
     let no_call = || Problem::not_found(format!("event {seq} is not the reply of a model"));
     let from = seq.saturating_sub(SEARCHED).max(1);
     let limit = usize::try_from(seq.saturating_sub(from).saturating_add(1)).unwrap_or(0);
-    let before = events(&api, &session, Page { from, limit }).await?;
+    let before = events(&api, &session, EventRange { from, limit }).await?;
     let reply = before.last().filter(|last| last.seq == seq);
     let reply = reply.ok_or_else(no_call)?;
     let runner = api.server.runner();
@@ -50,7 +50,7 @@ pub(super) async fn show(
     }))
 }
 
-async fn events(api: &Api, session: &SessionId, page: Page) -> Result<Vec<Event>> {
+async fn events(api: &Api, session: &SessionId, page: EventRange) -> Result<Vec<Event>> {
     Ok(api.store.read(session, page).await?)
 }
 

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use lango_core::{Page, SessionStore, SessionSummary, StoreError};
+use lango_core::{EventRange, SessionStore, SessionSummary, StoreError};
 use serde_json::json;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -67,7 +67,10 @@ pub(super) async fn read(
         }
     };
     let until = filter.before.unwrap_or(u64::MAX);
-    let mut events = api.store.read(&session.id, Page { from, limit }).await?;
+    let mut events = api
+        .store
+        .read(&session.id, EventRange { from, limit })
+        .await?;
     events.retain(|event| event.seq < until);
     let last = events
         .last()

@@ -16,7 +16,6 @@ use lango_core::{AttachedFile, SessionId, SessionStore, TurnId, UserId};
 use lango_documents::read_attachment;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -147,11 +146,8 @@ fn derived(prefix: &str, parts: &[&str]) -> String {
         hasher.update(part);
         hasher.update([0]);
     }
-    let mut id = prefix.to_owned();
-    for byte in &hasher.finalize()[..8] {
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+    let digest = base16ct::lower::encode_string(&hasher.finalize()[..8]);
+    format!("{prefix}{digest}")
 }
 
 fn files(attachments: Vec<NewAttachment>) -> Result<Vec<AttachedFile>> {

@@ -2,7 +2,7 @@
 
 use crate::problem::{Problem, Result};
 use lango_core::{SessionId, TurnId, UserId};
-use lango_engine::{Answers, Stop};
+use lango_engine::{AnswerInbox, CancelToken};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,8 @@ pub(super) struct Registry {
 
 struct Entry {
     user: UserId,
-    stop: Stop,
-    answers: Arc<Answers>,
+    stop: CancelToken,
+    answers: Arc<AnswerInbox>,
     is_running: Arc<AtomicBool>,
 }
 
@@ -33,7 +33,7 @@ impl Registry {
         user: &UserId,
         session: &SessionId,
         turn: &TurnId,
-        answers: Arc<Answers>,
+        answers: Arc<AnswerInbox>,
     ) -> Result<TurnSlot> {
         let limit = self.limit;
         if self.lock().len() >= limit {
@@ -50,7 +50,7 @@ impl Registry {
         user: &UserId,
         session: &SessionId,
         turn: &TurnId,
-        answers: Arc<Answers>,
+        answers: Arc<AnswerInbox>,
     ) -> Result<TurnSlot> {
         let mut turns = self.lock();
         let key = (session.clone(), turn.clone());
@@ -59,7 +59,7 @@ impl Registry {
         }
         let entry = Entry {
             user: user.clone(),
-            stop: Stop::new(),
+            stop: CancelToken::new(),
             answers,
             is_running: Arc::default(),
         };
@@ -79,7 +79,7 @@ impl Registry {
         let entry = turns.get(&(session.clone(), turn.clone()));
         let entry = entry.filter(|entry| users.contains(&entry.user));
         if let Some(entry) = entry {
-            entry.stop.stop();
+            entry.stop.cancel();
         }
         entry.is_some()
     }
@@ -88,7 +88,7 @@ impl Registry {
     pub fn stop_all(&self, session: &SessionId) {
         for ((of, _), entry) in self.lock().iter() {
             if of == session {
-                entry.stop.stop();
+                entry.stop.cancel();
             }
         }
     }
@@ -101,7 +101,7 @@ impl Registry {
     }
 
     /// Returns the inbox for answers of a registered turn.
-    pub fn answers_of(&self, session: &SessionId, turn: &TurnId) -> Option<Arc<Answers>> {
+    pub fn answers_of(&self, session: &SessionId, turn: &TurnId) -> Option<Arc<AnswerInbox>> {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()))?;
         Some(Arc::clone(&entry.answers))
@@ -124,12 +124,12 @@ impl Registry {
 pub(super) struct TurnSlot {
     registry: Arc<Registry>,
     key: (SessionId, TurnId),
-    stop: Stop,
+    stop: CancelToken,
     is_running: Arc<AtomicBool>,
 }
 
 impl TurnSlot {
-    pub fn stop(&self) -> Stop {
+    pub fn stop(&self) -> CancelToken {
         self.stop.clone()
     }
 

@@ -105,7 +105,7 @@ fn writing() -> Vec<ModelReply> {
 
 #[tokio::test]
 async fn a_run_streams_the_answer_as_a_text_message() {
-    let api = TestApi::new(ScriptedModel::replies([say("Hello!")]).in_pieces_of(3));
+    let api = TestApi::new(ScriptedModel::replies([say("Hello!")]).with_chunk_size(3));
     let token = api.token("run").await;
     let response = api.post(&token, AGUI, &run("t", "hi")).await;
     let events = response.events();
@@ -373,7 +373,7 @@ async fn a_withdrawn_draft_is_a_message_of_its_own() {
         ..delegate("operator", "look")
     };
     let replies = [with_call, say("found"), say("Here it is.")];
-    let api = TestApi::new(ScriptedModel::replies(replies).in_pieces_of(3));
+    let api = TestApi::new(ScriptedModel::replies(replies).with_chunk_size(3));
     let token = api.token("run").await;
     let events = events(&api, &token, &run("t", "look")).await;
     assert_eq!(of_type(&events, "TEXT_MESSAGE_START").len(), 2);

@@ -92,7 +92,7 @@ fn parse(frame: &str) -> Frame {
 }
 
 fn api() -> TestApi {
-    TestApi::new(ScriptedModel::from_fn(|_| say("hi there")).in_pieces_of(2))
+    TestApi::new(ScriptedModel::from_fn(|_| say("hi there")).with_chunk_size(2))
 }
 
 #[tokio::test]

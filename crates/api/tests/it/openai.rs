@@ -83,7 +83,7 @@ async fn a_chat_completion_is_one_turn() {
 
 #[tokio::test]
 async fn a_streamed_chat_completion_ends_with_usage_and_done() {
-    let api = TestApi::new(ScriptedModel::replies([say("Hello, world!")]).in_pieces_of(4));
+    let api = TestApi::new(ScriptedModel::replies([say("Hello, world!")]).with_chunk_size(4));
     let token = api.token("run").await;
     let mut body = streamed(chat("hi"));
     body["stream_options"] = json!({ "include_usage": true });
@@ -113,12 +113,12 @@ async fn deltas_end_with_the_answer_when_a_draft_is_withdrawn() {
         ..delegate("operator", "look")
     };
     let replies = || [with_call.clone(), say("found"), say("Here it is.")];
-    let api = TestApi::new(ScriptedModel::replies(replies()).in_pieces_of(3));
+    let api = TestApi::new(ScriptedModel::replies(replies()).with_chunk_size(3));
     let token = api.token("run").await;
     let chunks = api.post(&token, CHAT, &streamed(chat("hi"))).await.events();
     assert_eq!(chat_text(&chunks), "Let me look.\n\nHere it is.");
 
-    let api = TestApi::new(ScriptedModel::replies(replies()).in_pieces_of(3));
+    let api = TestApi::new(ScriptedModel::replies(replies()).with_chunk_size(3));
     let token = api.token("run").await;
     let body = json!({ "model": "lango", "input": "hi", "stream": true });
     let events = api.post(&token, RESPONSES, &body).await.events();
@@ -153,7 +153,7 @@ async fn a_response_is_one_turn() {
 
 #[tokio::test]
 async fn a_streamed_response_has_numbered_typed_events() {
-    let api = TestApi::new(ScriptedModel::replies([say("Hi you")]).in_pieces_of(3));
+    let api = TestApi::new(ScriptedModel::replies([say("Hi you")]).with_chunk_size(3));
     let token = api.token("run").await;
     let body = json!({ "model": "lango", "input": "hi", "stream": true });
     let response = api.post(&token, RESPONSES, &body).await;
@@ -318,7 +318,7 @@ async fn a_failed_turn_is_an_error_that_clients_do_not_repeat() {
 #[tokio::test]
 async fn an_answer_satisfies_the_schema_of_the_request() {
     let schema = json!({ "type": "object", "required": ["n"], "properties": { "n": { "type": "integer" } } });
-    let reply = || ScriptedModel::from_fn(|_| say("```json\n{\"n\": 1}\n```")).in_pieces_of(2);
+    let reply = || ScriptedModel::from_fn(|_| say("```json\n{\"n\": 1}\n```")).with_chunk_size(2);
     let api = TestApi::new(reply());
     let token = api.token("run").await;
     let mut body = chat("count");

@@ -11,12 +11,13 @@ use lango_api::access::digest_of;
 use lango_api::tokens::{NewToken, issue};
 use lango_api::{Api, ApiContext, ApiParts, Feeds, Part, Program};
 use lango_core::{
-    AttachmentStore, BoxFuture, BoxStream, BusyPolicy, Clock, Grant, Ids, Limits, Model, Risk,
-    Scopes, SessionCatalog, SessionId, SessionStore, TaskLog, Text, TokenKind, Tool, TurnId,
-    UserId, Waiting,
+    AttachmentStore, BoxFuture, BoxStream, BusyPolicy, Clock, Grant, IdGenerator, Limits, Model,
+    PendingApproval, Risk, Scopes, SessionCatalog, SessionId, SessionStore, TaskLog, Text,
+    TokenKind, Tool, TurnId, UserId,
 };
 use lango_engine::{
-    Gate, RandomIds, Rules, Runner, RunnerParts, Shown, SystemClock, Topology, Tree, TreeSettings,
+    ApprovalRules, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
+    TurnUpdate,
 };
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
@@ -78,10 +79,10 @@ impl TestApi {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,
             clock: Arc::new(SystemClock) as Arc<dyn Clock>,
-            ids: Arc::new(RandomIds) as Arc<dyn Ids>,
+            ids: Arc::new(RandomIds) as Arc<dyn IdGenerator>,
             limits,
-            rules: Arc::new(Rules::default()),
-            recollection: None,
+            rules: Arc::new(ApprovalRules::default()),
+            memory: None,
             busy_policy: BusyPolicy::Wait { max_waiters: 16 },
         });
         let program = Arc::new(TestProgram {
@@ -173,7 +174,7 @@ impl TestApi {
 
     /// Returns what the model was sent in its last call, as JSON.
     pub fn last_request(&self) -> String {
-        let asked = self.model.asked();
+        let asked = self.model.requests();
         format!("{:?}", asked.last().map(|request| &request.messages))
     }
 }
@@ -257,7 +258,7 @@ impl ServerContext for TestProgram {
 
     fn turn_ended(&self, _: &UserId, _: &SessionId) {}
 
-    fn turn_shown(&self, _: &SessionId, _: &TurnId, _: &Shown) {}
+    fn publish_update(&self, _: &SessionId, _: &TurnId, _: &TurnUpdate) {}
 
     fn turn_continued<'a>(&'a self, _: &'a UserId, _: &'a TurnId) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
@@ -311,7 +312,11 @@ impl ApiContext for TestProgram {
         Box::pin(std::future::ready(Ok(json!({}))))
     }
 
-    fn grant_pattern(&self, waiting: &Waiting, given: Option<&str>) -> Result<Text, String> {
+    fn grant_pattern(
+        &self,
+        waiting: &PendingApproval,
+        given: Option<&str>,
+    ) -> Result<Text, String> {
         let offered = waiting.request.pattern.clone();
         let pattern = given.map(Text::from).or(offered);
         pattern.ok_or_else(|| "every call of this tool is asked for".to_owned())

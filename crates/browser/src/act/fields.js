@@ -1,6 +1,6 @@
-// Functions for the fields of forms; see target.js.
+// Functions for form fields; see target.js.
 Object.assign(lango, {
-    // What kind of field this is, and what is in it.
+    // Returns the kind of the field and its content.
     field() {
         if (!this.isConnected) return { kind: 'gone', value: '' };
         const type = (this.getAttribute?.('type') ?? '').toLowerCase();
@@ -18,14 +18,14 @@ Object.assign(lango, {
         return { kind, value: String(value).slice(0, 2000), isPassword, isReadOnly };
     },
 
-    // Gives the focus, with everything in the field selected or the cursor at its end.
+    // Focuses the field, and selects its content or puts the cursor at its end. Returns whether it has the focus.
     focus(selects) {
         this.focus({ preventScroll: true });
         if (selects === null || selects === undefined) return lango.hasFocus(this);
         if (typeof this.select === 'function' && this.localName !== 'select') {
             if (selects) this.select();
             else if (typeof this.setSelectionRange === 'function') {
-                try { this.setSelectionRange(this.value.length, this.value.length); } catch { /* such as a number field */ }
+                try { this.setSelectionRange(this.value.length, this.value.length); } catch { /* for example, a number field */ }
             }
         } else if (this.isContentEditable) {
             const range = document.createRange();
@@ -42,10 +42,9 @@ Object.assign(lango, {
         return element.matches(':focus-within');
     },
 
-    // Types keys into whatever has the focus in the element's own document, one task each, from number `start` on, for
-    // three seconds at most. Check, events and insertion of a key are one task in that document: no script can move the
-    // focus in between, and nothing reaches another frame. The events of the keys are the only ones that a page could tell
-    // from those of a keyboard.
+    // Types keys into the focused element of the element's own document, from index `start` on, for at most three
+    // seconds. The check, the events and the insertion of a key happen in one task: no script can move the focus in
+    // between, and nothing reaches another frame. Only the key events differ from those of a real keyboard.
     async typeKeys(keys, start, isField) {
         const deadline = performance.now() + 3000;
         for (let at = start; at < keys.length; at++) {
@@ -66,7 +65,7 @@ Object.assign(lango, {
         send('keyup', { keyCode });
     },
 
-    // Enters a text as a whole, or deletes what is selected if it is empty.
+    // Inserts a text in one step; an empty text deletes the selection.
     typeText(text, isField) {
         const problem = lango.focusProblem(this, isField);
         if (!problem) lango.insert(this, text);
@@ -83,7 +82,7 @@ Object.assign(lango, {
         document.execCommand(text ? 'insertText' : 'forwardDelete', false, text);
     },
 
-    // What has the focus in the document of an element: its body if nothing has.
+    // Returns the focused element in the document of an element; the body if nothing is focused.
     focused(element) {
         const root = element.isConnected ? element.getRootNode() : document;
         let focused = root.activeElement ?? document.activeElement ?? document.body ?? document.documentElement;
@@ -98,7 +97,7 @@ Object.assign(lango, {
         return isField && isNothing && !focused.isContentEditable ? 'nothing' : null;
     },
 
-    // Sets the value of a field that is not typed into, such as a date, the way its own picker does.
+    // Sets the value of a field that cannot be typed into, such as a date, like the field's own picker does.
     setValue(value) {
         const before = this.value;
         const setter = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
@@ -113,7 +112,8 @@ Object.assign(lango, {
         element.dispatchEvent(new Event('change', { bubbles: true }));
     },
 
-    // Chooses options of a native list. Returns those that were not found, and what there is.
+    // Selects options of a native list. If one does not exist or is disabled, selects none and returns it with the
+    // names of the available options.
     choose(wanted) {
         const options = [...this.options];
         const words = text => text.trim().replace(/\s+/g, ' ');
@@ -136,7 +136,7 @@ Object.assign(lango, {
         return { chosen: found.map(option => words(option.label).slice(0, 60)) };
     },
 
-    // The option of a list made of other elements, by its text.
+    // Finds an option of a custom list by its text.
     findOption(text) {
         const words = node => (node.getAttribute('aria-label') ?? node.innerText ?? '').trim().replace(/\s+/g, ' ').toLowerCase();
         const wanted = text.trim().replace(/\s+/g, ' ').toLowerCase();
@@ -153,7 +153,7 @@ Object.assign(lango, {
         return null;
     },
 
-    // Whether a box is checked; none for what is not one.
+    // Returns whether a checkbox is checked; null for other elements.
     checked() {
         if (this.localName === 'input' && ['checkbox', 'radio'].includes(this.type)) return this.checked;
         const state = this.getAttribute('aria-checked') ?? this.getAttribute('aria-pressed') ?? this.getAttribute('aria-selected');
@@ -164,7 +164,7 @@ Object.assign(lango, {
         return this.localName === 'input' && this.type === 'file';
     },
 
-    // Scrolls what moves by so many screens. Returns how far it went and what is left.
+    // Scrolls by a number of screens. Returns the distance scrolled and the distance left; null if nothing scrolls.
     scroll(down, right) {
         const moves = node => {
             const style = getComputedStyle(node);
@@ -175,7 +175,8 @@ Object.assign(lango, {
         };
         const isPage = this === document.documentElement || this === document.body;
         let box = null;
-        // The page, or what fills most of it, or the nearest box around the element.
+        // Chooses what to scroll: the page, or the element in its middle, or the nearest scrollable box around the
+        // element.
         const start = isPage ? document.elementFromPoint(innerWidth / 2, innerHeight / 2) ?? this : this;
         if (isPage && document.scrollingElement && moves(document.scrollingElement)) box = document.scrollingElement;
         for (let node = start; node && !box; node = lango.parent(node)) if (moves(node)) box = node;

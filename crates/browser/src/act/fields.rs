@@ -1,11 +1,11 @@
 //! Form fields: typing, selecting options, checking boxes, uploading files.
 //!
-//! A script types text inside the element's own document. Key events of the browser would go to whatever has the focus
-//! when they arrive, and a page can move the focus to a frame of another site between two keys.
+//! Text is typed by a script inside the element's own document. Key events from the browser would go to the element
+//! that is focused when they arrive, and a page can move the focus to a frame of another site between two keys.
 
 use super::keys::KeyPress;
 use super::mouse::{Click, MouseButton};
-use super::step::Step;
+use super::step::ActionStep;
 use crate::handles::Element;
 use crate::observe::{cut, one_line, quote};
 use crate::{BrowserError, Page};
@@ -14,13 +14,12 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Maximum length of a text that is typed key by key; longer ones are inserted at once.
-const MOST_KEYS: usize = 200;
-/// Timeout of typing.
-const TYPING_TIME: Duration = Duration::from_secs(30);
-/// Time for a list to open, and for a page to open its file chooser.
-const OPEN_TIME: Duration = Duration::from_secs(2);
-/// A plain click.
+/// Maximum length of a text that is typed key by key; longer texts are inserted in one step.
+const MAX_KEYSTROKES: usize = 200;
+/// Timeout for typing a text.
+const TYPING_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for a list to open, and for a page to open its file chooser.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) const LEFT_CLICK: Click = Click {
     button: MouseButton::Left,
     count: 1,
@@ -38,9 +37,9 @@ struct Field {
     is_read_only: bool,
 }
 
-/// The progress of typing, and what stopped it.
+/// How far the script got, and the problem that stopped it.
 #[derive(Deserialize)]
-struct Typing {
+struct TypingProgress {
     typed: usize,
     problem: Option<String>,
 }
@@ -57,17 +56,17 @@ struct Choice {
 }
 
 impl Page {
-    /// Returns whether an element is a field that hides what is typed.
+    /// Returns whether an element is a password field.
     pub(crate) async fn is_password_field(&self, element: &Element) -> Result<bool, BrowserError> {
         let field: Field = self.call_on(element, "field", json!([])).await?;
         Ok(field.kind == "text" && field.is_password)
     }
 
-    /// Types a text into a field, and returns a note if the field then contains something else.
+    /// Types a text into a field. Returns a note if the field then contains something else.
     pub(super) async fn type_into(
         &self,
         element: &Element,
-        step: &Step,
+        step: &ActionStep,
         host: Option<&str>,
     ) -> Result<String, BrowserError> {
         let text = step.text()?;
@@ -75,19 +74,19 @@ impl Page {
         match field.kind.as_str() {
             "set" => return self.set_field(element, text).await,
             "text" | "rich" => {}
-            "select" => return Err(self.unsuitable(element, "is a list; use `select`")),
-            "file" => return Err(self.unsuitable(element, "takes files; use `upload`")),
+            "select" => return Err(self.not_actionable(element, "is a list; use `select`")),
+            "file" => return Err(self.not_actionable(element, "is a file field; use `upload`")),
             "other" => {
                 // Some widgets accept keys without being form fields.
                 let point = self.point_at(element, None).await?;
                 self.click_at(point, LEFT_CLICK).await?;
-                self.enter(element, text, false).await?;
+                self.type_text(element, text, false).await?;
                 return Ok(String::new());
             }
-            _ => return Err(self.unsuitable(element, "is not a text field")),
+            _ => return Err(self.not_actionable(element, "is not a text field")),
         }
         if field.is_read_only {
-            return Err(self.unsuitable(element, "is read-only"));
+            return Err(self.not_actionable(element, "is read-only"));
         }
         let point = self.point_at(element, None).await?;
         self.click_at(point, LEFT_CLICK).await?;
@@ -95,17 +94,17 @@ impl Page {
             .call_on(element, "focus", json!([!step.append]))
             .await?;
         if !has_focus {
-            return Err(self.unsuitable(element, "does not take the focus"));
+            return Err(self.not_actionable(element, "cannot be focused"));
         }
         if !text.is_empty() || !step.append {
-            self.enter(element, text, true).await?;
+            self.type_text(element, text, true).await?;
         }
         let after: Result<Field, _> = self.call_on(element, "field", json!([])).await;
         let note = match after {
             Ok(after) if !field.is_password => {
                 note_difference(&field.value, text, step.append, &after.value)
             }
-            // A field that disappeared has done its job.
+            // A field that disappeared has accepted its text.
             Ok(_) | Err(_) => String::new(),
         };
         if step.submit {
@@ -119,26 +118,26 @@ impl Page {
         let value: String = self.call_on(element, "setValue", json!([text])).await?;
         if value != text {
             let reason = format!(
-                "does not accept {}; it has the value {} now; write dates as 2026-01-31, times as 13:45, colours as #ff0000",
+                "does not accept {}; its value is now {}; write dates as 2026-01-31, times as 13:45, colours as #ff0000",
                 quote(&cut(&one_line(text), 60)),
                 quote(&cut(&one_line(&value), 60))
             );
-            return Err(self.unsuitable(element, &reason));
+            return Err(self.not_actionable(element, &reason));
         }
         Ok(String::new())
     }
 
-    /// Types a text into the focused element of the element's document; a field may move the focus to the next one in
-    /// that document. Stops when the focus moves to another frame, or is lost although the element is a field.
-    async fn enter(
+    /// Types a text into the focused element of the element's document; a field may move the focus to the next field of
+    /// that document. Fails when the focus moves to another frame, or is lost although the element is a field.
+    async fn type_text(
         &self,
         element: &Element,
         text: &str,
         is_field: bool,
     ) -> Result<(), BrowserError> {
         let count = text.chars().count();
-        if count == 0 || count > MOST_KEYS || text.contains(['\n', '\r', '\t']) {
-            let typing: Typing = self
+        if count == 0 || count > MAX_KEYSTROKES || text.contains(['\n', '\r', '\t']) {
+            let typing: TypingProgress = self
                 .call_on(element, "typeText", json!([text, is_field]))
                 .await?;
             return self.expect_typed(element, &typing, count);
@@ -147,19 +146,19 @@ impl Page {
             .chars()
             .map(|c| KeyPress::of_character(c).to_json())
             .collect();
-        let end = Instant::now() + TYPING_TIME;
+        let end = Instant::now() + TYPING_TIMEOUT;
         let mut typed = 0;
         while typed < count {
-            let typing: Typing = self
+            let typing: TypingProgress = self
                 .call_on(element, "typeKeys", json!([keys, typed, is_field]))
                 .await?;
             self.expect_typed(element, &typing, count)?;
             typed = typing.typed;
             if typed < count && Instant::now() > end {
                 let reason = format!(
-                    "took only {typed} of {count} characters within 30 s; the page is too slow"
+                    "accepted only {typed} of {count} characters within 30 s; the page is too slow"
                 );
-                return Err(self.unsuitable(element, &reason));
+                return Err(self.not_actionable(element, &reason));
             }
         }
         Ok(())
@@ -168,7 +167,7 @@ impl Page {
     fn expect_typed(
         &self,
         element: &Element,
-        typing: &Typing,
+        typing: &TypingProgress,
         count: usize,
     ) -> Result<(), BrowserError> {
         let Some(problem) = typing.problem.as_deref() else {
@@ -183,19 +182,19 @@ impl Page {
             "lost the focus{place} after {} of {count} characters; the rest was not typed; observe the page",
             typing.typed
         );
-        Err(self.unsuitable(element, &reason))
+        Err(self.not_actionable(element, &reason))
     }
 
     /// Selects options by label or value, and returns a note about the selection.
     pub(super) async fn select(
         &self,
         element: &Element,
-        step: &Step,
+        step: &ActionStep,
     ) -> Result<String, BrowserError> {
         let mut wanted: Vec<&str> = step.values.iter().map(String::as_str).collect();
         wanted.extend(step.text.as_deref());
         if wanted.is_empty() {
-            return Err(step.lacks("text"));
+            return Err(step.missing_argument("text"));
         }
         let field: Field = self.call_on(element, "field", json!([])).await?;
         if field.kind == "select" {
@@ -236,10 +235,10 @@ impl Page {
             (None, Some(closed)) => {
                 format!("has the option {} disabled", quote(&one_line(&closed)))
             }
-            (None, None) if choice.single => "takes one option only".to_owned(),
-            (None, None) => "cannot be chosen from".to_owned(),
+            (None, None) if choice.single => "accepts only one option".to_owned(),
+            (None, None) => "has no option that can be selected".to_owned(),
         };
-        Err(self.unsuitable(element, &reason))
+        Err(self.not_actionable(element, &reason))
     }
 
     /// Finds the option of a custom list; opens the list if the option is not visible.
@@ -249,7 +248,7 @@ impl Page {
         if found.is_none() {
             let point = self.point_at(element, None).await?;
             self.click_at(point, LEFT_CLICK).await?;
-            let end = Instant::now() + OPEN_TIME;
+            let end = Instant::now() + OPEN_TIMEOUT;
             while found.is_none() && Instant::now() < end {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 found = find().await?;
@@ -257,16 +256,16 @@ impl Page {
         }
         let mut option = found.ok_or_else(|| {
             let text = quote(&cut(&one_line(text), 60));
-            self.unsuitable(
+            self.not_actionable(
                 element,
-                &format!("shows no option {text}; observe it, and click the option"),
+                &format!("shows no option {text}; observe the list and click the option"),
             )
         })?;
         option.label = format!("option {}", quote(&cut(&one_line(text), 60))).into();
         Ok(option)
     }
 
-    /// Checks or unchecks a box; returns a note if it already had that state.
+    /// Checks or unchecks a box; returns a note if it already was in that state.
     pub(super) async fn set_checked(
         &self,
         element: &Element,
@@ -274,9 +273,9 @@ impl Page {
     ) -> Result<String, BrowserError> {
         let checked = || self.call_on::<Option<bool>>(element, "checked", json!([]));
         match checked().await? {
-            None => return Err(self.unsuitable(element, "is not a box to check; use `click`")),
+            None => return Err(self.not_actionable(element, "is not a checkbox; use `click`")),
             Some(is_checked) if is_checked == wanted => {
-                return Ok(format!("it was {} already", state_name(wanted)));
+                return Ok(format!("it was already {}", state_name(wanted)));
             }
             Some(_) => {}
         }
@@ -284,16 +283,16 @@ impl Page {
         self.click_at(point, LEFT_CLICK).await?;
         match checked().await {
             Ok(Some(is_checked)) if is_checked != wanted => Ok(format!(
-                "it is still not {}: the page may need another step",
+                "it is still not {}; the page may require another step",
                 state_name(wanted)
             )),
-            // The page may have replaced it.
+            // The page may have replaced the box.
             Ok(_) | Err(_) => Ok(String::new()),
         }
     }
 
     /// Sets the files of a file field, or of the file chooser that a click on the element opens.
-    pub(super) async fn give_files(
+    pub(super) async fn set_files(
         &self,
         element: &Element,
         files: &[PathBuf],
@@ -307,16 +306,17 @@ impl Page {
         self.take_file_chooser();
         let point = self.point_at(element, None).await?;
         self.click_at(point, LEFT_CLICK).await?;
-        let end = Instant::now() + OPEN_TIME;
+        let end = Instant::now() + OPEN_TIMEOUT;
         let node = loop {
             match self.take_file_chooser() {
                 // File choosers of other frames get nothing: the user approved only this frame's site.
                 Some((frame, node)) if frame == element.frame => break node,
                 Some(_) => {}
                 None if Instant::now() > end => {
-                    return Err(
-                        self.unsuitable(element, "does not ask for files when it is clicked")
-                    );
+                    return Err(self.not_actionable(
+                        element,
+                        "does not open a file chooser when it is clicked",
+                    ));
                 }
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
@@ -326,7 +326,7 @@ impl Page {
         Ok(())
     }
 
-    pub(super) fn unsuitable(&self, element: &Element, reason: &str) -> BrowserError {
+    pub(super) fn not_actionable(&self, element: &Element, reason: &str) -> BrowserError {
         BrowserError::NotActionable {
             element: format!("{} {}", self.handle_of(element), element.label),
             reason: reason.to_owned(),
@@ -346,12 +346,12 @@ fn note_difference(before: &str, typed: &str, is_added: bool, after: &str) -> St
         typed.to_owned()
     };
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Long contents are compared only in part.
+    // Only the first 2000 characters of a field are known, so longer contents are not compared.
     if plain(after) == plain(&expected) || after.chars().count() >= 2000 {
         return String::new();
     }
     format!(
-        "the field has the value {} now",
+        "the field's value is now {}",
         quote(&cut(&one_line(after), 80))
     )
 }

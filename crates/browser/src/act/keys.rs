@@ -1,4 +1,4 @@
-//! Names of keys, and the events that a keyboard sends for them.
+//! Key names, and the events that a keyboard sends for them.
 
 use super::site::focused_frame;
 use crate::{BrowserError, Page};
@@ -15,7 +15,7 @@ pub(super) struct KeyPress {
     modifiers: u32,
 }
 
-/// Modifier keys with their bit and key codes in the DevTools protocol.
+/// The modifier keys, each with its bit, code and virtual key code in the DevTools protocol.
 const MODIFIERS: [(&str, u32, &str, u32); 4] = [
     ("Alt", 1, "AltLeft", 18),
     ("Control", 2, "ControlLeft", 17),
@@ -23,8 +23,8 @@ const MODIFIERS: [(&str, u32, &str, u32); 4] = [
     ("Shift", 8, "ShiftLeft", 16),
 ];
 
-/// Named keys with their virtual key code and the text they insert.
-const NAMED: [(&str, u32, Option<&str>); 17] = [
+/// The named keys, each with its virtual key code and the text that it inserts.
+const NAMED_KEYS: [(&str, u32, Option<&str>); 17] = [
     ("Enter", 13, Some("\r")),
     ("Tab", 9, None),
     ("Escape", 27, None),
@@ -44,7 +44,7 @@ const NAMED: [(&str, u32, Option<&str>); 17] = [
     ("ContextMenu", 93, None),
 ];
 
-/// Returns the protocol's bits for modifier keys.
+/// Returns the protocol's bit mask for modifier keys.
 pub(super) fn modifier_bits(names: &[String]) -> Result<u32, BrowserError> {
     names.iter().try_fold(0, |bits, name| {
         Ok(bits | modifier(name).ok_or_else(|| unknown(name))?.1)
@@ -66,12 +66,13 @@ fn modifier(name: &str) -> Option<&'static (&'static str, u32, &'static str, u32
 impl KeyPress {
     /// Parses a key with modifiers, such as `Enter`, `a` or `Control+Shift+K`.
     pub(super) fn parse(text: &str) -> Result<Self, BrowserError> {
-        // The last `+` may itself be the key.
-        let (held, key) = match text.char_indices().rev().skip(1).find(|(_, c)| *c == '+') {
+        // A trailing `+` is the key itself.
+        let (modifier_names, key) = match text.char_indices().rev().skip(1).find(|(_, c)| *c == '+')
+        {
             Some((at, _)) => (&text[..at], &text[at + 1..]),
             None => ("", text),
         };
-        let names: Vec<String> = held
+        let names: Vec<String> = modifier_names
             .split('+')
             .filter(|name| !name.is_empty())
             .map(str::to_owned)
@@ -124,7 +125,7 @@ impl KeyPress {
             " " => "Space",
             key => key,
         };
-        let named = NAMED
+        let named = NAMED_KEYS
             .iter()
             .find(|(name, ..)| name.eq_ignore_ascii_case(alias));
         if let Some((name, virtual_key, text)) = named {
@@ -195,8 +196,8 @@ impl KeyPress {
 fn unknown(key: &str) -> BrowserError {
     BrowserError::Argument {
         message: format!(
-            "there is no key `{}`; use a character, Enter, Tab, Escape, Backspace, Delete, Arrow keys, Home, End, PageUp, \
-             PageDown, Space, F1 to F12, with Control, Shift, Alt or Meta before it, such as `Control+A`",
+            "unknown key `{}`; use a character, Enter, Tab, Escape, Backspace, Delete, Arrow keys, Home, End, PageUp, \
+             PageDown, Space or F1 to F12, optionally after Control, Shift, Alt or Meta, such as `Control+A`",
             crate::notice::shorten(key)
         ),
     }
@@ -204,8 +205,8 @@ fn unknown(key: &str) -> BrowserError {
 
 impl Page {
     /// Presses and releases a key in the focused frame, which must belong to the host that the call may contact. Sends
-    /// the key to that frame's session, so a frame in its own process is the only receiver. The main process forwards a
-    /// key to whatever has the focus on arrival, so the check comes right before.
+    /// the key to that frame's session, so an out-of-process frame is the only receiver. The main process forwards keys
+    /// to the element that is focused when they arrive, so the host is checked immediately before sending.
     pub(super) async fn press(
         &self,
         press: &KeyPress,
@@ -220,7 +221,7 @@ impl Page {
                 host: frame.host.unwrap_or_default(),
             });
         }
-        // Without a text the browser expects the raw form.
+        // For keys without text the browser expects the raw event.
         let down = if press.text.is_some() {
             "keyDown"
         } else {
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_with_their_modifiers() {
+    fn keys_are_parsed_with_their_modifiers() {
         let press = KeyPress::parse("Control+Shift+k").unwrap();
         assert_eq!(
             (press.code.as_str(), press.modifiers, press.text),

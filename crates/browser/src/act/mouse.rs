@@ -1,27 +1,27 @@
-//! The pointer: moves, clicks, drags, with the events of a real mouse.
+//! Mouse moves, clicks and drags, with the same events as a real mouse.
 
 use super::target::Point;
-use crate::cdp::Received;
+use crate::cdp::EventItem;
 use crate::handles::Element;
 use crate::{BrowserError, Page};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Number of mouse moves between two points.
+/// Number of mouse moves from one point to another during a drag.
 const DRAG_MOVES: u32 = 12;
-/// Time for a page to start a native drag after the first moves.
-const DRAG_TIME: Duration = Duration::from_millis(150);
+/// Timeout for a page to start a native drag after the first moves.
+const DRAG_START_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Attempts, and their interval, to find an element again that hovering moved.
-const HOVER_TRIES: u32 = 5;
-const HOVER_TIME: Duration = Duration::from_millis(100);
+/// Number and interval of attempts to locate an element again that moved when the pointer reached it.
+const HOVER_ATTEMPTS: u32 = 5;
+const HOVER_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The button, count and modifiers of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Click {
     pub(super) button: MouseButton,
     pub(super) count: u32,
-    /// The bits of the modifier keys.
+    /// A bit mask of modifier keys.
     pub(super) modifiers: u32,
 }
 
@@ -51,20 +51,21 @@ impl MouseButton {
 }
 
 impl Page {
-    /// Moves the pointer onto an element, and repeats this if hovering moved, resized or covered the element.
+    /// Moves the pointer onto an element, and repeats this if the element then moved, changed its size or became
+    /// covered.
     pub(super) async fn point_at(
         &self,
         element: &Element,
         offset: Option<(f64, f64)>,
     ) -> Result<Point, BrowserError> {
         let mut point = self.locate(element, offset).await?;
-        for left in (0..HOVER_TRIES).rev() {
+        for left in (0..HOVER_ATTEMPTS).rev() {
             self.move_mouse(point).await?;
             match self.locate(element, offset).await {
                 Ok(after) if after == point => break,
                 Ok(after) => point = after,
                 Err(error) if left == 0 => return Err(error),
-                Err(_) => tokio::time::sleep(HOVER_TIME).await,
+                Err(_) => tokio::time::sleep(HOVER_RETRY_INTERVAL).await,
             }
         }
         Ok(point)
@@ -92,8 +93,8 @@ impl Page {
         Ok(())
     }
 
-    /// Presses at one point, moves to another and releases; uses the native drag-and-drop events if the page starts
-    /// such a drag.
+    /// Presses the button at one point, moves to another and releases it. If the page starts a native drag, sends
+    /// native drag-and-drop events instead of mouse moves.
     pub(super) async fn drag(&self, from: Point, to: Point) -> Result<(), BrowserError> {
         let _: Value = self
             .call("Input.setInterceptDrags", json!({ "enabled": true }))
@@ -107,7 +108,7 @@ impl Page {
 
     async fn drag_intercepted(&self, from: Point, to: Point) -> Result<(), BrowserError> {
         let mut events = self.session().events();
-        let held = json!({ "button": "left", "buttons": 1 });
+        let dragging = json!({ "button": "left", "buttons": 1 });
         let pressed = json!({ "button": "left", "buttons": 1, "clickCount": 1 });
         self.mouse("mouseMoved", from, json!({})).await?;
         self.mouse("mousePressed", from, pressed).await?;
@@ -121,7 +122,8 @@ impl Page {
         let mut data = None;
         for index in 1..=DRAG_MOVES {
             // During a native drag the browser sends no mouse moves.
-            self.mouse("mouseMoved", step(index), held.clone()).await?;
+            self.mouse("mouseMoved", step(index), dragging.clone())
+                .await?;
             if index == 2 {
                 data = wait_for_data(&mut events).await;
             }
@@ -149,19 +151,19 @@ impl Page {
     }
 }
 
-/// Returns the data of a native drag, if the page started one.
+/// Returns the data of a native drag; `None` if the page starts none in time.
 async fn wait_for_data(events: &mut crate::cdp::Events) -> Option<Value> {
     let waiting = async {
         loop {
             match events.next().await? {
-                Received::Event(event) if event.method == "Input.dragIntercepted" => {
+                EventItem::Event(event) if event.method == "Input.dragIntercepted" => {
                     return event.params.get("data").cloned();
                 }
-                Received::Event(_) | Received::Lost(_) => {}
+                EventItem::Event(_) | EventItem::Lost(_) => {}
             }
         }
     };
-    tokio::time::timeout(DRAG_TIME, waiting)
+    tokio::time::timeout(DRAG_START_TIMEOUT, waiting)
         .await
         .ok()
         .flatten()

@@ -1,6 +1,6 @@
-//! The site that actions contact: the site of the element's frame.
+//! Determines the site that actions contact: the site of the element's frame.
 
-use super::{Action, Step};
+use super::{ActionKind, ActionStep};
 use crate::address::host_of;
 use crate::cdp::CdpSession;
 use crate::handles::Element;
@@ -8,16 +8,16 @@ use crate::{BrowserError, ContextKind, Frame, Page};
 use lango_core::SiteAccess;
 use std::sync::Arc;
 
-/// Number of actions named in the summary for the user, besides uploads.
+/// Number of actions that the summary for the user describes. Uploads are always described.
 const NAMED_STEPS: usize = 3;
 
-/// Returns the site that steps contact; `None` if they only look, or the page is a workspace file. Fails for steps on
-/// elements of several sites, because the user is asked about one.
+/// Returns the site that steps contact; `None` if they are all passive, or the page is a workspace file. Fails for
+/// steps on elements of several sites, because the user can approve only one.
 pub(crate) async fn site_of(
     page: &Page,
-    steps: &[Step],
+    steps: &[ActionStep],
 ) -> Result<Option<SiteAccess>, BrowserError> {
-    let contacting: Vec<&Step> = steps.iter().filter(|step| !step.is_looking()).collect();
+    let contacting: Vec<&ActionStep> = steps.iter().filter(|step| !step.is_passive()).collect();
     if contacting.is_empty() || page.context() == Some(ContextKind::Workspace) {
         return Ok(None);
     }
@@ -44,10 +44,10 @@ pub(crate) async fn site_of(
             }
         }
     }
-    // All uploads come first: a file that leaves the workspace matters most.
-    let (uploads, others): (Vec<&Step>, Vec<&Step>) = contacting
+    // All uploads come first, because a file that leaves the workspace matters most.
+    let (uploads, others): (Vec<&ActionStep>, Vec<&ActionStep>) = contacting
         .iter()
-        .partition(|step| step.action == Action::Upload);
+        .partition(|step| step.action == ActionKind::Upload);
     let named = uploads.len().max(NAMED_STEPS);
     let mut summaries: Vec<String> = uploads
         .into_iter()
@@ -72,14 +72,13 @@ fn element_of(page: &Page, handle: Option<&str>) -> Option<Element> {
 }
 
 /// Returns the frames of the elements that a step names.
-fn frames_of(page: &Page, step: &Step) -> Result<Vec<Arc<str>>, BrowserError> {
+fn frames_of(page: &Page, step: &ActionStep) -> Result<Vec<Arc<str>>, BrowserError> {
     let handles = [&step.handle, &step.to].into_iter().flatten();
     handles
         .map(|handle| Ok(page.element(handle)?.frame))
         .collect()
 }
 
-/// The focused frame.
 pub(super) struct FocusedFrame {
     pub(super) session: CdpSession,
     pub(super) host: Option<String>,
@@ -97,7 +96,7 @@ pub(super) async fn focused_frame(page: &Page) -> Result<FocusedFrame, BrowserEr
 
 async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
     let mut focused = page.main_frame();
-    // Frames come after their parents, and the parents of a focused frame have the focus too.
+    // Frames come after their parents, and the parents of a focused frame have the focus too, so the last one wins.
     for frame in frames {
         let has_focus = page
             .evaluate(&frame.session, &frame.id, "document.hasFocus()")
@@ -110,7 +109,7 @@ async fn focused_frame_id(page: &Page, frames: &[Frame]) -> Arc<str> {
 }
 
 /// Returns the origin of the element's frame, such as `https://example.com`.
-pub(crate) async fn origin_of(page: &Page, step: &Step) -> Option<String> {
+pub(crate) async fn origin_of(page: &Page, step: &ActionStep) -> Option<String> {
     let element = element_of(page, step.handle.as_deref())?;
     let frames = page.frames().await.ok()?;
     let frame = frames.iter().find(|frame| frame.id == element.frame)?;

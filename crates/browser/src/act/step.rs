@@ -1,4 +1,4 @@
-//! The arguments of one action on a page.
+//! The arguments of one action on a page. Their doc comments are part of the tool's schema, which the model reads.
 
 use crate::BrowserError;
 use schemars::JsonSchema;
@@ -7,54 +7,55 @@ use serde::Deserialize;
 /// An action.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+#[schemars(rename = "Step")]
+pub struct ActionStep {
     /// What to do.
-    pub action: Action,
-    /// The element, such as `e12`; not needed for scroll, highlight and wait (then the page) and press (then what has the focus).
+    pub action: ActionKind,
+    /// The element, such as `e12`. Optional for scroll, highlight and wait (default: the whole page) and for press
+    /// (default: the focused element).
     pub handle: Option<String>,
-    /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value. highlight: the
-    /// text to mark, as it is on the page. wait: the text to wait for.
+    /// type: the text. press: the keys, such as `Enter` or `Control+A`. select: the option's label or value. highlight:
+    /// the text to select, exactly as on the page. wait: the text to wait for.
     pub text: Option<String>,
-    /// select: several options; upload: files of the workspace.
+    /// select: several options; upload: paths of workspace files.
     #[serde(default)]
     pub values: Vec<String>,
     /// drag: the handle of the element to drop on; scroll: the handle of the element to scroll to.
     pub to: Option<String>,
-    /// click: where to click, from the element's left edge in pixels; drag without `to`: how far to the right.
+    /// click: where to click, in pixels from the element's left edge; drag without `to`: how many pixels to the right.
     pub x: Option<f64>,
-    /// click: where to click, from the element's top edge in pixels; drag without `to`: how far down.
+    /// click: where to click, in pixels from the element's top edge; drag without `to`: how many pixels down.
     pub y: Option<f64>,
-    /// drag: where to take hold of the element, from its left edge in pixels; its middle if not given.
+    /// drag: where to grab the element, in pixels from its left edge; default: its middle.
     pub from_x: Option<f64>,
-    /// drag: where to take hold of the element, from its top edge in pixels; its middle if not given.
+    /// drag: where to grab the element, in pixels from its top edge; default: its middle.
     pub from_y: Option<f64>,
-    /// scroll: how many screens down; negative is up; 1 if not given.
+    /// scroll: the number of screens to scroll down, negative for up; default: 1.
     pub screens: Option<f64>,
-    /// wait: how long at most, 30 at most; 5 if not given.
+    /// wait: the maximum number of seconds, up to 30; default: 5.
     pub seconds: Option<f64>,
-    /// type: add to what is in the field instead of replacing it.
+    /// type: append to the field's content instead of replacing it.
     #[serde(default)]
     pub append: bool,
     /// type: press Enter afterwards.
     #[serde(default)]
     pub submit: bool,
     /// click: `right`, `middle` or `double` instead of a left click.
-    pub button: Option<Button>,
+    pub button: Option<ClickKind>,
     /// click: keys to hold down: Control, Shift, Alt, Meta.
     #[serde(default)]
     pub modifiers: Vec<String>,
-    /// Accept (true) or decline the dialogs that this causes; they are declined if not given.
+    /// Accept (true) or decline (false) dialogs that this step causes; default: decline.
     pub accept_dialog: Option<bool>,
-    /// What to enter into a dialog that asks for text.
+    /// The text to enter into a dialog that asks for text.
     pub dialog_text: Option<String>,
 }
 
 /// What to do.
-#[allow(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum Action {
+pub enum ActionKind {
     Click,
     Type,
     Press,
@@ -71,24 +72,23 @@ pub enum Action {
 }
 
 /// The kind of click.
-#[allow(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub enum Button {
+pub enum ClickKind {
     Left,
     Right,
     Middle,
     Double,
 }
 
-impl Action {
+impl ActionKind {
     /// Returns whether pages commonly react to the action with a delay.
-    pub(crate) fn is_answered_late(self) -> bool {
+    pub(crate) fn has_delayed_reaction(self) -> bool {
         matches!(self, Self::Type | Self::Press | Self::Hover)
     }
 
-    /// Returns the name of the action in arguments.
+    /// Returns the action's name in the tool's arguments.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Click => "click",
@@ -108,26 +108,29 @@ impl Action {
     }
 }
 
-impl Step {
-    /// Returns whether the step only looks and sends nothing to the site. Answers to dialogs send something.
-    pub fn is_looking(&self) -> bool {
-        let looks = matches!(self.action, Action::Hover | Action::Scroll | Action::Wait);
-        looks && self.accept_dialog.is_none() && self.dialog_text.is_none()
+impl ActionStep {
+    /// Returns whether the step is passive: it sends nothing to the site. A step that answers dialogs is not passive.
+    pub fn is_passive(&self) -> bool {
+        let is_passive = matches!(
+            self.action,
+            ActionKind::Hover | ActionKind::Scroll | ActionKind::Wait
+        );
+        is_passive && self.accept_dialog.is_none() && self.dialog_text.is_none()
     }
 
-    /// Returns the handle; fails if the action needs one and has none.
+    /// Returns the handle; fails if it is missing.
     pub(super) fn handle(&self) -> Result<&str, BrowserError> {
         let handle = self.handle.as_deref();
-        handle.ok_or_else(|| self.lacks("handle"))
+        handle.ok_or_else(|| self.missing_argument("handle"))
     }
 
-    /// Returns the text; fails if the action needs one and has none.
+    /// Returns the text; fails if it is missing.
     pub(super) fn text(&self) -> Result<&str, BrowserError> {
         let text = self.text.as_deref();
-        text.ok_or_else(|| self.lacks("text"))
+        text.ok_or_else(|| self.missing_argument("text"))
     }
 
-    pub(super) fn lacks(&self, argument: &str) -> BrowserError {
+    pub(super) fn missing_argument(&self, argument: &str) -> BrowserError {
         BrowserError::Argument {
             message: format!("`{}` needs `{argument}`", self.action.name()),
         }

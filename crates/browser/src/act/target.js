@@ -1,7 +1,7 @@
-// Functions that run in lango's own world of a frame, with the element as `this`. They see the document, and nothing that
-// the page's scripts changed.
+// Functions that run in lango's isolated world of a frame, with the element as `this`. They see the document, but not
+// what the page's scripts changed about built-in functions.
 const lango = {
-    // Where a point of the element is in the window of its frame, once it does not move any more.
+    // Returns a point of the element, in coordinates of its frame's window, once the element has stopped moving.
     async locate(offset) {
         if (!this.isConnected) return { problem: 'gone' };
         const element = this.nodeType === 1 ? this : this.parentElement;
@@ -32,7 +32,8 @@ const lango = {
         return null;
     },
 
-    // The rectangle of an element that is the same in two frames in a row, for a second at most.
+    // Waits until an element has the same rectangle in two animation frames in a row, for at most a second, and returns
+    // it.
     async stableRect(element) {
         let last = null;
         for (let turn = 0; turn < 20; turn++) {
@@ -52,7 +53,7 @@ const lango = {
     rect(element) {
         const own = element.getBoundingClientRect();
         if (own.width > 0 && own.height > 0) return own;
-        // The control may be hidden behind its label, or have no box but children.
+        // The control may be hidden behind its label, or only its children have boxes.
         for (const other of [...(element.labels ?? []), ...element.children]) {
             const rect = other.getBoundingClientRect();
             if (rect.width > 0 && rect.height > 0) return rect;
@@ -60,7 +61,7 @@ const lango = {
         return null;
     },
 
-    // Points to try: the middle of each line box, then of a grid over the whole.
+    // Returns the points to try: the middle of the element and of each line box, then a grid over the whole element.
     points(element, rect) {
         const points = [];
         const add = (x, y) => {
@@ -80,7 +81,7 @@ const lango = {
         return points;
     },
 
-    // Whether the pointer at a place in the window of the frame reaches the element, and what it reaches otherwise.
+    // Returns whether a click at a point of the frame's window hits the element, and which element it hits otherwise.
     hit(element, x, y) {
         const roots = [];
         for (let root = element.getRootNode(); root; root = root.host?.getRootNode()) roots.unshift(root);
@@ -105,7 +106,7 @@ const lango = {
         return false;
     },
 
-    // The outermost element of what covers this one.
+    // Returns the outermost element that covers this one.
     cover() {
         let cover = globalThis.langoCover;
         for (let above = cover; above; above = lango.parent(above)) {
@@ -121,7 +122,7 @@ const lango = {
         return [role, name.slice(0, 200)];
     },
 
-    // Where the content of a frame element begins in the window of its own frame, and by how much it is scaled.
+    // Returns the position of a frame element's content in the window of its own frame, and its scale.
     frameBox() {
         const rect = this.getBoundingClientRect();
         const style = getComputedStyle(this);

@@ -1,4 +1,4 @@
-//! Finds the point of an element to act on: the element must exist, be enabled, stand still, and not be covered.
+//! Finds the point at which to act on an element. The element must exist, be enabled, not move, and not be covered.
 
 use crate::handles::Element;
 use crate::observe::{cut, one_line, quote};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Timeout of a script on an element.
-const SCRIPT_TIME: Duration = Duration::from_secs(5);
+/// Timeout of a function that runs on an element.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The functions that [`Page::call_on`] can call.
 const FUNCTIONS: &str = concat!(
     include_str!("target.js"),
@@ -27,7 +27,7 @@ pub(super) struct Point {
 }
 
 #[derive(Deserialize)]
-struct Located {
+struct LocateReply {
     x: Option<f64>,
     y: Option<f64>,
     problem: Option<String>,
@@ -47,7 +47,7 @@ struct World {
 }
 
 #[derive(Deserialize)]
-struct Resolved {
+struct ResolveNodeReply {
     object: RemoteObject,
 }
 
@@ -72,7 +72,7 @@ struct ExceptionDetails {
 }
 
 #[derive(Deserialize)]
-struct Described {
+struct DescribeNodeReply {
     node: DescribedNode,
 }
 
@@ -84,12 +84,12 @@ struct DescribedNode {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Owner {
+struct FrameOwner {
     backend_node_id: i64,
 }
 
 impl Page {
-    /// Calls one of lango's functions on an element and reads its value.
+    /// Calls one of lango's functions on an element and returns its value.
     pub(crate) async fn call_on<R: DeserializeOwned>(
         &self,
         element: &Element,
@@ -116,7 +116,7 @@ impl Page {
         };
         let session = self.session_of(element);
         let params = json!({ "objectId": object });
-        let described: Described = session.call("DOM.describeNode", params).await?;
+        let described: DescribeNodeReply = session.call("DOM.describeNode", params).await?;
         Ok(Some(Element {
             node: described.node.backend_node_id,
             link: None,
@@ -134,17 +134,17 @@ impl Page {
         self.expect_alive()?;
         let session = self.session_of(element);
         let world = json!({ "frameId": element.frame, "worldName": crate::page::WORLD });
-        // The frame or node is gone.
+        // These errors mean that the frame or node no longer exists.
         let gone = |error| match error {
             BrowserError::PageChanged | BrowserError::Protocol { .. } => self.stale(element),
             error => error,
         };
         let world: World = session
-            .call_within(SCRIPT_TIME, "Page.createIsolatedWorld", world)
+            .call_within(SCRIPT_TIMEOUT, "Page.createIsolatedWorld", world)
             .await
             .map_err(gone)?;
         let params = json!({ "backendNodeId": element.node, "executionContextId": world.execution_context_id });
-        let resolved: Resolved = session
+        let resolved: ResolveNodeReply = session
             .call("DOM.resolveNode", params)
             .await
             .map_err(gone)?;
@@ -164,7 +164,7 @@ impl Page {
             "awaitPromise": true,
         });
         let evaluation: Evaluation = session
-            .call_within(SCRIPT_TIME, "Runtime.callFunctionOn", params)
+            .call_within(SCRIPT_TIMEOUT, "Runtime.callFunctionOn", params)
             .await?;
         match evaluation.exception_details {
             None => Ok(evaluation.result),
@@ -183,10 +183,10 @@ impl Page {
     ) -> Result<Point, BrowserError> {
         let session = self.session_of(element);
         let params = json!({ "backendNodeId": element.node });
-        // Elements without a box cannot be scrolled to; the code below reports why.
+        // Scrolling to an element without a box fails; the code below reports the reason.
         let _: Result<Value, _> = session.call("DOM.scrollIntoViewIfNeeded", params).await;
         let offset = offset.map(|(x, y)| json!([x, y]));
-        let located: Located = self.call_on(element, "locate", json!([offset])).await?;
+        let located: LocateReply = self.call_on(element, "locate", json!([offset])).await?;
         let (Some(x), Some(y)) = (located.x, located.y) else {
             let problem = located.problem.unwrap_or_default();
             return Err(self.explain(element, element, &problem).await);
@@ -231,13 +231,13 @@ impl Page {
         let reason = match problem {
             "gone" => return self.stale(element),
             "disabled" => "is disabled".to_owned(),
-            "inert" => "cannot be used now: a dialog is open, or the page blocks it".to_owned(),
-            "hidden" => "is not shown; something else may have to be opened first".to_owned(),
-            "covered" => match self.name_cover(covered).await {
+            "inert" => "is blocked by the page or by an open dialog".to_owned(),
+            "hidden" => "is hidden; you may have to open something else first".to_owned(),
+            "covered" => match self.describe_cover(covered).await {
                 Some(cover) => format!("is covered by {cover}"),
                 None => "is covered by something else".to_owned(),
             },
-            _ => "is outside of the window and cannot be scrolled to".to_owned(),
+            _ => "is outside the window and cannot be scrolled into view".to_owned(),
         };
         BrowserError::NotActionable {
             element: format!("{handle} {}", element.label),
@@ -246,7 +246,7 @@ impl Page {
     }
 
     /// Describes what covers an element, with a handle to act on it.
-    async fn name_cover(&self, covered: &Element) -> Option<String> {
+    async fn describe_cover(&self, covered: &Element) -> Option<String> {
         let mut cover = self.find_from(covered, "cover", json!([])).await.ok()??;
         let (role, name): (String, String) =
             self.call_on(&cover, "coverLabel", json!([])).await.ok()?;
@@ -278,7 +278,7 @@ impl Page {
 
 async fn owner_of(parent: &Frame, frame: &Frame) -> Result<Element, BrowserError> {
     let params = json!({ "frameId": frame.id });
-    let owner: Owner = parent.session.call("DOM.getFrameOwner", params).await?;
+    let owner: FrameOwner = parent.session.call("DOM.getFrameOwner", params).await?;
     Ok(Element {
         frame: Arc::clone(&parent.id),
         session: parent.session.id().cloned().unwrap_or_default(),

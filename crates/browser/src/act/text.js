@@ -1,6 +1,6 @@
-// Functions to mark text; see target.js.
+// Functions that find and select text; see target.js.
 Object.assign(lango, {
-    // The range of a text below an element, with any white space between its words.
+    // Returns the range of a text below an element. Any white space in the document matches a space in the text.
     textRange(root, text) {
         const words = text.trim().split(/\s+/).join(' ');
         if (!words) return null;
@@ -36,7 +36,7 @@ Object.assign(lango, {
         return lango.textRange(this, text) !== null;
     },
 
-    // Where a text begins and ends in the window of the frame, scrolled into view.
+    // Scrolls a text into view and returns its start and end, in coordinates of the frame's window.
     findText(text) {
         const range = lango.textRange(this, text);
         if (!range) return null;
@@ -47,7 +47,7 @@ Object.assign(lango, {
         return { start: [first.left, (first.top + first.bottom) / 2], end: [last.right, (last.top + last.bottom) / 2] };
     },
 
-    // What is marked, after setting it to the text if the mouse marked something else.
+    // Sets the selection to the text if the mouse selected something else, and returns the selected text.
     markText(text) {
         const plain = words => words.trim().split(/\s+/).join(' ');
         const selection = getSelection();

@@ -1,6 +1,6 @@
-//! Text on a page: selecting it with the mouse, and waiting for it.
+//! Selects text on a page with the mouse, and waits for text to appear.
 
-use super::step::Step;
+use super::step::ActionStep;
 use super::target::Point;
 use crate::handles::Element;
 use crate::observe::{cut, one_line, quote};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 /// Default and maximum time to wait.
 const WAIT_SECONDS: f64 = 5.0;
-const MOST_WAIT_SECONDS: f64 = 30.0;
+const MAX_WAIT_SECONDS: f64 = 30.0;
 /// Interval between checks for the text.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The start and end of a text in the window of its frame.
+/// The start and end of a text, in coordinates of its frame's window.
 #[derive(Deserialize)]
 struct TextEnds {
     start: [f64; 2],
@@ -36,7 +36,7 @@ impl Page {
             let text = quote(&cut(&one_line(text), 60));
             return Err(BrowserError::Argument {
                 message: format!(
-                    "there is no text {text} on the page; give the words exactly as they are there"
+                    "the page has no text {text}; give the text exactly as it is on the page"
                 ),
             });
         };
@@ -44,23 +44,23 @@ impl Page {
         let start = self.to_window(element, start).await?;
         let end = self.to_window(element, end).await?;
         self.drag(start, end).await?;
-        // The mouse selects letters from their middles, and pages may handle the drag themselves.
+        // The drag may select a letter more or less, and pages may handle the drag themselves.
         let marked: String = self.call_on(element, "markText", json!([text])).await?;
         if one_line(&marked) == one_line(text) {
             return Ok(String::new());
         }
         let marked = quote(&cut(&one_line(&marked), 80));
-        Ok(format!("what is marked is {marked}"))
+        Ok(format!("the selected text is {marked}"))
     }
 
     /// Waits until a text appears in an element or on the page; without a text, waits for the given time.
     pub(super) async fn wait(
         &self,
         element: Option<&Element>,
-        step: &Step,
+        step: &ActionStep,
     ) -> Result<String, BrowserError> {
         let seconds = step.seconds.unwrap_or(WAIT_SECONDS);
-        let limit = Duration::from_secs_f64(seconds.clamp(0.1, MOST_WAIT_SECONDS));
+        let limit = Duration::from_secs_f64(seconds.clamp(0.1, MAX_WAIT_SECONDS));
         let Some(text) = &step.text else {
             tokio::time::sleep(limit).await;
             return Ok(String::new());
@@ -80,7 +80,10 @@ impl Page {
                 Err(_) => {}
             }
             if Instant::now() > end {
-                return Ok(format!("it is not there after {} s", limit.as_secs_f64()));
+                return Ok(format!(
+                    "it did not appear within {} s",
+                    limit.as_secs_f64()
+                ));
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -1,4 +1,5 @@
-//! The connection: calls with a timeout, replies by id, and failing all calls when the browser is gone.
+//! The connection to a browser: sends calls with a timeout, matches replies by id, and fails all calls when the browser
+//! exits.
 
 use super::message::{Incoming, read_message};
 use super::{Event, EventStream, Events};
@@ -15,11 +16,11 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// The default timeout of a call.
-pub const CALL_TIME: Duration = Duration::from_secs(30);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Capacity of the queues for outgoing messages and incoming events.
 const QUEUE: usize = 1024;
 
-/// A connection to a browser. Clones share it; dropping the last one closes the pipes and ends the browser.
+/// A connection to a browser. Clones share it; dropping the last clone closes the pipes and ends the browser.
 #[derive(Debug, Clone)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -42,19 +43,18 @@ struct Calls {
     waiting: HashMap<u64, ReplySlot>,
 }
 
-/// The receiver of a call's reply.
+/// Where to deliver a call's reply.
 #[derive(Debug)]
 struct ReplySlot {
     session: Option<Arc<str>>,
     reply: oneshot::Sender<Result<Value, CallFailure>>,
 }
 
-/// The reason why a call failed although the browser runs.
+/// The reason why a call failed although the browser is running.
 #[derive(Debug)]
 enum CallFailure {
-    /// The browser's error message.
+    /// The browser returned this error message.
     Refused(String),
-    /// The process of its target is gone.
     TargetCrashed,
 }
 
@@ -76,7 +76,7 @@ struct Outgoing<'a, P> {
 }
 
 impl Connection {
-    /// Connects to a browser over these pipes. The stream receives every event; see [`EventStream`].
+    /// Connects to a browser over these pipes. The returned stream receives every event; see [`EventStream`].
     pub fn open(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -117,20 +117,20 @@ impl Connection {
         }
     }
 
-    /// Returns whether the browser is gone.
+    /// Returns whether the connection is lost, usually because the browser exited.
     pub fn is_lost(&self) -> bool {
         *self.shared.is_lost.borrow()
     }
 
-    /// Waits until the browser is gone.
-    pub async fn lost(&self) {
+    /// Waits until the connection is lost.
+    pub async fn wait_until_lost(&self) {
         let mut is_lost = self.shared.is_lost.subscribe();
         // The sender lives as long as this connection.
         let _ = is_lost.wait_for(|is_lost| *is_lost).await;
     }
 }
 
-/// One target of a connection: a tab, a frame in its own process, or the browser.
+/// One target of a connection: a tab, an out-of-process frame, or the browser itself.
 #[derive(Debug, Clone)]
 pub struct CdpSession {
     connection: Connection,
@@ -143,16 +143,17 @@ impl CdpSession {
         self.id.as_ref()
     }
 
-    /// Calls a method and reads its result, within [`CALL_TIME`].
+    /// Calls a method and reads its result, within [`CALL_TIMEOUT`].
     pub async fn call<R: DeserializeOwned>(
         &self,
         method: &'static str,
         params: impl Serialize,
     ) -> Result<R, BrowserError> {
-        self.call_within(CALL_TIME, method, params).await
+        self.call_within(CALL_TIMEOUT, method, params).await
     }
 
-    /// Calls a method with another timeout. Dropping the call discards its reply; the browser may still carry it out.
+    /// Calls a method with the timeout `limit`. Dropping the call discards its reply; the browser may still carry it
+    /// out.
     pub async fn call_within<R: DeserializeOwned>(
         &self,
         limit: Duration,
@@ -203,7 +204,7 @@ impl CdpSession {
     }
 }
 
-/// Returns whether the browser refused a call because its document, frame or node is gone.
+/// Returns whether the browser refused a call because the document, frame or node no longer exists.
 fn is_page_change(message: &str) -> bool {
     const MESSAGES: [&str; 8] = [
         "Cannot find context with specified id",
@@ -244,8 +245,8 @@ impl Shared {
         Ok(WaitingCall { shared: self, id })
     }
 
-    /// Fails the pending calls of a target whose process is gone. Later calls may succeed: a new document may bring a
-    /// new process.
+    /// Fails the pending calls of a target whose process crashed. Later calls may succeed, because a new document may
+    /// start a new process.
     fn fail_calls_of(&self, session: &Option<Arc<str>>) {
         let mut calls = self.lock_calls();
         let failed = calls.waiting.extract_if(|_, slot| slot.session == *session);
@@ -256,7 +257,7 @@ impl Shared {
     }
 
     /// Fails every pending call, and all later ones.
-    fn lose(&self) {
+    fn mark_lost(&self) {
         let mut calls = self.lock_calls();
         calls.is_lost = true;
         calls.waiting.clear();
@@ -292,7 +293,7 @@ async fn read_all(
             Incoming::Other => {}
         }
     }
-    shared.lose();
+    shared.mark_lost();
 }
 
 async fn write_all(
@@ -309,7 +310,7 @@ async fn write_all(
             break;
         }
     }
-    shared.lose();
+    shared.mark_lost();
 }
 
 impl Drop for Tasks {

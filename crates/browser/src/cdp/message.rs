@@ -1,4 +1,4 @@
-//! Messages on the pipe: reads them one at a time up to a size limit, and separates replies from events.
+//! Reads messages from the pipe one at a time, up to a size limit, and distinguishes replies from events.
 
 use super::Event;
 use serde::Deserialize;
@@ -8,14 +8,14 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 /// Maximum size of a message in bytes; a base64 screenshot of a long page fits.
 pub(crate) const MESSAGE_BYTES: u64 = 64 << 20;
-/// Maximum size of a skipped message; the browser's own memory limit.
+/// Maximum size of a skipped message: the browser's own memory limit.
 const SKIPPED_BYTES: u64 = 4 << 30;
 /// A buffer larger than this is not reused for the next message.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Bytes of a skipped message to read for its id.
+/// Number of bytes of a skipped message to keep, enough to contain its id.
 const HEAD_BYTES: usize = 64;
 
-/// The size class of a message.
+/// Whether a message was read completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageSize {
     Whole,
@@ -45,40 +45,40 @@ struct Envelope {
     params: Value,
     #[serde(default)]
     result: Value,
-    error: Option<Failure>,
+    error: Option<CdpError>,
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct CdpError {
     message: String,
     data: Option<String>,
 }
 
-/// The only field of a message whose content is nested too deeply to be read.
+/// The id of a reply whose content is nested too deeply to be parsed.
 #[derive(Deserialize)]
-struct Identified {
+struct ReplyId {
     id: u64,
 }
 
 impl Incoming {
-    /// Parses a message. Only the id of a skipped message is known, and its call fails. Pages can cause events of any
-    /// size, for example with console output.
+    /// Parses a message. A skipped message fails the call whose id it starts with. Skipped events are ignored: pages
+    /// can cause events of any size, for example with console output.
     pub(crate) fn parse(bytes: &[u8], size: MessageSize) -> Self {
         if size == MessageSize::Skipped {
             return match id_of_head(bytes) {
                 Some(id) => Self::Reply {
                     id,
-                    result: Err("its reply is larger than 64 MiB".to_owned()),
+                    result: Err("the reply is larger than 64 MiB".to_owned()),
                 },
                 None => Self::Other,
             };
         }
         let Ok(envelope) = serde_json::from_slice::<Envelope>(bytes) else {
-            // Values of pages may be nested without limit. The call for such a value fails instead of timing out.
-            return match serde_json::from_slice::<Identified>(bytes) {
-                Ok(Identified { id }) => Self::Reply {
+            // Pages can nest values without limit. A call for such a value fails immediately instead of timing out.
+            return match serde_json::from_slice::<ReplyId>(bytes) {
+                Ok(ReplyId { id }) => Self::Reply {
                     id,
-                    result: Err("its reply cannot be read".to_owned()),
+                    result: Err("the reply cannot be parsed".to_owned()),
                 },
                 Err(_) => Self::Other,
             };
@@ -88,7 +88,7 @@ impl Incoming {
                 id,
                 result: match envelope.error {
                     None => Ok(envelope.result),
-                    Some(Failure { message, data }) => Err(match data {
+                    Some(CdpError { message, data }) => Err(match data {
                         None => message,
                         Some(data) => format!("{message}: {data}"),
                     }),
@@ -111,8 +111,8 @@ fn id_of_head(head: &[u8]) -> Option<u64> {
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
-/// Reads the next message into `buffer` without its zero byte; of a too large one only the start. Returns `None` at the
-/// end of the stream.
+/// Reads the next message into `buffer`, without its zero byte. Keeps only the start of a message that is too large.
+/// Returns `None` at the end of the stream.
 pub(crate) async fn read_message(
     from: &mut (impl AsyncBufRead + Unpin),
     buffer: &mut Vec<u8>,
@@ -148,7 +148,7 @@ async fn skip_message(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> 
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidData,
-        "a message of the browser is larger than 4 GiB",
+        "a message from the browser is larger than 4 GiB",
     ))
 }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_are_parted_at_zero_bytes_and_a_cut_one_ends_the_stream() {
+    async fn messages_are_split_at_zero_bytes_and_a_truncated_one_ends_the_stream() {
         let mut stream: &[u8] = b"{}\0\0{\"a\":1}\0{\"cut";
         let mut buffer = Vec::new();
         let mut messages = Vec::new();

@@ -1,12 +1,12 @@
-//! Extracts the start of a page that is too large to be captured. A script cuts it inside the page, before anything is
-//! sent.
+//! Reads the start of a page that is too large to be captured. A script inside the page does the cutting, so the rest
+//! is never sent.
 
 use crate::handles::Element;
 use crate::{BrowserError, Page};
 use serde_json::json;
 
-/// Characters of a page to send.
-const MOST_CHARACTERS: usize = 4 << 20;
+/// Maximum number of characters to read.
+const MAX_CHARACTERS: usize = 4 << 20;
 
 impl Page {
     /// Returns the start of the HTML of an element or of the main document.
@@ -19,7 +19,6 @@ impl Page {
                 &root
             }
         };
-        self.call_on(element, "html", json!([MOST_CHARACTERS]))
-            .await
+        self.call_on(element, "html", json!([MAX_CHARACTERS])).await
     }
 }

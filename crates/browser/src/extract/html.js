@@ -1,6 +1,7 @@
-// The content of a page that is too large to be captured; see target.js.
+// Reads the content of a page that is too large to be captured; see target.js.
 Object.assign(lango, {
-    // The beginning of what is shown as HTML, with what readers of it look at.
+    // Returns the start of the visible content as HTML, up to about `limit` characters, with the links as only
+    // attributes.
     html(limit) {
         const parts = [];
         let left = limit;

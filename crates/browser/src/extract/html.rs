@@ -1,4 +1,4 @@
-//! Serializes the rendered documents of a page as HTML: the visible nodes with the attributes that describe them.
+//! Serializes the rendered documents of a page as HTML: the visible nodes with their descriptive attributes.
 
 use crate::observe::{Scene, SceneKind};
 
@@ -8,15 +8,15 @@ const ATTRIBUTES: [&str; 16] = [
     "rel", "role", "rowspan", "start", "title", "type",
 ];
 /// Void elements, without an end tag.
-const VOID: [&str; 6] = ["br", "hr", "img", "meta", "wbr", "link"];
+const VOID_ELEMENTS: [&str; 6] = ["br", "hr", "img", "meta", "wbr", "link"];
 /// Maximum length of a page's JSON-LD in bytes.
-const MOST_METADATA: usize = 64 << 10;
+const MAX_METADATA_BYTES: usize = 64 << 10;
 
-/// Writes a scene, or what is below one node of it.
+/// Writes a scene, or only the part below the node `scope`.
 pub(super) fn write(scene: &Scene, scope: Option<usize>) -> String {
     let places = scope.map_or(0..scene.len(), |scope| scene.below(scope));
     let mut html = String::new();
-    // The elements that are not closed yet: where they end, and their names.
+    // The elements that are not closed yet: the index where each ends, and its tag.
     let mut open: Vec<(usize, String)> = Vec::new();
     let mut skipped_until = 0;
     for at in places {
@@ -29,26 +29,26 @@ pub(super) fn write(scene: &Scene, scope: Option<usize>) -> String {
         let end = scene.below(at).end;
         match scene.kind(at) {
             SceneKind::Text(text) if scene.is_shown(at) => escape(&mut html, text),
-            SceneKind::Element(tag) => match form_of(scene, at, tag) {
-                Written::Tag => {
+            SceneKind::Element(tag) => match output_of(scene, at, tag) {
+                ElementOutput::Tag => {
                     write_tag(&mut html, scene, at, tag);
-                    if !VOID.contains(&tag) {
+                    if !VOID_ELEMENTS.contains(&tag) {
                         open.push((end, tag.to_owned()));
                     }
                 }
-                Written::Metadata => {
+                ElementOutput::Metadata => {
                     write_tag(&mut html, scene, at, tag);
-                    let text = scene.source_text(at, MOST_METADATA);
+                    let text = scene.source_text(at, MAX_METADATA_BYTES);
                     match tag {
-                        // Only its end tag ends a script, whatever is in it.
+                        // Entities are not decoded inside a script, so only what could end it is escaped.
                         "script" => html.push_str(&text.replace("</", "<\\/")),
                         _ => escape(&mut html, &text),
                     }
                     html.push_str(&format!("</{tag}>"));
                     skipped_until = end;
                 }
-                Written::ContentOnly => {}
-                Written::Nothing => skipped_until = end,
+                ElementOutput::ContentOnly => {}
+                ElementOutput::Nothing => skipped_until = end,
             },
             SceneKind::Text(_) | SceneKind::Other => {}
         }
@@ -59,24 +59,29 @@ pub(super) fn write(scene: &Scene, scope: Option<usize>) -> String {
     html
 }
 
-enum Written {
+/// How to write an element.
+enum ElementOutput {
     Tag,
+    /// Its tag with all of its text, even if that is hidden.
     Metadata,
+    /// Its children without its tag.
     ContentOnly,
     Nothing,
 }
 
-fn form_of(scene: &Scene, at: usize, tag: &str) -> Written {
+fn output_of(scene: &Scene, at: usize, tag: &str) -> ElementOutput {
     match tag {
-        "title" if !scene.is_shown(at) => Written::Metadata,
-        "script" if scene.attribute(at, "type") == Some("application/ld+json") => Written::Metadata,
-        "html" | "head" | "body" | "meta" | "br" | "wbr" => Written::Tag,
+        "title" if !scene.is_shown(at) => ElementOutput::Metadata,
+        "script" if scene.attribute(at, "type") == Some("application/ld+json") => {
+            ElementOutput::Metadata
+        }
+        "html" | "head" | "body" | "meta" | "br" | "wbr" => ElementOutput::Tag,
         "script" | "style" | "noscript" | "template" | "svg" | "canvas" | "video" | "audio"
-        | "select" => Written::Nothing,
+        | "select" => ElementOutput::Nothing,
         // A frame's document is written inside its element.
-        "iframe" | "frame" | "object" | "embed" => Written::ContentOnly,
-        _ if scene.is_shown(at) => Written::Tag,
-        _ => Written::ContentOnly,
+        "iframe" | "frame" | "object" | "embed" => ElementOutput::ContentOnly,
+        _ if scene.is_shown(at) => ElementOutput::Tag,
+        _ => ElementOutput::ContentOnly,
     }
 }
 

@@ -1,13 +1,13 @@
-//! The tables of a page: rows of cells, as Markdown or as JSON with the header's cells as keys.
+//! Extracts the tables of a page, as Markdown or as JSON with the header's cells as keys.
 
 use super::ExtractFormat;
 use crate::observe::{Scene, cut};
 use serde_json::{Map, Value};
 
-/// The longest cell, in bytes.
-const LONGEST_CELL: usize = 500;
-/// The most columns; a wider table loses the rest.
-const MOST_COLUMNS: usize = 100;
+/// Maximum length of a cell, in bytes.
+const MAX_CELL_BYTES: usize = 500;
+/// Maximum number of columns; the rest of a wider table is dropped.
+const MAX_COLUMNS: usize = 100;
 
 struct Table {
     caption: String,
@@ -16,12 +16,12 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Writes all tables, one after the other.
+/// Writes all tables of a scene, or only those below the node `scope`.
 pub(super) fn write(scene: &Scene, scope: Option<usize>, format: ExtractFormat) -> String {
     let places = scope.map_or(0..scene.len(), |scope| scene.below(scope));
     let tables: Vec<Table> = places
         .filter(|at| is_table(scene, *at) && scene.is_shown(*at))
-        // A table around tables is only layout.
+        // A table that contains tables is used only for layout.
         .filter(|at| !scene.below(*at).skip(1).any(|below| is_table(scene, below)))
         .map(|at| read(scene, at))
         .filter(|table| !table.rows.is_empty())
@@ -94,7 +94,7 @@ fn read(scene: &Scene, table: usize) -> Table {
     }
     Table {
         caption: caption
-            .map(|at| scene.text_below(at, LONGEST_CELL))
+            .map(|at| scene.text_below(at, MAX_CELL_BYTES))
             .unwrap_or_default(),
         header,
         rows,
@@ -104,15 +104,15 @@ fn read(scene: &Scene, table: usize) -> Table {
 fn read_cells(scene: &Scene, cells: &[usize]) -> Vec<String> {
     let mut texts = Vec::new();
     for cell in cells {
-        let text = cut(&scene.text_below(*cell, LONGEST_CELL), LONGEST_CELL);
+        let text = cut(&scene.text_below(*cell, MAX_CELL_BYTES), MAX_CELL_BYTES);
         let span = scene
             .attribute(*cell, "colspan")
             .and_then(|span| span.parse().ok());
-        let span: usize = span.unwrap_or(1).clamp(1, MOST_COLUMNS);
+        let span: usize = span.unwrap_or(1).clamp(1, MAX_COLUMNS);
         texts.push(text);
         texts.extend(std::iter::repeat_n(String::new(), span - 1));
-        if texts.len() >= MOST_COLUMNS {
-            texts.truncate(MOST_COLUMNS);
+        if texts.len() >= MAX_COLUMNS {
+            texts.truncate(MAX_COLUMNS);
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! Media types of files by extension.
+//! The media types of file extensions.
 
 const TYPES: [(&str, &str); 29] = [
     ("avif", "image/avif"),

@@ -1,4 +1,4 @@
-//! Finds an installed browser of the Chromium family without starting a process.
+//! Finds an installed browser of the Chromium family, without starting a process.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,18 @@ pub struct BrowserProgram {
     path: PathBuf,
 }
 
-/// The reason why there is no browser.
+/// The reason why no browser was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoBrowser {
-    /// None is installed in the usual places.
+pub enum BrowserNotFound {
     #[error("no Chromium, Chrome or Edge found; install one or set `browser.path`")]
     NotInstalled,
-    /// The configured one is not a program.
-    #[error("`browser.path` is `{}`, which is not a program; set it to the program of Chromium, Chrome or Edge", path.display())]
-    NotAProgram {
-        /// The configured path.
-        path: PathBuf,
-    },
+    #[error("`browser.path` is `{}`, which is not a program; set it to the path of Chromium, Chrome or Edge", path.display())]
+    NotAProgram { path: PathBuf },
 }
 
-/// Usual paths of browsers. The programs themselves come first: the wrapper scripts of distributions read files that
-/// the sandbox hides.
-const PLACES: [&str; 8] = [
+/// Usual paths of the browser binaries. They are tried before the names in `PATH`, which are often wrapper scripts that
+/// read files hidden by the sandbox.
+const KNOWN_PATHS: [&str; 8] = [
     "/usr/lib/chromium/chromium",
     "/usr/lib64/chromium-browser/chromium-browser",
     "/usr/lib/chromium-browser/chromium-browser",
@@ -36,8 +31,8 @@ const PLACES: [&str; 8] = [
     "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
 ];
 
-/// Programs by their names in `PATH`.
-const NAMES: [&str; 6] = [
+/// Names of browsers in `PATH`.
+const PROGRAM_NAMES: [&str; 6] = [
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -46,30 +41,31 @@ const NAMES: [&str; 6] = [
     "microsoft-edge-stable",
 ];
 
-/// Finds the browser: the configured one, or else the first that is installed. `search_path` is the value of `PATH`.
+/// Finds the browser: the configured one if there is one, else the first installed one. `search_path` is the value of
+/// `PATH`.
 pub fn find_browser(
     configured: Option<&Path>,
     search_path: Option<&std::ffi::OsStr>,
-) -> Result<BrowserProgram, NoBrowser> {
+) -> Result<BrowserProgram, BrowserNotFound> {
     if let Some(path) = configured {
         let program = path.canonicalize().ok().filter(|path| is_program(path));
-        let program = program.ok_or_else(|| NoBrowser::NotAProgram {
+        let program = program.ok_or_else(|| BrowserNotFound::NotAProgram {
             path: path.to_owned(),
         })?;
         return Ok(BrowserProgram { path: program });
     }
-    let places = PLACES.iter().map(PathBuf::from);
+    let places = KNOWN_PATHS.iter().map(PathBuf::from);
     let folders: Vec<PathBuf> = search_path
         .map(|path| std::env::split_paths(path).collect())
         .unwrap_or_default();
     let named = folders
         .iter()
         .filter(|folder| folder.is_absolute() && !folder.starts_with("/snap"))
-        .flat_map(|folder| NAMES.iter().map(|name| folder.join(name)));
+        .flat_map(|folder| PROGRAM_NAMES.iter().map(|name| folder.join(name)));
     let found = places.chain(named).find(|path| is_program(path));
     let path = found.and_then(|path| path.canonicalize().ok());
     path.map(|path| BrowserProgram { path })
-        .ok_or(NoBrowser::NotInstalled)
+        .ok_or(BrowserNotFound::NotInstalled)
 }
 
 fn is_program(path: &Path) -> bool {
@@ -78,12 +74,12 @@ fn is_program(path: &Path) -> bool {
 }
 
 impl BrowserProgram {
-    /// Returns its path without links.
+    /// Returns the program's path, with links resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the folders that it must be able to read besides those of the system.
+    /// Returns the folders that the browser must be able to read besides system folders.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let is_of_system = ["/usr", "/bin", "/lib"]
             .iter()

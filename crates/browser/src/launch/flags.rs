@@ -1,13 +1,13 @@
-//! The flags of a browser: no window, no debugging port, no background requests to its vendor, and no way around the
-//! proxy. The network namespace stops whatever a flag misses.
+//! The command-line flags of a browser: no window, no debugging port, no background requests to its vendor, and no way
+//! around the proxy. The network namespace blocks whatever the flags miss.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Disabled features: those that contact the vendor, and those that no page needs here.
+/// Features to disable: those that contact the vendor, and those that are useless here.
 const FEATURES_OFF: [&str; 14] = [
     "AutofillServerCommunication",
-    // A page that comes back from the cache sends no load event.
+    // A page restored from this cache sends no load event.
     "BackForwardCache",
     "CertificateTransparencyComponentUpdater",
     "DialMediaRouteProvider",
@@ -56,22 +56,22 @@ const FLAGS: [&str; 34] = [
     "--use-mock-keychain",
     "--lang=en-US",
     "--window-size=1280,800",
-    // The proxy for requests of the browser itself: nothing listens there. Pages have their own proxies.
+    // The proxy for the browser's own requests. Nothing listens there, so they fail; pages have their own proxies.
     "--proxy-server=http://127.0.0.1:1",
     "--proxy-bypass-list=<-loopback>",
 ];
 
-/// Whether Chromium's own sandbox runs inside lango's.
+/// Whether Chromium's sandbox runs inside lango's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnSandbox {
+pub(crate) enum ChromiumSandbox {
     On,
-    /// It cannot start here; lango's sandbox alone confines the pages.
+    /// Chromium's sandbox cannot start here, so only lango's sandbox confines the pages.
     Off,
 }
 
-pub(super) fn flags(profile: &Path, own_sandbox: OwnSandbox) -> Vec<OsString> {
+pub(super) fn flags(profile: &Path, chromium_sandbox: ChromiumSandbox) -> Vec<OsString> {
     let mut flags: Vec<OsString> = FLAGS.iter().map(OsString::from).collect();
-    if own_sandbox == OwnSandbox::Off {
+    if chromium_sandbox == ChromiumSandbox::Off {
         flags.push("--no-sandbox".into());
     }
     flags.push(format!("--disable-features={}", FEATURES_OFF.join(",")).into());
@@ -81,7 +81,8 @@ pub(super) fn flags(profile: &Path, own_sandbox: OwnSandbox) -> Vec<OsString> {
     flags
 }
 
-/// Folders for desktop programs, and no message bus.
+/// Returns the environment variables: the folders of desktop programs point to the private directory, and the D-Bus
+/// session bus is disabled.
 pub(super) fn environment(private: &Path) -> Vec<(OsString, OsString)> {
     let folder = private.as_os_str();
     let mut variables: Vec<(OsString, OsString)> = ["HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]

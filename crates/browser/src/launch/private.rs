@@ -1,6 +1,6 @@
-//! The private directory of a browser: its profile, downloads and staged uploads. It is removed with the browser. Its
-//! owner holds a lock file; the next start of any lango with the same data directory removes the directories of killed
-//! processes.
+//! The private directory of a browser: its profile, downloads and staged uploads. It is removed when the browser ends.
+//! The process that owns it holds a lock file. If that process is killed, the next lango with the same data directory
+//! removes the directory.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, File};
@@ -11,17 +11,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Its lock is held as long as the directory is in use.
+/// Extension of the lock file, which stays locked as long as the directory is in use.
 const LOCK: &str = "lock";
 const PROFILE: &str = "profile";
 const DOWNLOADS: &str = "downloads";
 const UPLOADS: &str = "uploads";
 
-/// A directory that only the user can read. Dropping it removes it.
+/// A directory that only the user can read. Dropping this value removes the directory.
 #[derive(Debug)]
 pub(crate) struct PrivateDirectory {
     path: PathBuf,
-    /// Beside the directory, so that the browser cannot reach it.
+    /// The lock file. It is next to the directory, not inside, so the browser cannot reach it.
     lock: PathBuf,
     _locked: File,
     downloads: Arc<OwnedFd>,
@@ -29,13 +29,13 @@ pub(crate) struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Creates a directory in `parent`, and removes those of dead owners.
+    /// Creates a directory in `parent`, and removes directories whose owners no longer run.
     pub(crate) fn create(parent: &Path) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
         builder.recursive(true).create(parent)?;
         let parent = parent.canonicalize()?;
-        // Between its creation and its lock a lock file looks abandoned.
+        // Until it is locked, a new lock file looks abandoned, so only one process at a time may create or clean up.
         let starting = File::open(&parent)?;
         starting.lock()?;
         remove_abandoned(&parent);
@@ -71,12 +71,12 @@ impl PrivateDirectory {
         self.path.join(PROFILE)
     }
 
-    /// Returns the folder for downloads, each under a name that lango knows.
+    /// Returns the folder into which the browser writes downloads.
     pub(crate) fn downloads(&self) -> PathBuf {
         self.path.join(DOWNLOADS)
     }
 
-    /// Returns a handle of that folder, opened before the browser could replace it.
+    /// Returns an open handle to the downloads folder. It was opened before the browser could replace the folder.
     pub(crate) fn downloads_handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.downloads)
     }
@@ -86,7 +86,7 @@ impl PrivateDirectory {
         self.path.join(UPLOADS)
     }
 
-    /// Returns a handle of that folder, opened before the browser could replace it.
+    /// Returns an open handle to the uploads folder. It was opened before the browser could replace the folder.
     pub(crate) fn uploads_handle(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.uploads)
     }
@@ -94,15 +94,15 @@ impl PrivateDirectory {
 
 impl Drop for PrivateDirectory {
     fn drop(&mut self) {
-        // The next start removes what cannot be removed now.
+        // If this fails, the next start of lango removes the directory.
         if std::fs::remove_dir_all(&self.path).is_ok() {
             let _ = std::fs::remove_file(&self.lock);
         }
     }
 }
 
-/// Removes the private directories in `parent` whose owners were killed. Skips the clean-up while another process does
-/// it or starts a browser.
+/// Removes the private directories in `parent` whose owners were killed. Does nothing while another process is cleaning
+/// up or starting a browser.
 pub fn remove_abandoned_directories(parent: &Path) {
     if let Ok(directory) = File::open(parent)
         && directory.try_lock().is_ok()
@@ -138,12 +138,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_directory_is_private_and_those_of_killed_owners_are_removed() {
+    fn a_directory_is_private_and_directories_of_killed_owners_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let one = PrivateDirectory::create(parent.path()).unwrap();
         let mode = one.path().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        // As if its owner had been killed: files stay, the lock is gone.
+        // Simulates a killed owner: the files remain, but nothing holds the lock.
         let (path, lock) = (one.path().to_owned(), one.lock.clone());
         std::fs::create_dir(parent.path().join("abandoned")).unwrap();
         std::fs::write(parent.path().join("abandoned.lock"), "").unwrap();
@@ -154,8 +154,9 @@ mod tests {
         drop((one, two));
         assert_eq!(parent.path().read_dir().unwrap().count(), 0);
     }
+
     #[test]
-    fn directories_that_are_just_created_are_not_taken_for_abandoned_ones() {
+    fn directories_that_are_being_created_are_not_removed_as_abandoned() {
         let parent = tempfile::tempdir().unwrap();
         let create = || {
             for _ in 0..100 {

@@ -1,31 +1,32 @@
-//! The browser's process, with the directory that is removed after it.
+//! The browser's process. Its private directory is removed when it ends.
 
 use super::{PrivateDirectory, not_started};
 use crate::BrowserError;
 use crate::notice::shorten;
-use lango_sandbox::{Child, Service};
+use lango_sandbox::{Child, SandboxedService};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::{ChildStdin, ChildStdout};
 
-/// Time for a browser whose connection broke to end.
-const END_TIME: Duration = Duration::from_secs(2);
+/// Timeout for a browser to exit after its connection was lost.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Follows a browser to its end, and removes its directory then.
-pub(super) fn follow(
+/// Watches a browser process, and removes its directory when it ends.
+pub(super) fn watch(
     child: Child,
     private: Arc<PrivateDirectory>,
-) -> Result<(Service, ChildStdout, ChildStdin), BrowserError> {
-    // On this thread: lango may be about to exit, and would not wait for another one. It removes some hundred small files.
+) -> Result<(SandboxedService, ChildStdout, ChildStdin), BrowserError> {
+    // The directory (a few hundred small files) is removed on the thread that watches the process: lango may be about
+    // to exit and would not wait for another thread.
     let service = child.into_service(move |_| drop(private));
     let (service, stdin, stdout) = service.map_err(not_started)?;
     Ok((service, stdout, stdin))
 }
 
-/// Describes why a browser did not start: how its process ended and its last error output, or else the error of the
-/// connection.
-pub(super) async fn explain(service: &Service, error: BrowserError) -> String {
-    let Some(end) = service.end_within(END_TIME).await else {
+/// Describes why a browser did not start: its exit status and last error output if its process ended, otherwise the
+/// connection error.
+pub(super) async fn explain(service: &SandboxedService, error: BrowserError) -> String {
+    let Some(end) = service.end_within(EXIT_TIMEOUT).await else {
         return error.to_string();
     };
     let output = service.error_output();

@@ -1,8 +1,8 @@
-//! Descriptions of elements without text: colour, size, position, classes.
+//! Describes elements without text by colour, size, position and classes.
 
 use super::describe::name_of;
 use super::print::{cut, one_line};
-use super::roles::{Form, Role, drawing_of, is_shape};
+use super::roles::{DisplayKind, Role, drawing_of, is_shape};
 use super::scene::Scene;
 use super::semantics::Semantics;
 use super::snapshot::{Layout, Node, NodeKind};
@@ -10,11 +10,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// Maximum number of classes to consider.
-const MOST_CLASSES: usize = 20;
+const MAX_CLASSES: usize = 20;
 /// Maximum number of nodes to search for a sibling.
-const NEAR: usize = 8;
+const SIBLING_SEARCH_NODES: usize = 8;
 
-/// Describes an element without text by size, colour and class.
+/// Adds the classes, colour, size and position of a control without text.
 pub(super) fn add_appearance(
     details: &mut String,
     scene: &Scene,
@@ -26,13 +26,14 @@ pub(super) fn add_appearance(
     let is_drawing =
         is_shape(&node.tag) || role.name == "canvas" || matches!(&*node.tag, "svg" | "canvas");
     let is_nameless = || name_of(scene, semantics, at, role, false).is_empty();
-    // The text of a container says more than its appearance.
-    let is_said = || role.form == Form::OpenControl && !scene.text_below(at, 1).is_empty();
-    if !role.is_control() || !(is_drawing || (is_nameless() && !is_said())) {
+    // The text inside a container says more than its appearance.
+    let has_text =
+        || role.kind == DisplayKind::CompositeControl && !scene.text_below(at, 1).is_empty();
+    if !role.is_control() || !(is_drawing || (is_nameless() && !has_text())) {
         return;
     }
     if !is_drawing {
-        add_marks(details, scene, at);
+        add_id_and_classes(details, scene, at);
     }
     let is_field = matches!(&*node.tag, "input" | "textarea" | "select") || role.name == "textbox";
     let Some(layout) = scene.layout(at) else {
@@ -51,11 +52,11 @@ pub(super) fn add_appearance(
         layout.rect.width.round(),
         layout.rect.height.round()
     );
-    add_place(details, scene, at);
+    add_position(details, scene, at);
 }
 
-/// Returns the position of a shape in its drawing, as needed for a click at a point of the drawing.
-fn add_place(details: &mut String, scene: &Scene, at: usize) {
+/// Adds the position of a shape in its drawing, which is needed to click at a point of the drawing.
+fn add_position(details: &mut String, scene: &Scene, at: usize) {
     let drawing = drawing_of(scene, at).and_then(|drawing| scene.nodes[drawing].rect);
     if let (Some(outer), Some(rect)) = (drawing, scene.nodes[at].rect) {
         let (x, y) = (rect.x - outer.x, rect.y - outer.y);
@@ -63,15 +64,15 @@ fn add_place(details: &mut String, scene: &Scene, at: usize) {
     }
 }
 
-/// Returns the id, the first class, and the first class that the sibling lacks: they often describe an element without
-/// text and its state.
-fn add_marks(details: &mut String, scene: &Scene, at: usize) {
+/// Adds the id, the first class, and the first class that the sibling does not have. They often describe an element
+/// without text and its state.
+fn add_id_and_classes(details: &mut String, scene: &Scene, at: usize) {
     let node = scene.node(at);
     let id = node.attribute("id").filter(|id| !id.is_empty());
     let id = id.map(|id| format!("#{}", cut(&one_line(id), 30)));
     let beside = sibling(scene, at).map_or("", |sibling| classes_of(scene.node(sibling)));
     let is_own = |class: &&str| !beside.split_whitespace().any(|other| other == *class);
-    let mut classes = classes_of(node).split_whitespace().take(MOST_CLASSES);
+    let mut classes = classes_of(node).split_whitespace().take(MAX_CLASSES);
     let first = classes.next();
     let others: Vec<&str> = classes.collect();
     let own = others.iter().copied().find(is_own);
@@ -90,18 +91,18 @@ fn classes_of(node: &Node) -> &str {
     node.attribute("class").unwrap_or_default()
 }
 
-/// Returns the next element with the same parent, or the one before.
+/// Returns the next element with the same parent, or else the previous one.
 fn sibling(scene: &Scene, at: usize) -> Option<usize> {
     let place = &scene.nodes[at];
     let is_sibling = |other: &usize| {
         scene.nodes[*other].parent == place.parent && scene.node(*other).kind == NodeKind::Element
     };
-    let after = place.end..scene.nodes.len().min(place.end + NEAR);
-    let before = (at.saturating_sub(NEAR)..at).rev();
+    let after = place.end..scene.nodes.len().min(place.end + SIBLING_SEARCH_NODES);
+    let before = (at.saturating_sub(SIBLING_SEARCH_NODES)..at).rev();
     after.chain(before).find(is_sibling)
 }
 
-/// Returns the colour of a box, or the fill or stroke of a shape.
+/// Adds the colour of a box, or the fill or stroke of a shape.
 fn add_colour(details: &mut String, node: &Node, layout: &Layout, is_shape: bool) {
     let styles = &layout.styles;
     let candidates: &[(&str, &Arc<str>)] = if !is_shape {

@@ -1,4 +1,4 @@
-//! Differences between the current page and the previous observation of its document.
+//! Computes the differences between the current page and the previous observation of its document.
 
 use crate::handles::NodeKey;
 use std::collections::{HashMap, HashSet};
@@ -6,57 +6,57 @@ use std::collections::{HashMap, HashSet};
 /// The shown lines of a document, by the node of each line.
 pub(crate) type ShownLines = HashMap<NodeKey, LineRecord>;
 
-/// A shown line.
+/// A line that an observation has shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LineRecord {
     /// Without indentation.
-    pub(super) words: String,
-    /// Its position.
+    pub(super) text: String,
+    /// The index of the line on the page.
     pub(super) order: usize,
 }
 
-/// A current line.
+/// A line of the current page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Current {
+pub(super) struct CurrentLine {
     pub(super) key: NodeKey,
-    pub(super) words: String,
+    pub(super) text: String,
     pub(super) order: usize,
 }
 
-/// The changes to report, with the records to update for each.
+/// The changes to report.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) lines: Vec<Change>,
 }
 
-/// One change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change {
+    /// The line to report; empty if there is nothing to report.
     pub(super) text: String,
-    /// The record to remove once the observation has this change.
+    /// The record to remove once this change is reported.
     pub(super) gone: Option<NodeKey>,
-    /// The record to store once the observation has this change.
-    pub(super) current: Option<Current>,
+    /// The record to store once this change is reported.
+    pub(super) current: Option<CurrentLine>,
 }
 
 /// Compares the current lines with the shown ones. `exists` returns whether a node without a current line is still on
-/// the page, with its text if known.
+/// the page.
 pub(super) fn compare(
     shown: &ShownLines,
-    current: Vec<Current>,
+    current: Vec<CurrentLine>,
     exists: impl Fn(&NodeKey) -> bool,
 ) -> Changes {
     let keys: HashSet<&NodeKey> = current.iter().map(|line| &line.key).collect();
     let mut gone: Vec<(&NodeKey, &str)> = shown
         .iter()
         .filter(|(key, _)| !keys.contains(key) && !exists(key))
-        .map(|(key, record)| (key, record.words.as_str()))
+        .map(|(key, record)| (key, record.text.as_str()))
         .collect();
     gone.sort_by_key(|(key, _)| key.node);
-    let mut gone_by_words: HashMap<&str, Vec<&NodeKey>> = HashMap::new();
-    for (key, words) in gone.iter().rev() {
-        gone_by_words
-            .entry(without_handles(words))
+    let mut gone_by_text: HashMap<&str, Vec<&NodeKey>> = HashMap::new();
+    for (key, text) in gone.iter().rev() {
+        gone_by_text
+            .entry(without_handles(text))
             .or_default()
             .push(key);
     }
@@ -66,43 +66,40 @@ pub(super) fn compare(
     let mut changes = Changes::default();
     let mut replaced: HashSet<NodeKey> = HashSet::new();
     for line in current {
-        let name = anchor(&line.words);
+        let name = anchor(&line.text);
         let above = above.replace(name);
         match shown.get(&line.key) {
-            Some(record) if record.words == line.words && moved.contains(&line.key) => {
+            Some(record) if record.text == line.text && moved.contains(&line.key) => {
                 let place = match above {
                     Some(above) => format!("below {above}"),
                     None => "to the top".to_owned(),
                 };
-                changes.add(
-                    format!("~ {} (moved {place})", line.words),
-                    None,
-                    Some(line),
-                );
+                changes.add(format!("~ {} (moved {place})", line.text), None, Some(line));
             }
-            Some(record) if record.words == line.words => {}
-            Some(_) => changes.add(format!("~ {}", line.words), None, Some(line)),
+            Some(record) if record.text == line.text => {}
+            Some(_) => changes.add(format!("~ {}", line.text), None, Some(line)),
             None => {
-                let same = gone_by_words.get_mut(without_handles(&line.words));
+                let same = gone_by_text.get_mut(without_handles(&line.text));
                 match same.and_then(Vec::pop) {
-                    // Re-rendered with the same text: a line without a handle did not change for the reader.
+                    // The page rendered the line again with the same text. Without a handle, nothing changed for the
+                    // reader.
                     Some(old) => {
-                        let text = match handle_of(&shown[old].words) {
-                            Some(handle) => format!("~ {} (was {handle})", line.words),
+                        let text = match handle_of(&shown[old].text) {
+                            Some(handle) => format!("~ {} (was {handle})", line.text),
                             None => String::new(),
                         };
                         replaced.insert(old.clone());
                         changes.add(text, Some(old.clone()), Some(line));
                     }
-                    None => changes.add(format!("+ {}", line.words), None, Some(line)),
+                    None => changes.add(format!("+ {}", line.text), None, Some(line)),
                 }
             }
         }
     }
-    for (key, words) in gone {
+    for (key, text) in gone {
         if !replaced.contains(key) {
             changes.add(
-                format!("- {}", super::print::cut(words, 100)),
+                format!("- {}", super::print::cut(text, 100)),
                 Some(key.clone()),
                 None,
             );
@@ -111,13 +108,14 @@ pub(super) fn compare(
     changes
 }
 
-/// Returns the lines that moved, as few as possible.
-fn find_moved(shown: &ShownLines, current: &[Current]) -> HashSet<NodeKey> {
+/// Returns the smallest set of lines whose moves explain the new order.
+fn find_moved(shown: &ShownLines, current: &[CurrentLine]) -> HashSet<NodeKey> {
     let known: Vec<(usize, &NodeKey)> = current
         .iter()
         .filter_map(|line| Some((shown.get(&line.key)?.order, &line.key)))
         .collect();
-    // The longest increasing subsequence stays; `ends[n]` is the lowest end of one with n + 1 lines.
+    // Lines of the longest increasing subsequence did not move. `ends[n]` is the lowest end of a sequence of n + 1
+    // lines.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(known.len());
     for (index, (order, _)) in known.iter().enumerate() {
@@ -139,16 +137,16 @@ fn find_moved(shown: &ShownLines, current: &[Current]) -> HashSet<NodeKey> {
     moved.map(|((_, key), _)| (*key).clone()).collect()
 }
 
-/// Returns a short name of a line for references.
-fn anchor(words: &str) -> String {
-    match handle_of(words) {
+/// Returns a short name for a line: its handle, or else the start of its text.
+fn anchor(text: &str) -> String {
+    match handle_of(text) {
         Some(handle) => handle.to_owned(),
-        None => super::print::cut(words, 40),
+        None => super::print::cut(text, 40),
     }
 }
 
 impl Changes {
-    fn add(&mut self, text: String, gone: Option<NodeKey>, current: Option<Current>) {
+    fn add(&mut self, text: String, gone: Option<NodeKey>, current: Option<CurrentLine>) {
         self.lines.push(Change {
             text,
             gone,
@@ -161,18 +159,18 @@ impl Changes {
     }
 }
 
-/// Returns the handle at the start of a line's text.
-fn handle_of(words: &str) -> Option<&str> {
-    let word = words.split(' ').next()?;
+/// Returns the handle at the start of a line's text, if there is one.
+fn handle_of(text: &str) -> Option<&str> {
+    let word = text.split(' ').next()?;
     let digits = word.strip_prefix('e')?;
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(word)
 }
 
-/// Returns the text after the handle.
-fn without_handles(words: &str) -> &str {
-    match handle_of(words) {
-        Some(handle) => words[handle.len()..].trim_start(),
-        None => words,
+/// Returns a line's text without its handle.
+fn without_handles(text: &str) -> &str {
+    match handle_of(text) {
+        Some(handle) => text[handle.len()..].trim_start(),
+        None => text,
     }
 }
 
@@ -180,23 +178,23 @@ fn without_handles(words: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn line(node: i64, words: &str) -> Current {
+    fn line(node: i64, text: &str) -> CurrentLine {
         let key = NodeKey {
             session: "s".into(),
             node,
         };
-        Current {
+        CurrentLine {
             key,
-            words: words.to_owned(),
+            text: text.to_owned(),
             order: 0,
         }
     }
 
     fn shown(lines: &[(i64, &str)]) -> ShownLines {
-        let lines = lines.iter().map(|(node, words)| line(*node, words));
-        let record = |(order, line): (usize, Current)| {
-            let words = line.words;
-            (line.key, LineRecord { words, order })
+        let lines = lines.iter().map(|(node, text)| line(*node, text));
+        let record = |(order, line): (usize, CurrentLine)| {
+            let text = line.text;
+            (line.key, LineRecord { text, order })
         };
         lines.enumerate().map(record).collect()
     }
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn new_other_and_missing_lines_are_told() {
+    fn new_changed_and_removed_lines_are_reported() {
         let before = shown(&[
             (1, "e1 button \"A\""),
             (2, "text \"old\""),
@@ -234,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_rendered_anew_tells_its_new_handle_only() {
+    fn a_rerendered_line_is_reported_only_for_its_new_handle() {
         let before = shown(&[(1, "e1 button \"A\""), (2, "text \"same\"")]);
         let now = vec![line(11, "e11 button \"A\""), line(12, "text \"same\"")];
         let changes = compare(&before, now, |_| false);
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_moved_tells_where_it_is_now() {
+    fn a_moved_line_is_reported_with_its_new_position() {
         let names = [
             "e1 item \"a\"",
             "e2 item \"b\"",

@@ -1,9 +1,9 @@
-//! Clipping: what boxes hide of their content, permanently or until it is scrolled.
+//! Clipping: which parts of their content boxes hide, permanently or until it is scrolled.
 
-use super::scene::{Sight, Viewport};
+use super::scene::{Viewport, Visibility};
 use super::snapshot::{Layout, Rect};
 
-/// Content further left or above is hidden on purpose.
+/// Content further left or above than this, in pixels, is hidden on purpose.
 const FAR_OUTSIDE: f64 = -5.0;
 const EVERYWHERE: Rect = Rect {
     x: f64::MIN / 4.0,
@@ -12,12 +12,12 @@ const EVERYWHERE: Rect = Rect {
     height: f64::MAX / 2.0,
 };
 
-/// The visible part of a rectangle.
+/// The area in which content is visible.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Clip {
-    /// The rest is hidden permanently, for example by `overflow: hidden`.
+    /// Content outside is hidden permanently, for example by `overflow: hidden`.
     hard: Rect,
-    /// The rest can be scrolled to.
+    /// Content outside can be scrolled into view.
     soft: Rect,
     /// Whether an ancestor scrolls horizontally, and vertically.
     scrolls: [bool; 2],
@@ -44,7 +44,7 @@ impl Clip {
 
     /// Returns the clip inside an element.
     pub(super) fn within(self, layout: &Layout, rect: Rect, tag: &str) -> Self {
-        // The root clips to the viewport, which scrolls.
+        // The root element clips to the viewport, which can scroll.
         if matches!(tag, "html" | "body") {
             return self;
         }
@@ -59,15 +59,20 @@ impl Clip {
         }
     }
 
-    pub(super) fn sight(self, rect: Rect, is_transparent: bool, viewport: Viewport) -> Sight {
+    pub(super) fn visibility(
+        self,
+        rect: Rect,
+        is_transparent: bool,
+        viewport: Viewport,
+    ) -> Visibility {
         let touches = |area: Rect| {
             // An empty box counts, because its content may overflow.
             let cut = rect.intersect(area);
-            // Text for screen readers only is cut to a dot.
+            // Text only for screen readers is clipped to a dot.
             let is_dot = area.width <= 1.5 && area.height <= 1.5;
             cut.width >= 0.0 && cut.height >= 0.0 && !area.is_empty() && !is_dot
         };
-        // What was scrolled past can be scrolled back to.
+        // Content that was scrolled out of view can be scrolled back.
         let [scrolls_across, scrolls_down] = self.scrolls;
         let is_outside = (!scrolls_across && rect.x + rect.width < FAR_OUTSIDE)
             || (!scrolls_down && rect.y + rect.height + viewport.scroll_y < FAR_OUTSIDE);
@@ -78,13 +83,13 @@ impl Clip {
             height: viewport.height,
         };
         if is_outside || !touches(self.hard) {
-            Sight::Hidden
+            Visibility::Hidden
         } else if is_transparent {
-            Sight::Transparent
+            Visibility::Transparent
         } else if !rect.intersect(self.soft).intersect(screen).is_empty() {
-            Sight::InView
+            Visibility::InView
         } else {
-            Sight::Reachable
+            Visibility::Reachable
         }
     }
 }

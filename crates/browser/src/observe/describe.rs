@@ -1,23 +1,23 @@
-//! The text for one element: its name and details.
+//! Builds the text for one element: its name and details.
 
 use super::appearance::add_appearance;
 use super::print::{cut, one_line, quote};
-use super::roles::{Form, Role, is_scroller};
+use super::roles::{DisplayKind, Role, is_scroller};
 use super::scene::Scene;
-use super::semantics::{Meaning, Semantics};
+use super::semantics::{AxNode, Semantics};
 use super::snapshot::{Node, NodeKind};
 use serde_json::Value;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The longest name, in bytes.
-pub(super) const LONGEST_NAME: usize = 120;
-/// The longest value of a field, in bytes.
-const LONGEST_VALUE: usize = 80;
+/// Maximum length of a name, in bytes.
+pub(super) const MAX_NAME_BYTES: usize = 120;
+/// Maximum length of a field's value, in bytes.
+const MAX_VALUE_BYTES: usize = 80;
 /// Maximum length of a field's value when the field is the scope, in bytes.
-const LONGEST_WHOLE_VALUE: usize = 6000;
-/// The longest address of a link that is printed whole, in bytes.
-const LONGEST_LINK: usize = 60;
+const MAX_SCOPE_VALUE_BYTES: usize = 6000;
+/// Maximum length of a link's address, in bytes.
+const MAX_LINK_BYTES: usize = 60;
 /// Maximum number of listed options.
 const SHOWN_OPTIONS: usize = 6;
 
@@ -32,23 +32,27 @@ pub(super) fn name_of(
     let node = scene.node(at);
     let known = semantics
         .get(&at)
-        .map(|meaning| meaning.name.as_str())
+        .map(|ax_node| ax_node.name.as_str())
         .unwrap_or_default();
-    // The content of a container is shown anyway.
-    let is_said = role.form == Form::OpenControl && node.attribute("aria-label").is_none();
-    let mut name = if is_said {
+    // The content of a container is shown anyway, so its name need not repeat it.
+    let is_name_redundant =
+        role.kind == DisplayKind::CompositeControl && node.attribute("aria-label").is_none();
+    let mut name = if is_name_redundant {
         String::new()
     } else {
         one_line(known)
     };
     let is_field = matches!(&*node.tag, "input" | "select" | "textarea") || role.name == "textbox";
-    let covers = matches!(role.form, Form::Control | Form::Label) && !is_field && !is_scope;
+    let covers =
+        matches!(role.kind, DisplayKind::Control | DisplayKind::Label) && !is_field && !is_scope;
     if name.is_empty() && covers {
-        name = scene.text_below(at, 2 * LONGEST_NAME);
+        name = scene.text_below(at, 2 * MAX_NAME_BYTES);
     }
     for attribute in ["aria-label", "alt", "title", "placeholder", "name"] {
-        let is_wanted = matches!(role.form, Form::Control | Form::OpenControl | Form::Label)
-            && (attribute != "name" || is_field);
+        let is_wanted = matches!(
+            role.kind,
+            DisplayKind::Control | DisplayKind::CompositeControl | DisplayKind::Label
+        ) && (attribute != "name" || is_field);
         if name.is_empty() && is_wanted {
             name = one_line(node.attribute(attribute).unwrap_or_default());
         }
@@ -56,10 +60,10 @@ pub(super) fn name_of(
     if &*node.tag == "iframe" && name.is_empty() {
         name = frame_name(scene, at);
     }
-    cut(&name, LONGEST_NAME)
+    cut(&name, MAX_NAME_BYTES)
 }
 
-/// Returns the URL of a frame of another site.
+/// Returns the host of a frame of another origin; empty for other frames.
 fn frame_name(scene: &Scene, at: usize) -> String {
     let base = |place: usize| scene.document(place).base.as_ref();
     let (Some(inner), Some(outer)) = (scene.nodes.get(at + 1).and_then(|_| base(at + 1)), base(at))
@@ -72,7 +76,7 @@ fn frame_name(scene: &Scene, at: usize) -> String {
     }
 }
 
-/// Returns the absolute address that an element links to.
+/// Returns the absolute URL that an element links to; `None` if it is not an `http` or `https` link.
 pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     let node = scene.node(at);
     if !matches!(&*node.tag, "a" | "area") {
@@ -89,7 +93,8 @@ pub(super) fn link_of(scene: &Scene, at: usize) -> Option<Arc<str>> {
     matches!(url.scheme(), "http" | "https").then(|| url.as_str().into())
 }
 
-/// Returns the details after the name: value, options, link, states. The value is complete if the element is the scope.
+/// Returns the details after the name: value, options, link, states. If the element is the scope, its value may be much
+/// longer.
 pub(super) fn details_of(
     scene: &Scene,
     semantics: &Semantics,
@@ -98,28 +103,28 @@ pub(super) fn details_of(
     is_scope: bool,
 ) -> String {
     let node = scene.node(at);
-    let unknown = Meaning::default();
-    let meaning = semantics.get(&at).unwrap_or(&unknown);
+    let unknown = AxNode::default();
+    let ax_node = semantics.get(&at).unwrap_or(&unknown);
     let mut details = String::new();
     let longest = if is_scope {
-        LONGEST_WHOLE_VALUE
+        MAX_SCOPE_VALUE_BYTES
     } else {
-        LONGEST_VALUE
+        MAX_VALUE_BYTES
     };
-    add_value(&mut details, scene, node, meaning, at, role, longest);
+    add_value(&mut details, scene, node, ax_node, at, role, longest);
     add_link(&mut details, scene, at);
     add_appearance(&mut details, scene, semantics, at, role);
     let tooltip = node.attribute("title").filter(|title| !title.is_empty());
     let tooltip = tooltip.unwrap_or_default();
-    let is_said = meaning.name.contains(tooltip) || meaning.name.is_empty();
-    if role.is_control() && !tooltip.is_empty() && !is_said {
+    let is_in_name = ax_node.name.contains(tooltip) || ax_node.name.is_empty();
+    if role.is_control() && !tooltip.is_empty() && !is_in_name {
         let _ = write!(
             details,
             " tooltip={}",
-            quote(&cut(&one_line(tooltip), LONGEST_VALUE))
+            quote(&cut(&one_line(tooltip), MAX_VALUE_BYTES))
         );
     }
-    add_states(&mut details, scene, at, node, meaning);
+    add_states(&mut details, scene, at, node, ax_node);
     details
 }
 
@@ -127,13 +132,13 @@ fn add_value(
     details: &mut String,
     scene: &Scene,
     node: &Node,
-    meaning: &Meaning,
+    ax_node: &AxNode,
     at: usize,
     role: &Role,
     longest: usize,
 ) {
     if role.name == "heading" {
-        let level = meaning.property("level").and_then(Value::as_u64);
+        let level = ax_node.property("level").and_then(Value::as_u64);
         let of_tag = node
             .tag
             .strip_prefix('h')
@@ -144,7 +149,7 @@ fn add_value(
         return;
     }
     if &*node.tag == "select" {
-        add_options(details, scene, meaning, at);
+        add_options(details, scene, ax_node, at);
         return;
     }
     let is_field = matches!(
@@ -166,9 +171,9 @@ fn add_value(
             | "color"
             | "file"
     );
-    let value = meaning.value.as_deref().map(one_line).unwrap_or_default();
+    let value = ax_node.value.as_deref().map(one_line).unwrap_or_default();
     if is_field && !value.is_empty() {
-        // The accessibility tree gives only the length of a password.
+        // The accessibility tree reveals the length of a password.
         let is_password = node
             .attribute("type")
             .is_some_and(|kind| kind.eq_ignore_ascii_case("password"));
@@ -183,7 +188,7 @@ fn add_value(
         role.name.as_str(),
         "slider" | "spinbutton" | "meter" | "scrollbar"
     ) {
-        let number = |property: &str| meaning.property(property).and_then(Value::as_f64);
+        let number = |property: &str| ax_node.property(property).and_then(Value::as_f64);
         // A field without limits reports zero for both.
         let is_limited = number("valuemin") < number("valuemax");
         for (property, attribute) in [("valuemin", "min"), ("valuemax", "max")] {
@@ -197,7 +202,7 @@ fn add_value(
     }
 }
 
-fn add_options(details: &mut String, scene: &Scene, meaning: &Meaning, at: usize) {
+fn add_options(details: &mut String, scene: &Scene, ax_node: &AxNode, at: usize) {
     let below = at + 1..scene.nodes[at].end;
     let options: Vec<usize> = below
         .filter(|below| &*scene.node(*below).tag == "option")
@@ -209,14 +214,14 @@ fn add_options(details: &mut String, scene: &Scene, meaning: &Meaning, at: usize
         .map(text)
         .collect();
     let value = if chosen.is_empty() {
-        meaning.value.clone().unwrap_or_default()
+        ax_node.value.clone().unwrap_or_default()
     } else {
         chosen.join(", ")
     };
     let _ = write!(
         details,
         " value={} options:",
-        quote(&cut(&value, LONGEST_VALUE))
+        quote(&cut(&value, MAX_VALUE_BYTES))
     );
     for (index, option) in options.iter().take(SHOWN_OPTIONS).enumerate() {
         let separator = if index == 0 { "" } else { " |" };
@@ -245,7 +250,7 @@ pub(super) fn options_of(scene: &Scene, at: usize) -> Vec<(usize, String, String
                     let _ = write!(
                         details,
                         " value={}",
-                        quote(&cut(&one_line(value), LONGEST_VALUE))
+                        quote(&cut(&one_line(value), MAX_VALUE_BYTES))
                     );
                 }
                 _ => {}
@@ -256,12 +261,12 @@ pub(super) fn options_of(scene: &Scene, at: usize) -> Vec<(usize, String, String
             if node.attribute("disabled").is_some() {
                 details.push_str(" [disabled]");
             }
-            (option, cut(&name, LONGEST_NAME), details)
+            (option, cut(&name, MAX_NAME_BYTES), details)
         })
         .collect()
 }
 
-/// Options have no boxes, so their text is that of the document.
+/// Returns the label of an option. Options have no boxes, so the text is read from the document.
 fn option_text(scene: &Scene, at: usize) -> String {
     let texts = (at..scene.nodes[at].end).map(|below| scene.node(below));
     let texts = texts.filter(|node| node.kind == NodeKind::Text);
@@ -285,53 +290,53 @@ fn add_link(details: &mut String, scene: &Scene, at: usize) {
         .as_deref()
         .and_then(|origin| link.strip_prefix(origin));
     let short = short.unwrap_or(&link);
-    let _ = write!(details, " → {}", cut(&one_line(short), LONGEST_LINK));
+    let _ = write!(details, " → {}", cut(&one_line(short), MAX_LINK_BYTES));
 }
 
-fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meaning: &Meaning) {
+fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, ax_node: &AxNode) {
     let mut state = |is_set: bool, name: &str| {
         if is_set {
             let _ = write!(details, " [{name}]");
         }
     };
     let is_disabled =
-        meaning.is("disabled") || (meaning.role.is_empty() && node.attribute("disabled").is_some());
+        ax_node.is("disabled") || (ax_node.role.is_empty() && node.attribute("disabled").is_some());
     state(is_disabled, "disabled");
     for property in ["checked", "pressed"] {
-        match meaning.property(property).and_then(Value::as_str) {
+        match ax_node.property(property).and_then(Value::as_str) {
             Some("true") => state(true, property),
             Some("mixed") => state(true, "mixed"),
             _ => {}
         }
     }
-    let expanded = meaning.property("expanded").and_then(Value::as_bool);
+    let expanded = ax_node.property("expanded").and_then(Value::as_bool);
     state(expanded == Some(true), "expanded");
     state(
         expanded == Some(false) && &*node.tag != "select",
         "collapsed",
     );
-    let popup = meaning.property("hasPopup").and_then(Value::as_str);
+    let popup = ax_node.property("hasPopup").and_then(Value::as_str);
     let opens = match popup {
         None | Some("" | "false") => None,
         Some("true" | "menu") => Some("opens menu"),
         Some("dialog") => Some("opens dialog"),
         Some(_) => Some("opens list"),
     };
-    // The role of a list already implies that it opens.
+    // The role `combobox` already implies that it opens a list.
     state(
-        opens.is_some() && meaning.role != "combobox",
+        opens.is_some() && ax_node.role != "combobox",
         opens.unwrap_or_default(),
     );
-    state(meaning.is("selected"), "selected");
-    state(meaning.is("required"), "required");
-    state(meaning.is("multiline"), "multiline");
+    state(ax_node.is("selected"), "selected");
+    state(ax_node.is("required"), "required");
+    state(ax_node.is("multiline"), "multiline");
     state(
-        meaning.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
+        ax_node.is("readonly") && node.kind == NodeKind::Element && &*node.tag != "progress",
         "read-only",
     );
     // A required box is not invalid before the user checks it.
-    let invalid = meaning.property("invalid").and_then(Value::as_str);
-    let is_box = meaning.property("checked").is_some() && node.attribute("aria-invalid").is_none();
+    let invalid = ax_node.property("invalid").and_then(Value::as_str);
+    let is_box = ax_node.property("checked").is_some() && node.attribute("aria-invalid").is_none();
     state(
         invalid.is_some_and(|invalid| invalid != "false") && !is_box,
         "invalid",
@@ -340,7 +345,7 @@ fn add_states(details: &mut String, scene: &Scene, at: usize, node: &Node, meani
         .attribute("aria-current")
         .filter(|current| !matches!(*current, "" | "false"));
     state(current.is_some(), "current");
-    state(meaning.is("modal"), "modal");
+    state(ax_node.is("modal"), "modal");
     state(node.attribute("draggable") == Some("true"), "draggable");
     state(node.attribute("type") == Some("password"), "password");
     state(node.attribute("multiple").is_some(), "multiple");

@@ -2,76 +2,74 @@
 
 use super::describe::{self, details_of, link_of, name_of};
 use super::print::{cut, one_line};
-use super::roles::{Form, Roles};
-use super::scene::{Scene, Sight};
+use super::roles::{DisplayKind, Roles};
+use super::scene::{Scene, Visibility};
 use super::semantics::{Semantics, distance};
 use super::snapshot::NodeKind;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The longest text of one line, in bytes.
-const LONGEST_TEXT: usize = 300;
+/// Maximum length of a text on one line, in bytes.
+const MAX_TEXT_BYTES: usize = 300;
 /// Maximum depth of nested containers; deeper ones are merged.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
-/// An item of a page.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// Its index in the scene.
+    /// The index of its node in the scene.
     pub(super) at: usize,
-    /// The item that contains it.
+    /// The index of the item that contains it.
     pub(super) parent: Option<usize>,
-    pub(super) form: ItemForm,
+    pub(super) kind: ItemKind,
     pub(super) role: String,
     pub(super) name: String,
-    /// For a text: the part that is in no other item.
+    /// For a text: the part that no other item contains.
     pub(super) own_text: String,
-    /// Value, states, link: the details after the name.
+    /// The details after the name: value, states, link.
     pub(super) details: String,
-    /// The absolute URL of a link.
+    /// The absolute URL, if the item is a link.
     pub(super) link: Option<Arc<str>>,
     pub(super) is_in_view: bool,
     /// Distance to the viewport in pixels.
     pub(super) distance: u64,
-    /// Whether its accessibility data was requested; otherwise its name is a guess.
+    /// Whether its accessibility data is known; otherwise its name is a guess.
     pub(super) is_known: bool,
     pub(super) is_focused: bool,
 }
 
-/// The style of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ItemForm {
+pub(super) enum ItemKind {
     Text,
-    Element(Form),
+    Element(DisplayKind),
 }
 
 impl Item {
     pub(super) fn is_control(&self) -> bool {
         matches!(
-            self.form,
-            ItemForm::Element(Form::Control | Form::OpenControl)
+            self.kind,
+            ItemKind::Element(DisplayKind::Control | DisplayKind::CompositeControl)
         )
     }
 
-    /// Returns whether it is printed with a handle.
+    /// Returns whether the item is printed with a handle.
     pub(super) fn has_handle(&self) -> bool {
-        self.is_control() || self.form == ItemForm::Element(Form::Section)
+        self.is_control() || self.kind == ItemKind::Element(DisplayKind::Section)
     }
 
     pub(super) fn is_group(&self) -> bool {
-        self.form == ItemForm::Element(Form::Group)
+        self.kind == ItemKind::Element(DisplayKind::Group)
     }
 
-    /// Returns whether it shares a line with others.
-    pub(super) fn is_silent(&self) -> bool {
-        self.form == ItemForm::Element(Form::Silent)
+    /// Returns whether the item has no line of its own.
+    pub(super) fn is_unlisted(&self) -> bool {
+        self.kind == ItemKind::Element(DisplayKind::Unlisted)
     }
 
-    /// Returns whether it is only shown if it has content.
+    /// Returns whether the item is shown only if it has content.
     pub(super) fn is_container(&self) -> bool {
         matches!(
-            self.form,
-            ItemForm::Element(Form::Group | Form::Section | Form::Silent)
+            self.kind,
+            ItemKind::Element(DisplayKind::Group | DisplayKind::Section | DisplayKind::Unlisted)
         )
     }
 }
@@ -81,9 +79,9 @@ impl Item {
 struct Inherited {
     item: Option<usize>,
     depth: usize,
-    /// Its text is part of an ancestor's name.
+    /// Whether the text is part of an ancestor's name.
     is_covered: bool,
-    /// Descendants are not shown.
+    /// Whether the descendants are not shown.
     is_skipped: bool,
     /// The nearest block-level box.
     block: usize,
@@ -93,11 +91,11 @@ struct Inherited {
 struct OpenText {
     item: usize,
     text: String,
-    /// The part that is in no other item.
+    /// The part that no other item contains.
     own: String,
 }
 
-/// Finds the items of a scene; below `scope` only, if there is one.
+/// Finds the items of a scene, or only those below the node `scope`.
 pub(super) fn find(
     scene: &Scene,
     semantics: &Semantics,
@@ -130,39 +128,40 @@ pub(super) fn find(
                 if !scene.is_inline(at) {
                     own.block = at;
                 }
-                // Content behind an open dialog, or marked as decoration, is skipped.
+                // Text that is already part of another item's name is not shown again.
                 own.is_covered |=
                     roles.labels.contains(&at) || is_name_of_parent(&items, &above, &node.tag);
-                let role = roles.by_place[at].as_ref();
+                let role = roles.by_node[at].as_ref();
                 let role = role
                     .filter(|role| !above.is_skipped && (!above.is_covered || role.is_control()));
                 if let Some(role) = role {
                     let name = name_of(scene, semantics, at, role, scope == Some(at));
-                    own.is_covered |= matches!(role.form, Form::Control | Form::Label);
+                    own.is_covered |=
+                        matches!(role.kind, DisplayKind::Control | DisplayKind::Label);
                     own.is_skipped |= &*node.tag == "select" && scope != Some(at);
                     if scope == Some(at) {
                         own.is_covered = false;
                     }
-                    // Beyond the maximum depth, content is placed beside its container.
-                    if above.depth < DEEPEST {
+                    // Beyond the maximum depth, content is placed next to its container instead of inside.
+                    if above.depth < MAX_DEPTH {
                         own.item = Some(items.len());
                         own.depth = above.depth + 1;
                     }
                     items.push(Item {
                         at,
                         parent: above.item,
-                        form: ItemForm::Element(role.form),
+                        kind: ItemKind::Element(role.kind),
                         role: role.name.clone(),
                         name,
                         own_text: String::new(),
                         details: details_of(scene, semantics, at, role, scope == Some(at)),
                         link: link_of(scene, at),
-                        is_in_view: place.sight == Sight::InView,
+                        is_in_view: place.visibility == Visibility::InView,
                         distance: distance(scene, at),
                         is_known: semantics.contains_key(&at),
                         is_focused: semantics
                             .get(&at)
-                            .is_some_and(|meaning| meaning.is("focused")),
+                            .is_some_and(|ax_node| ax_node.is("focused")),
                     });
                     if &*node.tag == "select" && scope == Some(at) {
                         let list = items.len() - 1;
@@ -186,13 +185,13 @@ fn is_name_of_parent(items: &[Item], above: &Inherited, tag: &str) -> bool {
     matches!(tag, "legend" | "caption") && parent.is_some_and(|parent| !parent.name.is_empty())
 }
 
-/// Returns the options of a list that is the scope.
+/// Returns the options of a native list as items. They are shown if the list is the scope.
 fn option_items(scene: &Scene, list: usize, parent: usize) -> Vec<Item> {
     let options = describe::options_of(scene, list).into_iter();
     let item = |(at, name, details)| Item {
         at,
         parent: Some(parent),
-        form: ItemForm::Element(Form::Label),
+        kind: ItemKind::Element(DisplayKind::Label),
         role: "option".to_owned(),
         name,
         own_text: String::new(),
@@ -208,20 +207,20 @@ fn option_items(scene: &Scene, list: usize, parent: usize) -> Vec<Item> {
 
 fn is_readable(scene: &Scene, at: usize) -> bool {
     let place = &scene.nodes[at];
-    matches!(place.sight, Sight::InView | Sight::Reachable) && !place.is_aria_hidden
+    matches!(place.visibility, Visibility::InView | Visibility::Reachable) && !place.is_aria_hidden
 }
 
 fn text_item(scene: &Scene, at: usize, above: &Inherited) -> Item {
     Item {
         at,
         parent: above.item,
-        form: ItemForm::Text,
+        kind: ItemKind::Text,
         role: "text".to_owned(),
         name: String::new(),
         own_text: String::new(),
         details: String::new(),
         link: None,
-        is_in_view: scene.nodes[at].sight == Sight::InView,
+        is_in_view: scene.nodes[at].visibility == Visibility::InView,
         distance: distance(scene, at),
         is_known: true,
         is_focused: false,
@@ -247,10 +246,10 @@ fn add_text(
             own: String::new(),
         }
     });
-    if open.text.len() < 2 * LONGEST_TEXT {
+    if open.text.len() < 2 * MAX_TEXT_BYTES {
         open.text.push_str(text);
     }
-    if open.own.len() < 2 * LONGEST_TEXT {
+    if open.own.len() < 2 * MAX_TEXT_BYTES {
         open.own.push_str(if above.is_covered { " " } else { text });
     }
 }
@@ -266,8 +265,8 @@ fn finish_texts(items: &mut [Item], texts: HashMap<usize, OpenText>) {
     for text in texts.into_values() {
         let own = one_line(&text.own);
         if !own.is_empty() {
-            items[text.item].name = cut(&one_line(&text.text), LONGEST_TEXT);
-            items[text.item].own_text = cut(&own, LONGEST_TEXT);
+            items[text.item].name = cut(&one_line(&text.text), MAX_TEXT_BYTES);
+            items[text.item].own_text = cut(&own, MAX_TEXT_BYTES);
         }
     }
 }
@@ -276,13 +275,13 @@ fn finish_texts(items: &mut [Item], texts: HashMap<usize, OpenText>) {
 fn prune(items: Vec<Item>) -> Vec<Item> {
     let mut is_used: Vec<bool> = items
         .iter()
-        .map(|item| match item.form {
-            // A single character between links is a separator.
-            ItemForm::Text => {
+        .map(|item| match item.kind {
+            // Up to three characters without letters or digits are only a separator.
+            ItemKind::Text => {
                 let text = &item.own_text;
                 text.chars().any(char::is_alphanumeric) || text.chars().count() > 3
             }
-            ItemForm::Element(_) => !item.is_container() || item.role == "frame",
+            ItemKind::Element(_) => !item.is_container() || item.role == "frame",
         })
         .collect();
     for index in (0..items.len()).rev() {

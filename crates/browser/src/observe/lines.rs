@@ -1,24 +1,23 @@
-//! Arranges items on lines: small groups, such as a table row or a product in a list, share one.
+//! Arranges items on lines. The items of a small group, such as a table row or a product in a list, share one line.
 
-use super::items::{Item, ItemForm};
-use super::print::part;
-use super::roles::Form;
+use super::items::{Item, ItemKind};
+use super::print::format_item;
+use super::roles::DisplayKind;
 use std::borrow::Cow;
 
-/// The most items on one line.
-const MOST_PARTS: usize = 10;
-/// The longest line of several items, in bytes.
-const LONGEST_LINE: usize = 320;
+/// Maximum number of items on one line.
+const MAX_PARTS: usize = 10;
+/// Maximum length of a line with several items, in bytes.
+const MAX_LINE_BYTES: usize = 320;
 
-/// A line of an observation.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Its items; the first one identifies the line.
+    /// The items on the line; the first one identifies it.
     pub(super) parts: Vec<usize>,
-    /// The prefix of a group's parts.
+    /// Text before the first item, such as a bullet.
     pub(super) prefix: Cow<'static, str>,
     pub(super) depth: usize,
-    /// The line of the container around it.
+    /// The line of the surrounding container.
     pub(super) parent: Option<usize>,
     /// The nearest ancestor item that can be used as a scope.
     pub(super) container: Option<usize>,
@@ -34,10 +33,9 @@ pub(super) enum Rank {
     Urgent,
     ControlInView,
     InView,
-    Elsewhere,
+    OutOfView,
 }
 
-/// Puts items on lines.
 pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
     let mut roots = Vec::new();
@@ -47,7 +45,7 @@ pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
             None => roots.push(index),
         }
     }
-    let mut arranging = Arranging {
+    let mut builder = LineBuilder {
         items,
         children: &children,
         lines: Vec::new(),
@@ -59,9 +57,9 @@ pub(super) fn arrange(items: &[Item]) -> Vec<Line> {
         is_urgent: false,
     };
     for root in roots {
-        arranging.add(root, top);
+        builder.add(root, top);
     }
-    arranging.lines
+    builder.lines
 }
 
 /// Formats a line. `handle_of` looks up the handle of an item.
@@ -78,7 +76,7 @@ pub(super) fn write(
             text.push_str(" | ");
         }
         let handle = items[*item].has_handle().then(|| handle_of(*item));
-        text.push_str(&part(&items[*item], handle.as_deref(), is_alone));
+        text.push_str(&format_item(&items[*item], handle.as_deref(), is_alone));
     }
     text
 }
@@ -91,13 +89,13 @@ struct Context {
     is_urgent: bool,
 }
 
-struct Arranging<'a> {
+struct LineBuilder<'a> {
     items: &'a [Item],
     children: &'a [Vec<usize>],
     lines: Vec<Line>,
 }
 
-impl Arranging<'_> {
+impl LineBuilder<'_> {
     // Recursion is bounded: items beyond the maximum depth have no children.
     fn add(&mut self, index: usize, mut context: Context) {
         let item = &self.items[index];
@@ -105,12 +103,12 @@ impl Arranging<'_> {
             self.add_group(index, context);
             return;
         }
-        if item.form == ItemForm::Element(Form::OpenControl)
-            && self.add_open_control(index, context)
+        if item.kind == ItemKind::Element(DisplayKind::CompositeControl)
+            && self.add_composite_control(index, context)
         {
             return;
         }
-        if item.is_silent() {
+        if item.is_unlisted() {
             context.container = Some(index);
             self.add_children(index, context);
             return;
@@ -119,7 +117,7 @@ impl Arranging<'_> {
         let mut parts = vec![index];
         let mut prefix = String::new();
         let mut below = self.children[index].clone();
-        // A heading that consists of a link is one item.
+        // A heading that consists of a single link is shown as one item.
         if let (true, [only]) = (item.role == "heading", &below[..])
             && self.items[*only].name == item.name
             && self.children[*only].is_empty()
@@ -129,7 +127,7 @@ impl Arranging<'_> {
             below.clear();
         }
         let line = self.push(parts, prefix, context);
-        if item.form == ItemForm::Element(Form::Section) {
+        if item.kind == ItemKind::Element(DisplayKind::Section) {
             context.container = Some(index);
         }
         let inside = Context {
@@ -145,7 +143,7 @@ impl Arranging<'_> {
     fn add_group(&mut self, index: usize, context: Context) {
         let mut parts = Vec::new();
         let fits = self.collect(index, &mut parts);
-        if fits && self.width(&parts) <= LONGEST_LINE {
+        if fits && self.width(&parts) <= MAX_LINE_BYTES {
             let prefix = match (self.items[index].role.as_str(), parts.len()) {
                 ("row", _) => "row ",
                 (_, 1) => "",
@@ -156,7 +154,7 @@ impl Arranging<'_> {
             }
             return;
         }
-        // The first line identifies the group; the others are indented below it.
+        // The group does not fit on one line: its first line identifies it, and the others are indented below.
         let start = self.lines.len();
         let inside = Context {
             container: Some(index),
@@ -178,11 +176,11 @@ impl Arranging<'_> {
         }
     }
 
-    /// Puts a control and its parts on one line, such as a clickable row; returns whether they fit.
-    fn add_open_control(&mut self, index: usize, context: Context) -> bool {
+    /// Puts a control and its parts, such as a clickable row, on one line; returns `false` if they do not fit.
+    fn add_composite_control(&mut self, index: usize, context: Context) -> bool {
         let mut parts = vec![index];
         let fits = !self.children[index].is_empty() && self.collect(index, &mut parts);
-        let fits = fits && self.width(&parts) <= LONGEST_LINE;
+        let fits = fits && self.width(&parts) <= MAX_LINE_BYTES;
         if fits {
             self.push(parts, "", context);
         }
@@ -195,15 +193,15 @@ impl Arranging<'_> {
         }
     }
 
-    /// Returns the items of a group, unless there are too many or containers among them.
+    /// Collects the items of a group. Returns `false` if there are too many, or containers among them.
     fn collect(&self, index: usize, parts: &mut Vec<usize>) -> bool {
         self.children[index].iter().all(|child| {
             let item = &self.items[*child];
-            if !item.is_silent() && item.role != "heading" || self.children[*child].is_empty() {
+            if !item.is_unlisted() && item.role != "heading" || self.children[*child].is_empty() {
                 parts.push(*child);
             }
-            let is_plain = !item.is_group() && item.form != ItemForm::Element(Form::Section);
-            is_plain && parts.len() <= MOST_PARTS && self.collect(*child, parts)
+            let is_plain = !item.is_group() && item.kind != ItemKind::Element(DisplayKind::Section);
+            is_plain && parts.len() <= MAX_PARTS && self.collect(*child, parts)
         })
     }
 
@@ -227,7 +225,7 @@ impl Arranging<'_> {
             (true, _, _) => Rank::Urgent,
             (_, true, true) => Rank::ControlInView,
             (_, true, false) => Rank::InView,
-            _ => Rank::Elsewhere,
+            _ => Rank::OutOfView,
         };
         let distance = items().map(|item| item.distance).min().unwrap_or(u64::MAX);
         self.lines.push(Line {

@@ -1,9 +1,8 @@
-//! Formats items, with quoted names so that page text cannot imitate lango's own lines.
+//! Formats items. Page text is quoted so that it cannot imitate lango's own lines.
 
-use super::items::{Item, ItemForm};
-use super::roles::Form;
+use super::items::{Item, ItemKind};
+use super::roles::DisplayKind;
 
-/// Quotes page text.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -36,28 +35,28 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
 /// Converts page text to one line without invisible or direction-changing characters.
 pub(crate) fn one_line(text: &str) -> String {
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
-    let seen: String = text.chars().filter(|c| !is_unseen(*c)).collect();
+    let seen: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     let words: Vec<&str> = seen.split(is_gap).filter(|word| !word.is_empty()).collect();
     words.join(" ")
 }
 
-/// Returns whether a character is invisible, changes the text direction, or belongs to an icon font (private use).
-pub(crate) fn is_unseen(c: char) -> bool {
+/// Returns whether a character is invisible, changes the text direction, or is in a private-use area (icon fonts).
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
         | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{10ffff}')
 }
 
-/// Formats one item, with its handle if it has one.
-pub(super) fn part(item: &Item, handle: Option<&str>, is_alone: bool) -> String {
-    match item.form {
-        ItemForm::Text if is_alone => format!("text {}", quote(&item.name)),
-        ItemForm::Text => quote(&item.own_text),
-        ItemForm::Element(Form::Label) if item.role == "heading" => {
+/// Formats one item, with its handle if it has one. `is_alone` says whether it has a line to itself.
+pub(super) fn format_item(item: &Item, handle: Option<&str>, is_alone: bool) -> String {
+    match item.kind {
+        ItemKind::Text if is_alone => format!("text {}", quote(&item.name)),
+        ItemKind::Text => quote(&item.own_text),
+        ItemKind::Element(DisplayKind::Label) if item.role == "heading" => {
             format!("{} {}", item.details.trim_start(), quote(&item.name))
         }
-        ItemForm::Element(_) => {
+        ItemKind::Element(_) => {
             let mut part = String::new();
             if let Some(handle) = handle {
                 part.push_str(handle);
@@ -79,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_a_page_stays_inside_its_quotes_and_on_its_line() {
+    fn page_text_stays_inside_its_quotes_and_on_its_line() {
         assert_eq!(quote("a\" [disabled]\ne1"), r#""a\" [disabled] e1""#);
         assert_eq!(one_line(" a\u{202e}b\n\u{200b}c \u{e001}d "), "ab c d");
     }
 
     #[test]
-    fn a_cut_keeps_characters_whole_and_the_limit() {
+    fn cutting_keeps_characters_whole_and_respects_the_limit() {
         for limit in 3..12 {
             let cut = cut("äöüäöüäöü", limit);
             assert!(cut.len() <= limit, "{cut}");

@@ -1,5 +1,5 @@
-//! All documents of a page as one list of nodes in reading order, each with its rectangle and visibility. The documents
-//! of frames, including out-of-process ones, follow below their frame elements.
+//! All documents of a page as one list of nodes in reading order, each node with its rectangle and visibility. The
+//! document of a frame, even of an out-of-process one, is inserted below its frame element.
 
 use super::clip::Clip;
 use super::snapshot::{Document, Layout, Node, NodeKind, Rect, capture};
@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum number of nodes of a page.
-const MOST_NODES: usize = 200_000;
+const MAX_NODES: usize = 200_000;
 /// Maximum number of bytes of text and attributes of a page.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The captured nodes of a page.
 #[derive(Debug)]
@@ -24,18 +24,18 @@ pub(crate) struct Scene {
     pub(super) viewport: Viewport,
 }
 
-/// A node with its position in the list.
+/// A node of the list.
 #[derive(Debug)]
 pub(super) struct SceneNode {
     pub(super) document: usize,
     pub(super) index: usize,
     pub(super) parent: Option<usize>,
-    /// The index after the last node below it.
+    /// The index after the node's last descendant.
     pub(super) end: usize,
-    /// In coordinates of the viewport; none if it has no box.
+    /// In viewport coordinates; `None` if the node has no box.
     pub(super) rect: Option<Rect>,
-    pub(super) sight: Sight,
-    /// Hidden from assistive technology: decoration, unless it can be clicked.
+    pub(super) visibility: Visibility,
+    /// Whether the node is hidden from assistive technology. It is then decoration, unless it can be clicked.
     pub(super) is_aria_hidden: bool,
     /// Whether the element sets the cursor to a hand and its parent does not.
     pub(super) starts_pointer: bool,
@@ -43,19 +43,18 @@ pub(super) struct SceneNode {
     pub(super) is_grip: bool,
 }
 
-/// The visibility of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(super) enum Visibility {
     /// In the viewport.
     InView,
-    /// After scrolling.
+    /// Visible after scrolling.
     Reachable,
-    /// Transparent with a box: the real control under a styled one.
+    /// Transparent but with a box; often the real control under a styled one.
     Transparent,
     Hidden,
 }
 
-/// The visible part of the page.
+/// The visible part of the page, in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub(super) struct Viewport {
     pub(super) width: f64,
@@ -64,7 +63,7 @@ pub(super) struct Viewport {
     pub(super) page_height: f64,
 }
 
-/// A borrowed node with its scene.
+/// The kind of a node, with its tag or text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SceneKind<'a> {
     /// An element with its tag.
@@ -89,7 +88,7 @@ struct Inherited {
 }
 
 impl Scene {
-    /// Captures a page.
+    /// Captures a page with all of its frames. Fails with [`BrowserError::PageTooLarge`] beyond the size limits.
     pub(crate) async fn capture(page: &Page) -> Result<Self, BrowserError> {
         let frames = page.frames().await?;
         check_size(page, &frames).await?;
@@ -120,7 +119,6 @@ impl Scene {
         Ok(Self::arrange(documents, viewport))
     }
 
-    /// Returns the captured node.
     pub(super) fn node(&self, at: usize) -> &Node {
         let place = &self.nodes[at];
         &self.documents[place.document].nodes[place.index]
@@ -161,9 +159,12 @@ impl Scene {
         self.node(at).attribute(name)
     }
 
-    /// Returns whether a person can see it, possibly after scrolling.
+    /// Returns whether a user can see the node, possibly after scrolling.
     pub(crate) fn is_shown(&self, at: usize) -> bool {
-        matches!(self.nodes[at].sight, Sight::InView | Sight::Reachable)
+        matches!(
+            self.nodes[at].visibility,
+            Visibility::InView | Visibility::Reachable
+        )
     }
 
     /// Returns the absolute URL of a link.
@@ -171,7 +172,7 @@ impl Scene {
         super::describe::link_of(self, at)
     }
 
-    /// Returns all text below a node, visible or not.
+    /// Returns all text below a node, visible or not, up to `limit` bytes.
     pub(crate) fn source_text(&self, at: usize, limit: usize) -> String {
         let texts = self.below(at).filter_map(|below| match self.kind(below) {
             SceneKind::Text(text) => Some(text),
@@ -187,7 +188,6 @@ impl Scene {
         text
     }
 
-    /// Returns the index of a node.
     pub(crate) fn find(&self, key: &NodeKey) -> Option<usize> {
         (0..self.nodes.len()).find(|at| self.key(*at) == *key)
     }
@@ -201,7 +201,7 @@ impl Scene {
         }
     }
 
-    /// Returns the frame that a node is in.
+    /// Returns the id of the frame that contains a node.
     pub(super) fn frame(&self, at: usize) -> Arc<str> {
         Arc::clone(&self.document(at).frame)
     }
@@ -215,7 +215,7 @@ impl Scene {
             }
             let node = self.node(below);
             match (node.kind, &*node.tag) {
-                (NodeKind::Text, _) if self.nodes[below].sight != Sight::Hidden => {
+                (NodeKind::Text, _) if self.nodes[below].visibility != Visibility::Hidden => {
                     text.push_str(node.text.as_deref().unwrap_or_default());
                 }
                 (NodeKind::Element, "img") => {
@@ -241,10 +241,11 @@ impl Scene {
             nodes: Vec::new(),
             viewport,
         };
-        // A position of the traversal: the document, its next node, the start of its nodes in the list, the frame element.
-        let mut under_way = vec![(0, 0, Vec::new(), None)];
+        // Positions of the traversal: the document, its next node, the list indices of its earlier nodes, and the frame
+        // element that contains the document.
+        let mut stack = vec![(0, 0, Vec::new(), None)];
         let mut is_placed = vec![false; scene.documents.len()];
-        while let Some((document, index, mut places, owner)) = under_way.pop() {
+        while let Some((document, index, mut places, owner)) = stack.pop() {
             let Some(nodes) = scene
                 .documents
                 .get(document)
@@ -256,7 +257,7 @@ impl Scene {
                 continue;
             };
             let place = scene.nodes.len();
-            if place >= MOST_NODES {
+            if place >= MAX_NODES {
                 break;
             }
             let parent = node.parent.and_then(|parent| places.get(parent).copied());
@@ -266,19 +267,19 @@ impl Scene {
                 parent: parent.or(owner),
                 end: place + 1,
                 rect: None,
-                sight: Sight::Hidden,
+                visibility: Visibility::Hidden,
                 is_aria_hidden: false,
                 starts_pointer: false,
                 is_grip: false,
             });
             places.push(place);
             let content = node.content;
-            under_way.push((document, index + 1, places, owner));
+            stack.push((document, index + 1, places, owner));
             if let Some(content) = content
                 && let Some(is_placed) = is_placed.get_mut(content)
                 && !std::mem::replace(is_placed, true)
             {
-                under_way.push((content, 0, Vec::new(), Some(place)));
+                stack.push((content, 0, Vec::new(), Some(place)));
             }
         }
         for at in (0..scene.nodes.len()).rev() {
@@ -290,13 +291,14 @@ impl Scene {
         scene
     }
 
+    /// Computes the rectangle and the visibility of every node.
     fn place(&mut self) {
         let mut inherited: Vec<Inherited> = Vec::with_capacity(self.nodes.len());
         for at in 0..self.nodes.len() {
             let parent = self.nodes[at].parent;
             let mut above = match parent {
                 Some(parent) => inherited[parent],
-                None => Inherited::at_top(),
+                None => Inherited::at_root(),
             };
             let document = self.document(at);
             let is_root = self.nodes[at].index == 0;
@@ -308,24 +310,24 @@ impl Scene {
             let own = above.step(node, self.viewport);
             let place = &mut self.nodes[at];
             place.rect = own.rect;
-            place.sight = own.sight;
-            place.is_aria_hidden = own.passed_on.is_aria_hidden;
-            place.starts_pointer = own.passed_on.is_pointer && !above.is_pointer;
-            place.is_grip = own.passed_on.is_grip && !above.is_grip;
-            inherited.push(own.passed_on);
+            place.visibility = own.visibility;
+            place.is_aria_hidden = own.for_children.is_aria_hidden;
+            place.starts_pointer = own.for_children.is_pointer && !above.is_pointer;
+            place.is_grip = own.for_children.is_grip && !above.is_grip;
+            inherited.push(own.for_children);
         }
     }
 }
 
-/// The properties computed for a node on the way down.
-struct Step {
+/// The computed properties of a node, and the state for its descendants.
+struct NodePlacement {
     rect: Option<Rect>,
-    sight: Sight,
-    passed_on: Inherited,
+    visibility: Visibility,
+    for_children: Inherited,
 }
 
 impl Inherited {
-    fn at_top() -> Self {
+    fn at_root() -> Self {
         let clip = Clip::nothing();
         Self {
             offset: (0.0, 0.0),
@@ -338,15 +340,15 @@ impl Inherited {
         }
     }
 
-    fn step(&self, node: &Node, viewport: Viewport) -> Step {
-        let mut passed_on = *self;
-        passed_on.is_aria_hidden |= node.attribute("aria-hidden") == Some("true");
-        passed_on.is_aria_hidden |= node.attribute("inert").is_some();
+    fn step(&self, node: &Node, viewport: Viewport) -> NodePlacement {
+        let mut for_children = *self;
+        for_children.is_aria_hidden |= node.attribute("aria-hidden") == Some("true");
+        for_children.is_aria_hidden |= node.attribute("inert").is_some();
         let Some(layout) = &node.layout else {
-            return Step {
+            return NodePlacement {
                 rect: None,
-                sight: Sight::Hidden,
-                passed_on,
+                visibility: Visibility::Hidden,
+                for_children,
             };
         };
         let styles = &layout.styles;
@@ -354,52 +356,52 @@ impl Inherited {
         let is_element = node.kind == NodeKind::Element;
         let clip = match &*styles.position {
             _ if !is_element => self.clip,
-            "fixed" => Self::at_top().clip,
+            "fixed" => Self::at_root().clip,
             "absolute" => self.positioned_clip,
             _ => self.clip,
         };
         if is_element {
-            passed_on.is_transparent |= styles
+            for_children.is_transparent |= styles
                 .opacity
                 .parse()
                 .is_ok_and(|opacity: f64| opacity < 0.02);
-            passed_on.is_pointer = &*styles.cursor == "pointer";
-            passed_on.is_grip = matches!(&*styles.cursor, "move" | "grab" | "all-scroll")
+            for_children.is_pointer = &*styles.cursor == "pointer";
+            for_children.is_grip = matches!(&*styles.cursor, "move" | "grab" | "all-scroll")
                 || styles.cursor.ends_with("-resize");
-            passed_on.clip = clip.within(layout, rect, &node.tag);
+            for_children.clip = clip.within(layout, rect, &node.tag);
             if !matches!(&*styles.position, "" | "static") {
-                passed_on.positioned_clip = passed_on.clip;
+                for_children.positioned_clip = for_children.clip;
             }
         }
         let is_visible = &*styles.visibility == "visible" || styles.visibility.is_empty();
-        // A box of a pixel holds text for screen readers; a field of a pixel is drawn by something else.
+        // A one-pixel box contains text for screen readers, unless it is a field, which another element then draws.
         let is_dot = rect.width <= 1.5 && rect.height <= 1.5 && is_element;
         let is_field = matches!(&*node.tag, "input" | "select" | "textarea");
-        let sight = if !is_visible || (is_dot && !is_field && !rect.is_empty()) {
-            Sight::Hidden
+        let visibility = if !is_visible || (is_dot && !is_field && !rect.is_empty()) {
+            Visibility::Hidden
         } else {
-            clip.sight(rect, passed_on.is_transparent, viewport)
+            clip.visibility(rect, for_children.is_transparent, viewport)
         };
         if matches!(&*node.tag, "iframe" | "frame" | "object" | "embed") {
-            passed_on.offset = (rect.x + layout.border.0, rect.y + layout.border.1);
+            for_children.offset = (rect.x + layout.border.0, rect.y + layout.border.1);
             let inside = clip.scrolled_in(rect);
-            (passed_on.clip, passed_on.positioned_clip) = (inside, inside);
+            (for_children.clip, for_children.positioned_clip) = (inside, inside);
         }
-        Step {
+        NodePlacement {
             rect: Some(rect),
-            sight,
-            passed_on,
+            visibility,
+            for_children,
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Owner {
+struct FrameOwner {
     backend_node_id: i64,
 }
 
-/// Returns the document and the node of the element that shows a frame of another process.
+/// Returns the document and node indices of the element that shows an out-of-process frame.
 async fn find_owner(
     documents: &[Document],
     frames: &[Frame],
@@ -409,7 +411,7 @@ async fn find_owner(
         .iter()
         .find(|parent| Some(&parent.id) == frame.parent.as_ref())?;
     let params = json!({ "frameId": frame.id });
-    let owner: Owner = parent
+    let owner: FrameOwner = parent
         .session
         .call("DOM.getFrameOwner", params)
         .await
@@ -433,7 +435,7 @@ async fn read_viewport(page: &Page) -> Result<Viewport, BrowserError> {
     })
 }
 
-/// Counts inside the page before anything is sent, and stops at the limit.
+/// A script that counts nodes and bytes inside the page, before anything is sent, and stops at the limits.
 const MEASURE: &str = "(([nodes, bytes]) => {
     const walker = document.createTreeWalker(document, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
     while (nodes >= 0 && bytes >= 0 && walker.nextNode()) {
@@ -446,10 +448,10 @@ const MEASURE: &str = "(([nodes, bytes]) => {
 })";
 
 async fn check_size(page: &Page, frames: &[Frame]) -> Result<(), BrowserError> {
-    let mut left = (MOST_NODES as i64, MOST_BYTES as i64);
+    let mut left = (MAX_NODES as i64, MAX_BYTES as i64);
     for frame in frames {
         let script = format!("{MEASURE}([{}, {}])", left.0, left.1);
-        // A frame that cannot be measured is not captured either, or fails there.
+        // A frame that cannot be measured is ignored here; capturing it skips it or fails.
         let Ok(value) = page.evaluate(&frame.session, &frame.id, &script).await else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! Selects the lines of an observation when not all of them fit.
+//! Selects the lines of an observation when not all of them fit into the token budget.
 
 use super::items::Item;
 use super::lines::{Line, Rank, write};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Selects lines within a token budget: dialogs first, then controls in the viewport, the rest of the viewport, and the
 /// nearest lines. Returns for each line whether it is shown.
-pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
+pub(super) fn select_lines(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|line| (lines[*line].rank, lines[*line].distance, *line));
     let mut is_chosen = vec![false; lines.len()];
@@ -25,7 +25,7 @@ pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool>
         }
         let cost: usize = needed.iter().map(|line| cost(items, &lines[*line])).sum();
         if used + cost > budget {
-            if lines[line].rank == Rank::Elsewhere {
+            if lines[line].rank == Rank::OutOfView {
                 break;
             }
             continue;
@@ -39,13 +39,13 @@ pub(super) fn choose(items: &[Item], lines: &[Line], budget: usize) -> Vec<bool>
 }
 
 fn cost(items: &[Item], line: &Line) -> usize {
-    let words = write(items, line, |_| "e000".to_owned());
-    // The line break is often part of the last token.
-    estimate(&words) + usize::from(line.depth > 0)
+    let text = write(items, line, |_| "e000".to_owned());
+    // The line break is often part of the last token, so only the indentation counts.
+    estimate(&text) + usize::from(line.depth > 0)
 }
 
-/// The deepest indentation.
-pub(super) const MOST_INDENT: usize = 8;
+/// Maximum indentation of a line.
+pub(super) const MAX_INDENT: usize = 8;
 
 /// A line, or a marker for omitted ones.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,11 +60,12 @@ pub(super) struct Gap {
     pub(super) count: usize,
     pub(super) controls: usize,
     pub(super) depth: usize,
-    /// The item that contains most of them, and how many.
+    /// The item that contains most of the omitted lines, and their number.
     pub(super) container: Option<(usize, usize)>,
 }
 
-/// Returns the selected lines in reading order with the gaps between them. A gap of a few texts gets no marker.
+/// Returns the selected lines in reading order, with markers for the gaps between them. A gap of one or two lines
+/// without controls gets no marker.
 pub(super) fn with_gaps(items: &[Item], lines: &[Line], is_chosen: &[bool]) -> Vec<OutputLine> {
     let mut shown = Vec::new();
     let mut left_out: Vec<usize> = Vec::new();

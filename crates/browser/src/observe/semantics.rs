@@ -1,7 +1,7 @@
-//! Accessibility data of elements: role, name, value, states. lango requests it for single elements, nearest to the
-//! viewport first, so that a large page costs no more than a small one.
+//! Accessibility data of elements: role, name, value, states. lango requests it element by element, nearest to the
+//! viewport first and up to a limit, so that a large page costs no more than a small one.
 
-use super::scene::{Scene, Sight};
+use super::scene::{Scene, Visibility};
 use super::snapshot::{Node, NodeKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,17 +12,17 @@ const ELEMENTS: std::ops::RangeInclusive<usize> = 300..=1500;
 /// Minimum number of tokens of a shown element.
 const ELEMENT_TOKENS: usize = 4;
 /// Number of concurrent calls.
-const AT_ONCE: usize = 100;
+const CONCURRENT_CALLS: usize = 100;
 
 /// The accessibility data of elements, by their index in the scene.
-pub(super) type Semantics = HashMap<usize, Meaning>;
+pub(super) type Semantics = HashMap<usize, AxNode>;
 
-/// One element.
+/// The accessibility data of one element (an `AXNode` of the protocol).
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Meaning {
-    /// The accessibility tree ignores it.
+pub(super) struct AxNode {
+    /// Whether the accessibility tree ignores the element.
     pub(super) is_ignored: bool,
-    /// It is inert: behind an open dialog, or marked as such.
+    /// Whether the element is behind an open dialog, or marked as inert.
     pub(super) is_inert: bool,
     pub(super) role: String,
     pub(super) name: String,
@@ -60,8 +60,8 @@ struct RawValue {
     value: Value,
 }
 
-impl Meaning {
-    /// Returns whether a state is set.
+impl AxNode {
+    /// Returns whether a state, such as `checked`, is set.
     pub(super) fn is(&self, property: &str) -> bool {
         match self.property(property) {
             Some(Value::Bool(value)) => *value,
@@ -78,7 +78,7 @@ impl Meaning {
     }
 }
 
-/// Requests the accessibility data of relevant elements, as many as the token budget could show.
+/// Requests the accessibility data of relevant elements, about as many as fit into the token budget.
 pub(super) async fn read(scene: &Scene, tokens: usize) -> Semantics {
     let mut elements: Vec<usize> = (0..scene.nodes.len())
         .filter(|at| is_candidate(scene, *at))
@@ -86,14 +86,15 @@ pub(super) async fn read(scene: &Scene, tokens: usize) -> Semantics {
     elements.sort_by_key(|at| (distance(scene, *at), *at));
     elements.truncate((tokens / ELEMENT_TOKENS).clamp(*ELEMENTS.start(), *ELEMENTS.end()));
     let mut semantics = Semantics::with_capacity(elements.len());
-    for some in elements.chunks(AT_ONCE) {
-        let calls = some.iter().map(|at| read_one(scene, *at));
+    for batch in elements.chunks(CONCURRENT_CALLS) {
+        let calls = batch.iter().map(|at| read_one(scene, *at));
         let read = futures_util::future::join_all(calls).await;
         semantics.extend(
-            some.iter()
+            batch
+                .iter()
                 .copied()
                 .zip(read)
-                .filter_map(|(at, meaning)| Some((at, meaning?))),
+                .filter_map(|(at, ax_node)| Some((at, ax_node?))),
         );
     }
     semantics
@@ -110,10 +111,10 @@ pub(super) fn distance(scene: &Scene, at: usize) -> u64 {
     below.max(above).max(aside).max(0.0) as u64
 }
 
-async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
+async fn read_one(scene: &Scene, at: usize) -> Option<AxNode> {
     let session = &scene.document(at).session;
     let params = json!({ "backendNodeId": scene.node(at).id, "fetchRelatives": false });
-    // An element that disappeared is described by its captured data.
+    // An element that has disappeared is described by its captured data alone.
     let reply: Reply = session
         .call("Accessibility.getPartialAXTree", params)
         .await
@@ -125,7 +126,7 @@ async fn read_one(scene: &Scene, at: usize) -> Option<Meaning> {
         .iter()
         .any(|reason| reasons.contains(&reason.name.as_str()));
     let properties = raw.properties.into_iter();
-    Some(Meaning {
+    Some(AxNode {
         is_ignored: raw.ignored,
         is_inert,
         role: text_of(raw.role).unwrap_or_default(),
@@ -145,10 +146,10 @@ fn text_of(value: Option<RawValue>) -> Option<String> {
     }
 }
 
-/// Returns whether accessibility data may say more than that an element is a box with text.
+/// Returns whether an element may be more than a box with text, so that its accessibility data is worth requesting.
 fn is_candidate(scene: &Scene, at: usize) -> bool {
     let node = scene.node(at);
-    if node.kind != NodeKind::Element || scene.nodes[at].sight == Sight::Hidden {
+    if node.kind != NodeKind::Element || scene.nodes[at].visibility == Visibility::Hidden {
         return false;
     }
     let is_known = matches!(

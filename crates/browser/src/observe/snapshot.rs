@@ -1,5 +1,5 @@
-//! Captures of the browser: every node with its rectangle, the styles that decide on its visibility, and whether it
-//! listens to clicks, including closed shadow trees and frames of the same process.
+//! Captures the documents of a process: every node with its rectangle, the styles that determine its visibility, and
+//! whether it listens to clicks. Includes closed shadow trees and frames of the same process.
 
 use crate::BrowserError;
 use crate::cdp::CdpSession;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeout of a capture.
-const CAPTURE_TIME: Duration = Duration::from_secs(15);
-/// The styles that are captured, in the order of [`Styles`].
+const CAPTURE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The styles to capture, in the order of the fields of [`Styles`].
 const STYLES: [&str; 11] = [
     "display",
     "visibility",
@@ -35,7 +35,7 @@ pub(crate) struct Rect {
     pub(crate) height: f64,
 }
 
-/// One document.
+/// A captured document.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) frame: Arc<str>,
@@ -43,16 +43,16 @@ pub(super) struct Document {
     /// The base URL of relative links.
     pub(super) base: Option<Url>,
     pub(super) scroll: (f64, f64),
-    /// In the order of the document; a parent comes before its children.
+    /// In document order; a parent comes before its children.
     pub(super) nodes: Vec<Node>,
 }
 
-/// One node.
+/// A captured node.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) parent: Option<usize>,
     pub(super) kind: NodeKind,
-    /// The name of an element, in lower case.
+    /// The tag name of an element, in lower case.
     pub(super) tag: Arc<str>,
     /// The rendered text of a text node.
     pub(super) text: Option<Arc<str>>,
@@ -77,12 +77,12 @@ pub(super) enum NodeKind {
 /// The rectangle and styles of a node.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// In coordinates of its own document.
+    /// In coordinates of the node's document.
     pub(super) rect: Rect,
     pub(super) styles: Styles,
     /// The width of the left and the top border.
     pub(super) border: (f64, f64),
-    /// The overflow height of the content.
+    /// How much higher the content is than the box, in pixels.
     pub(super) overflow_height: f64,
 }
 
@@ -164,11 +164,12 @@ struct RawLayout {
     client_rects: Vec<Vec<f64>>,
 }
 
-/// Captures the documents of a session's process, its main one first. Indices in [`Node::content`] count from the first of them.
+/// Captures the documents of a session's process, the main document first. [`Node::content`] is an index into the
+/// returned list.
 pub(super) async fn capture(session: &CdpSession) -> Result<Vec<Document>, BrowserError> {
     let params = json!({ "computedStyles": STYLES, "includeDOMRects": true });
     let capture: Capture = session
-        .call_within(CAPTURE_TIME, "DOMSnapshot.captureSnapshot", params)
+        .call_within(CAPTURE_TIMEOUT, "DOMSnapshot.captureSnapshot", params)
         .await?;
     let Capture { documents, strings } = capture;
     let read = |document| read_document(session, &strings, document);
@@ -263,7 +264,8 @@ fn add_layout<'a>(
         };
         let client = rect(raw.client_rects.get(row));
         let scrolled = rect(raw.scroll_rects.get(row));
-        // Several boxes of one node (a line break, a list marker) keep the first one's place.
+        // A node may have several boxes, for example because of a line break or a list marker. Only the first one
+        // counts.
         if node.layout.is_none() {
             node.layout = Some(Layout {
                 rect: rect(raw.bounds.get(row)),

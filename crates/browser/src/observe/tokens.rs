@@ -1,6 +1,6 @@
-//! Estimates tokens without a tokenizer, since each model has its own.
+//! Estimates the number of tokens of a text without a tokenizer, since each model has its own.
 
-/// Maximum letters of a word that is one token.
+/// Maximum length of a word that counts as one token.
 const WORD_LETTERS: usize = 8;
 /// Digits per token.
 const TOKEN_DIGITS: usize = 3;
@@ -11,12 +11,12 @@ enum Run {
     Letters,
     Digits,
     Signs,
-    /// Letters per token in other scripts.
+    /// Letters of other scripts.
     Wide,
 }
 
-/// Estimates the tokens of a text: short words and runs of punctuation count as one, long words, numbers and other
-/// scripts as more.
+/// Estimates the tokens of a text. A short word counts as one token; long words, numbers, punctuation and other scripts
+/// count by their length.
 pub(super) fn estimate(text: &str) -> usize {
     let mut tokens = 0;
     let (mut run, mut length) = (Run::Space, 0);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn estimates_are_near_what_a_tokenizer_counts() {
+    fn estimates_are_close_to_a_tokenizers_count() {
         let tokenizer = tiktoken_rs::o200k_base().unwrap();
         let texts = [
             "e115 link \"Garden ticket policy candle\" → /p/0 | \"-5%\" | \"€20.99\" | e117 button \"Add to cart\"",

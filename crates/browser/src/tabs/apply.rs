@@ -1,9 +1,9 @@
-//! Applies events to the tabs.
+//! Applies the browser's events to the state of the tabs.
 
 use super::requests::RequestSource;
-use super::{Action, ContextKind, FrameSession, MOST_TABS, Tab, Tabs};
+use super::{ContextKind, FrameSession, MAX_TABS, Tab, TabAction, Tabs};
 use crate::cdp::Event;
-use crate::dialogs::{Opening, Reaction};
+use crate::dialogs::{DialogOpening, DialogReaction};
 use crate::downloads::{DownloadOrigin, DownloadReaction, DownloadStart};
 use crate::notice::quote_short;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Attached {
+struct AttachedTarget {
     session_id: Arc<str>,
     target_info: TargetInfo,
 }
@@ -30,12 +30,12 @@ struct TargetInfo {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Detached {
+struct DetachedTarget {
     session_id: Arc<str>,
 }
 
 #[derive(Deserialize)]
-struct Navigated {
+struct FrameNavigation {
     frame: FrameInfo,
 }
 
@@ -58,7 +58,7 @@ struct FrameChange {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MovedWithin {
+struct SameDocumentNavigation {
     frame_id: Arc<str>,
     url: Arc<str>,
 }
@@ -88,14 +88,14 @@ struct Response {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ChooserOpened {
+struct FileChooserOpening {
     frame_id: Arc<str>,
     backend_node_id: Option<i64>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Thrown {
+struct ThrownException {
     exception_details: ExceptionDetails,
 }
 
@@ -112,7 +112,7 @@ struct Exception {
 
 impl Tabs {
     /// Applies an event to the tabs, and returns the actions that follow.
-    pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> Vec<Action> {
+    pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> Vec<TabAction> {
         let Some(session) = &event.session else {
             return self.apply_to_browser(event);
         };
@@ -123,7 +123,7 @@ impl Tabs {
             "Page.javascriptDialogOpening" => return self.open_dialog(event, session),
             "Runtime.exceptionThrown" => self.note_exception(event, session),
             _ => {
-                if let Some((_, tab)) = self.of_session(session) {
+                if let Some((_, tab)) = self.find_by_session(session) {
                     apply_to_tab(tab, event, session, now);
                 }
             }
@@ -131,7 +131,7 @@ impl Tabs {
         Vec::new()
     }
 
-    fn apply_to_browser(&mut self, event: &Event) -> Vec<Action> {
+    fn apply_to_browser(&mut self, event: &Event) -> Vec<TabAction> {
         match event.method.as_str() {
             "Target.attachedToTarget" => return self.attach_tab(event),
             "Target.detachedFromTarget" => self.detach(event),
@@ -149,7 +149,7 @@ impl Tabs {
             "Browser.downloadProgress" => {
                 if let Some(progress) = event.read() {
                     let reaction = self.downloads.progress(progress, &mut self.notices);
-                    // Only downloads of the web run.
+                    // Downloads of workspace pages never run.
                     return download_action(reaction, ContextKind::Web);
                 }
             }
@@ -158,8 +158,8 @@ impl Tabs {
         Vec::new()
     }
 
-    fn attach_tab(&mut self, event: &Event) -> Vec<Action> {
-        let Some(Attached {
+    fn attach_tab(&mut self, event: &Event) -> Vec<TabAction> {
+        let Some(AttachedTarget {
             session_id: session,
             target_info: info,
         }) = event.read()
@@ -167,17 +167,17 @@ impl Tabs {
             return Vec::new();
         };
         if info.r#type != "page" {
-            return vec![Action::Release { session }];
+            return vec![TabAction::Release { session }];
         }
         let target = info.target_id;
         let opener = info.opener_id.as_ref();
-        let opener = opener.and_then(|opener| self.of_target(opener));
+        let opener = opener.and_then(|opener| self.find_by_target(opener));
         let is_popup = info.opener_id.is_some();
-        if self.tabs.len() >= MOST_TABS {
+        if self.tabs.len() >= MAX_TABS {
             self.notices.add(format!(
-                "a new tab was closed at once: {MOST_TABS} tabs are open, which is the limit"
+                "a new tab was closed immediately: {MAX_TABS} tabs are open, which is the limit"
             ));
-            return vec![Action::CloseTab { target, session }];
+            return vec![TabAction::CloseTab { target, session }];
         }
         let is_file =
             info.browser_context_id.is_some() && info.browser_context_id == self.files_context;
@@ -199,25 +199,25 @@ impl Tabs {
                 format!("the page opened the tab {id}{address}; switch to it with `browser_tabs`");
             self.notices.add(text);
         }
-        vec![Action::PrepareTab { session }]
+        vec![TabAction::PrepareTab { session }]
     }
 
-    fn attach_frame(&mut self, event: &Event, parent: &str) -> Vec<Action> {
-        let Some(Attached {
+    fn attach_frame(&mut self, event: &Event, parent: &str) -> Vec<TabAction> {
+        let Some(AttachedTarget {
             session_id: session,
             target_info: info,
         }) = event.read()
         else {
             return Vec::new();
         };
-        let tab = self.of_session(parent).map(|(_, tab)| tab);
+        let tab = self.find_by_session(parent).map(|(_, tab)| tab);
         let tab = match (tab, info.r#type.as_str()) {
             (Some(tab), "iframe") => tab,
             (Some(tab), "worker") => {
                 tab.add_worker(Arc::clone(&session), info.target_id);
-                return vec![Action::PrepareWorker { session }];
+                return vec![TabAction::PrepareWorker { session }];
             }
-            _ => return vec![Action::Release { session }],
+            _ => return vec![TabAction::Release { session }],
         };
         let frame = FrameSession {
             frame: info.target_id,
@@ -226,14 +226,14 @@ impl Tabs {
         };
         tab.add_frame(Arc::clone(&frame.frame));
         tab.frames.insert(Arc::clone(&session), frame);
-        vec![Action::PrepareFrame { session }]
+        vec![TabAction::PrepareFrame { session }]
     }
 
     fn detach(&mut self, event: &Event) {
-        let Some(Detached { session_id }) = event.read() else {
+        let Some(DetachedTarget { session_id }) = event.read() else {
             return;
         };
-        let Some((id, tab)) = self.of_session(&session_id) else {
+        let Some((id, tab)) = self.find_by_session(&session_id) else {
             return;
         };
         if tab.session == session_id {
@@ -244,7 +244,7 @@ impl Tabs {
     }
 
     fn crash(&mut self, session: &str) {
-        let Some((id, tab)) = self.of_session(session) else {
+        let Some((id, tab)) = self.find_by_session(session) else {
             return;
         };
         if &*tab.session == session {
@@ -257,27 +257,27 @@ impl Tabs {
         }
     }
 
-    fn open_dialog(&mut self, event: &Event, session: &Arc<str>) -> Vec<Action> {
+    fn open_dialog(&mut self, event: &Event, session: &Arc<str>) -> Vec<TabAction> {
         let mut tabs = self.tabs.values_mut();
         let tab = tabs.find(|tab| tab.has_session(session));
-        let (Some(tab), Some(dialog)) = (tab, event.read::<Opening>()) else {
+        let (Some(tab), Some(dialog)) = (tab, event.read::<DialogOpening>()) else {
             return Vec::new();
         };
         vec![match tab.dialogs.open(&dialog, &mut self.notices) {
-            Reaction::Answer { accept, text } => Action::AnswerDialog {
+            DialogReaction::Answer { accept, text } => TabAction::AnswerDialog {
                 session: Arc::clone(session),
                 accept,
                 text,
             },
-            Reaction::EndPage => Action::EndPage {
+            DialogReaction::EndPage => TabAction::EndPage {
                 session: Arc::clone(&tab.session),
             },
         }]
     }
 
     fn note_exception(&mut self, event: &Event, session: &str) {
-        let known = self.of_session(session).is_some();
-        if let (true, Some(thrown)) = (known, event.read::<Thrown>()) {
+        let known = self.find_by_session(session).is_some();
+        if let (true, Some(thrown)) = (known, event.read::<ThrownException>()) {
             let details = thrown.exception_details;
             let description = details
                 .exception
@@ -290,10 +290,10 @@ impl Tabs {
     }
 }
 
-fn download_action(reaction: DownloadReaction, context: ContextKind) -> Vec<Action> {
+fn download_action(reaction: DownloadReaction, context: ContextKind) -> Vec<TabAction> {
     match reaction {
         DownloadReaction::Nothing => Vec::new(),
-        DownloadReaction::Cancel(id) => vec![Action::CancelDownload { id, context }],
+        DownloadReaction::Cancel(id) => vec![TabAction::CancelDownload { id, context }],
     }
 }
 
@@ -301,7 +301,7 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
     let is_top = tab.session == *session;
     match event.method.as_str() {
         "Page.frameNavigated" => {
-            let Some(Navigated { frame }) = event.read() else {
+            let Some(FrameNavigation { frame }) = event.read() else {
                 return;
             };
             if is_top && frame.parent_id.is_none() {
@@ -317,7 +317,7 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
             }
         }
         "Page.frameDetached" => {
-            // A frame that moves to another process is attached there.
+            // A frame that moves to another process is attached again there, so it must not be removed.
             if let Some(FrameChange { frame_id, reason }) = event.read()
                 && reason.as_deref() != Some("swap")
             {
@@ -325,7 +325,7 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
             }
         }
         "Page.navigatedWithinDocument" if is_top => {
-            if let Some(MovedWithin { frame_id, url }) = event.read()
+            if let Some(SameDocumentNavigation { frame_id, url }) = event.read()
                 && frame_id == tab.main_frame
             {
                 tab.url = url;
@@ -333,19 +333,19 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
         }
         "Page.loadEventFired" if is_top => tab.is_loaded = true,
         "Page.fileChooserOpened" => {
-            tab.file_chooser = event.read().and_then(|chooser: ChooserOpened| {
+            tab.file_chooser = event.read().and_then(|chooser: FileChooserOpening| {
                 Some((chooser.frame_id, chooser.backend_node_id?))
             });
         }
         "Network.requestWillBeSent" => {
-            // Streams stay open as long as the page does.
+            // Streams stay open as long as the page, so they do not count.
             let endless = ["EventSource", "WebSocket", "Ping", "Media"];
             if let Some(request) = event.read::<Request>()
                 && !request
                     .r#type
                     .is_some_and(|kind| endless.contains(&kind.as_str()))
             {
-                // Only the script of a worker belongs to a frame and to no document of it.
+                // Only requests for worker scripts have a frame but no document.
                 let is_worker_script =
                     request.frame_id.is_some() && request.loader_id.as_deref() == Some("");
                 let source = RequestSource {
@@ -370,7 +370,7 @@ fn apply_to_tab(tab: &mut Tab, event: &Event, session: &Arc<str>, now: Instant) 
                 if loader_id == tab.loader {
                     tab.status = Some(response.status);
                 } else {
-                    tab.coming_status = Some((loader_id, response.status));
+                    tab.pending_status = Some((loader_id, response.status));
                 }
             }
         }

@@ -1,72 +1,72 @@
-//! The running requests of a tab. The browser does not report the end of every request: those of a removed frame, document
-//! or worker end with it.
+//! The running requests of a tab. The browser does not report the end of every request, so removing a frame, document
+//! or worker also ends its requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum number of running requests to track per tab.
-const MOST_REQUESTS: usize = 1000;
-/// Time for a worker to start, during which its script counts as running. The browser reports nothing about a worker that is
-/// terminated before.
-const SCRIPT_TIME: Duration = Duration::from_secs(2);
+const MAX_REQUESTS: usize = 1000;
+/// Timeout for a worker to start. Until then the request for its script counts as running. It is needed because the
+/// browser reports nothing about a worker that is terminated before it starts.
+const WORKER_START_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The requests of a tab that run, by the browser's ids.
+/// The running requests of a tab, by the browser's request ids.
 #[derive(Debug, Default)]
 pub(crate) struct Requests(HashMap<String, RequestSource>);
 
-/// What made a request.
+/// The origin of a request.
 #[derive(Debug)]
 pub(crate) struct RequestSource {
     /// The session that reported it.
     pub(crate) session: Arc<str>,
-    /// The frame and the load of its document; none for the requests of workers.
+    /// The frame and the loader id of its document; `None` for requests of workers.
     pub(crate) frame: Option<Arc<str>>,
     pub(crate) loader: Option<Arc<str>>,
-    /// When it stops counting as running; `None` if the browser reports its end.
+    /// When the request stops counting as running; `None` if the browser reports its end.
     pub(crate) deadline: Option<Instant>,
 }
 
 impl RequestSource {
-    /// Returns when the script of a worker that has not started stops counting.
+    /// Returns when the script request of a worker that does not start stops counting as running.
     pub(crate) fn script_deadline(now: Instant) -> Instant {
-        now + SCRIPT_TIME
+        now + WORKER_START_TIMEOUT
     }
 }
 
 impl Requests {
     pub(crate) fn start(&mut self, id: String, source: RequestSource) {
-        if self.0.len() < MOST_REQUESTS {
+        if self.0.len() < MAX_REQUESTS {
             self.0.insert(id, source);
         }
     }
 
-    /// Ends one; `false` if it did not run.
+    /// Ends a request; returns `false` if it was not running.
     pub(crate) fn end(&mut self, id: &str) -> bool {
         self.0.remove(id).is_some()
     }
 
-    /// Records that a worker has started: its session reports the end of its script.
+    /// Records that a worker has started; from now on its session reports the end of its script request.
     pub(crate) fn start_worker(&mut self, script: &str) {
         if let Some(source) = self.0.get_mut(script) {
             source.deadline = None;
         }
     }
 
-    /// Ends those of a frame that is gone.
+    /// Ends the requests of a removed frame.
     pub(crate) fn end_frame(&mut self, frame: &str) {
         self.0
             .retain(|_, source| source.frame.as_deref() != Some(frame));
     }
 
-    /// Ends those of the documents that a frame showed before this one.
+    /// Ends the requests of a frame's earlier documents.
     pub(crate) fn end_earlier_documents(&mut self, frame: &str, loader: &str) {
         self.0.retain(|_, source| {
             source.frame.as_deref() != Some(frame) || source.loader.as_deref() == Some(loader)
         });
     }
 
-    /// Ends those of a frame's process or a worker that is gone.
+    /// Ends the requests of a frame's process, or of a worker, that no longer exists.
     pub(crate) fn end_session(&mut self, session: &str) {
         self.0.retain(|_, source| &*source.session != session);
     }

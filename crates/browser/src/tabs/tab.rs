@@ -1,4 +1,4 @@
-//! One tab: its document, frames and requests.
+//! The state of one tab: its document, frames and requests.
 
 use crate::dialogs::Dialogs;
 use crate::handles::Handles;
@@ -9,20 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum number of frames to track per tab.
-const MOST_FRAMES: usize = 1000;
-/// The most workers of one tab whose requests count.
-const MOST_WORKERS: usize = 1000;
+const MAX_FRAMES: usize = 1000;
+/// Maximum number of workers to track per tab.
+const MAX_WORKERS: usize = 1000;
 
 /// The browser context of a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextKind {
-    /// The web, through the guarded proxy.
+    /// Web pages, loaded through the guarded proxy.
     Web,
-    /// Files of the workspace, and no network.
+    /// Workspace files, without network access.
     Workspace,
 }
 
-/// The state of a tab.
 #[derive(Debug)]
 pub(crate) struct Tab {
     pub(crate) target: Arc<str>,
@@ -38,15 +37,15 @@ pub(crate) struct Tab {
     pub(crate) is_loaded: bool,
     /// The HTTP status of the current document.
     pub(crate) status: Option<u16>,
-    /// The status of a document that is being loaded, with its loader id.
-    pub(crate) coming_status: Option<(Arc<str>, u16)>,
-    /// The tab that opened it during the running call.
+    /// The loader id and the HTTP status of a document that is still loading.
+    pub(crate) pending_status: Option<(Arc<str>, u16)>,
+    /// The tab that opened this one during the running call.
     pub(crate) opener: Option<TabId>,
-    /// The ids of all its frames below the main one.
+    /// The ids of all frames except the main one.
     child_frames: HashSet<Arc<str>>,
-    /// Frames with processes of their own, by session.
+    /// Out-of-process frames, by session.
     pub(crate) frames: HashMap<Arc<str>, FrameSession>,
-    /// The targets of its workers, by session.
+    /// The targets of the tab's workers, by session.
     workers: HashMap<Arc<str>, Arc<str>>,
     requests: Requests,
     last_request: Option<Instant>,
@@ -82,7 +81,7 @@ impl Tab {
             loader: "".into(),
             is_loaded: true,
             status: None,
-            coming_status: None,
+            pending_status: None,
             opener: None,
             child_frames: HashSet::new(),
             frames: HashMap::new(),
@@ -107,7 +106,7 @@ impl Tab {
     }
 
     pub(crate) fn add_frame(&mut self, frame: Arc<str>) {
-        if self.child_frames.len() < MOST_FRAMES {
+        if self.child_frames.len() < MAX_FRAMES {
             self.child_frames.insert(frame);
         }
     }
@@ -118,7 +117,7 @@ impl Tab {
     }
 
     pub(crate) fn add_worker(&mut self, session: Arc<str>, target: Arc<str>) {
-        if self.workers.len() < MOST_WORKERS {
+        if self.workers.len() < MAX_WORKERS {
             self.requests.start_worker(&target);
             self.workers.insert(session, target);
         } else {
@@ -126,29 +125,29 @@ impl Tab {
         }
     }
 
-    /// Forgets the session of a frame or a worker, with its requests.
+    /// Removes the session of a frame or worker, and ends its requests.
     pub(crate) fn remove_session(&mut self, session: &str) {
         self.frames.remove(session);
         if let Some(target) = self.workers.remove(session) {
-            // The session of its page told of the request for its script, under this id.
+            // The page's session reported the request for the worker's script under this id.
             self.requests.end(&target);
         }
         self.requests.end_session(session);
     }
 
-    /// Records that a child frame shows a new document.
+    /// Records that a child frame has loaded a new document.
     pub(crate) fn start_child_document(&mut self, frame: &str, loader: &str) {
         self.requests.end_earlier_documents(frame, loader);
     }
 
-    /// Records that the process of a frame, or of the page itself, is gone.
+    /// Records that the process of a frame, or of the page itself, has exited.
     pub(crate) fn end_requests_of(&mut self, session: &str) {
         self.requests.end_session(session);
     }
 
     /// Replaces the current document by a new one.
     pub(crate) fn start_document(&mut self, frame: Arc<str>, loader: Arc<str>, url: Arc<str>) {
-        self.status = match self.coming_status.take() {
+        self.status = match self.pending_status.take() {
             Some((coming, status)) if coming == loader => Some(status),
             _ => None,
         };
@@ -174,8 +173,9 @@ impl Tab {
         }
     }
 
-    /// Returns the remaining quiet time until the page counts as settled; `None` while it loads.
-    pub(crate) fn quiet_in(&self, quiet: Duration, now: Instant) -> Option<Duration> {
+    /// Returns how long the network must still stay quiet until it has been quiet for `quiet`; `None` while the page or
+    /// one of its requests is loading.
+    pub(crate) fn time_until_quiet(&self, quiet: Duration, now: Instant) -> Option<Duration> {
         if !self.is_loaded || self.requests.count(now) > 0 {
             return None;
         }

@@ -1,8 +1,8 @@
 //! `browser_back`: goes back in the history of the tab.
 
 use super::{describe_page, page_tool};
-use crate::sessions::Visit;
-use crate::{BrowserError, Sessions};
+use crate::sessions::BrowserGuard;
+use crate::{BrowserError, BrowserSessions};
 use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,21 +12,21 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields)]
 struct BackArguments {}
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let description = "Goes back to the page before, in the active tab.";
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
+    let description = "Goes back to the previous page in the active tab.";
     page_tool(
         sessions,
         "browser_back",
         description,
-        Effect::Effect,
-        |visit, BackArguments {}| Box::pin(go_back(visit)),
+        Effect::NonIdempotent,
+        |guard, BackArguments {}| Box::pin(go_back(guard)),
     )
 }
 
-async fn go_back(visit: &Visit) -> Result<String, BrowserError> {
-    let page = visit.page()?;
+async fn go_back(guard: &BrowserGuard) -> Result<String, BrowserError> {
+    let page = guard.page()?;
     if !page.go_back().await? {
-        return Ok("There is no page before this one.\n".to_owned());
+        return Ok("There is no previous page.\n".to_owned());
     }
     Ok(format!("Back at {}\n", describe_page(&page).await))
 }

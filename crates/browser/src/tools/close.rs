@@ -1,7 +1,7 @@
-//! `browser_close`: ends the session's browser, with its cookies and everything that is open.
+//! `browser_close`: ends the session's browser, with its tabs and cookies.
 
-use crate::Sessions;
-use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolOutput};
+use crate::BrowserSessions;
+use lango_core::{Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields)]
 struct CloseArguments {}
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
+    let declaration = ToolDeclaration {
         name: "browser_close",
         description: "Closes the browser with all its tabs, cookies and logins.",
         effect: Effect::Idempotent,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     let sessions = sessions.clone();
     declaration.with_code(move |caller, CloseArguments {}| {

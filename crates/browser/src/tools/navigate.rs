@@ -1,36 +1,36 @@
-//! `browser_navigate`: opens an address, a file of the workspace, or a link of the page.
+//! `browser_navigate`: opens an address, a workspace file, or a link on the page.
 
 use super::{describe_page, site_tool};
 use crate::address::host_of;
 use crate::files_server::{FILES_HOST, file_address};
-use crate::navigation::Opened;
-use crate::sessions::{Need, Visit, describe_refusal};
-use crate::{BrowserError, ContextKind, Sessions};
+use crate::navigation::OpenOutcome;
+use crate::sessions::{BrowserGuard, BrowserNeed, describe_refusal};
+use crate::{BrowserError, BrowserSessions, ContextKind};
 use lango_core::{Caller, Inspection, SiteAccess, Tool, ToolError, ToolOutput};
 use lango_net::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Opens a page in the browser and waits until it is at rest: a web address (`url`), an HTML \
-    file of the workspace (`path`), or a link that browser_observe showed (`link`). Give exactly one of them. Addresses \
-    that you made up are asked for; links and search results are not.";
+const DESCRIPTION: &str = "Opens a page in the browser and waits until it has settled: a web address (`url`), an HTML \
+    file of the workspace (`path`), or a link that browser_observe showed (`link`). Give exactly one of them. The user must \
+    approve addresses that you made up, but not links and search results.";
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NavigateArguments {
     /// The address: http or https.
     url: Option<String>,
-    /// A file or folder of the workspace, to see it as a page. Such a page has no network.
+    /// A file or folder of the workspace, to open it as a page. Such a page has no network access.
     path: Option<String>,
     /// The handle of a link on the current page, such as `e12`.
     link: Option<String>,
-    /// Whether to save what is there as a file in the workspace's folder `downloads`.
+    /// Whether to save the content as a file in the workspace's folder `downloads`.
     #[serde(default)]
     download: bool,
 }
 
-/// The target of a call.
+/// The address that a call opens.
 #[derive(Debug)]
 pub(super) enum Target {
     Web { address: String, is_link: bool },
@@ -38,8 +38,8 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// Fails for targets that the guard refuses, before asking the user or starting a browser.
-    fn check(&self, sessions: &Sessions) -> Result<(), ToolError> {
+    /// Fails for addresses that the egress guard refuses, before the user is asked or a browser is started.
+    fn check(&self, sessions: &BrowserSessions) -> Result<(), ToolError> {
         match self {
             Self::Web { address, .. } => check_address(sessions, address),
             Self::Workspace { .. } => Ok(()),
@@ -47,11 +47,15 @@ impl Target {
     }
 }
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
     site_tool(sessions, "browser_navigate", DESCRIPTION, run, inspect)
 }
 
-async fn inspect(sessions: Sessions, caller: Caller, arguments: NavigateArguments) -> Inspection {
+async fn inspect(
+    sessions: BrowserSessions,
+    caller: Caller,
+    arguments: NavigateArguments,
+) -> Inspection {
     // A call that would fail contacts nothing.
     let target = find_target(&sessions, &caller, &arguments).ok();
     let target = target.filter(|target| target.check(&sessions).is_ok());
@@ -64,7 +68,7 @@ async fn inspect(sessions: Sessions, caller: Caller, arguments: NavigateArgument
 
 /// Returns the site of a target; `None` for the workspace.
 fn site_of(
-    sessions: &Sessions,
+    sessions: &BrowserSessions,
     caller: &Caller,
     target: &Target,
     download: bool,
@@ -74,7 +78,7 @@ fn site_of(
     };
     let host = host_of(address)?.into();
     if download {
-        // A download writes into the workspace, so it asks like an action, even for a known URL.
+        // A download writes into the workspace, so it needs an approval like an action, even for a known URL.
         return Some(SiteAccess {
             host,
             url: None,
@@ -92,7 +96,7 @@ fn site_of(
 }
 
 async fn run(
-    sessions: Sessions,
+    sessions: BrowserSessions,
     caller: Caller,
     arguments: NavigateArguments,
 ) -> Result<ToolOutput, ToolError> {
@@ -100,13 +104,13 @@ async fn run(
     target.check(&sessions)?;
     let site = site_of(&sessions, &caller, &target, arguments.download);
     expect_inspected(site.as_ref(), &caller)?;
-    let visit = sessions.visit(&caller, Need::Any).await?;
-    let opened = open_in(&visit, &target, arguments.download).await;
-    visit.end(opened).await
+    let guard = sessions.acquire(&caller, BrowserNeed::StartIfNone).await?;
+    let opened = open_in(&guard, &target, arguments.download).await;
+    guard.finish(opened).await
 }
 
-/// Fails if the site differs from the one that was inspected for the approval. Ignores whether the URL is known, which
-/// may have changed since.
+/// Fails if the site differs from the one that was inspected for the approval. Ignores `is_known`, which may have
+/// changed since then.
 pub(super) fn expect_inspected(
     site: Option<&SiteAccess>,
     caller: &Caller,
@@ -117,12 +121,12 @@ pub(super) fn expect_inspected(
         return Ok(());
     }
     Err(ToolError::trusted(
-        "the page changed since the call was allowed, and it would contact another site now; observe the page and call again",
+        "the page changed after the call was approved, and the call would now contact another site; observe the page and call again",
     ))
 }
 
-/// Fails for a URL that the guard refuses.
-pub(super) fn check_address(sessions: &Sessions, address: &str) -> Result<(), ToolError> {
+/// Fails for an invalid URL, or one that the egress guard refuses.
+pub(super) fn check_address(sessions: &BrowserSessions, address: &str) -> Result<(), ToolError> {
     let url = Url::parse(address).map_err(|error| unusable(address, &error))?;
     let checked = sessions.setup().launcher.egress.check(&url);
     checked.map_err(|refusal| ToolError::new(describe_refusal(&refusal)))?;
@@ -130,7 +134,7 @@ pub(super) fn check_address(sessions: &Sessions, address: &str) -> Result<(), To
 }
 
 fn find_target(
-    sessions: &Sessions,
+    sessions: &BrowserSessions,
     caller: &Caller,
     arguments: &NavigateArguments,
 ) -> Result<Target, ToolError> {
@@ -138,7 +142,7 @@ fn find_target(
         (Some(url), None, None) => (url.trim().to_owned(), false),
         (None, Some(path), None) => {
             let workspace = sessions.setup().launcher.workspace.clone();
-            // Reports a missing file like the file tools.
+            // Reports a missing file with the same error as the file tools.
             workspace.open_entry(path)?;
             let address = file_address(path.trim_start_matches("./"));
             return Ok(Target::Workspace { address });
@@ -153,7 +157,7 @@ fn find_target(
                 let text = format!("`{link}` is not a link; use `browser_act` to click it");
                 ToolError::trusted(text)
             })?;
-            // A link in a file of the workspace may have been written by an agent.
+            // An agent may have written a link in a workspace file, so it does not count as a known link.
             let url = Url::parse(&address).map_err(|error| unusable(&address, &error))?;
             let is_of_web = page.context() == Some(ContextKind::Web);
             if url.host_str() == Some(FILES_HOST) && !is_of_web {
@@ -175,13 +179,13 @@ fn find_target(
 fn unusable(address: &str, error: &dyn std::fmt::Display) -> ToolError {
     let address = crate::notice::shorten(address);
     ToolError::new(format!(
-        "`{address}` is not an address: {error}; give one like `https://example.com/page`"
+        "`{address}` is not a valid address: {error}; give one like `https://example.com/page`"
     ))
 }
 
-/// Opens a target and describes the resulting page. With `download` the page may save files.
+/// Opens a target and describes the resulting page. With `download`, the page may save files.
 pub(super) async fn open_in(
-    visit: &Visit,
+    guard: &BrowserGuard,
     target: &Target,
     download: bool,
 ) -> Result<String, BrowserError> {
@@ -189,44 +193,44 @@ pub(super) async fn open_in(
         Target::Web { address, .. } => (address, ContextKind::Web),
         Target::Workspace { address } => (address, ContextKind::Workspace),
     };
-    let page = visit.browser().page_in(context).await?;
+    let page = guard.browser().page_in(context).await?;
     if download {
-        // The approved address may redirect to wherever its site stores files.
-        visit.permit_downloads(&page, None);
+        // The approved address may redirect to another host that stores the site's files.
+        guard.permit_downloads(&page, None);
     }
-    let asked = host_of(address);
+    let requested_host = host_of(address);
     let opened = page.open(address).await;
     let refused = |reason: String| BrowserError::Navigation {
         address: crate::notice::shorten(address),
         reason,
     };
     let settled = match opened {
-        Ok(Opened::Page(settled)) => settled,
-        Ok(Opened::Download) => {
+        Ok(OpenOutcome::Page(settled)) => settled,
+        Ok(OpenOutcome::Download) => {
             return Ok("The address is a file to download, not a page.\n".to_owned());
         }
         Err(error @ BrowserError::Navigation { .. }) => {
-            let refusal = visit.refusal_of(asked.as_deref());
+            let refusal = guard.refusal_of(requested_host.as_deref());
             return Err(refusal.map_or(error, refused));
         }
         Err(error) => return Err(error),
     };
-    // Over plain HTTP a refusal of the proxy arrives as a page.
+    // With plain HTTP, a refusal by the proxy looks like a page.
     if page.status() == Some(403)
-        && let Some(refusal) = visit.refusal_of(page.host().as_deref())
+        && let Some(refusal) = guard.refusal_of(page.host().as_deref())
     {
         return Err(refused(refusal));
     }
     let mut text = format!("Opened {}\n", describe_page(&page).await);
-    if let (Some(asked), Some(arrived)) = (asked, page.host())
-        && asked != arrived
+    if let (Some(requested), Some(actual)) = (requested_host, page.host())
+        && requested != actual
     {
         text.push_str(&format!(
-            "[the site redirected to another host: {arrived}]\n"
+            "[the site redirected to another host: {actual}]\n"
         ));
     }
     if let Some(pending) = settled.pending {
-        text.push_str(&format!("[not at rest after 10 s: {pending}]\n"));
+        text.push_str(&format!("[not settled after 10 s: {pending}]\n"));
     }
     Ok(text)
 }

@@ -1,32 +1,33 @@
-//! `browser_screenshot`: a picture of the window, the whole page or one element, optionally with handles drawn in.
+//! `browser_screenshot`: takes a picture of the window, the whole page or one element, optionally with handles drawn
+//! in.
 
 use super::describe_page;
 use crate::geometry::Area;
-use crate::sessions::{Need, Visit};
-use crate::{BrowserError, Page, Sessions};
+use crate::sessions::{BrowserGuard, BrowserNeed};
+use crate::{BrowserError, BrowserSessions, Page};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{
-    AttachedFile, Caller, Declaration, Effect, Risk, Subject, Tool, ToolError, ToolOutput,
+    AttachedFile, Caller, Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolError, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Takes a picture of what the active tab shows. Use browser_observe for text and handles; a \
-    picture is for what only eyes can tell: layout, charts, images.";
+const DESCRIPTION: &str = "Takes a picture of the page in the active tab. Use browser_observe for text and handles; use a \
+    picture for what only eyes can judge: layout, charts, images.";
 
-/// Maximum edge of a picture in pixels; larger ones are scaled down, because some models refuse them.
-const LONGEST_EDGE: f64 = 7000.0;
+/// Maximum edge length of a picture in pixels. Larger pictures are scaled down, because some models refuse them.
+const MAX_EDGE_PIXELS: f64 = 7000.0;
 /// Maximum height of a page in a picture, in CSS pixels.
-const LONGEST_PAGE: f64 = 12_000.0;
-/// Maximum number of pixels: even noise as JPEG fits into a message of the browser.
-const MOST_PIXELS: f64 = 20e6;
+const MAX_PAGE_HEIGHT: f64 = 12_000.0;
+/// Maximum number of pixels. With this limit even noise, encoded as JPEG, fits into a message of the browser.
+const MAX_PIXELS: f64 = 20e6;
 /// Maximum number of pixels of a PNG, for the same reason.
-const MOST_PNG_PIXELS: f64 = 8e6;
-/// Formats and scales, tried in this order until the picture is small enough.
-const FORMS: [(&str, f64); 5] = [
+const MAX_PNG_PIXELS: f64 = 8e6;
+/// Formats and scales to try, in this order, until the picture is small enough.
+const ENCODINGS: [(&str, f64); 5] = [
     ("png", 1.0),
     ("jpeg", 1.0),
     ("jpeg", 0.6),
@@ -74,44 +75,44 @@ struct ContentSize {
     height: f64,
 }
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
-    let declaration = Declaration {
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
+    let declaration = ToolDeclaration {
         name: "browser_screenshot",
         description: DESCRIPTION,
         effect: Effect::Pure,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     let sessions = sessions.clone();
     declaration.with_code(move |caller, arguments| run(sessions.clone(), caller, arguments))
 }
 
 async fn run(
-    sessions: Sessions,
+    sessions: BrowserSessions,
     caller: Caller,
     arguments: ScreenshotArguments,
 ) -> Result<ToolOutput, ToolError> {
     if sessions.has_typed_secret(&caller.session) {
         return Err(ToolError::trusted(
-            "a secret was typed in this session, and a picture could show it; use browser_observe, which masks it",
+            "a secret was typed in this session, and a picture could show it; use `browser_observe`, which masks it",
         ));
     }
-    let visit = sessions.visit(&caller, Need::Open).await?;
-    let shot = shoot(&visit, &arguments).await;
-    let (text, file) = match shot {
+    let guard = sessions.acquire(&caller, BrowserNeed::MustBeOpen).await?;
+    let picture = take_picture(&guard, &arguments).await;
+    let (text, file) = match picture {
         Ok((text, file)) => (Ok(text), Some(file)),
         Err(error) => (Err(error), None),
     };
-    let mut output = visit.end(text).await?;
+    let mut output = guard.finish(text).await?;
     output.files.extend(file);
     Ok(output)
 }
 
-async fn shoot(
-    visit: &Visit,
+async fn take_picture(
+    guard: &BrowserGuard,
     arguments: &ScreenshotArguments,
 ) -> Result<(String, AttachedFile), BrowserError> {
-    let page = visit.page()?;
+    let page = guard.page()?;
     let (area, is_cut) = area_of(&page, arguments).await?;
     let is_drawn = arguments.handles && page.draw_handles().await?;
     let picture = picture_of(&page, area).await;
@@ -135,7 +136,7 @@ async fn shoot(
     Ok((text, file))
 }
 
-/// Returns the part of the document to show, and whether it was cut.
+/// Returns the part of the document to show, and whether the page is larger than that.
 async fn area_of(
     page: &Page,
     arguments: &ScreenshotArguments,
@@ -149,8 +150,8 @@ async fn area_of(
         let window = metrics.css_visual_viewport;
         let area = page.area_of(&element).await?;
         let area = area.moved(window.page_x, window.page_y);
-        let is_cut = area.height > LONGEST_PAGE;
-        return Ok((area.limited(LONGEST_PAGE), is_cut));
+        let is_cut = area.height > MAX_PAGE_HEIGHT;
+        return Ok((area.limited(MAX_PAGE_HEIGHT), is_cut));
     }
     if arguments.full_page {
         let content = metrics.css_content_size;
@@ -160,8 +161,8 @@ async fn area_of(
             width: content.width.max(1.0),
             height: content.height.max(1.0),
         };
-        let is_cut = area.height > LONGEST_PAGE;
-        return Ok((area.limited(LONGEST_PAGE), is_cut));
+        let is_cut = area.height > MAX_PAGE_HEIGHT;
+        return Ok((area.limited(MAX_PAGE_HEIGHT), is_cut));
     }
     let area = Area {
         x: window.page_x,
@@ -174,15 +175,15 @@ async fn area_of(
 
 async fn picture_of(page: &Page, area: Area) -> Result<AttachedFile, BrowserError> {
     let pixels = area.width * area.height;
-    let fitting = (LONGEST_EDGE / area.width.max(area.height))
-        .min((MOST_PIXELS / pixels).sqrt())
+    let fitting = (MAX_EDGE_PIXELS / area.width.max(area.height))
+        .min((MAX_PIXELS / pixels).sqrt())
         .min(1.0);
     let failed = |message: &str| BrowserError::Protocol {
         method: "Page.captureScreenshot",
         message: message.to_owned(),
     };
-    for (format, scale) in FORMS {
-        if format == "png" && pixels * fitting * fitting > MOST_PNG_PIXELS {
+    for (format, scale) in ENCODINGS {
+        if format == "png" && pixels * fitting * fitting > MAX_PNG_PIXELS {
             continue;
         }
         let mut params = json!({
@@ -205,5 +206,7 @@ async fn picture_of(page: &Page, area: Area) -> Result<AttachedFile, BrowserErro
             return file.ok_or_else(|| failed("it sent no picture"));
         }
     }
-    Err(failed("the picture is too large; show an element instead"))
+    Err(failed(
+        "the picture is too large; take one of a single element instead",
+    ))
 }

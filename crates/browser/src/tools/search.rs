@@ -2,15 +2,15 @@
 
 use super::navigate::{Target, check_address, expect_inspected, open_in};
 use super::site_tool;
-use crate::Sessions;
+use crate::BrowserSessions;
 use crate::address::host_of;
-use crate::sessions::Need;
+use crate::sessions::BrowserNeed;
 use lango_core::{Caller, Inspection, SiteAccess, Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Searches the web: opens the search engine's page of results in the browser. See them with \
+const DESCRIPTION: &str = "Searches the web: opens the search engine's result page in the browser. Read it with \
     browser_observe or browser_extract.";
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -20,11 +20,11 @@ struct SearchArguments {
     query: String,
 }
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
     site_tool(sessions, "browser_search", DESCRIPTION, run, inspect)
 }
 
-async fn inspect(sessions: Sessions, _: Caller, arguments: SearchArguments) -> Inspection {
+async fn inspect(sessions: BrowserSessions, _: Caller, arguments: SearchArguments) -> Inspection {
     Inspection {
         site: site_of(&sessions, &arguments),
         ..Inspection::default()
@@ -32,7 +32,7 @@ async fn inspect(sessions: Sessions, _: Caller, arguments: SearchArguments) -> I
 }
 
 /// Returns the site of the search engine, which counts as known because the user configured it.
-fn site_of(sessions: &Sessions, arguments: &SearchArguments) -> Option<SiteAccess> {
+fn site_of(sessions: &BrowserSessions, arguments: &SearchArguments) -> Option<SiteAccess> {
     let address = search_address(&sessions.setup().search_url, &arguments.query);
     Some(SiteAccess {
         host: host_of(&address)?.into(),
@@ -43,18 +43,18 @@ fn site_of(sessions: &Sessions, arguments: &SearchArguments) -> Option<SiteAcces
 }
 
 async fn run(
-    sessions: Sessions,
+    sessions: BrowserSessions,
     caller: Caller,
     arguments: SearchArguments,
 ) -> Result<ToolOutput, ToolError> {
     expect_inspected(site_of(&sessions, &arguments).as_ref(), &caller)?;
     let address = search_address(&sessions.setup().search_url, &arguments.query);
     check_address(&sessions, &address)?;
-    let visit = sessions.visit(&caller, Need::Any).await?;
+    let guard = sessions.acquire(&caller, BrowserNeed::StartIfNone).await?;
     let is_link = false;
     let target = Target::Web { address, is_link };
-    let opened = open_in(&visit, &target, false).await;
-    visit.end(opened).await
+    let opened = open_in(&guard, &target, false).await;
+    guard.finish(opened).await
 }
 
 fn search_address(template: &str, query: &str) -> String {

@@ -1,20 +1,20 @@
 //! `browser_tabs`: lists, switches and closes tabs.
 
 use super::{describe_page, page_tool};
-use crate::sessions::Visit;
-use crate::{BrowserError, Sessions};
+use crate::sessions::BrowserGuard;
+use crate::{BrowserError, BrowserSessions};
 use lango_core::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Lists the open tabs, switches to one, or closes one. Other browser tools are about the active tab.";
+const DESCRIPTION: &str = "Lists the open tabs, switches to one, or closes one. The other browser tools work on the active tab.";
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TabsArguments {
     action: TabsAction,
-    /// The tab, such as `t2`: for `switch` and `close`.
+    /// The tab to switch to or close, such as `t2`.
     tab: Option<String>,
 }
 
@@ -26,18 +26,18 @@ enum TabsAction {
     Close,
 }
 
-pub(super) fn tool(sessions: &Sessions) -> Arc<dyn Tool> {
+pub(super) fn tool(sessions: &BrowserSessions) -> Arc<dyn Tool> {
     page_tool(
         sessions,
         "browser_tabs",
         DESCRIPTION,
         Effect::Idempotent,
-        |visit, arguments| Box::pin(act(visit, arguments)),
+        |guard, arguments| Box::pin(act(guard, arguments)),
     )
 }
 
-async fn act(visit: &Visit, arguments: TabsArguments) -> Result<String, BrowserError> {
-    let browser = visit.browser();
+async fn act(guard: &BrowserGuard, arguments: TabsArguments) -> Result<String, BrowserError> {
+    let browser = guard.browser();
     let tab = arguments.tab.as_deref().unwrap_or_default();
     let mut text = String::new();
     match arguments.action {

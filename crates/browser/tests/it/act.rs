@@ -1,13 +1,13 @@
-//! What `browser_act` does to pages.
+//! `browser_act`: the effects of actions on pages.
 
 use crate::support::Bench;
 use serde_json::{Value, json};
 
-/// The handle of the first line that has these words.
-pub fn handle(text: &str, words: &str) -> String {
-    let line = text.lines().find(|line| line.contains(words));
-    let line = line.unwrap_or_else(|| panic!("no {words} in\n{text}"));
-    let before = &line[..line.find(words).unwrap()];
+/// Returns the handle of the first line that contains a label.
+pub fn handle(text: &str, label: &str) -> String {
+    let line = text.lines().find(|line| line.contains(label));
+    let line = line.unwrap_or_else(|| panic!("no {label} in\n{text}"));
+    let before = &line[..line.find(label).unwrap()];
     before.trim().rsplit(' ').next().unwrap().to_owned()
 }
 
@@ -22,7 +22,7 @@ async fn act(bench: &Bench, steps: Value) -> String {
     bench.text("browser_act", json!({ "steps": steps })).await
 }
 
-async fn look(bench: &Bench) -> String {
+async fn observe(bench: &Bench) -> String {
     bench.text("browser_observe", json!({ "full": true })).await
 }
 
@@ -30,7 +30,7 @@ async fn look(bench: &Bench) -> String {
 async fn a_form_is_filled_in_and_sent() {
     let bench = Bench::new().await;
     bench.open("form").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let steps = json!([
         { "action": "type", "handle": handle(&seen, "textbox \"Mail\""), "text": "a@b.example" },
         { "action": "type", "handle": handle(&seen, "spinbutton \"Age\""), "text": "42" },
@@ -40,7 +40,7 @@ async fn a_form_is_filled_in_and_sent() {
     ]);
     let text = act(&bench, steps).await;
     assert!(
-        text.contains("[the page has another address now]") || text.contains("\"Sent\""),
+        text.contains("[the page's address changed]") || text.contains("\"Sent\""),
         "{text}"
     );
     assert!(
@@ -53,7 +53,7 @@ async fn a_form_is_filled_in_and_sent() {
 async fn a_click_reaches_frames_of_other_sites_and_closed_shadow_trees() {
     let bench = Bench::new().await;
     bench.open("frames").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let far = seen.split("frame \"other.test\"").nth(1).unwrap();
     let steps = json!([{ "action": "click", "handle": handle(far, "button \"Press\"") }]);
     let tool = bench.tool("browser_act");
@@ -70,7 +70,7 @@ async fn a_click_reaches_frames_of_other_sites_and_closed_shadow_trees() {
     );
 
     bench.show("<div id=host></div><script>host.attachShadow({ mode: 'closed' }).innerHTML = '<button onclick=\"document.title=1\">Shadow</button>'</script>").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     act(
         &bench,
         json!([{ "action": "click", "handle": handle(&seen, "button \"Shadow\"") }]),
@@ -88,14 +88,14 @@ async fn text_is_typed_into_a_frame_of_another_site() {
             "<p>outer</p><iframe width=500 height=300 src={inner}></iframe>"
         ))
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let mail = handle(&seen, "textbox \"Mail\"");
     let text = act(&bench, json!([{ "action": "type", "handle": mail, "text": "x@y" }, { "action": "press", "text": "End" }])).await;
     assert!(text.contains("textbox \"Mail\" value=\"x@y\""), "{text}");
 }
 
 #[tokio::test]
-async fn a_covered_element_says_by_what_and_a_disabled_one_that_it_is() {
+async fn covered_and_disabled_elements_are_reported_with_the_reason() {
     let bench = Bench::new().await;
     bench
         .show(
@@ -103,7 +103,7 @@ async fn a_covered_element_says_by_what_and_a_disabled_one_that_it_is() {
             <div role=dialog aria-label=Cookies style='position:fixed;inset:0;background:white'><button onclick='this.parentElement.remove()'>OK</button></div>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let under = handle(&seen, "button \"Under\"");
     let error = bench
         .error(
@@ -129,12 +129,12 @@ async fn a_covered_element_says_by_what_and_a_disabled_one_that_it_is() {
 }
 
 #[tokio::test]
-async fn a_handle_of_an_element_that_was_rendered_anew_is_stale() {
+async fn the_handle_of_a_rerendered_element_is_stale() {
     let bench = Bench::new().await;
     bench
         .show("<div id=app><button onclick='render()'>Same</button></div><script>function render() { app.innerHTML = app.innerHTML }</script>")
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let old = handle(&seen, "button \"Same\"");
     let text = act(&bench, json!([{ "action": "click", "handle": old }])).await;
     assert!(text.contains(&format!("(was {old})")), "{text}");
@@ -151,12 +151,12 @@ async fn a_handle_of_an_element_that_was_rendered_anew_is_stale() {
 }
 
 #[tokio::test]
-async fn contenteditable_text_is_replaced_and_added_to() {
+async fn contenteditable_text_is_replaced_or_appended_to() {
     let bench = Bench::new().await;
     bench
         .show("<div id=e contenteditable>old <b>text</b></div><textarea id=t>one</textarea>")
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let (rich, area) = (
         handle(&seen, "textbox value=\"old text\""),
         handle(&seen, "textbox value=\"one\""),
@@ -182,7 +182,7 @@ async fn contenteditable_text_is_replaced_and_added_to() {
 }
 
 #[tokio::test]
-async fn lists_are_chosen_from_by_label_and_an_unknown_option_names_the_others() {
+async fn options_are_selected_by_label_and_an_unknown_one_lists_the_others() {
     let bench = Bench::new().await;
     bench
         .show(
@@ -193,7 +193,7 @@ async fn lists_are_chosen_from_by_label_and_an_unknown_option_names_the_others()
             <script>s.onchange = () => s.title += 'changed '</script>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let country = handle(&seen, "combobox \"Country\"");
     let text = act(
         &bench,
@@ -251,7 +251,7 @@ async fn sliders_are_dragged_and_data_is_dropped() {
             </script>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let knob = handle(&seen, "clickable \"Knob\"");
     act(
         &bench,
@@ -276,11 +276,11 @@ async fn sliders_are_dragged_and_data_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_workspace_is_uploaded() {
+async fn a_workspace_file_is_uploaded() {
     let bench = Bench::new().await;
     std::fs::write(bench.inside("note.txt"), "from the workspace").unwrap();
     bench.open("upload").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let steps = json!([
         { "action": "upload", "handle": handle(&seen, "file"), "values": ["note.txt"] },
         { "action": "click", "handle": handle(&seen, "button \"Send\"") },
@@ -298,19 +298,19 @@ async fn a_file_of_the_workspace_is_uploaded() {
 }
 
 #[tokio::test]
-async fn a_button_that_asks_for_a_file_is_given_one() {
+async fn a_button_that_opens_a_file_chooser_gets_a_file() {
     let bench = Bench::new().await;
     std::fs::write(bench.inside("a.csv"), "1,2").unwrap();
     bench
         .show("<button onclick='f.click()'>Choose</button><input id=f type=file style='display:none' onchange='document.title = f.files[0].name'>")
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     act(&bench, json!([{ "action": "upload", "handle": handle(&seen, "button \"Choose\""), "values": ["a.csv"] }])).await;
     assert_eq!(value_of(&bench, "document.title").await, "a.csv");
 }
 
 #[tokio::test]
-async fn a_canvas_is_clicked_at_a_place_and_keys_are_real() {
+async fn a_canvas_is_clicked_at_a_point_and_keys_are_real() {
     let bench = Bench::new().await;
     bench
         .show(
@@ -319,7 +319,7 @@ async fn a_canvas_is_clicked_at_a_place_and_keys_are_real() {
             i.onkeydown = e => i.name += e.code + (e.ctrlKey ? '*' : '') + ' ';</script>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let canvas = handle(&seen, "canvas");
     act(
         &bench,
@@ -345,7 +345,7 @@ async fn a_canvas_is_clicked_at_a_place_and_keys_are_real() {
 }
 
 #[tokio::test]
-async fn scrolling_loads_more_and_says_where_it_is() {
+async fn scrolling_loads_more_and_reports_the_position() {
     let bench = Bench::new().await;
     bench
         .show(
@@ -357,7 +357,7 @@ async fn scrolling_loads_more_and_says_where_it_is() {
             </script>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     assert!(seen.contains("screen 1 of"), "{seen}");
     let tool = bench.tool("browser_act");
     let steps = json!({ "steps": [{ "action": "scroll", "screens": 20 }] });
@@ -372,10 +372,10 @@ async fn scrolling_loads_more_and_says_where_it_is() {
 }
 
 #[tokio::test]
-async fn dialogs_are_answered_as_the_step_says() {
+async fn dialogs_are_answered_as_the_step_specifies() {
     let bench = Bench::new().await;
     bench.open("question").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let ask = handle(&seen, "button \"Ask\"");
     let text = act(&bench, json!([{ "action": "click", "handle": ask }])).await;
     assert!(text.contains("this was declined"), "{text}");
@@ -395,7 +395,7 @@ async fn dates_are_set_and_boxes_checked_once() {
             <div role=switch tabindex=0 aria-checked=false aria-label=Dark onclick=\"this.setAttribute('aria-checked', this.getAttribute('aria-checked') != 'true')\">x</div>",
         )
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let day = handle(&seen, "date \"Day\"");
     act(
         &bench,
@@ -414,7 +414,7 @@ async fn dates_are_set_and_boxes_checked_once() {
     act(&bench, json!([{ "action": "check", "handle": fancy }])).await;
     assert_eq!(value_of(&bench, "c.checked").await, true);
     let text = act(&bench, json!([{ "action": "check", "handle": fancy }])).await;
-    assert!(text.contains("it was checked already"), "{text}");
+    assert!(text.contains("it was already checked"), "{text}");
     let dark = handle(&seen, "switch \"Dark\"");
     let text = act(&bench, json!([{ "action": "check", "handle": dark }])).await;
     assert!(text.contains("switch \"Dark\" [checked]"), "{text}");
@@ -427,24 +427,24 @@ async fn steps_stop_when_the_page_goes_to_another_site() {
     bench
         .show(&format!("<a href={other}>Leave</a><button>Stay</button>"))
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let steps = json!([
         { "action": "click", "handle": handle(&seen, "link \"Leave\"") },
         { "action": "press", "text": "Enter" },
     ]);
     let text = act(&bench, steps).await;
     assert!(
-        text.contains("[the page went to another site; 1 steps were not carried out]"),
+        text.contains("[the page moved to another site; 1 steps were not carried out]"),
         "{text}"
     );
     assert!(text.contains("inner text"), "the new page is shown: {text}");
 }
 
 #[tokio::test]
-async fn a_call_is_refused_when_the_page_is_another_one_than_inspected() {
+async fn a_call_is_refused_if_the_page_changed_after_the_inspection() {
     let bench = Bench::new().await;
     bench.open("inner").await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let arguments =
         json!({ "steps": [{ "action": "click", "handle": handle(&seen, "button \"Press\"") }] });
     let tool = bench.tool("browser_act");
@@ -468,12 +468,12 @@ async fn a_call_is_refused_when_the_page_is_another_one_than_inspected() {
 }
 
 #[tokio::test]
-async fn a_failed_step_says_which_ones_worked() {
+async fn the_result_of_a_failed_step_includes_the_steps_that_worked() {
     let bench = Bench::new().await;
     bench
         .show("<button onclick='document.title=1'>One</button><button disabled>Two</button>")
         .await;
-    let seen = look(&bench).await;
+    let seen = observe(&bench).await;
     let steps = json!([
         { "action": "click", "handle": handle(&seen, "button \"One\"") },
         { "action": "click", "handle": handle(&seen, "button \"Two\"") },

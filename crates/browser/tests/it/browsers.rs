@@ -1,4 +1,4 @@
-//! The browsers of sessions: how many, how long, and what is left of them.
+//! The browsers of sessions: their number, their lifetime, and what remains after they end.
 
 use crate::processes::{processes, wait_until_gone};
 use crate::support::Bench;
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test]
-async fn sessions_have_browsers_of_their_own() {
+async fn each_session_has_its_own_browser() {
     let bench = Bench::new().await;
     let url = json!({ "url": bench.site.url("count") });
     for (session, title) in [("s_1", "Visit 1"), ("s_2", "Visit 1"), ("s_1", "Visit 2")] {
@@ -22,7 +22,7 @@ async fn sessions_have_browsers_of_their_own() {
 }
 
 #[tokio::test]
-async fn the_browser_that_was_not_used_for_longest_is_closed_for_a_fifth() {
+async fn the_least_recently_used_browser_is_closed_for_a_fifth_one() {
     let bench = Bench::new().await;
     let url = json!({ "url": bench.site.url("inner") });
     for session in ["s_1", "s_2", "s_3", "s_4", "s_5"] {
@@ -63,13 +63,14 @@ async fn closing_and_dropping_leave_nothing() {
     drop(folder);
 }
 
-/// Run by [`a_browser_starts_without_its_own_sandbox_where_namespaces_cannot_be_nested`], in its own user namespace.
+/// Runs in its own user namespace, started by
+/// [`a_browser_starts_without_its_own_sandbox_where_namespaces_cannot_be_nested`].
 #[tokio::test]
 #[ignore = "run by another test"]
-async fn inside_of_few_namespaces() {
+async fn with_few_user_namespaces() {
     let bench = Bench::new().await;
     let url = json!({ "url": bench.site.url("inner") });
-    // The kernel counts the namespaces of the check for a moment after its end.
+    // The kernel still counts the namespaces of the sandbox check for a moment after it ends.
     let mut tries = 0;
     while let Err(error) = bench.run("browser_navigate", url.clone()).await {
         tries += 1;
@@ -81,26 +82,26 @@ async fn inside_of_few_namespaces() {
         String::from_utf8_lossy(&line).replace('\0', " ")
     });
     let count = flags.filter(|line| line.contains("--no-sandbox")).count();
-    println!("{count} processes without a sandbox of their own");
+    println!("{count} processes without their own sandbox");
 }
 
 #[test]
 fn a_browser_starts_without_its_own_sandbox_where_namespaces_cannot_be_nested() {
-    let run = |most: &str| {
+    let run = |limit: &str| {
         let script = "echo $1 > /proc/sys/user/max_user_namespaces && exec \"$0\" --exact --ignored --nocapture \
-            browsers::inside_of_few_namespaces";
+            browsers::with_few_user_namespaces";
         let output = std::process::Command::new("unshare")
             .args(["--user", "--map-root-user", "sh", "-c", script])
             .arg(std::env::current_exe().unwrap())
-            .arg(most)
+            .arg(limit)
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{most}: {text}");
+        assert!(output.status.success(), "{limit}: {text}");
         text
     };
     assert!(run("100").contains("\n0 processes without"));
-    // Enough for lango's sandbox alone.
+    // Two namespaces are enough for lango's sandbox, but not for Chromium's.
     let few = run("2");
     assert!(
         few.contains("processes without") && !few.contains("\n0 processes"),

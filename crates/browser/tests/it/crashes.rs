@@ -1,5 +1,5 @@
-//! Chromium killed from outside while each tool runs: the call fails at once with the next step, the next page opens in a new
-//! browser, and nothing is left of the old one.
+//! Chromium is killed while each tool runs. The call must fail immediately and name the next step, the next page must
+//! open in a new browser, and nothing may remain of the old one.
 
 use crate::processes::{kill, main_process, processes, renderers, wait_until};
 use crate::support::Bench;
@@ -7,28 +7,28 @@ use serde_json::{Value, json};
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// How soon a call must end after the browser was killed.
-const END_TIME: Duration = Duration::from_secs(4);
-/// How long a new browser may take.
-const START_TIME: Duration = Duration::from_secs(5);
-/// After this long a call that a page holds is under way.
+/// Maximum time for a call to end after the browser is killed.
+const END_TIMEOUT: Duration = Duration::from_secs(4);
+/// Maximum time for a new browser to start.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after which a blocked call is certainly running.
 const HOLD_TIME: Duration = Duration::from_millis(400);
 
-/// A page whose controls keep every script that comes after them waiting.
-const HOLDING: &str = "<title>Holding</title><a href=/silent>Leave</a>\
+/// A page whose controls block all later scripts.
+const BLOCKING_PAGE: &str = "<title>Holding</title><a href=/silent>Leave</a>\
     <input aria-label=Name oninput='for (;;) {}'><input type=file aria-label=File onchange='for (;;) {}'>\
     <table><tr><th>A<th>B<tr><td>1<td>2</table>";
 
 /// What keeps a call from ending before the browser is killed.
 #[derive(Clone, Copy, PartialEq)]
-enum Hold {
-    /// What the call itself causes: a server that does not answer, a script without end.
-    Itself,
-    /// A script that runs already.
+enum Blocker {
+    /// Something that the call itself causes: a server that does not answer, or an endless script.
+    Call,
+    /// A script that is already running.
     Script,
 }
 
-/// The handle of an element that an observation shows with this label.
+/// Returns the handle of the element that an observation shows with this label.
 fn handle_of(observation: &str, label: &str) -> String {
     let line = observation.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("no {label}: {observation}"));
@@ -38,7 +38,8 @@ fn handle_of(observation: &str, label: &str) -> String {
     words.find(is_handle).unwrap().to_owned()
 }
 
-/// Calls a tool, kills the browser while it runs, and gives what it says and the time that it still took.
+/// Calls a tool and kills the browser while it runs. Returns the tool's text, and how long the call took after the
+/// kill.
 async fn kill_during(bench: &Bench, tool: &str, arguments: Value) -> (String, Duration) {
     let main = main_process(&bench.directory());
     let call = bench.run(tool, arguments);
@@ -47,25 +48,25 @@ async fn kill_during(bench: &Bench, tool: &str, arguments: Value) -> (String, Du
     assert!(early.is_err(), "{tool} ended before the kill: {early:?}");
     kill(main);
     let killed = Instant::now();
-    let ended = tokio::time::timeout(END_TIME, call).await;
+    let ended = tokio::time::timeout(END_TIMEOUT, call).await;
     let text = match ended.unwrap_or_else(|_| panic!("{tool} does not end")) {
         Err(error) => error.message,
-        // What was done had its effect, and the result says so too.
+        // Completed steps had their effects, so these tools return a result that also reports the crash.
         Ok(output) if matches!(tool, "browser_act" | "browser_tabs") => output.text,
         Ok(output) => panic!("{tool}: {}", output.text),
     };
     (text, killed.elapsed())
 }
 
-/// Opens the page that holds calls, and gives what is on it.
-async fn open_holding(bench: &Bench) -> String {
-    // A page before it, for the way back.
+/// Opens the page that blocks calls, and returns its observation.
+async fn open_blocking_page(bench: &Bench) -> String {
+    // Opens another page first, so that `browser_back` has a previous page.
     bench.open("inner").await;
-    bench.show(HOLDING).await;
+    bench.show(BLOCKING_PAGE).await;
     bench.text("browser_observe", json!({})).await
 }
 
-/// Lets a script run in the page until the page ends.
+/// Runs an endless script in the page.
 fn keep_busy(bench: &Bench) {
     let page = bench.page();
     tokio::spawn(async move {
@@ -74,13 +75,12 @@ fn keep_busy(bench: &Bench) {
     });
 }
 
-/// Checks what is left of the killed browser, and that the session goes on in another one.
+/// Checks that nothing remains of the killed browser and that the session continues in a new one.
 async fn expect_recovery(bench: &Bench, tool: &str) {
     let stale = json!({ "steps": [{ "action": "click", "handle": "e1" }] });
     let error = bench.error("browser_act", stale.clone()).await;
     assert!(
-        error.starts_with("the browser crashed")
-            && error.contains("handles from before are invalid"),
+        error.starts_with("the browser crashed") && error.contains("earlier handles are invalid"),
         "after {tool}: {error}"
     );
     let directory = bench.directory();
@@ -88,24 +88,21 @@ async fn expect_recovery(bench: &Bench, tool: &str) {
     wait_until(tool, || is_empty() && processes(&directory).is_empty()).await;
     let opened = bench.open("inner").await;
     assert!(opened.contains("Inner"), "after {tool}: {opened}");
-    assert!(
-        opened.contains("was started anew"),
-        "after {tool}: {opened}"
-    );
-    // The new browser has elements with handles too, and none of them is an old one.
+    assert!(opened.contains("was restarted"), "after {tool}: {opened}");
+    // The handles of the new browser differ from all old ones.
     bench.text("browser_observe", json!({})).await;
     let error = bench.error("browser_act", stale).await;
     assert!(
-        error.contains("`e1` is unknown, or from an earlier page or browser"),
+        error.contains("`e1` is unknown, or belongs to an earlier page or browser"),
         "after {tool}: {error}"
     );
 }
 
 #[tokio::test]
-async fn a_browser_that_is_killed_during_a_call_fails_it_at_once_whatever_the_tool() {
+async fn killing_the_browser_fails_the_running_call_immediately_for_every_tool() {
     let bench = Bench::new().await;
     std::fs::write(bench.inside("report.txt"), "text").unwrap();
-    let shown = open_holding(&bench).await;
+    let shown = open_blocking_page(&bench).await;
     let step = |action: &str, label: &str, rest: Value| {
         let mut step = json!({ "action": action, "handle": handle_of(&shown, label) });
         step.as_object_mut()
@@ -115,40 +112,40 @@ async fn a_browser_that_is_killed_during_a_call_fails_it_at_once_whatever_the_to
     };
     let silent = json!({ "url": bench.site.url("silent") });
     let calls = [
-        ("browser_navigate", silent, Hold::Itself),
+        ("browser_navigate", silent, Blocker::Call),
         (
             "browser_search",
             json!({ "query": "silence" }),
-            Hold::Itself,
+            Blocker::Call,
         ),
         (
             "browser_act",
             step("click", "Leave", json!({})),
-            Hold::Itself,
+            Blocker::Call,
         ),
         (
             "browser_act",
             step("type", "Name", json!({ "text": "abc" })),
-            Hold::Itself,
+            Blocker::Call,
         ),
         (
             "browser_act",
             step("upload", "File", json!({ "values": ["report.txt"] })),
-            Hold::Itself,
+            Blocker::Call,
         ),
-        ("browser_observe", json!({}), Hold::Script),
-        ("browser_extract", json!({}), Hold::Script),
-        ("browser_screenshot", json!({}), Hold::Script),
+        ("browser_observe", json!({}), Blocker::Script),
+        ("browser_extract", json!({}), Blocker::Script),
+        ("browser_screenshot", json!({}), Blocker::Script),
         (
             "browser_tabs",
             json!({ "action": "switch", "tab": "t1" }),
-            Hold::Script,
+            Blocker::Script,
         ),
-        ("browser_back", json!({}), Hold::Script),
+        ("browser_back", json!({}), Blocker::Script),
     ];
-    for (tool, arguments, hold) in calls {
-        open_holding(&bench).await;
-        if hold == Hold::Script {
+    for (tool, arguments, blocker) in calls {
+        open_blocking_page(&bench).await;
+        if blocker == Blocker::Script {
             keep_busy(&bench);
         }
         let name = format!("{tool} {arguments}");
@@ -161,13 +158,13 @@ async fn a_browser_that_is_killed_during_a_call_fails_it_at_once_whatever_the_to
     }
 }
 
-/// A number below a limit; nothing has to repeat it.
+/// Returns a random number below a limit. It need not be reproducible.
 fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
 }
 
 #[tokio::test]
-async fn a_browser_that_is_killed_at_any_moment_is_told_of_and_replaced() {
+async fn a_browser_killed_at_any_moment_is_reported_and_replaced() {
     let bench = Bench::new().await;
     let calls = [
         ("browser_observe", json!({})),
@@ -192,11 +189,11 @@ async fn a_browser_that_is_killed_at_any_moment_is_told_of_and_replaced() {
             loop {
                 for (tool, arguments) in &calls {
                     let called = bench.run(tool, arguments.clone());
-                    let called = tokio::time::timeout(END_TIME + START_TIME, called).await;
+                    let called = tokio::time::timeout(END_TIMEOUT + START_TIMEOUT, called).await;
                     let called = called.unwrap_or_else(|_| panic!("{tool} does not end"));
                     match called {
                         Err(error) => return (tool, error.message),
-                        // Read just before the browser was killed, or opened in a new one.
+                        // The call succeeded just before the kill, or in a new browser.
                         Ok(output) if output.text.contains("crashed") => {
                             return (tool, output.text);
                         }
@@ -214,7 +211,7 @@ async fn a_browser_that_is_killed_at_any_moment_is_told_of_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_browser_that_is_killed_while_it_closes_leaves_nothing() {
+async fn a_browser_killed_while_it_closes_leaves_nothing() {
     let bench = Bench::new().await;
     let directory = bench.directory();
     for _ in 0..4 {
@@ -232,9 +229,9 @@ async fn a_browser_that_is_killed_while_it_closes_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_renderer_that_is_killed_fails_the_call_and_not_the_browser() {
+async fn killing_a_renderer_fails_the_call_but_not_the_browser() {
     let bench = Bench::new().await;
-    open_holding(&bench).await;
+    open_blocking_page(&bench).await;
     let main = main_process(&bench.directory());
     keep_busy(&bench);
     let call = bench.run("browser_observe", json!({}));
@@ -244,7 +241,7 @@ async fn a_renderer_that_is_killed_fails_the_call_and_not_the_browser() {
     let renderers = renderers(main);
     assert!(!renderers.is_empty());
     renderers.into_iter().for_each(kill);
-    let error = tokio::time::timeout(END_TIME, call).await.unwrap();
+    let error = tokio::time::timeout(END_TIMEOUT, call).await.unwrap();
     let error = error.unwrap_err().message;
     assert!(
         error.starts_with("the page crashed; navigate again"),

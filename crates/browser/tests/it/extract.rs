@@ -1,11 +1,11 @@
-//! What `browser_extract` reads of pages.
+//! `browser_extract`: the content that it reads from pages.
 
 use crate::act::handle;
 use crate::support::Bench;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_article_is_read_without_what_is_around_it() {
+async fn an_article_is_read_without_the_content_around_it() {
     let bench = Bench::new().await;
     bench.open("gallery/article").await;
     let text = bench.text("browser_extract", json!({})).await;
@@ -44,7 +44,7 @@ async fn shadow_trees_and_frames_are_read_and_hidden_text_is_not() {
 }
 
 #[tokio::test]
-async fn tables_are_rows_with_the_headers_as_keys() {
+async fn tables_become_rows_with_the_headers_as_keys() {
     let bench = Bench::new().await;
     bench
         .show("<table><tr><th>Name<th>Age</tr><tr><td>Bob | Co<td>3</tr><tr style='display:none'><td>x<td>y</tr></table><table><tr><td>a<td>b</tr></table>")
@@ -96,7 +96,7 @@ async fn long_pages_are_read_in_parts() {
             .await;
         assert!(text.len() < 26_000);
         all.push_str(&text);
-        match text.split("read on with `start`: ").nth(1) {
+        match text.split("continue with `start`: ").nth(1) {
             Some(next) => start = next.trim_end_matches("]\n").parse().unwrap(),
             None => break,
         }
@@ -121,7 +121,7 @@ async fn links_are_listed_once_each() {
 }
 
 #[tokio::test]
-async fn a_page_of_fifty_megabytes_is_read_at_its_beginning() {
+async fn only_the_start_of_a_page_of_fifty_megabytes_is_read() {
     let bench = Bench::new().await;
     let page = bench
         .show("<h1>Large</h1><p>the beginning</p><script id=rest type=application/json></script>")
@@ -139,7 +139,8 @@ async fn a_page_of_fifty_megabytes_is_read_at_its_beginning() {
         .text("browser_extract", json!({ "format": "text" }))
         .await;
     assert!(
-        text.contains("the beginning") && text.contains("too large to be read to its end"),
+        text.contains("the beginning")
+            && text.contains("the page is too large; only its start could be read"),
         "{}",
         &text[..300]
     );

@@ -1,4 +1,4 @@
-//! Files: pages of the workspace, downloads into it.
+//! Pages of the workspace, downloads into it, and screenshots.
 
 use crate::support::Bench;
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn text_of(bench: &Bench, expression: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_page_of_the_workspace_reaches_its_files_and_no_network() {
+async fn a_workspace_page_can_load_workspace_files_but_has_no_network() {
     let bench = Bench::new().await;
     let page = PAGE.replace("PORT", &bench.site.port.to_string());
     fs::write(bench.inside("page one.html"), page).unwrap();
@@ -47,7 +47,7 @@ async fn a_page_of_the_workspace_reaches_its_files_and_no_network() {
         "{seen}"
     );
     assert!(lines[6].ends_with("failed"), "{seen}");
-    // A page of the web opens in a context of its own, and cannot read the workspace.
+    // A web page opens in a separate context and cannot read the workspace.
     bench.open("inner").await;
     let fetching =
         "fetch('http://workspace.localhost/style.css').then(r => r.text(), e => 'failed')";
@@ -56,7 +56,7 @@ async fn a_page_of_the_workspace_reaches_its_files_and_no_network() {
 }
 
 #[tokio::test]
-async fn folders_have_an_index_and_missing_files_are_named() {
+async fn folders_show_their_index_and_missing_files_are_named() {
     let bench = Bench::new().await;
     fs::create_dir(bench.inside("site")).unwrap();
     fs::write(bench.inside("site/index.html"), "<title>Index</title>").unwrap();
@@ -75,7 +75,7 @@ async fn folders_have_an_index_and_missing_files_are_named() {
 }
 
 #[tokio::test]
-async fn a_download_is_saved_only_when_it_was_asked_for() {
+async fn a_download_is_saved_only_if_the_call_asks_for_it() {
     let bench = Bench::new().await;
     bench.open("download").await;
     let url = bench.site.url("file");
@@ -105,7 +105,7 @@ async fn a_download_is_saved_only_when_it_was_asked_for() {
     assert_eq!(
         (site.url, site.is_known),
         (None, false),
-        "saving is always asked for"
+        "saving always asks the user"
     );
 }
 
@@ -120,7 +120,7 @@ async fn screenshots_are_images_within_the_limit() {
         assert!(output.files[0].bytes.len() > 1000);
         assert!(output.text.contains("A picture of"), "{}", output.text);
     }
-    // Noise does not compress: the picture is made smaller instead.
+    // Noise does not compress, so the picture is scaled down instead.
     let noise = "document.body.innerHTML = '<canvas width=3000 height=6000>'; const c = document.querySelector('canvas').getContext('2d'); \
         const i = c.createImageData(3000, 6000); for (let n = 0; n < i.data.length; n++) i.data[n] = n % 4 == 3 ? 255 : Math.random() * 256; c.putImageData(i, 0, 0); 'x'";
     text_of(&bench, noise).await;
@@ -137,7 +137,7 @@ async fn screenshots_are_images_within_the_limit() {
 }
 
 #[tokio::test]
-async fn elements_of_all_frames_can_be_shown_with_their_handles() {
+async fn elements_of_all_frames_can_be_pictured_with_their_handles() {
     let bench = Bench::new().await;
     bench.open("frames").await;
     let browser = bench.sessions.browser(&"s_1".into()).unwrap();
@@ -150,7 +150,7 @@ async fn elements_of_all_frames_can_be_shown_with_their_handles() {
         .filter(|(_, element)| element.frame != main)
         .filter(|(_, element)| element.label.starts_with("button"))
         .collect();
-    // Of the frame in the same process first.
+    // The button of the frame in the same process comes first.
     buttons.sort_by_key(|(_, element)| Some(&element.session) != page.session().id());
     let areas = [buttons[0].1, buttons[1].1].map(|element| page.area_of(element));
     let [near, far] = areas;

@@ -1,4 +1,4 @@
-//! Typed text and keys stay in the frame that the call was allowed for, whatever pages do with the focus.
+//! Typed text and keys stay in the frame that the call was approved for, whatever pages do with the focus.
 
 use crate::act::handle;
 use crate::support::Bench;
@@ -6,7 +6,7 @@ use lango_browser::Page;
 use serde_json::{Value, json};
 
 async fn evaluate_in(page: &Page, host: &str, expression: &str) -> Value {
-    // The frame's own world, in which its scripts have their variables.
+    // Runs in the page's own world, where its scripts have their variables.
     let script = json!(format!(
         "document.documentElement.dataset.answer = JSON.stringify({expression})"
     ));
@@ -37,7 +37,7 @@ async fn type_into(bench: &Bench, label: &str, text: &str) -> String {
 async fn a_frame_that_takes_the_focus_gets_none_of_the_text() {
     let bench = Bench::new().await;
     let thief = bench.site.other_url("thief");
-    // With the first key, with the first letter, and by a timer.
+    // The frame takes the focus on the first key, on the first letter, or after a while.
     for trigger in [
         "onkeydown=go()",
         "oninput=go()",
@@ -57,7 +57,7 @@ async fn a_frame_that_takes_the_focus_gets_none_of_the_text() {
         assert!(taken.as_u64().unwrap() > 0, "{trigger}: {result}");
         assert!(
             result.contains("lost the focus to another frame after")
-                || result.contains("the focus went to a frame of `other.test"),
+                || result.contains("the focus moved to a frame of `other.test"),
             "{trigger}: {result}"
         );
     }
@@ -102,14 +102,14 @@ async fn a_key_is_not_pressed_in_a_frame_that_took_the_focus() {
     let steps = json!([{ "action": "press", "handle": field, "text": "x" }]);
     let error = bench.error("browser_act", json!({ "steps": steps })).await;
     assert!(
-        error.contains("the focus went to a frame of `other.test"),
+        error.contains("the focus moved to a frame of `other.test"),
         "{error}"
     );
     assert_eq!(evaluate_in(&page, "other.test", "got").await, "");
 }
 
 #[tokio::test]
-async fn digits_go_on_into_the_next_field_of_the_same_document() {
+async fn digits_continue_in_the_next_field_of_the_same_document() {
     let bench = Bench::new().await;
     let fields =
         "<input maxlength=1 size=1 aria-label=Digit oninput='this.nextElementSibling?.focus()'>"
@@ -124,7 +124,7 @@ async fn digits_go_on_into_the_next_field_of_the_same_document() {
 }
 
 #[tokio::test]
-async fn typing_sends_the_events_of_keys_and_a_page_can_refuse_some() {
+async fn typing_sends_key_events_and_a_page_can_cancel_them() {
     let bench = Bench::new().await;
     bench
         .show(

@@ -1,10 +1,10 @@
-//! Ten pages as sites really make them: deep nesting, long class names, data attributes, icons, scripts, trackers. The
-//! texts are generated, always the same.
+//! Ten pages like those of real sites: deep nesting, long class names, data attributes, icons, scripts, trackers. Their
+//! texts are generated deterministically.
 
 use std::fmt::Write;
 
 /// The names of the pages.
-#[allow(dead_code, reason = "only the benchmark goes over all of them")]
+#[allow(dead_code, reason = "only the benchmark uses all of them")]
 pub const NAMES: [&str; 10] = [
     "news",
     "article",
@@ -29,7 +29,7 @@ const WORDS: [&str; 48] = [
 
 const ICON: &str = "<svg class=\"icon icon--16\" aria-hidden=\"true\" focusable=\"false\" viewBox=\"0 0 16 16\" width=\"16\" height=\"16\"><path d=\"M8 1.3a6.7 6.7 0 1 0 0 13.4A6.7 6.7 0 0 0 8 1.3zm.7 10H7.3V7.3h1.4v4zm0-5.3H7.3V4.7h1.4V6z\" fill=\"currentColor\"/></svg>";
 
-/// Words that differ by `seed`, with a capital at the start.
+/// Returns words that depend on `seed`, the first one capitalized.
 fn words(seed: usize, count: usize) -> String {
     let mut text = String::new();
     let mut state = seed as u64 * 2_654_435_761 + 12_345;
@@ -59,7 +59,7 @@ fn image(seed: usize, size: usize) -> String {
     )
 }
 
-/// The page around a body: head, header with navigation, footer.
+/// Wraps a body in a page with a head, a header with navigation, and a footer.
 fn shell(title: &str, body: &str) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\" class=\"no-js theme-light\" data-build=\"2026.11.3\"><head><meta charset=\"utf-8\"><title>{title}</title><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta property=\"og:site_name\" content=\"Example\"><style>"
@@ -117,7 +117,7 @@ fn shell(title: &str, body: &str) -> String {
     html
 }
 
-/// A page.
+/// Returns the HTML of a page.
 pub fn page(name: &str) -> Option<String> {
     Some(match name {
         "news" => shell("The Example Times", &news()),

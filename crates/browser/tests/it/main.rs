@@ -1,4 +1,4 @@
-//! The browser against real Chromium in the sandbox, and a site of awkward pages on this machine.
+//! Tests the browser tools with real Chromium in the sandbox and a local site of awkward pages.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -14,8 +14,8 @@ mod navigating;
 mod observe;
 mod pages;
 mod processes;
-mod rest;
 mod secrets;
+mod settle;
 mod site;
 mod support;
 mod widgets;

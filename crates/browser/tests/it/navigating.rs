@@ -1,4 +1,4 @@
-//! Opening pages: what the tool says about each kind.
+//! Opening pages of various kinds, and what the tool reports.
 
 use crate::support::{Bench, caller_of};
 use lango_core::Trust;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[tokio::test]
-async fn a_page_is_opened_and_its_title_told() {
+async fn a_page_is_opened_and_its_title_reported() {
     let bench = Bench::new().await;
     let url = bench.site.url("inner");
     let output = bench
@@ -19,7 +19,7 @@ async fn a_page_is_opened_and_its_title_told() {
 }
 
 #[tokio::test]
-async fn pages_with_an_error_status_say_so() {
+async fn an_error_status_of_a_page_is_reported() {
     let bench = Bench::new().await;
     assert!(
         bench
@@ -35,12 +35,12 @@ async fn pages_with_an_error_status_say_so() {
     );
     let url = bench.site.url("private");
     let error = bench.error("browser_navigate", json!({ "url": url })).await;
-    assert!(error.contains("the site asks for a password"), "{error}");
+    assert!(error.contains("the site requires a password"), "{error}");
     assert!(!bench.open("inner").await.contains("HTTP status"));
 }
 
 #[tokio::test]
-async fn redirects_are_followed_told_and_bounded() {
+async fn redirects_are_followed_reported_and_limited() {
     let bench = Bench::new().await;
     let text = bench.open("away").await;
     let host = format!("other.test:{}", bench.site.port);
@@ -55,7 +55,7 @@ async fn redirects_are_followed_told_and_bounded() {
     let error = bench
         .error("browser_navigate", json!({ "url": bench.site.url("loop") }))
         .await;
-    assert!(error.contains("the site redirects without end"), "{error}");
+    assert!(error.contains("the site redirects endlessly"), "{error}");
     let inward = json!({ "url": bench.site.url("inward") });
     let error = bench.error("browser_navigate", inward).await;
     let refusal = "`10.0.0.1:80` is refused by the entry `*` in `egress.deny`";
@@ -65,13 +65,13 @@ async fn redirects_are_followed_told_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_page_that_never_ends_is_taken_as_it_is() {
+async fn a_page_that_never_finishes_loading_is_used_as_it_is() {
     let bench = Bench::new().await;
     let started = Instant::now();
     let text = bench.open("endless").await;
     assert!(text.contains("Endless"), "{text}");
     assert!(
-        text.contains("not at rest after 10 s: the page is still loading"),
+        text.contains("not settled after 10 s: the page is still loading"),
         "{text}"
     );
     assert!(started.elapsed() < Duration::from_secs(20));
@@ -115,14 +115,14 @@ async fn cookies_last_as_long_as_the_browser() {
 }
 
 #[tokio::test]
-async fn going_back_shows_the_page_before() {
+async fn going_back_shows_the_previous_page() {
     let bench = Bench::new().await;
     bench.open("inner").await;
     assert!(
         bench
             .text("browser_back", json!({}))
             .await
-            .contains("no page before")
+            .contains("no previous page")
     );
     bench.open("login").await;
     let text = bench.text("browser_back", json!({})).await;
@@ -133,12 +133,12 @@ async fn going_back_shows_the_page_before() {
 }
 
 #[tokio::test]
-async fn a_page_that_asks_to_stay_is_left() {
+async fn a_page_that_asks_for_confirmation_to_leave_is_left() {
     let bench = Bench::new().await;
     bench.open("leave").await;
     let browser = bench.sessions.browser(&"s_1".into()).unwrap();
     let page = browser.active_page().unwrap();
-    // Pages may only ask once they were touched.
+    // Pages may ask only after the user has interacted with them.
     for kind in ["mousePressed", "mouseReleased"] {
         let params = json!({ "type": kind, "x": 20, "y": 20, "button": "left", "clickCount": 1 });
         let _: serde_json::Value = page.call("Input.dispatchMouseEvent", params).await.unwrap();
@@ -146,13 +146,13 @@ async fn a_page_that_asks_to_stay_is_left() {
     let text = bench.open("inner").await;
     assert!(text.contains("Inner"), "{text}");
     assert!(
-        text.contains("asked whether to leave it, and it was left"),
+        text.contains("asked for confirmation to leave it"),
         "{text}"
     );
 }
 
 #[tokio::test]
-async fn errors_of_scripts_are_told() {
+async fn script_errors_are_reported() {
     let bench = Bench::new().await;
     let text = bench.open("error").await;
     assert!(
@@ -207,10 +207,10 @@ async fn a_call_contacts_only_the_site_that_was_inspected() {
     let url = bench.site.url("inner");
     let arguments = Arc::new(json!({ "url": url }));
     let mut caller = caller_of("s_1");
-    // Not inspected at all.
+    // This call was not inspected at all.
     let refused = tool.run(&caller, Arc::clone(&arguments)).await.unwrap_err();
     assert!(
-        refused.message.contains("would contact another site"),
+        refused.message.contains("would now contact another site"),
         "{refused}"
     );
     caller.inspection = tool.inspect(&caller, Arc::clone(&arguments)).await;
@@ -226,14 +226,14 @@ async fn a_call_contacts_only_the_site_that_was_inspected() {
     let other = Arc::new(json!({ "url": bench.site.other_url("inner") }));
     let refused = tool.run(&caller, other).await.unwrap_err();
     assert!(
-        refused.message.contains("would contact another site"),
+        refused.message.contains("would now contact another site"),
         "{refused}"
     );
     assert_eq!(bench.sessions.count(), 0);
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_of_the_web_are_refused() {
+async fn non_web_and_internal_addresses_are_refused() {
     let bench = Bench::new().await;
     for url in [
         "file:///etc/passwd",
@@ -261,7 +261,7 @@ async fn addresses_that_are_not_of_the_web_are_refused() {
 }
 
 #[tokio::test]
-async fn pages_reach_nothing_but_what_the_guard_allows() {
+async fn pages_can_reach_only_what_the_egress_guard_allows() {
     let bench = Bench::new().await;
     std::fs::write(bench.inside("secret.txt"), "the secret").unwrap();
     let text = bench.open("reach").await;

@@ -1,4 +1,4 @@
-//! What pages do to a browser: frames, dialogs, crashes, scripts without end.
+//! Effects of pages on a browser: frames, dialogs, crashes, endless scripts.
 
 use crate::support::Bench;
 use lango_browser::cdp::NoParams;
@@ -19,7 +19,7 @@ async fn evaluate(page: &Page, expression: &str) -> Value {
 }
 
 #[tokio::test]
-async fn frames_of_the_same_and_of_another_site_are_found() {
+async fn frames_of_the_same_site_and_of_another_site_are_found() {
     let bench = Bench::new().await;
     let page = open(&bench, "frames").await;
     let frames = page.frames().await.unwrap();
@@ -52,7 +52,7 @@ async fn a_page_settles_when_its_requests_and_scripts_are_done() {
 }
 
 #[tokio::test]
-async fn a_loop_of_alerts_ends_the_page_and_is_told() {
+async fn a_loop_of_alerts_ends_the_page_and_is_reported() {
     let bench = Bench::new().await;
     let error = bench
         .error(
@@ -62,12 +62,12 @@ async fn a_loop_of_alerts_ends_the_page_and_is_told() {
         .await;
     assert!(error.starts_with("the page crashed"), "{error}");
     assert!(error.contains("an alert: \"again\" (29 times)"), "{error}");
-    assert!(error.contains("in a loop, and was stopped"), "{error}");
+    assert!(error.contains("in a loop and was stopped"), "{error}");
     assert!(bench.open("inner").await.contains("Inner"));
 }
 
 #[tokio::test]
-async fn a_page_that_crashes_says_so_and_another_can_be_opened() {
+async fn a_page_crash_is_reported_and_another_page_can_be_opened() {
     let bench = Bench::new().await;
     let page = open(&bench, "inner").await;
     let crash: Result<Value, _> = page.call("Page.crash", NoParams {}).await;
@@ -89,7 +89,7 @@ async fn a_page_that_crashes_says_so_and_another_can_be_opened() {
 }
 
 #[tokio::test]
-async fn a_browser_that_crashes_fails_every_waiting_call_at_once_and_is_started_anew() {
+async fn a_browser_crash_fails_every_pending_call_immediately_and_a_new_browser_is_started() {
     let bench = Bench::new().await;
     let page = open(&bench, "inner").await;
     let started = Instant::now();
@@ -109,18 +109,18 @@ async fn a_browser_that_crashes_fails_every_waiting_call_at_once_and_is_started_
     assert!(started.elapsed() < Duration::from_secs(5));
     let error = bench.error("browser_back", json!({})).await;
     assert!(
-        error.contains("handles from before are invalid; navigate again"),
+        error.contains("earlier handles are invalid; navigate again"),
         "{error}"
     );
     assert!(bench.open("inner").await.contains("Inner"));
 }
 
 #[tokio::test]
-async fn a_script_without_end_does_not_hang_a_call() {
+async fn an_endless_script_does_not_hang_a_call() {
     let bench = Bench::new().await;
     let started = Instant::now();
     let text = bench.open("hang").await;
-    assert!(text.contains("not at rest after 10 s"), "{text}");
+    assert!(text.contains("not settled after 10 s"), "{text}");
     assert!(started.elapsed() < Duration::from_secs(25));
     assert!(bench.open("inner").await.contains("Inner"));
 }

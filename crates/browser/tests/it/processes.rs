@@ -1,25 +1,25 @@
-//! The processes of a test's browsers, found by the private directory that their command lines name.
+//! Finds the processes of a test's browsers by the private directory in their command lines.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The processes whose command line names this folder.
+/// Returns the processes whose command line contains this folder.
 pub fn processes(folder: &Path) -> Vec<i32> {
     let named = folder.to_str().unwrap();
     let ids = all().into_iter();
     ids.filter(|id| command_line(*id).contains(named)).collect()
 }
 
-/// Chromium's first process of the only browser in this folder. The sandbox around it names the folder too, but is another
-/// program.
+/// Returns the main Chromium process of the only browser in this folder. The command line of the sandbox around it
+/// contains the folder too, but it is a different program.
 pub fn main_process(folder: &Path) -> i32 {
     let ids = processes(folder).into_iter();
     let mut mains = ids.filter(|id| {
         let program = fs::read_link(format!("/proc/{id}/exe")).unwrap_or_default();
         let program = program.file_name().unwrap_or_default().to_string_lossy();
-        // Its collector of crash reports has a program of its own.
+        // The crash reporter is a separate program.
         let is_chromium = program.contains("chrom") && !program.contains("crashpad");
         is_chromium && !command_line(*id).contains("--type=")
     });
@@ -28,7 +28,7 @@ pub fn main_process(folder: &Path) -> i32 {
     main
 }
 
-/// The processes that render the pages of a browser.
+/// Returns the renderer processes of a browser.
 pub fn renderers(main: i32) -> Vec<i32> {
     let is_renderer = |id: &i32| command_line(*id).contains("--type=renderer");
     let ids = all().into_iter().filter(is_renderer);
@@ -37,11 +37,11 @@ pub fn renderers(main: i32) -> Vec<i32> {
 
 pub fn kill(id: i32) {
     let id = Pid::from_raw(id).unwrap();
-    // It may have ended by itself.
+    // The process may have ended by itself.
     let _ = kill_process(id, Signal::KILL);
 }
 
-/// Waits until there is no process and no directory left.
+/// Waits until all processes have ended and all directories are removed.
 pub async fn wait_until_gone(folder: &Path) {
     let is_empty = || fs::read_dir(folder).is_ok_and(|entries| entries.count() == 0);
     wait_until("processes and directories end", || {
@@ -50,10 +50,10 @@ pub async fn wait_until_gone(folder: &Path) {
     .await;
 }
 
-pub async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub async fn wait_until(description: &str, condition: impl Fn() -> bool) {
     let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{description}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets are typed into password fields of the site that they are bound to, and nowhere else.
+//! Secrets are typed only into password fields of the site that they are bound to.
 
 use crate::act::handle;
 use crate::support::Bench;
@@ -10,7 +10,7 @@ const VALUE: &str = "canary-typed-1";
 const FORM: &str = "<label>Word <input type=password id=word></label><label>Search <input id=search></label>\
     <label>Note <textarea id=note></textarea></label>";
 
-/// A browser with a secret that is bound to this address.
+/// Creates a bench with a secret that is bound to an address.
 async fn bound_to(address: impl Fn(u16) -> String) -> Bench {
     let bench = Bench::new().await;
     let secrets = MemorySecrets::new(VALUE);
@@ -27,9 +27,9 @@ async fn value_of(bench: &Bench, id: &str) -> Value {
     value.await.unwrap()
 }
 
-async fn type_into(bench: &Bench, words: &str, text: &str) -> Result<String, String> {
+async fn type_into(bench: &Bench, label: &str, text: &str) -> Result<String, String> {
     let seen = bench.text("browser_observe", json!({ "full": true })).await;
-    let step = json!({ "action": "type", "handle": handle(&seen, words), "text": text });
+    let step = json!({ "action": "type", "handle": handle(&seen, label), "text": text });
     let done = bench.run("browser_act", json!({ "steps": [step] })).await;
     let done = done
         .map(|output| output.text)
@@ -40,7 +40,7 @@ async fn type_into(bench: &Bench, words: &str, text: &str) -> Result<String, Str
 }
 
 #[tokio::test]
-async fn a_bound_secret_is_typed_into_a_password_field_and_then_there_are_no_pictures() {
+async fn a_bound_secret_is_typed_into_a_password_field_and_then_screenshots_are_refused() {
     let bench = bound_to(|port| format!("http://site.test:{port}")).await;
     bench.show(FORM).await;
     bench.text("browser_screenshot", json!({})).await;
@@ -53,7 +53,7 @@ async fn a_bound_secret_is_typed_into_a_password_field_and_then_there_are_no_pic
     assert!(!seen.contains(VALUE), "{seen}");
     let refused = bench.error("browser_screenshot", json!({})).await;
     assert!(refused.contains("a secret was typed"), "{refused}");
-    // A text that only contains the handle is that text.
+    // A text that merely contains the secret's name is typed as it is.
     type_into(&bench, "textbox \"Search\"", "my secret:WORD")
         .await
         .unwrap();
@@ -61,15 +61,18 @@ async fn a_bound_secret_is_typed_into_a_password_field_and_then_there_are_no_pic
 }
 
 #[tokio::test]
-async fn fields_that_can_be_read_back_take_no_secret() {
+async fn fields_that_can_be_read_back_do_not_accept_secrets() {
     let bench = bound_to(|port| format!("http://site.test:{port}")).await;
     bench.show(FORM).await;
-    for (words, id) in [
+    for (label, id) in [
         ("textbox \"Search\"", "search"),
         ("textbox \"Note\"", "note"),
     ] {
-        let refused = type_into(&bench, words, "secret:WORD").await.unwrap_err();
-        assert!(refused.contains("password field only"), "{refused}");
+        let refused = type_into(&bench, label, "secret:WORD").await.unwrap_err();
+        assert!(
+            refused.contains("only be typed into a password field"),
+            "{refused}"
+        );
         assert_eq!(value_of(&bench, id).await, "");
     }
 }

@@ -1,4 +1,4 @@
-//! A local site of awkward pages, each under its own path.
+//! A local site of awkward pages, each at its own path.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A site that runs.
+/// A running site.
 pub struct Site {
     pub port: u16,
     uploads: Uploads,
@@ -37,17 +37,17 @@ impl Site {
         }
     }
 
-    /// The address of a page.
+    /// Returns the URL of a page.
     pub fn url(&self, path: &str) -> String {
         format!("http://site.test:{}/{path}", self.port)
     }
 
-    /// The same page on another site.
+    /// Returns the URL of the same page on another site.
     pub fn other_url(&self, path: &str) -> String {
         format!("http://other.test:{}/{path}", self.port)
     }
 
-    /// The bodies of what was uploaded so far.
+    /// Returns the bodies of all uploads so far.
     pub fn uploads(&self) -> Vec<Vec<u8>> {
         self.uploads.lock().unwrap().clone()
     }
@@ -64,7 +64,7 @@ fn page(title: &str, body: &str) -> Html<String> {
     Html(page)
 }
 
-/// A page whose text never changes.
+/// Serves a page with fixed content.
 fn fixed(title: &'static str, body: &'static str) -> axum::routing::MethodRouter<Uploads> {
     get(move || async move { page(title, body) })
 }
@@ -153,7 +153,7 @@ const FORM: &str = "<form method=post><label>Mail <input name=mail type=email re
     <input name=age type=number min=18></label><label>Colour <select name=colour><option>red<option>blue</select></label>\
     <label><input name=agree type=checkbox required> Agree</label><button>Send</button></form>";
 
-/// Takes the focus as soon as the other window says so, and then all the time; remembers what it gets.
+/// Takes the focus again and again once the other window sends a message, and records all key and input events.
 const THIEF: &str = "<input id=t aria-label=Thief><script>
     let taken = 0;
     window.got = '';
@@ -163,7 +163,7 @@ const THIEF: &str = "<input id=t aria-label=Thief><script>
         addEventListener(type, event => got += type + ':' + (event.key ?? event.data) + ' ', true);
     </script>";
 
-/// Tries what a page may not reach.
+/// Fetches addresses that a page must not reach.
 const REACH: &str = "<pre id=out></pre><script>
     const tries = ['http://127.0.0.1:8081/', 'http://169.254.169.254/latest/', 'http://workspace.localhost/secret.txt', 'http://10.0.0.1/', 'https://example.com/'];
     Promise.all(tries.map(url => fetch(url).then(async r => url + ' ' + r.status + ' ' + await r.text(), e => url + ' failed')))
@@ -213,7 +213,7 @@ async fn upload(State(uploads): State<Uploads>, body: Bytes) -> Html<String> {
     page("Received", &text)
 }
 
-/// 50 MB of text.
+/// Serves 50 MB of text.
 async fn large() -> Response {
     let line = Bytes::from("<p>word word word word word word word word</p>\n".repeat(1000));
     let count = 50_000_000 / line.len();
@@ -223,7 +223,7 @@ async fn large() -> Response {
     ([(CONTENT_TYPE, "text/html")], Body::from_stream(chunks)).into_response()
 }
 
-/// A page that never ends.
+/// Serves a page that never ends.
 async fn endless() -> Response {
     let head =
         Bytes::from_static(b"<!doctype html><title>Endless</title><body><p>the beginning</p>");
@@ -264,7 +264,7 @@ async fn count(headers: HeaderMap) -> impl IntoResponse {
     )
 }
 
-/// Takes the focus, as a frame or as the page around one.
+/// Serves a page that takes the focus, with a frame if the query names one.
 async fn thief(Query(query): Query<HashMap<String, String>>) -> Html<String> {
     let frame = query
         .get("frame")

@@ -1,10 +1,12 @@
-//! A workspace, a local site, and browsers that reach nothing but that site.
+//! A test bench: a workspace, a local site, and browsers that can reach only that site.
 
 use crate::site::Site;
-use lango_browser::{BrowserLauncher, BrowserSetup, Page, Sessions, browser_tools, find_browser};
+use lango_browser::{
+    BrowserLauncher, BrowserSessions, BrowserSetup, Page, browser_tools, find_browser,
+};
 use lango_core::{BoxFuture, Caller, Tool, ToolError, ToolOutput};
 use lango_net::{Egress, EgressLimits, EgressRules, Resolver, SeenLinks};
-use lango_sandbox::{Helper, Launcher, Policy};
+use lango_sandbox::{HelperCommand, Launcher, Policy};
 use lango_tools::Workspace;
 use serde_json::{Value, json};
 use std::io;
@@ -14,16 +16,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Browsers of a test.
+/// The browsers of a test, with a workspace and a local site.
 pub struct Bench {
     folder: TempDir,
     pub site: Site,
     pub seen_links: SeenLinks,
-    pub sessions: Sessions,
+    pub sessions: BrowserSessions,
     tools: Vec<Arc<dyn Tool>>,
 }
 
-/// Every name is this machine.
+/// Resolves every name to the loopback address.
 struct Loopback;
 
 impl Resolver for Loopback {
@@ -50,7 +52,7 @@ impl Bench {
         let setup = BrowserSetup {
             launcher: BrowserLauncher {
                 program: find_browser(None, std::env::var_os("PATH").as_deref()).unwrap(),
-                sandbox: Launcher::new(Helper {
+                sandbox: Launcher::new(HelperCommand {
                     program: env!("CARGO_BIN_EXE_lango-browser-helper").into(),
                     arguments: Vec::new(),
                 }),
@@ -62,7 +64,7 @@ impl Bench {
             idle_time,
             search_url: site.url("search?q={query}"),
         };
-        let sessions = Sessions::new(setup);
+        let sessions = BrowserSessions::new(setup);
         Self {
             tools: browser_tools(&sessions),
             folder,
@@ -72,17 +74,17 @@ impl Bench {
         }
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.folder.path().join("workspace").join(name)
     }
 
-    /// Where browsers have their private directories.
+    /// Returns the parent of the browsers' private directories.
     pub fn directory(&self) -> PathBuf {
         self.folder.path().join("browsers")
     }
 
-    /// Drops everything but the folder.
+    /// Drops everything except the temporary folder.
     pub fn into_folder(self) -> TempDir {
         self.folder
     }
@@ -94,7 +96,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Calls a tool the way the gate does, as if the user had allowed it.
+    /// Calls a tool like the gate does, as if the user had approved the call.
     pub async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.run_as("s_1", name, arguments).await
     }
@@ -112,7 +114,7 @@ impl Bench {
         tool.run(&caller, arguments).await
     }
 
-    /// The text of a call that works.
+    /// Calls a tool and returns its text; panics if the call fails.
     pub async fn text(&self, name: &str, arguments: Value) -> String {
         match self.run(name, arguments).await {
             Ok(output) => output.text,
@@ -120,7 +122,7 @@ impl Bench {
         }
     }
 
-    /// The error of a call that fails.
+    /// Calls a tool and returns its error; panics if the call succeeds.
     pub async fn error(&self, name: &str, arguments: Value) -> String {
         match self.run(name, arguments).await {
             Ok(output) => panic!("{name}: {}", output.text),
@@ -128,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// Opens a page of the site, and replaces its content.
+    /// Opens a page of the site and replaces its content.
     pub async fn show(&self, html: &str) -> Page {
         self.open("").await;
         let page = self.page();
@@ -138,13 +140,13 @@ impl Bench {
         page
     }
 
-    /// The active page.
+    /// Returns the active page.
     pub fn page(&self) -> Page {
         let browser = self.sessions.browser(&"s_1".into()).unwrap();
         browser.active_page().unwrap()
     }
 
-    /// Opens a page of the site, and gives the tool's text.
+    /// Opens a page of the site and returns the tool's text.
     pub async fn open(&self, path: &str) -> String {
         let url = self.site.url(path);
         self.text("browser_navigate", json!({ "url": url })).await
@@ -158,7 +160,7 @@ pub fn caller_of(session: &str) -> Caller {
     }
 }
 
-/// Nothing but the test's own site, under its names.
+/// Returns an egress guard that allows only the test's site, under both of its names.
 fn egress(port: u16) -> Egress {
     let pattern = |text: String| text.parse().unwrap();
     let rules = EgressRules {

@@ -1,11 +1,10 @@
-//! Things that pages make themselves, which only a person with eyes and a mouse seems to know: drawings, sorted lists,
-//! grips, late suggestions.
+//! Custom widgets that are made for eyes and a mouse: drawings, sortable lists, grips, delayed suggestions.
 
 use crate::act::handle;
 use crate::support::Bench;
 use serde_json::{Value, json};
 
-async fn look(bench: &Bench, html: &str) -> String {
+async fn observe(bench: &Bench, html: &str) -> String {
     bench.show(html).await;
     bench.text("browser_observe", json!({ "full": true })).await
 }
@@ -22,9 +21,9 @@ async fn value_of(bench: &Bench, expression: &str) -> Value {
 }
 
 #[tokio::test]
-async fn shapes_of_a_drawing_that_reacts_are_shown_with_colour_and_place() {
+async fn shapes_of_an_interactive_drawing_are_shown_with_colour_and_position() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<body style='margin:30px'><svg width=200 height=100 onclick='document.title=`${event.offsetX},${event.offsetY}`'>
          <circle cx=50 cy=40 r=10 fill=blue /><rect x=100 y=20 width=30 height=20 fill=none stroke=black />
@@ -44,9 +43,9 @@ async fn shapes_of_a_drawing_that_reacts_are_shown_with_colour_and_place() {
 }
 
 #[tokio::test]
-async fn shapes_beside_one_that_reacts_are_targets_too() {
+async fn shapes_next_to_an_interactive_one_are_targets_too() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<svg width=200 height=100><circle cx=50 cy=40 r=10 fill=blue onmousedown='1' /><rect x=100 y=20 width=30 height=20 fill=red /></svg>",
     )
@@ -55,10 +54,10 @@ async fn shapes_beside_one_that_reacts_are_targets_too() {
 }
 
 #[tokio::test]
-async fn items_of_a_list_that_listens_have_handles_and_can_be_sorted() {
+async fn items_of_a_list_with_a_listener_have_handles_and_can_be_sorted() {
     let bench = Bench::new().await;
     let html = "<ul id=list onmousedown='pull(event)'><li>one</li><li>two</li><li>three</li></ul><script>
-        // Inserts before or after by the half of the item under the pointer, as libraries for sorting do.
+        // Inserts before or after the item under the pointer, depending on its half, like sorting libraries do.
         function pull(event) {
             const item = event.target;
             onmousemove = move => {
@@ -75,7 +74,7 @@ async fn items_of_a_list_that_listens_have_handles_and_can_be_sorted() {
         ("one", "two", "two one three"),
         ("three", "one", "three one two"),
     ] {
-        let seen = look(&bench, html).await;
+        let seen = observe(&bench, html).await;
         let item = handle(&seen, &format!("item \"{item}\""));
         let target = handle(&seen, &format!("item \"{target}\""));
         let text = act(
@@ -94,9 +93,9 @@ async fn items_of_a_list_that_listens_have_handles_and_can_be_sorted() {
 }
 
 #[tokio::test]
-async fn a_drag_starts_where_it_is_told_to() {
+async fn a_drag_starts_at_the_given_point() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<canvas id=c width=200 height=100 onmousedown='document.title=`${event.offsetX},${event.offsetY}`'
          onmouseup='document.title+=` ${event.offsetX},${event.offsetY}`'></canvas>",
@@ -110,9 +109,9 @@ async fn a_drag_starts_where_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn grips_are_shown_by_their_pointer() {
+async fn grips_are_recognized_by_their_cursor() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<div style='cursor:se-resize;width:12px;height:12px' class=corner></div><div style='cursor:move'>Title</div>",
     )
@@ -124,7 +123,7 @@ async fn grips_are_shown_by_their_pointer() {
 #[tokio::test]
 async fn text_is_highlighted_word_by_word_across_elements() {
     let bench = Bench::new().await;
-    look(
+    observe(
         &bench,
         "<p>Not this one.</p><p id=p>The quick <b>brown</b>\n fox jumps.</p><p>Nor this.</p>",
     )
@@ -149,9 +148,9 @@ async fn text_is_highlighted_word_by_word_across_elements() {
 }
 
 #[tokio::test]
-async fn a_text_that_comes_later_is_waited_for() {
+async fn waiting_for_a_text_ends_when_it_appears() {
     let bench = Bench::new().await;
-    look(
+    observe(
         &bench,
         "<p id=p>Working</p><script>setTimeout(() => p.textContent = 'All is done', 1500)</script>",
     )
@@ -163,13 +162,13 @@ async fn a_text_that_comes_later_is_waited_for() {
         json!({ "action": "wait", "text": "never", "seconds": 0.5 }),
     )
     .await;
-    assert!(text.contains("not there after 0.5 s"), "{text}");
+    assert!(text.contains("did not appear within 0.5 s"), "{text}");
 }
 
 #[tokio::test]
-async fn suggestions_that_come_late_are_in_the_result_of_typing() {
+async fn delayed_suggestions_are_in_the_result_of_typing() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<input aria-label=Country><ul id=list></ul><script>
          let timer; document.querySelector('input').oninput = () => { clearTimeout(timer); timer = setTimeout(() =>
@@ -186,9 +185,9 @@ async fn suggestions_that_come_late_are_in_the_result_of_typing() {
 }
 
 #[tokio::test]
-async fn a_menu_that_opens_late_is_in_the_result_of_hovering() {
+async fn a_delayed_menu_is_in_the_result_of_hovering() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<div role=menu><div role=menuitem tabindex=-1 aria-haspopup=true onmouseenter=\"setTimeout(() => sub.hidden = false, 300)\">File</div>
          <div role=menu id=sub hidden><div role=menuitem tabindex=-1>Save</div></div></div>",
@@ -201,7 +200,7 @@ async fn a_menu_that_opens_late_is_in_the_result_of_hovering() {
 }
 
 #[tokio::test]
-async fn a_page_that_never_rests_costs_two_seconds_and_not_ten() {
+async fn a_page_that_never_stops_changing_costs_two_seconds_instead_of_ten() {
     let bench = Bench::new().await;
     bench
         .show("<p id=p></p><script>setInterval(() => p.textContent = Date.now(), 20)</script>")
@@ -221,7 +220,7 @@ async fn a_box_that_hides_one_axis_and_scrolls_the_other_shows_all_of_its_conten
     let html = format!(
         "<div id=box style='height:100px;overflow-x:hidden;overflow-y:scroll'>{rows}</div>"
     );
-    let seen = look(&bench, &html).await;
+    let seen = observe(&bench, &html).await;
     assert!(seen.contains("row 9"), "{seen}");
     let area = handle(&seen, "area [scrollable]");
     let text = act(
@@ -229,15 +228,15 @@ async fn a_box_that_hides_one_axis_and_scrolls_the_other_shows_all_of_its_conten
         json!({ "action": "scroll", "handle": area, "screens": 3 }),
     )
     .await;
-    // What is above the edge now can be scrolled back to, and is not gone.
+    // Content that is now above the edge can be scrolled back to, so it is still shown.
     assert!(!text.contains("- text"), "{text}");
 }
 
 #[tokio::test]
-async fn a_value_is_whole_when_its_field_is_looked_into() {
+async fn a_value_is_complete_when_its_field_is_the_scope() {
     let bench = Bench::new().await;
     let words = "word ".repeat(60);
-    let seen = look(
+    let seen = observe(
         &bench,
         &format!("<textarea aria-label=Note>{words}last</textarea>"),
     )
@@ -254,13 +253,13 @@ async fn a_value_is_whole_when_its_field_is_looked_into() {
 }
 
 #[tokio::test]
-async fn a_click_waits_for_what_hovering_changes() {
+async fn a_click_waits_for_changes_caused_by_hovering() {
     let bench = Bench::new().await;
     let html = "<div style='display:flex'><button id=b onclick='document.title=\"hit\"'>Go</button></div><script>
-        // The picture for hovering is loaded only then: until it is there, the button has no size.
+        // Hovering loads another picture; until it is loaded, the button has no size.
         let isFirst = true;
         b.onmouseenter = () => { if (isFirst) { b.style.display = 'none'; setTimeout(() => b.style.display = '', 150); } isFirst = false; }</script>";
-    let seen = look(&bench, html).await;
+    let seen = observe(&bench, html).await;
     act(
         &bench,
         json!({ "action": "click", "handle": handle(&seen, "button \"Go\"") }),
@@ -270,13 +269,13 @@ async fn a_click_waits_for_what_hovering_changes() {
 }
 
 #[tokio::test]
-async fn wordless_things_are_told_apart_by_their_classes() {
+async fn elements_without_text_are_distinguished_by_their_classes() {
     let bench = Bench::new().await;
-    let seen = look(&bench, "<span id=s1 class='star' onclick='1' style='display:inline-block;width:9px;height:9px'></span>
+    let seen = observe(&bench, "<span id=s1 class='star' onclick='1' style='display:inline-block;width:9px;height:9px'></span>
         <span id=s2 class='star marked old' onclick='1' style='display:inline-block;width:9px;height:9px'></span>").await;
     assert!(seen.contains("clickable #s1.star 9x9"), "{seen}");
     assert!(seen.contains("clickable #s2.star.marked 9x9"), "{seen}");
-    let seen = look(
+    let seen = observe(
         &bench,
         "<a role=button class='button small arrow up' onclick='1' style='display:inline-block;width:9px;height:9px'></a>
          <a role=button class='button small arrow down' onclick='1' style='display:inline-block;width:9px;height:9px'></a>",
@@ -287,9 +286,9 @@ async fn wordless_things_are_told_apart_by_their_classes() {
 }
 
 #[tokio::test]
-async fn buttons_for_the_mouse_only_are_shown() {
+async fn mouse_only_buttons_are_shown() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<span onmousedown='document.title=event.target.className'><input aria-label=Count value=1>
          <a role=button tabindex=-1 aria-hidden=true class=up style='display:inline-block;width:9px;height:9px'></a></span>",
@@ -304,19 +303,19 @@ async fn buttons_for_the_mouse_only_are_shown() {
 }
 
 #[tokio::test]
-async fn a_long_text_that_can_be_clicked_is_shown_whole() {
+async fn a_long_clickable_text_is_shown_completely() {
     let bench = Bench::new().await;
     let lines: String = (1..=6)
         .map(|line| format!("<div>line {line} of the output of a command</div>"))
         .collect();
-    let seen = look(&bench, &format!("<div onclick='1'>{lines}</div>")).await;
+    let seen = observe(&bench, &format!("<div onclick='1'>{lines}</div>")).await;
     assert!(seen.contains("line 6 of the output"), "{seen}");
 }
 
 #[tokio::test]
 async fn a_number_field_without_limits_shows_none() {
     let bench = Bench::new().await;
-    let seen = look(
+    let seen = observe(
         &bench,
         "<input type=number aria-label=Any><input type=number min=2 max=7 aria-label=Some>",
     )

@@ -1,9 +1,9 @@
-//! The real binary with a browser, the scripted model, and the site as the only host that it may contact.
+//! The real binary with a browser and a scripted model. The test site is the only host that it may contact.
 
-use crate::census::Census;
-use crate::common::caller::{Caller, is_over, state};
-use crate::common::place::Place;
-use crate::common::serving::{Said, Serving};
+use crate::common::rpc_client::{RpcClient, is_over, state};
+use crate::common::server_process::{ServerLog, ServerProcess};
+use crate::common::test_env::TestEnv;
+use crate::processes::ProcessTracker;
 use crate::script::{ScriptedModel, Task};
 use crate::site::Site;
 use serde_json::{Value, json};
@@ -13,26 +13,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a turn may take.
-const LONGEST_TURN: Duration = Duration::from_secs(60);
-/// How soon the processes of a lango must be gone after it.
-pub const GONE_WITHIN: Duration = Duration::from_secs(5);
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the child processes of lango may live after it has exited.
+pub const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What all parts of the harness share.
-pub struct World {
+/// The test site and the model, shared by all parts of the harness.
+pub struct Harness {
     pub site: Site,
     model: ScriptedModel,
 }
 
-impl World {
+impl Harness {
     pub fn start() -> Self {
         let site = Site::start();
         let model = ScriptedModel::start(&site.host());
         Self { site, model }
     }
 
-    /// A home and a workspace, with these lines of configuration besides.
-    pub fn place(&self, more: &str) -> Place {
+    /// Creates a home and a workspace, with additional lines of configuration.
+    pub fn test_env(&self, more: &str) -> TestEnv {
         let configuration = format!(
             "agent.multiAgent = false\nagent.model = 'mock/any'\nagent.maxModelCalls = 100\n{more}\
              [providers.mock]\nkind = 'openai'\nbaseUrl = '{}'\n\
@@ -41,107 +40,118 @@ impl World {
             self.model.url(),
             self.site.host(),
         );
-        Place::with_configuration(&configuration).with_browser()
+        TestEnv::with_configuration(&configuration).with_browser()
     }
 }
 
-/// A `lango run` of one task.
+/// A `lango run` process for one task.
 pub struct Run {
     pub child: Child,
-    pub census: Census,
+    pub processes: ProcessTracker,
 }
 
 impl Run {
-    pub fn start(place: &Place, task: &Task) -> Self {
-        let child = place
+    pub fn start(test_env: &TestEnv, task: &Task) -> Self {
+        let child = test_env
             .lango()
             .args(["run", &task.question()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let census = Census::new(child.id(), &place.home());
-        Self { child, census }
+        let processes = ProcessTracker::new(child.id(), &test_env.home());
+        Self { child, processes }
     }
 
-    /// Waits for its end, and takes down its processes meanwhile. The exit code, if it is not a signal.
+    /// Waits for the exit and records the child processes meanwhile. Returns the exit code, or `None` after a signal.
     pub fn wait(&mut self) -> Option<i32> {
         let started = Instant::now();
         loop {
-            self.census.take();
+            self.processes.record();
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(started.elapsed() < LONGEST_TURN, "`lango run` does not end");
+            assert!(
+                started.elapsed() < TURN_TIMEOUT,
+                "`lango run` does not exit"
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-/// A `lango serve` with a client.
-pub struct Served {
-    pub serving: Serving,
-    pub census: Census,
+/// A `lango serve` process with a client.
+pub struct RunningServer {
+    pub process: ServerProcess,
+    pub processes: ProcessTracker,
     pub client: Client,
 }
 
-/// Gives tasks to a server, from any thread.
+/// A client that sends tasks to a server, from any thread.
 pub struct Client {
-    said: Said,
-    caller: Caller,
+    server_log: ServerLog,
+    rpc_client: RpcClient,
     messages: AtomicUsize,
 }
 
-impl Served {
-    pub fn start(place: &Place) -> Self {
+impl RunningServer {
+    pub fn start(test_env: &TestEnv) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let said = Said::default();
-        let serving = Serving::start(place, &place.home(), port, &said);
-        let is_ready = serving.is_ready_within(Duration::from_secs(20));
-        assert!(is_ready, "{:?}", said.last());
+        let server_log = ServerLog::default();
+        let process = ServerProcess::start(test_env, &test_env.home(), port, &server_log);
+        let is_ready = process.is_ready_within(Duration::from_secs(20));
+        assert!(is_ready, "{:?}", server_log.last());
         Self {
-            census: Census::new(serving.id(), &place.home()),
+            processes: ProcessTracker::new(process.id(), &test_env.home()),
             client: Client {
-                caller: Caller::new(place, &place.home(), port),
-                said,
+                rpc_client: RpcClient::new(test_env, &test_env.home(), port),
+                server_log,
                 messages: AtomicUsize::new(0),
             },
-            serving,
+            process,
         }
     }
 
-    /// Tells it to end, and waits until nothing is left of it.
+    /// Shuts the server down, and waits until all its child processes have exited.
     pub fn end(&mut self) -> Result<Duration, String> {
-        self.census.take();
-        self.serving.end(GONE_WITHIN);
-        match self.client.said.crashes() {
-            crashes if crashes.is_empty() => self.census.wait_for_none(GONE_WITHIN),
+        self.processes.record();
+        self.process.end(EXIT_TIMEOUT);
+        match self.client.server_log.crashes() {
+            crashes if crashes.is_empty() => self.processes.wait_for_none(EXIT_TIMEOUT),
             crashes => Err(crashes.join("; ")),
         }
     }
 }
 
 impl Client {
-    /// Gives a task in a conversation and waits for the answer.
+    /// Sends a task in a conversation and waits for the answer.
     pub fn ask(&self, conversation: &str, task: &Task) -> Result<String, String> {
         let answered = self.send(conversation, task, false)?;
         let text = &answered["artifacts"][0]["parts"][0]["text"];
         match (state(&answered), text.as_str()) {
             ("COMPLETED", Some(text)) => Ok(text.to_owned()),
-            _ => Err(format!("{task:?}: {answered}; {:?}", self.said.last())),
+            _ => Err(format!(
+                "{task:?}: {answered}; {:?}",
+                self.server_log.last()
+            )),
         }
     }
 
-    /// Gives a task and does not wait. The id of the protocol's task.
-    pub fn give(&self, conversation: &str, task: &Task) -> Result<String, String> {
-        let given = self.send(conversation, task, true)?;
-        let id = given["id"].as_str().map(str::to_owned);
-        id.ok_or_else(|| format!("no task: {given}"))
+    /// Sends a task without waiting for the answer. Returns the id of the A2A task.
+    pub fn start_task(&self, conversation: &str, task: &Task) -> Result<String, String> {
+        let started = self.send(conversation, task, true)?;
+        let id = started["id"].as_str().map(str::to_owned);
+        id.ok_or_else(|| format!("no task: {started}"))
     }
 
-    fn send(&self, conversation: &str, task: &Task, at_once: bool) -> Result<Value, String> {
+    fn send(
+        &self,
+        conversation: &str,
+        task: &Task,
+        returns_immediately: bool,
+    ) -> Result<Value, String> {
         let number = self.messages.fetch_add(1, Ordering::Relaxed);
         let message = json!({
             "message": {
@@ -150,23 +160,24 @@ impl Client {
                 "role": "ROLE_USER",
                 "parts": [{ "text": task.question() }],
             },
-            "configuration": { "returnImmediately": at_once },
+            "configuration": { "returnImmediately": returns_immediately },
         });
-        let sent = self.caller.rpc("SendMessage", message, LONGEST_TURN);
-        let sent = sent.map_err(|error| format!("{task:?}: {error:?}; {:?}", self.said.last()))?;
+        let sent = self.rpc_client.rpc("SendMessage", message, TURN_TIMEOUT);
+        let sent =
+            sent.map_err(|error| format!("{task:?}: {error:?}; {:?}", self.server_log.last()))?;
         Ok(sent["task"].clone())
     }
 
-    /// Cancels a task. How long it took until it was over.
+    /// Cancels a task. Returns how long it took until the task had ended.
     pub fn cancel(&self, id: &str) -> Result<Duration, String> {
         let started = Instant::now();
         let cancelled = self
-            .caller
-            .rpc("CancelTask", json!({ "id": id }), LONGEST_TURN);
+            .rpc_client
+            .rpc("CancelTask", json!({ "id": id }), TURN_TIMEOUT);
         cancelled.map_err(|error| format!("{error:?}"))?;
-        while !self.caller.task(id).is_some_and(|task| is_over(&task)) {
-            if started.elapsed() > LONGEST_TURN {
-                return Err("a task that was cancelled goes on".to_owned());
+        while !self.rpc_client.task(id).is_some_and(|task| is_over(&task)) {
+            if started.elapsed() > TURN_TIMEOUT {
+                return Err("a cancelled task does not end".to_owned());
             }
             thread::sleep(Duration::from_millis(20));
         }

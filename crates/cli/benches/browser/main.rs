@@ -1,27 +1,28 @@
-//! The browser over a long time, through the binary: `cargo bench -p lango-cli --bench browser -- long`.
+//! A soak test of the browser with the real binary: `cargo bench -p lango-cli --bench browser -- long`.
 //!
-//! A scripted model lets `lango serve` open page after page, with pop-ups, downloads, dialogs and pictures, while the memory
-//! of lango and of the browser is printed. Then four sessions browse at once, and lango, turns and browsers end in every way
-//! there is. Ends with 1 if lango's memory or open files grow, a session sees another's tabs, or a process is left.
+//! A scripted model makes `lango serve` open page after page, with pop-ups, downloads, dialogs and images, while the
+//! memory of lango and of the browser is printed. Then four sessions browse concurrently, and lango, turns and browsers
+//! are ended in every possible way. Exits with 1 if lango's memory or open files grow, a session sees another's tabs,
+//! or a process is left over.
 
 #![allow(clippy::unwrap_used, reason = "in a harness, a panic is the report")]
 
-mod census;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod common;
 mod endings;
 mod lango;
 mod memory;
+mod processes;
 mod script;
 mod sessions;
 mod site;
 
-use lango::World;
+use lango::Harness;
 use memory::MemoryPlan;
 use std::process::ExitCode;
 
-/// Between the two times that are compared lies a whole number of rounds through the kinds of pages.
+/// Between the two measurements that are compared, every kind of page is opened equally often.
 const LONG: MemoryPlan = MemoryPlan {
     pages: 244,
     warm_up: 40,
@@ -35,11 +36,11 @@ const SHORT: MemoryPlan = MemoryPlan {
 
 fn main() -> ExitCode {
     let is_long = std::env::args().any(|argument| argument == "long");
-    let world = World::start();
+    let harness = Harness::start();
     let (plan, rounds) = if is_long { (LONG, 10) } else { (SHORT, 2) };
-    let mut problems = memory::run(&world, &plan);
-    problems.extend(sessions::run(&world, rounds));
-    problems.extend(endings::run(&world, is_long));
+    let mut problems = memory::run(&harness, &plan);
+    problems.extend(sessions::run(&harness, rounds));
+    problems.extend(endings::run(&harness, is_long));
     for problem in &problems {
         let problem: String = problem.chars().take(600).collect();
         println!("FAILED: {problem}");

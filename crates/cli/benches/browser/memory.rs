@@ -1,24 +1,24 @@
-//! Many pages in a row in one session of one process: the memory and the open files of lango stay where they were once it is
-//! warm.
+//! Opens many pages in one session of one process, and checks that lango's memory and open files stop growing after a
+//! warm-up.
 
-use crate::census::{Below, open_files, resident_kib};
-use crate::lango::{Served, World};
+use crate::lango::{Harness, RunningServer};
+use crate::processes::{ChildStats, open_files, resident_kib};
 use crate::script::Task;
 use crate::site::PageKind;
 use std::time::Instant;
 
-/// How many pages, and how much may be added.
+/// The number of pages and the allowed growth.
 pub struct MemoryPlan {
     pub pages: usize,
-    /// After so many pages everything was used once.
+    /// Number of pages after which every feature has been used once.
     pub warm_up: usize,
-    /// The most kibibytes that the end may have more than the page after the warm-up.
+    /// Maximum growth from the end of the warm-up to the last page, in kibibytes.
     pub growth_kib: u64,
 }
 
-/// The most files that lango may have open at the end and not after the warm-up.
-const MORE_FILES: usize = 4;
-/// A mean is taken over so many pages.
+/// Maximum number of open files added after the warm-up.
+const MAX_MORE_FILES: usize = 4;
+/// Number of pages over which a mean is taken.
 const WINDOW: usize = 4;
 
 struct Sample {
@@ -26,27 +26,27 @@ struct Sample {
     files: usize,
 }
 
-/// Opens the pages, prints the memory over time, and says what is wrong.
-pub fn run(world: &World, plan: &MemoryPlan) -> Vec<String> {
-    let place = world.place("");
-    let mut served = Served::start(&place);
-    let id = served.serving.id();
+/// Opens the pages, prints the memory over time, and returns the problems.
+pub fn run(harness: &Harness, plan: &MemoryPlan) -> Vec<String> {
+    let test_env = harness.test_env("");
+    let mut server = RunningServer::start(&test_env);
+    let id = server.process.id();
     let mut samples = Vec::new();
     let mut problems = Vec::new();
     println!("pages in a row, one session of one `lango serve`");
     println!("  page  lango MiB  files  browser MiB  processes  seconds");
     let started = Instant::now();
     for number in 0..plan.pages {
-        let answer = served.client.ask("pages", &Task::Page(number));
-        problems.extend(judge(number, answer));
+        let answer = server.client.ask("pages", &Task::Page(number));
+        problems.extend(check(number, answer));
         let sample = Sample {
             kib: resident_kib(id),
             files: open_files(id),
         };
         let every = if plan.pages > 100 { 20 } else { 8 };
         if number.is_multiple_of(every) || number + 1 == plan.pages {
-            served.census.take();
-            print_row(number, &sample, served.census.below(), started);
+            server.processes.record();
+            print_row(number, &sample, server.processes.stats(), started);
         }
         samples.push(sample);
     }
@@ -69,16 +69,16 @@ pub fn run(world: &World, plan: &MemoryPlan) -> Vec<String> {
         ));
     }
     let most_files = |samples: &[Sample]| samples.iter().map(|sample| sample.files).max();
-    if most_files(after) > most_files(before).map(|files| files + MORE_FILES) {
-        problems.push("lango has more files open than at the beginning".to_owned());
+    if most_files(after) > most_files(before).map(|files| files + MAX_MORE_FILES) {
+        problems.push("lango has more open files than after the warm-up".to_owned());
     }
-    let gone = served.end();
-    println!("  after SIGTERM: {gone:?}");
-    problems.extend(gone.err());
+    let exited = server.end();
+    println!("  after SIGTERM: {exited:?}");
+    problems.extend(exited.err());
     problems
 }
 
-fn judge(number: usize, answer: Result<String, String>) -> Option<String> {
+fn check(number: usize, answer: Result<String, String>) -> Option<String> {
     let expected = match PageKind::of(number) {
         PageKind::Small => "a few words",
         PageKind::Table => "name 1",
@@ -96,13 +96,13 @@ fn judge(number: usize, answer: Result<String, String>) -> Option<String> {
     }
 }
 
-fn print_row(number: usize, sample: &Sample, below: Below, started: Instant) {
+fn print_row(number: usize, sample: &Sample, stats: ChildStats, started: Instant) {
     println!(
         "  {number:>4}  {:>9.1}  {:>5}  {:>11.1}  {:>9}  {:>7.0}",
         mib(sample.kib),
         sample.files,
-        mib(below.kib),
-        below.processes,
+        mib(stats.kib),
+        stats.processes,
         started.elapsed().as_secs_f64()
     );
 }

@@ -1,25 +1,25 @@
-//! The model of the harness: what it calls follows from the task in the question and the results so far. At the end it
-//! repeats the results, so that whoever asked can judge them.
+//! The model of the harness. It chooses each call by the task in the question and the results so far. At the end it
+//! repeats the results, so that the harness can check them.
 
 use crate::site::{PageKind, SILENT};
 use lango_testkit::model::{call, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer, text_of};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer, message_text};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// How much of a result is repeated.
+/// How many characters of a result are repeated.
 const REPEATED: usize = 600;
 
-/// What a turn does.
+/// The task of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
-    /// Opens a page by its number and uses it as its kind asks for.
+    /// Opens the page with this number and uses it according to its kind.
     Page(usize),
-    /// Opens the page of this name.
+    /// Opens the page with this name.
     Open(String),
     /// Lists the tabs.
     Tabs,
-    /// Opens a page that never comes.
+    /// Opens the page that never answers.
     Hold,
 }
 
@@ -35,7 +35,7 @@ impl Task {
 
     fn read(text: &str) -> Option<Self> {
         let (_, task) = text.rsplit_once("task: ")?;
-        // More may follow that lango adds to a question.
+        // lango may append more text to a question.
         let mut words = task.split_whitespace();
         let (word, rest) = (words.next()?, words.next()?);
         match word {
@@ -48,14 +48,14 @@ impl Task {
     }
 }
 
-/// The model on loopback, on a thread of its own.
+/// The model on loopback, with its own thread.
 pub struct ScriptedModel {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl ScriptedModel {
-    /// With the host of the site.
+    /// Starts the model. Its URLs are on this host, the test site.
     pub fn start(host: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -63,8 +63,10 @@ impl ScriptedModel {
             .build()
             .unwrap();
         let host = host.to_owned();
-        let script = move |request: &Recorded| reply(request, &host);
-        let server = runtime.block_on(WireServer::start(script)).forgetful();
+        let script = move |request: &RecordedRequest| reply(request, &host);
+        let server = runtime
+            .block_on(WireServer::start(script))
+            .without_recording();
         Self {
             _runtime: runtime,
             server,
@@ -76,22 +78,22 @@ impl ScriptedModel {
     }
 }
 
-fn reply(request: &Recorded, host: &str) -> Answer {
+fn reply(request: &RecordedRequest, host: &str) -> ScriptedAnswer {
     let messages = request.body["messages"].as_array();
     let messages = messages.map_or(&[][..], Vec::as_slice);
     let task = |message: &Value| {
         let is_user = message["role"] == "user";
-        is_user.then(|| Task::read(&text_of(message)))?
+        is_user.then(|| Task::read(&message_text(message)))?
     };
     let mut backwards = messages.iter().enumerate().rev();
     let found = backwards.find_map(|(at, message)| Some((at, task(message)?)));
     let Some((at, task)) = found else {
-        return say("there is no task").into();
+        return say("no task in the question").into();
     };
     let results = messages[at..].iter();
     let results: Vec<String> = results
         .filter(|message| message["role"] == "tool")
-        .map(text_of)
+        .map(message_text)
         .collect();
     match next_call(&task, &results, host) {
         Some((tool, arguments)) => call(tool, arguments).into(),
@@ -121,7 +123,7 @@ fn next_call(task: &Task, results: &[String], host: &str) -> Option<(&'static st
     }
 }
 
-/// The calls after the page was opened and observed.
+/// Returns the next call after the page was opened and observed.
 fn use_page(kind: PageKind, done: usize, results: &[String]) -> Option<(&'static str, Value)> {
     let observed = &results[1];
     let act = |label: &str, rest: Value| {
@@ -152,7 +154,7 @@ fn use_page(kind: PageKind, done: usize, results: &[String]) -> Option<(&'static
     }
 }
 
-/// The handle on the line of an observation with a label; one that names nothing if there is none.
+/// Returns the handle on the line of an observation that contains a label, or the invalid handle `e0`.
 fn handle_of(observation: &str, label: &str) -> String {
     let is_handle = |word: &&str| {
         let number = word.strip_prefix('e');

@@ -1,16 +1,17 @@
-//! Several conversations at once in one `lango serve`, each with a browser: none sees the tabs of another.
+//! Runs several conversations concurrently in one `lango serve`, each with a browser, and checks that none sees
+//! another's tabs.
 
-use crate::lango::{Served, World};
+use crate::lango::{Harness, RunningServer};
 use crate::script::Task;
 use std::thread;
 
 const NAMES: [&str; 4] = ["ada", "barbara", "grace", "hedy"];
 
-/// Opens a page for each, twice and at once, and says what is wrong.
-pub fn run(world: &World, rounds: usize) -> Vec<String> {
-    let place = world.place("");
-    let mut served = Served::start(&place);
-    let client = &served.client;
+/// Opens pages in all conversations concurrently, and returns the problems.
+pub fn run(harness: &Harness, rounds: usize) -> Vec<String> {
+    let test_env = harness.test_env("");
+    let mut server = RunningServer::start(&test_env);
+    let client = &server.client;
     let visit = |name: &str| -> Option<String> {
         for round in 0..rounds {
             let page = format!("{name}-{round}");
@@ -36,18 +37,18 @@ pub fn run(world: &World, rounds: usize) -> Vec<String> {
             .filter_map(|thread| thread.join().unwrap());
         ended.collect()
     });
-    served.census.take();
-    let browsers = place.browsers();
+    server.processes.record();
+    let browsers = test_env.browsers();
     if browsers != NAMES.len() {
         problems.push(format!("{browsers} browsers for {} sessions", NAMES.len()));
     }
-    let below = served.census.below();
+    let stats = server.processes.stats();
     println!(
-        "{} sessions at once: {browsers} browsers, {} processes, {} MiB",
+        "{} concurrent sessions: {browsers} browsers, {} processes, {} MiB",
         NAMES.len(),
-        below.processes,
-        below.kib / 1024
+        stats.processes,
+        stats.kib / 1024
     );
-    problems.extend(served.end().err());
+    problems.extend(server.end().err());
     problems
 }

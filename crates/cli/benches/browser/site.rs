@@ -1,4 +1,4 @@
-//! The site of the harness, on loopback: pages of several kinds and sizes, and one that never answers.
+//! The test site on loopback: pages of several kinds and sizes, and one that never answers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A path that is never answered.
+/// The path of the page that never answers.
 pub const SILENT: &str = "silent";
 
-/// What a page is about, by its number.
+/// The kind of a page, chosen by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageKind {
     Small,
@@ -40,7 +40,7 @@ impl PageKind {
     }
 }
 
-/// A site that is there as long as the harness runs.
+/// A site that runs until the harness exits.
 pub struct Site {
     port: u16,
     requests: Arc<Mutex<BTreeMap<String, usize>>>,
@@ -68,20 +68,20 @@ impl Site {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// How often a path was asked for.
+    /// Returns how often a path was requested.
     pub fn requests(&self, path: &str) -> usize {
         let requests = self.requests.lock();
         let requests = requests.unwrap_or_else(PoisonError::into_inner);
         requests.get(path).copied().unwrap_or_default()
     }
 
-    /// Waits until the silent page is asked for once more than before.
-    pub fn wait_for_hold(&self, before: usize) {
+    /// Waits until the silent page is requested more often than before.
+    pub fn wait_for_silent_request(&self, before: usize) {
         let started = Instant::now();
         while self.requests(SILENT) <= before {
             assert!(
                 started.elapsed() < Duration::from_secs(30),
-                "the silent page is not asked for"
+                "the silent page was not requested"
             );
             thread::sleep(Duration::from_millis(20));
         }
@@ -107,7 +107,7 @@ fn answer(stream: TcpStream, requests: &Mutex<BTreeMap<String, usize>>) {
         .or_default() += 1;
     let mut stream = reader.into_inner();
     if path == SILENT {
-        // Until the client gives up.
+        // Wait until the client gives up.
         let _ = stream.set_read_timeout(Some(Duration::from_secs(120)));
         let _ = std::io::Read::read(&mut stream, &mut [0]);
         return;
@@ -117,7 +117,7 @@ fn answer(stream: TcpStream, requests: &Mutex<BTreeMap<String, usize>>) {
         "HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    // The browser may have gone on to another page.
+    // The browser may already have left the page.
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body.as_bytes());
 }

@@ -1,8 +1,8 @@
-//! The canaries, and how each of them is used.
+//! The canaries, and how each one is used.
 
 use crate::common::random::Random;
 
-/// The encodings that the servers know; each use by curl and by the program asks for one.
+/// The encodings of the echo servers. Each use by curl and by the MCP program requests one.
 pub const ENCODINGS: [&str; 15] = [
     "raw",
     "base64",
@@ -21,18 +21,18 @@ pub const ENCODINGS: [&str; 15] = [
     "gzip",
 ];
 
-/// Characters of the values: what a header may have, with all that encodings escape.
+/// The characters of the values: those that a header allows, including all that the encodings escape.
 const LETTERS: &[u8] =
     b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789\"\\<>&%+/'=~?-_.:";
 
-/// How a secret is used. The number tells servers of one kind apart.
+/// The use of a secret. The number distinguishes servers of the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// A push to a repository with Basic.
+    /// A git push with Basic authentication.
     Git(usize),
-    /// A request of a command with Bearer, and the encoding of the echo.
+    /// A request by a command with a Bearer token, with the encoding of the echo.
     Curl(&'static str),
-    /// A request of the program of an MCP server, and the encoding of the echo.
+    /// A request by the program of an MCP server, with the encoding of the echo.
     Program(&'static str),
     /// The token of an MCP server over HTTP.
     McpHttp(usize),
@@ -65,19 +65,19 @@ impl Use {
     }
 }
 
-/// All canaries.
+/// All canaries: their uses, and their values in the same order.
 pub struct Plan {
     pub uses: Vec<Use>,
     pub values: Vec<String>,
 }
 
 impl Plan {
-    /// 200 canaries.
+    /// Returns a plan with 200 canaries.
     pub fn long() -> Self {
         Self::new([20, 100, 40, 15, 10, 15])
     }
 
-    /// 40 canaries: each kind, and each encoding.
+    /// Returns a plan with 40 canaries that covers each kind of use and each encoding.
     pub fn short() -> Self {
         Self::new([2, 15, 15, 3, 2, 3])
     }
@@ -105,7 +105,7 @@ impl Plan {
         Self { uses, values }
     }
 
-    /// The name of a secret and of its environment variable.
+    /// Returns the name of a secret, which is also that of its environment variable.
     pub fn name(index: usize) -> String {
         format!("CN_{index:03}")
     }

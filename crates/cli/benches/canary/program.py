@@ -1,4 +1,4 @@
-"""An MCP server that is a program: its tool `use` sends the token of an environment variable to the echo server."""
+"""An MCP server over stdio. Its tool `use` sends the token in an environment variable to the echo server."""
 
 import json
 import os

@@ -1,15 +1,15 @@
-//! The model of the harness. The question names an agent, a tool and its arguments; providers with a key echo it.
+//! The model of the harness. A question contains an agent, a tool and its arguments, or asks the provider to echo its
+//! key.
 
 use lango_testkit::canary;
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer, text_of};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer, message_text};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// What a turn does.
+/// The task of a turn.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The agent that does it.
     pub agent: String,
     /// The tool and its arguments; none for a remote agent.
     pub call: Option<(String, Value)>,
@@ -40,7 +40,7 @@ impl Task {
     }
 }
 
-/// The model on loopback, on a thread of its own.
+/// The model on loopback, with its own thread.
 pub struct ScriptedModel {
     _runtime: Runtime,
     server: WireServer,
@@ -64,27 +64,27 @@ impl ScriptedModel {
         self.server.url()
     }
 
-    /// What it was asked, with the keys that it was shown.
-    pub fn requests(&self) -> Vec<Recorded> {
+    /// Returns the requests so far, including their keys.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.server.requests()
     }
 }
 
-/// The key of a request.
-pub fn key(request: &Recorded) -> Option<&str> {
+/// Returns the API key of a request.
+pub fn key(request: &RecordedRequest) -> Option<&str> {
     request.header("authorization")?.strip_prefix("Bearer ")
 }
 
-fn reply(request: &Recorded) -> Answer {
+fn reply(request: &RecordedRequest) -> ScriptedAnswer {
     let messages = request.body["messages"].as_array();
     let messages = messages.map_or(&[][..], Vec::as_slice);
     let question = messages.iter().rfind(|message| message["role"] == "user");
-    let question = question.map(text_of).unwrap_or_default();
+    let question = question.map(message_text).unwrap_or_default();
     if question.contains(ECHO_YOUR_KEY) {
         return say(&canary::echo(key(request).unwrap_or_default())).into();
     }
     let Some(task) = Task::read(&question) else {
-        return say("there is no task").into();
+        return say("no task in the question").into();
     };
     let has_result = messages.last().is_some_and(|last| last["role"] == "tool");
     let functions = request.functions();
@@ -93,6 +93,6 @@ fn reply(request: &Recorded) -> Answer {
         _ if has_result => say("done").into(),
         Some((tool, arguments)) if can(tool) => call(tool, arguments.clone()).into(),
         _ if can("delegate") => delegate_and_finish(&task.agent, &task.question()).into(),
-        _ => say(&format!("there is no tool for it: {functions:?}")).into(),
+        _ => say(&format!("no such tool among {functions:?}")).into(),
     }
 }

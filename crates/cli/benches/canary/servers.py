@@ -1,9 +1,9 @@
-"""Servers that demand a token and echo it in every encoding, for the canary run.
+"""Servers that require a token and echo it in every encoding, for the canary run.
 
 usage: servers.py FOLDER CERTIFICATE KEY
 
-Prints one JSON line with the ports, then serves until standard input ends. The SHA-256 of each token that arrives is appended to
-FOLDER/arrived with the path it came to, so that the harness knows that the value was really used.
+Prints a JSON line with the ports, then serves until standard input ends. Appends the SHA-256 of each received token and the
+request path to FOLDER/arrived, so that the harness can check that the value was used.
 """
 
 import base64
@@ -200,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, *_):
-        """Says nothing: clients that break off are part of the run."""
+        """Ignores errors: some clients disconnect early, which is part of the run."""
 
 
 def serve(is_secure):

@@ -1,4 +1,4 @@
-//! The servers that demand tokens, in a process of their own, and the certificate authority that lango trusts.
+//! The servers that require tokens, in a separate process, and the certificate authority that lango trusts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +13,9 @@ const SERVERS: &str = include_str!("servers.py");
 pub struct Servers {
     child: Child,
     folder: TempDir,
-    /// The port of the server over TLS.
+    /// The port of the server with TLS.
     pub https: u64,
-    /// The port of the server without.
+    /// The port of the server without TLS.
     pub http: u64,
 }
 
@@ -57,19 +57,19 @@ impl Servers {
         }
     }
 
-    /// The certificate of the authority that signed the server's.
+    /// Returns the path of the certificate authority's certificate.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// The SHA-256 of every token that arrived.
-    pub fn arrived(&self) -> BTreeSet<String> {
+    /// Returns the SHA-256 of every token that the servers received.
+    pub fn received_tokens(&self) -> BTreeSet<String> {
         let text = fs::read_to_string(self.folder.path().join("arrived")).unwrap_or_default();
         let digests = text.lines().filter_map(|line| line.split(' ').next());
         digests.map(str::to_owned).collect()
     }
 
-    /// How many commits arrived in a repository.
+    /// Returns the number of commits in a repository.
     pub fn commits(&self, repository: usize) -> usize {
         let path = self.folder.path().join(format!("git/{repository}.git"));
         let mut command = Command::new("git");
@@ -101,13 +101,13 @@ fn make_certificates(folder: &Path) {
             .stderr(Stdio::null()));
     };
     let ca = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout ca.key -out ca.pem";
-    let mut words: Vec<&str> = ca.split(' ').collect();
-    words.extend(["-subj", "/CN=canary test"]);
-    openssl(&words);
+    let mut arguments: Vec<&str> = ca.split(' ').collect();
+    arguments.extend(["-subj", "/CN=canary test"]);
+    openssl(&arguments);
     let request = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout server.key -out server.csr";
-    let mut words: Vec<&str> = request.split(' ').collect();
-    words.extend(["-subj", "/CN=127.0.0.1"]);
-    openssl(&words);
+    let mut arguments: Vec<&str> = request.split(' ').collect();
+    arguments.extend(["-subj", "/CN=127.0.0.1"]);
+    openssl(&arguments);
     fs::write(
         folder.join("names"),
         "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n",

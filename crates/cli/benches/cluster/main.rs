@@ -1,55 +1,55 @@
-//! Three copies of `lango serve` over one PostgreSQL, and faults: `cargo bench -p lango-cli --bench cluster -- 100`.
+//! Three replicas of `lango serve` over one PostgreSQL, with faults: `cargo bench -p lango-cli --bench cluster -- 100`.
 //!
-//! Two hundred sessions have turns under way with a slow model while copies are killed or stopped for longer than their
-//! lease, the database is stopped in the middle and started again, and connections are cut. Clients talk to any copy. At
-//! the end the oracle says what was lost or done twice, and how long a session stood still after its lease had lapsed.
-//! Ends with 1 unless nothing was lost or done twice and every take-over was in time.
+//! Two hundred sessions have running turns with a slow model. Meanwhile replicas are killed or suspended for longer
+//! than their lease, the database is stopped immediately and restarted, and connections are terminated. Clients use any
+//! replica. At the end the oracle reports what was lost or done twice, and how long sessions were idle after their
+//! lease had expired. Exits with 1 if anything was lost or done twice, or a take-over was too late.
 
 #![allow(clippy::unwrap_used, reason = "in a harness, a panic is the report")]
 
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod common;
-mod copies;
 mod faults;
+mod replicas;
 mod takeover;
 
 use common::client::Clients;
 use common::evidence::{Evidence, Log};
-use common::oracle::judge;
-use common::person::Person;
-use common::place::Place;
-use common::planted::{plant_what_is_wanted, unseen};
+use common::oracle::check_evidence;
+use common::planted_faults::{plant_requested_fault, undetected_faults};
 use common::random::Random;
 use common::script::ScriptedProvider;
 use common::settling::settle;
-use copies::Copies;
+use common::simulated_user::SimulatedUser;
+use common::test_env::TestEnv;
 use faults::Faults;
 use lango_store::Store;
 use lango_testkit::postgres::Cluster;
+use replicas::Replicas;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use takeover::{IN_TIME, Lapses, TakeOvers};
+use takeover::{ExpiredLeases, TAKEOVER_LIMIT, TakeOvers};
 
-/// How long everything may take to settle.
-const SETTLE: Duration = Duration::from_secs(180);
+/// How long all tasks may take to end.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// How much is under way, and how slowly.
+/// The load of a run.
 struct Load {
     clients: u64,
     open_per_client: usize,
-    /// How long a reply of the model takes.
+    /// Minimum and maximum time of a model reply.
     reply: [Duration; 2],
-    /// How long a copy that is not heard of keeps a session.
+    /// `session.lease` of the replicas.
     lease: Duration,
 }
 
 impl Load {
-    /// A few faults are over soon, with fewer sessions and a quicker model.
+    /// Returns the load for a number of faults. A short run has fewer sessions and a faster model.
     fn of(faults: usize) -> Self {
-        let milliseconds = |[least, most]: [u64; 2]| [least, most].map(Duration::from_millis);
+        let milliseconds = |[min, max]: [u64; 2]| [min, max].map(Duration::from_millis);
         match faults {
             0..20 => Self {
                 clients: 12,
@@ -78,11 +78,11 @@ fn main() -> ExitCode {
     let seed = Random::seed();
     let load = Load::of(faults);
     println!(
-        "cluster: {faults} faults, 3 copies, {} sessions at work, a lease of {} s, seed {seed}",
+        "cluster: {faults} faults, 3 replicas, {} active sessions, a lease of {} s, seed {seed}",
         load.sessions(),
         load.lease.as_secs()
     );
-    let began = Instant::now();
+    let started = Instant::now();
     let mut random = Random::new(seed);
     let provider = ScriptedProvider::start(load.reply[0], load.reply[1]);
     let database = Cluster::start(&["fsync=on"]);
@@ -91,51 +91,55 @@ fn main() -> ExitCode {
         database.address(),
         load.lease.as_secs()
     );
-    let place = Place::new(provider.url(), &more);
-    let (mut evidence, done, take_overs) = run(&place, database, faults, &load, &mut random);
-    plant_what_is_wanted(&mut evidence);
-    let verdict = judge(&evidence);
+    let test_env = TestEnv::new(provider.url(), &more);
+    let (mut evidence, done, take_overs) = run(&test_env, database, faults, &load, &mut random);
+    plant_requested_fault(&mut evidence);
+    let report = check_evidence(&evidence);
     println!(
         "faults            {done} in {} s",
-        began.elapsed().as_secs()
+        started.elapsed().as_secs()
     );
     println!("answers killed    {}", evidence.answers.kills);
-    verdict.print();
+    report.print();
     take_overs.print();
-    let unseen = unseen(&evidence);
-    println!("planted, unseen   {} {unseen:?}", unseen.len());
-    match verdict.is_good() && unseen.is_empty() && take_overs.are_in_time() {
-        true => ExitCode::SUCCESS,
-        false => {
-            println!("the workspace is kept in {}", place.keep().display());
-            ExitCode::FAILURE
-        }
+    let undetected = undetected_faults(&evidence);
+    println!("undetected faults {} {undetected:?}", undetected.len());
+    if report.is_good() && undetected.is_empty() && take_overs.are_in_time() {
+        ExitCode::SUCCESS
+    } else {
+        println!("the files of this run are in {}", test_env.keep().display());
+        ExitCode::FAILURE
     }
 }
 
 fn run(
-    place: &Place,
+    test_env: &TestEnv,
     database: Cluster,
     count: usize,
     load: &Load,
     random: &mut Random,
 ) -> (Evidence, String, TakeOvers) {
-    let copies = Copies::start(place, random);
-    let callers = copies.callers();
+    let replicas = Replicas::start(test_env, random);
+    let rpc_clients = replicas.rpc_clients();
     let address = database.address();
-    let clients = Clients::start(load.clients, load.open_per_client, callers.clone(), random);
-    let person = Person::new(Random::new(random.next()), 20);
+    let clients = Clients::start(
+        load.clients,
+        load.open_per_client,
+        rpc_clients.clone(),
+        random,
+    );
+    let user = SimulatedUser::new(Random::new(random.next()), 20);
     let is_over = AtomicBool::new(false);
-    let mut faults = Faults::new(copies, database, load.lease, Random::new(random.next()));
-    let (person, lapses) = thread::scope(|scope| {
-        let person = scope.spawn(|| person.work(place, &is_over));
-        let lapses = scope.spawn(|| Lapses::watch(&address, &is_over));
-        // So that there is something to break.
+    let mut faults = Faults::new(replicas, database, load.lease, Random::new(random.next()));
+    let (user, expired) = thread::scope(|scope| {
+        let user = scope.spawn(|| user.work(test_env, &is_over));
+        let expired = scope.spawn(|| ExpiredLeases::watch(&address, &is_over));
+        // Wait for running turns, so that the faults interrupt some.
         while clients.open() < load.sessions() / 2 {
             thread::sleep(Duration::from_millis(100));
         }
         for fault in 0..count {
-            faults.cause_one(place);
+            faults.cause_one(test_env);
             if (fault + 1) % 10 == 0 {
                 println!(
                     "    {} faults, {} acknowledged",
@@ -144,38 +148,38 @@ fn run(
                 );
             }
         }
-        // What the last one left behind is taken over while it is still watched.
-        thread::sleep(load.lease + IN_TIME);
+        // Keep watching until the sessions of the last fault have been taken over.
+        thread::sleep(load.lease + TAKEOVER_LIMIT);
         is_over.store(true, Ordering::Relaxed);
-        (person.join().unwrap(), lapses.join().unwrap())
+        (user.join().unwrap(), expired.join().unwrap())
     });
     let ledger = clients.finish();
-    let (mut copies, database, history, done) = faults.finish(place);
-    let mut person = person.calmly();
-    settle(place, &callers, &ledger, &mut person, SETTLE);
-    copies.restart_in_order(place);
-    let tasks = settle(place, &callers, &ledger, &mut person, Duration::ZERO);
-    let crashes = copies.end();
-    let log = read_log(place, &database.address());
-    let take_overs = TakeOvers::of(&lapses, &history, &log);
+    let (mut replicas, database, history, done) = faults.finish(test_env);
+    let mut user = user.without_kills();
+    settle(test_env, &rpc_clients, &ledger, &mut user, SETTLE_TIMEOUT);
+    replicas.restart_all(test_env);
+    let tasks = settle(test_env, &rpc_clients, &ledger, &mut user, Duration::ZERO);
+    let crashes = replicas.end();
+    let log = read_log(test_env, &database.address());
+    let take_overs = TakeOvers::of(&expired, &history, &log);
     let evidence = Evidence {
         ledger,
         tasks,
-        effects: place.effects(),
-        written: place.written(),
-        answers: person.answers,
+        effects: test_env.effects(),
+        written: test_env.written(),
+        answers: user.answers,
         log,
-        authors: place.authors(),
+        authors: test_env.authors(),
         crashes,
     };
     (evidence, done, take_overs)
 }
 
-fn read_log(place: &Place, address: &str) -> Log {
+fn read_log(test_env: &TestEnv, address: &str) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let log = runtime.block_on(async {
         let store = Store::at(address, "lango-orchestrator".into()).unwrap();
         Log::read(&store).await
     });
-    log.verified_by(place)
+    log.verify_with(test_env)
 }

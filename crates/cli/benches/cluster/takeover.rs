@@ -1,30 +1,30 @@
-//! How long a session stands still after the lease of whoever was at work in it has lapsed.
+//! Measures how long a session is idle after the lease of its replica has expired.
 //!
-//! The table of holds is looked at all the time; a hold that lapsed with a turn under way is noted with the moment it
-//! lapsed at, on the database's clock. From that moment on nobody but another copy can append there, so the next event of the
-//! log is the take-over.
+//! The table `holds` is polled. A lease that expired during a turn is recorded with its expiry, on the database's
+//! clock. After that moment only another replica can append to the session, so the next event of the log is the
+//! take-over.
 
 use super::common::evidence::Log;
-use super::faults::ask;
+use super::faults::query;
 use lango_core::EventBody;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How soon after the lease somebody else has to go on.
-pub const IN_TIME: Duration = Duration::from_secs(5);
+/// Maximum time between the expiry of a lease and the take-over.
+pub const TAKEOVER_LIMIT: Duration = Duration::from_secs(5);
 
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A time when the database was away: nobody can take anything over then.
+/// A period without a database, in which no take-over is possible. Milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub struct Outage {
     pub from: u64,
     pub until: u64,
 }
 
-/// What was done to the copies and to the database, and when.
+/// The faults of a run and the outages of its database.
 #[derive(Debug, Default)]
 pub struct History {
     pub faults: Vec<(u64, &'static str)>,
@@ -32,44 +32,44 @@ pub struct History {
 }
 
 impl History {
-    /// The last fault before a moment.
+    /// Returns the name of the last fault before a moment.
     fn before(&self, moment: u64) -> &'static str {
         let before = self.faults.iter().rev().find(|(time, _)| *time < moment);
         before.map_or("nothing", |(_, name)| name)
     }
 }
 
-/// Now, in milliseconds.
+/// Returns the current time in milliseconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::try_from(now.as_millis()).unwrap()
 }
 
-/// The holds that lapsed with a turn under way: session and number of the hold, and when.
+/// The leases that expired during a turn: session and fencing token, and the time of expiry.
 #[derive(Debug, Default)]
-pub struct Lapses(BTreeMap<(String, u64), u64>);
+pub struct ExpiredLeases(BTreeMap<(String, u64), u64>);
 
-impl Lapses {
+impl ExpiredLeases {
     pub fn watch(address: &str, is_over: &AtomicBool) -> Self {
         let statement = "SELECT h.session, h.fence, round(extract(epoch FROM h.until) * 1000) \
                          FROM holds h WHERE h.until > '-infinity' AND h.until < clock_timestamp() \
                          AND EXISTS (SELECT FROM turns t WHERE t.session = h.session AND t.finished = 0)";
-        let mut lapses = Self::default();
+        let mut expired = Self::default();
         while !is_over.load(Ordering::Relaxed) {
-            for row in ask(address, statement).unwrap_or_default() {
+            for row in query(address, statement).unwrap_or_default() {
                 let [session, fence, until] = &row[..] else {
                     panic!("{row:?}");
                 };
-                let hold = (session.clone(), fence.parse().unwrap());
-                lapses.0.insert(hold, until.parse().unwrap());
+                let lease = (session.clone(), fence.parse().unwrap());
+                expired.0.insert(lease, until.parse().unwrap());
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(POLL_INTERVAL);
         }
-        lapses
+        expired
     }
 }
 
-/// How long each take-over took after the lapse, in milliseconds.
+/// The time from expiry to take-over for each expired lease, in milliseconds.
 #[derive(Debug, Default)]
 pub struct TakeOvers {
     times: Vec<u64>,
@@ -78,30 +78,30 @@ pub struct TakeOvers {
 }
 
 impl TakeOvers {
-    pub fn of(lapses: &Lapses, history: &History, log: &Log) -> Self {
+    pub fn of(expired: &ExpiredLeases, history: &History, log: &Log) -> Self {
         let mut take_overs = Self::default();
-        for ((session, fence), lapsed) in &lapses.0 {
+        for ((session, fence), expired_at) in &expired.0 {
             let events = log.sessions.get(session).map_or(&[][..], Vec::as_slice);
-            let at = events.iter().position(|event| event.time.0 > *lapsed);
+            let at = events.iter().position(|event| event.time.0 > *expired_at);
             let before = match at {
                 Some(at) => at.checked_sub(1).map(|at| &events[at].body),
                 None => events.last().map(|event| &event.body),
             };
-            // Nobody has to go on with what waits for a person or is over.
-            let is_under_way = !matches!(
+            // A turn that waits for the user or has ended needs no take-over.
+            let is_running = !matches!(
                 before,
                 None | Some(EventBody::ApprovalRequested(_) | EventBody::TurnFinished { .. })
             );
             match at.map(|at| &events[at]) {
-                _ if !is_under_way => {}
+                _ if !is_running => {}
                 None => take_overs.never.push(format!("{session} {fence}")),
                 Some(next) => {
-                    let took = without(*lapsed, next.time.0, &history.outages);
-                    if took > u64::try_from(IN_TIME.as_millis()).unwrap() {
-                        let after = history.before(*lapsed);
-                        let what =
+                    let took = without(*expired_at, next.time.0, &history.outages);
+                    if took > u64::try_from(TAKEOVER_LIMIT.as_millis()).unwrap() {
+                        let after = history.before(*expired_at);
+                        let detail =
                             format!("{took} ms after {after}: {session}, event {}", next.seq);
-                        take_overs.late.push(what);
+                        take_overs.late.push(detail);
                     }
                     take_overs.times.push(took);
                 }
@@ -121,7 +121,7 @@ impl TakeOvers {
             last.map_or(0, |last| self.times[last * share / 100])
         };
         println!(
-            "take-overs        {}, after the lease p50 {} ms, p99 {} ms, most {} ms",
+            "take-overs        {}, after expiry p50 {} ms, p99 {} ms, max {} ms",
             self.times.len(),
             at(50),
             at(99),
@@ -144,12 +144,12 @@ fn first(of: &[String]) -> &[String] {
     &of[..of.len().min(5)]
 }
 
-/// The time from one moment to another, without what the database was away.
+/// Returns the time from one moment to another, without the outages of the database.
 fn without(from: u64, until: u64, outages: &[Outage]) -> u64 {
-    let away = |outage: &Outage| {
-        let (begin, end) = (outage.from.max(from), outage.until.min(until));
-        end.saturating_sub(begin)
+    let overlap = |outage: &Outage| {
+        let (start, end) = (outage.from.max(from), outage.until.min(until));
+        end.saturating_sub(start)
     };
-    let away: u64 = outages.iter().map(away).sum();
-    until.saturating_sub(from).saturating_sub(away)
+    let outage: u64 = outages.iter().map(overlap).sum();
+    until.saturating_sub(from).saturating_sub(outage)
 }

@@ -1,7 +1,7 @@
-//! Clients who send jobs, again and again until somebody takes them, and write down what was taken.
+//! Clients that send jobs, retry until a server acknowledges them, and record what was acknowledged.
 
-use super::caller::{Caller, Unanswered, is_over, state};
 use super::random::Random;
+use super::rpc_client::{RpcClient, RpcError, is_over, state};
 use super::script::question;
 use lango_a2a::server::first_attempt;
 use serde_json::{Value, json};
@@ -11,22 +11,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long a client looks after its oldest task before it goes on with something else.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a client polls its oldest task before it continues with new jobs.
+const POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long one request may take.
-const LONGEST_REQUEST: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the clients know.
+/// What the clients have sent and received.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    /// The jobs that were sent, whether or not anybody answered.
+    /// The jobs that were sent, acknowledged or not.
     pub sent: BTreeSet<u64>,
     /// The task of each job that a server acknowledged.
     pub acknowledged: BTreeMap<u64, String>,
-    /// Jobs whose message, sent again after it was acknowledged, opened unrelated work.
+    /// Jobs whose message, sent again after its acknowledgement, created an unrelated task.
     pub other_tasks: Vec<u64>,
-    /// What servers refused for good, in their words.
+    /// The errors with which servers refused a message for good.
     pub refusals: Vec<String>,
 }
 
@@ -37,22 +36,27 @@ pub struct Clients {
 }
 
 struct Shared {
-    servers: Vec<Caller>,
+    servers: Vec<RpcClient>,
     next_number: AtomicU64,
     is_over: AtomicBool,
-    most_open: usize,
+    max_open: usize,
     open: AtomicUsize,
     ledger: Mutex<Ledger>,
 }
 
 impl Clients {
-    /// Starts this many, each with so many tasks under way. Each request goes to any of the servers.
-    pub fn start(count: u64, most_open: usize, servers: Vec<Caller>, random: &mut Random) -> Self {
+    /// Starts `count` clients with at most `max_open` open tasks each. Each request goes to a random server.
+    pub fn start(
+        count: u64,
+        max_open: usize,
+        servers: Vec<RpcClient>,
+        random: &mut Random,
+    ) -> Self {
         let shared = Arc::new(Shared {
             servers,
             next_number: AtomicU64::new(1),
             is_over: AtomicBool::new(false),
-            most_open,
+            max_open,
             open: AtomicUsize::new(0),
             ledger: Mutex::default(),
         });
@@ -72,7 +76,7 @@ impl Clients {
         }
     }
 
-    /// How many tasks nobody saw end.
+    /// Returns the number of tasks that no client has seen end.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }
@@ -81,7 +85,7 @@ impl Clients {
         self.shared.ledger().acknowledged.len()
     }
 
-    /// Lets everybody finish the message they are at, and gives what they know.
+    /// Lets every client finish its current message, and returns what they recorded.
     pub fn finish(self) -> Ledger {
         self.shared.is_over.store(true, Ordering::Relaxed);
         for client in self.threads {
@@ -106,7 +110,7 @@ struct Client {
     random: Random,
     name: u64,
     contexts: u64,
-    /// Its tasks that were not seen to end, the oldest first.
+    /// Tasks that it has not seen end, oldest first.
     open: VecDeque<String>,
 }
 
@@ -115,17 +119,18 @@ impl Client {
         while !self.shared.is_over() {
             let number = self.shared.next_number.fetch_add(1, Ordering::Relaxed);
             self.send(number);
-            if self.open.len() >= self.shared.most_open {
-                self.look_after_the_oldest();
+            if self.open.len() >= self.shared.max_open {
+                self.poll_oldest_task();
             }
         }
     }
 
-    fn server(&mut self) -> Caller {
+    fn server(&mut self) -> RpcClient {
         self.random.pick(&self.shared.servers).clone()
     }
 
-    /// Sends a job until it is taken. Some go into the conversation of the one before, which may still be under way.
+    /// Sends a job until it is acknowledged. Some jobs continue the previous conversation, whose turn may still be
+    /// running.
     fn send(&mut self, number: u64) {
         if self.contexts == 0 || self.random.chance(70) {
             self.contexts += 1;
@@ -140,17 +145,17 @@ impl Client {
             "configuration": { "returnImmediately": self.random.chance(60) },
         });
         self.shared.ledger().sent.insert(number);
-        let Some(mut task) = self.send_until_taken(&message) else {
+        let Some(mut task) = self.send_until_acknowledged(&message) else {
             return;
         };
-        // As a client does whose connection broke after all.
+        // Send it again, as a client does whose connection broke before it read the acknowledgement.
         if self.random.chance(10)
-            && let Some(again) = self.send_until_taken(&message)
+            && let Some(again) = self.send_until_acknowledged(&message)
         {
             if first_attempt(&again) != first_attempt(&task) {
                 self.shared.ledger().other_tasks.push(number);
             }
-            // If nothing ran, the repeated message opened another attempt.
+            // If nothing had run, the repeated message started another attempt.
             task = again;
         }
         let mut ledger = self.shared.ledger();
@@ -160,39 +165,39 @@ impl Client {
         self.shared.open.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn send_until_taken(&mut self, message: &Value) -> Option<String> {
+    fn send_until_acknowledged(&mut self, message: &Value) -> Option<String> {
         loop {
             let sent = self
                 .server()
-                .rpc("SendMessage", message.clone(), LONGEST_REQUEST);
+                .rpc("SendMessage", message.clone(), REQUEST_TIMEOUT);
             match sent {
                 Ok(result) => {
                     let id = result["task"]["id"].as_str();
                     return Some(id.unwrap_or_else(|| panic!("no task: {result}")).to_owned());
                 }
-                Err(Unanswered::Broken) => {
+                Err(RpcError::Disconnected) => {
                     thread::sleep(self.random.within(Duration::from_millis(20)))
                 }
-                // Too much is at work, the server stops, or its database is away.
-                Err(Unanswered::Refused(-32000 | -32603 | 429 | 503, _)) => {
+                // The server is at its task limit, is shutting down, or cannot reach its database.
+                Err(RpcError::Refused(-32000 | -32603 | 429 | 503, _)) => {
                     thread::sleep(self.random.within(Duration::from_millis(200)));
                 }
-                Err(Unanswered::Refused(_, words)) => {
-                    self.shared.ledger().refusals.push(words);
+                Err(RpcError::Refused(_, error)) => {
+                    self.shared.ledger().refusals.push(error);
                     return None;
                 }
             }
         }
     }
 
-    /// Asks for its oldest task until that has ended or waits for a person.
-    fn look_after_the_oldest(&mut self) {
+    /// Polls the oldest task until it has ended or waits for the user.
+    fn poll_oldest_task(&mut self) {
         let Some(oldest) = self.open.pop_front() else {
             return;
         };
         self.shared.open.fetch_sub(1, Ordering::Relaxed);
-        let give_up = Instant::now() + PATIENCE;
-        while Instant::now() < give_up && !self.shared.is_over() {
+        let deadline = Instant::now() + POLL_TIMEOUT;
+        while Instant::now() < deadline && !self.shared.is_over() {
             match self.server().task(&oldest) {
                 Some(task) if is_over(&task) || state(&task) == "AUTH_REQUIRED" => return,
                 _ => thread::sleep(Duration::from_millis(20)),

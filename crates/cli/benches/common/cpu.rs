@@ -3,13 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
-/// The unit of the times in `/proc/PID/stat`, the same on every Linux.
+/// The unit of the times in `/proc/PID/stat`.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Returns the CPU time that a process has used.
 pub fn time_of(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    // The name is in brackets, and may be anything.
+    // The name is in brackets and may contain any character.
     let (_, after_name) = stat.rsplit_once(") ").unwrap();
     let fields: Vec<&str> = after_name.split(' ').collect();
     let ticks = |at: usize| fields[at].parse::<u32>().unwrap();

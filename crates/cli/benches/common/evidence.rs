@@ -1,66 +1,67 @@
-//! What is left when everything has settled: the log, the tasks, the effects, and what the clients and the person know.
+//! The evidence at the end of a run: the log, the tasks, the effects, and what the clients and the simulated user
+//! recorded.
 
 use super::client::Ledger;
-use super::person::Answers;
-use super::place::{EffectLine, Place};
-use lango_core::{Event, Page, SessionCatalog, SessionStore, UserId};
+use super::simulated_user::Answers;
+use super::test_env::{EffectLine, TestEnv};
+use lango_core::{Event, EventRange, SessionCatalog, SessionStore, UserId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The user that callers are.
-const CALLERS: &str = "a2a";
+/// The user that A2A clients act as.
+const A2A_USER: &str = "a2a";
 
-/// More than there is of anything.
+/// A limit that no run reaches.
 const ALL: usize = 1_000_000;
 
-/// Everything that the oracle is given.
+/// The input of the oracle.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     pub ledger: Ledger,
-    pub tasks: BTreeMap<u64, TaskEnd>,
+    pub tasks: BTreeMap<u64, FinalTask>,
     pub effects: Vec<EffectLine>,
     /// The jobs whose file was written.
     pub written: BTreeSet<u64>,
     pub answers: Answers,
     pub log: Log,
-    /// The names that may stand in the log.
+    /// The names that may author events.
     pub authors: BTreeSet<String>,
-    /// Servers that panicked, or ended although nobody ended them.
+    /// Servers that panicked or exited by themselves.
     pub crashes: Vec<String>,
 }
 
-/// How a task stands at the end.
+/// The final state of a task.
 #[derive(Debug, Clone)]
-pub struct TaskEnd {
+pub struct FinalTask {
     pub task: String,
     pub state: String,
     pub is_over: bool,
-    /// The words of its status.
-    pub words: String,
-    /// The job that the answer speaks of.
+    /// The message of its status.
+    pub message: String,
+    /// The job that the answer mentions.
     pub answered_job: Option<u64>,
 }
 
-/// What is stored.
+/// The content of the store.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     pub sessions: BTreeMap<String, Vec<Event>>,
     /// Turns without an outcome.
     pub unfinished: Vec<String>,
-    /// What the database itself finds wrong.
+    /// Corruption that the store or `lango sessions verify` reports.
     pub damage: Vec<String>,
 }
 
 impl Log {
-    /// Reads all sessions of callers.
+    /// Reads all sessions of the A2A user.
     pub async fn read<S: SessionStore + SessionCatalog>(store: &S) -> Self {
         let mut log = Self::default();
-        let callers = UserId::from(CALLERS);
+        let user = UserId::from(A2A_USER);
         for session in store
-            .list(&callers, lango_core::SessionQuery::recent(ALL))
+            .list(&user, lango_core::SessionQuery::recent(ALL))
             .await
             .expect("the sessions")
         {
-            let all = Page {
+            let all = EventRange {
                 from: 1,
                 limit: ALL,
             };
@@ -77,14 +78,14 @@ impl Log {
         log
     }
 
-    /// Has the program check all logs, and holds what it says against what was read.
-    pub fn verified_by(mut self, place: &Place) -> Self {
-        let mut command = place.lango();
+    /// Runs `lango sessions verify` and compares its result with the events that were read.
+    pub fn verify_with(mut self, test_env: &TestEnv) -> Self {
+        let mut command = test_env.lango();
         let output = command.args(["sessions", "verify", "--all"]).output();
         let output = output.expect("lango starts");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut checked = BTreeMap::new();
-        for line in said.lines() {
+        for line in printed.lines() {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [id, events, "events" | "event"] => drop(checked.insert(id, events.to_owned())),
                 _ => self.damage.push(line.to_owned()),
@@ -92,17 +93,17 @@ impl Log {
         }
         for (id, events) in &self.sessions {
             if checked.get(&**id) != Some(&events.len().to_string()) {
-                let what = format!(
+                let difference = format!(
                     "{id}: {} events, {:?} verified",
                     events.len(),
                     checked.get(&**id)
                 );
-                self.damage.push(what);
+                self.damage.push(difference);
             }
         }
         if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr).into_owned();
-            self.damage.push(why);
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            self.damage.push(error);
         }
         self
     }

@@ -1,15 +1,16 @@
-//! What the harnesses share that try to break "never lost, never twice" with the real binary: a place to run it in, a
-//! scripted model, callers, a person who answers, and the oracle that judges what is left at the end.
+//! Shared code of the harnesses that run the real binary. It has a test environment, a scripted model, clients, a
+//! simulated user who answers approval requests, and the oracle that checks at the end that no message was lost and no
+//! effect was repeated.
 
-pub mod caller;
 pub mod client;
 pub mod cpu;
 pub mod evidence;
 pub mod oracle;
-pub mod person;
-pub mod place;
-pub mod planted;
+pub mod planted_faults;
 pub mod random;
+pub mod rpc_client;
 pub mod script;
-pub mod serving;
+pub mod server_process;
 pub mod settling;
+pub mod simulated_user;
+pub mod test_env;

@@ -1,8 +1,8 @@
-//! Numbers by chance, the same for the same seed.
+//! Pseudo-random numbers that are reproducible by their seed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A source of numbers (SplitMix64).
+/// A generator of pseudo-random numbers (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -11,7 +11,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The seed of this run: `CHAOS_SEED`, or another one each time.
+    /// Returns the seed of this run: `CHAOS_SEED`, or a new one each time.
     pub fn seed() -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(1, |now| now.subsec_nanos().into());
@@ -29,12 +29,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Less than `bound`, which is not zero.
+    /// Returns a number less than `bound`, which must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// True this many times in a hundred.
+    /// Returns true in this percentage of calls.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -44,9 +44,9 @@ impl Random {
         &of[usize::try_from(at).expect("an index")]
     }
 
-    /// Less than this.
-    pub fn within(&mut self, longest: Duration) -> Duration {
-        let micros = u64::try_from(longest.as_micros()).expect("a short time");
+    /// Returns a duration less than `max`.
+    pub fn within(&mut self, max: Duration) -> Duration {
+        let micros = u64::try_from(max.as_micros()).expect("a short time");
         Duration::from_micros(self.below(micros.max(1)))
     }
 }

@@ -1,37 +1,39 @@
-//! The model of the harnesses. What it answers follows from the request alone, so that it is the same before and after a
-//! crash: the orchestrator gives each job to the operator, who reads a file (pure), writes one (idempotent) and runs a
-//! command that adds a line to the file of effects (effect), one after the other or all at once.
+//! The model of the harnesses. Its replies depend only on the request, so they are the same before and after a crash.
+//! The orchestrator delegates each job to the operator. The operator reads a file (pure), writes a file (idempotent)
+//! and runs a command that adds a line to the effects file (effect), one call after the other or all in one reply.
 
 use lango_core::ModelReply;
 use lango_testkit::model::{calls, delegate, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// The file of effects in the workspace.
+/// The name of the effects file in the workspace.
 pub const EFFECTS_FILE: &str = "effects";
 
-/// The model on loopback, on a thread of its own.
+/// The model on loopback, with its own thread.
 pub struct ScriptedProvider {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl ScriptedProvider {
-    /// Each reply takes at least `shortest`, and up to `longest` by the job's number.
-    pub fn start(shortest: Duration, longest: Duration) -> Self {
+    /// Starts the model. A reply takes between `min` and `max`, depending on the number of the job.
+    pub fn start(min: Duration, max: Duration) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .expect("a runtime");
-        let script = move |request: &Recorded| {
+        let script = move |request: &RecordedRequest| {
             let number = last_job(request).unwrap_or_default();
-            let spread = (longest - shortest) * u32::try_from(number * 7 % 11).unwrap_or(0) / 10;
-            Answer::from(reply(request, number)).after(shortest + spread)
+            let spread = (max - min) * u32::try_from(number * 7 % 11).unwrap_or(0) / 10;
+            ScriptedAnswer::from(reply(request, number)).after(min + spread)
         };
-        let server = runtime.block_on(WireServer::start(script)).forgetful();
+        let server = runtime
+            .block_on(WireServer::start(script))
+            .without_recording();
         Self {
             _runtime: runtime,
             server,
@@ -43,29 +45,29 @@ impl ScriptedProvider {
     }
 }
 
-/// What a client says.
+/// Returns the message that a client sends for a job.
 pub fn question(number: u64) -> String {
     format!("please do job-{number}.")
 }
 
-/// What is answered when it is done.
+/// Returns the final answer for a job.
 pub fn answer(number: u64) -> String {
     format!("done with job-{number}.")
 }
 
-/// What is in the file of a job.
+/// Returns the content of a job's file.
 pub fn content(number: u64) -> String {
     format!("job-{number}\n")
 }
 
-/// The number of the job that a text speaks of last.
+/// Returns the number of the last job that a text mentions.
 pub fn job_in(text: &str) -> Option<u64> {
     let (_, after) = text.rsplit_once("job-")?;
     let end = after.find(|c: char| !c.is_ascii_digit());
     after[..end.unwrap_or(after.len())].parse().ok()
 }
 
-fn reply(request: &Recorded, number: u64) -> ModelReply {
+fn reply(request: &RecordedRequest, number: u64) -> ModelReply {
     let functions = request.functions();
     let can = |name: &str| functions.iter().any(|function| function == name);
     let results = results_since_the_question(request);
@@ -78,23 +80,23 @@ fn reply(request: &Recorded, number: u64) -> ModelReply {
     }
     if can("exec") {
         let steps = steps(number);
-        // Every third job does all at once.
-        let wanted = match number % 3 {
+        // Every third job makes all calls in one reply.
+        let next = match number % 3 {
             0 if results == 0 => &steps[..],
             0 => &[],
             _ => steps.get(results..=results).unwrap_or_default(),
         };
-        if !wanted.is_empty() {
-            let wanted = wanted
+        if !next.is_empty() {
+            let next = next
                 .iter()
                 .map(|(name, arguments)| (*name, arguments.clone()));
-            return calls(wanted);
+            return calls(next);
         }
     }
     say(&answer(number))
 }
 
-/// One call of each class.
+/// Returns one call of each effect class.
 fn steps(number: u64) -> [(&'static str, Value); 3] {
     let command =
         format!("printf '%s\\n' \"{number} $LANGO_CALL_KEY\" >> {EFFECTS_FILE} # job-{number}");
@@ -108,27 +110,27 @@ fn steps(number: u64) -> [(&'static str, Value); 3] {
     ]
 }
 
-fn messages(request: &Recorded) -> &[Value] {
+fn messages(request: &RecordedRequest) -> &[Value] {
     let messages = request.body["messages"].as_array();
     messages.map_or(&[], Vec::as_slice)
 }
 
-/// The question or task is the last thing that anybody but an agent said about a job.
-fn place_of_question(request: &Recorded) -> Option<(usize, u64)> {
+/// Returns the index and the job of the last user message that mentions a job: the question or the task.
+fn find_question(request: &RecordedRequest) -> Option<(usize, u64)> {
     let job = |message: &Value| {
-        let is_said = message["role"] == "user";
-        is_said.then(|| job_in(message["content"].as_str()?))?
+        let is_user = message["role"] == "user";
+        is_user.then(|| job_in(message["content"].as_str()?))?
     };
     let mut backwards = messages(request).iter().enumerate().rev();
     backwards.find_map(|(at, message)| Some((at, job(message)?)))
 }
 
-fn last_job(request: &Recorded) -> Option<u64> {
-    place_of_question(request).map(|(_, number)| number)
+fn last_job(request: &RecordedRequest) -> Option<u64> {
+    find_question(request).map(|(_, number)| number)
 }
 
-fn results_since_the_question(request: &Recorded) -> usize {
-    let after = place_of_question(request).map_or(0, |(at, _)| at);
+fn results_since_the_question(request: &RecordedRequest) -> usize {
+    let after = find_question(request).map_or(0, |(at, _)| at);
     let after = &messages(request)[after..];
     after
         .iter()

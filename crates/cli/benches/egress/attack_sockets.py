@@ -1,15 +1,15 @@
-"""Contacts each host with sockets of its own, past every proxy variable. Prints a line for each that answers."""
+"""Contacts each host directly with sockets, ignoring all proxy variables. Prints a line for each one that answers."""
 
 import socket
 import struct
 import sys
 
 
-def attempt(way, action):
+def attempt(vector, action):
     try:
         action()
     except OSError as error:
-        print(f"{way}: {error.strerror or error}", file=sys.stderr)
+        print(f"{vector}: {error.strerror or error}", file=sys.stderr)
 
 
 def connect(host):
@@ -26,7 +26,7 @@ def send_datagram(host, port):
 
 
 def ping(host, kind):
-    """An echo request; the kernel of the other side answers."""
+    """Sends an ICMP echo request, which the kernel of the other side answers."""
     with socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP) as sender:
         sender.settimeout(1)
         body = struct.pack("!BBHHH", 8, 0, 0xF7FE, 1, 0)
@@ -43,7 +43,7 @@ def send_frame():
 
 
 for number, host in enumerate(sys.argv[1:]):
-    # Inside the sandbox these addresses are its own, and answer nobody outside.
+    # Inside the sandbox, loopback addresses are its own and reach nothing outside.
     attempt(f"tcp {host}", lambda: connect(host))
     for port in (53, 443, 3478):
         attempt(f"udp {host}", lambda: send_datagram(host, port))

@@ -1,4 +1,4 @@
-// Contacts the addresses that it is given: as a worker after `#`, as a service worker after `?`.
+// Contacts the addresses in its URL: after `#` for a worker, after `?` for a service worker.
 const given = location.hash.slice(1) || location.search.slice(1);
 const [fetched, imported, socket, requested] = JSON.parse(decodeURIComponent(given));
 const attempt = (action) => {

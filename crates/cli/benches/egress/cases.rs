@@ -1,9 +1,10 @@
-//! What is tried: the list of hostile URLs that the guard's own tests have, redirects of every kind, and names that lie.
+//! The URLs to open: the list of hostile URLs from the guard's own tests, redirects of every kind, and names with
+//! hostile addresses.
 
 use crate::namespaces::OWN_ADDRESS;
 use crate::pages::{attacking, redirecting};
+use crate::test_network::{Hit, HitKind, PUBLIC};
 use crate::tools::{COMMAND_SOCKETS, WORKSPACE_PAGE};
-use crate::world::{Hit, HitKind, PUBLIC};
 use crate::{kinds, names};
 use lango_net::{AddressClass, Check, classify};
 use std::net::IpAddr;
@@ -11,32 +12,30 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LIST: &str = include_str!("../../../net/tests/it/hostile_urls.txt");
 
-/// One attempt.
+/// A URL to open, with its expected result.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The URL.
     pub url: String,
-    /// What may be reached by it.
     pub expected: Expected,
-    /// What it tries, in the words of [`kinds`].
+    /// The kinds of attack, as named by [`kinds`].
     pub kinds: Vec<String>,
 }
 
 /// What a URL may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Nothing at all.
+    /// Nothing.
     Refused,
-    /// Public addresses only: the first step is allowed, what follows is not.
+    /// Only public addresses: the first request is allowed, what follows is not.
     PublicOnly,
-    /// A page on this machine's loopback that the rules allow, and public addresses.
+    /// Public addresses, and a page on loopback that the rules allow.
     OwnPage,
-    /// A public address, which must be reached: otherwise the attempts prove nothing.
+    /// A public address that must be reached. Otherwise the other cases prove nothing.
     Fetched,
 }
 
 impl Case {
-    /// A URL that may reach nothing.
+    /// Creates a case whose URL must not reach anything.
     pub fn refused(url: &str) -> Self {
         Self::new(url.to_owned(), Expected::Refused)
     }
@@ -58,28 +57,29 @@ impl Case {
         }
     }
 
-    fn of_kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
+    fn with_kinds<K: Into<String>>(mut self, kinds: impl IntoIterator<Item = K>) -> Self {
         self.kinds.extend(kinds.into_iter().map(Into::into));
         self
     }
 
-    /// Whether it has to reach something.
+    /// Returns whether the URL must reach something.
     pub fn must_be_fetched(&self) -> bool {
         self.expected == Expected::Fetched
     }
 
-    /// The URL for one more attempt.
+    /// Returns the URL for another attempt, with a new number in names that change.
     pub fn fresh_url(&self) -> String {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         self.url.replace(names::FRESH, &format!("n{number}"))
     }
 
-    /// Whether a connection is one that the guard should have prevented.
+    /// Returns whether the guard should have prevented a hit.
     pub fn is_violated_by(&self, hit: &Hit) -> bool {
-        let is_public = hit.kind == HitKind::World && classify(hit.address) == AddressClass::Public;
+        let is_public =
+            hit.kind == HitKind::Network && classify(hit.address) == AddressClass::Public;
         let is_own_page =
-            hit.kind == HitKind::Here && hit.address.is_loopback() && hit.port == OWN_PAGE_PORT;
+            hit.kind == HitKind::Local && hit.address.is_loopback() && hit.port == OWN_PAGE_PORT;
         match self.expected {
             Expected::Refused => true,
             Expected::PublicOnly | Expected::Fetched => !is_public,
@@ -91,7 +91,7 @@ impl Case {
 /// The port of the attack pages that this machine serves.
 const OWN_PAGE_PORT: u16 = 80;
 
-/// Addresses of each kind that is refused, and that a connection can be made to.
+/// Addresses of each refused class to which a connection is possible.
 const TARGETS: [&str; 18] = [
     "127.0.0.1",
     "10.0.0.1",
@@ -113,7 +113,7 @@ const TARGETS: [&str; 18] = [
     "::ffff:10.0.0.1",
 ];
 
-/// Ways to lead a client elsewhere. The last four are followed by browsers only.
+/// Forms of redirects. Only browsers follow the last four.
 const FORMS: [&str; 9] = [
     "301", "302", "303", "307", "308", "meta", "script", "refresh", "frame",
 ];
@@ -125,7 +125,7 @@ fn literal(address: &str) -> String {
     }
 }
 
-/// All cases.
+/// Returns all cases.
 pub fn all() -> Vec<Case> {
     let mut cases = controls();
     cases.extend(listed());
@@ -138,7 +138,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// The cases that should get through without a check.
+/// Returns the cases of which some must get through without a check.
 pub fn for_check(check: Check) -> Vec<Case> {
     match check {
         Check::Literals => listed(),
@@ -149,21 +149,21 @@ pub fn for_check(check: Check) -> Vec<Case> {
         Check::Ports => ports(),
         Check::OwnAddresses => vec![own_address()],
         Check::OnlyHosts => Vec::new(),
-        // Those about secrets have ways of their own, in the tests of the proxy.
+        // The checks of secrets are tested with the proxy.
         Check::SecretOrigin | Check::SecretPlace | Check::SecretMasks | Check::SecretRange => {
             Vec::new()
         }
     }
 }
 
-/// What must work.
+/// Returns the URLs that must be fetched.
 fn controls() -> Vec<Case> {
     let plain = format!("http://{PUBLIC}/");
     [
         plain.clone(),
         "http://public.example/".to_owned(),
         "http://[2606:2800:220:1::1]/".to_owned(),
-        format!("http://{}/", names::of("2606:2800:220:1::1")),
+        format!("http://{}/", names::with_address("2606:2800:220:1::1")),
         format!("http://[::ffff:{PUBLIC}]:8080/"),
         "http://[64:ff9b::5db8:d822]/".to_owned(),
         redirecting("302", &plain),
@@ -173,7 +173,8 @@ fn controls() -> Vec<Case> {
     .into()
 }
 
-/// The list of the guard's tests, as far as it is refused. Where it gives a resolver's answers, a name with those answers.
+/// Returns the refused URLs from the list of the guard's tests. An entry with resolver answers becomes a name with
+/// those addresses.
 fn listed() -> Vec<Case> {
     let mut cases = Vec::new();
     for line in LIST.lines().filter(|line| !line.starts_with('#')) {
@@ -187,17 +188,18 @@ fn listed() -> Vec<Case> {
         {
             None => {
                 let url = unescape(columns.get(1).unwrap_or(&""));
-                cases.push(Case::refused(&url).of_kinds(kinds::of_listed(columns[0], &url)));
+                cases
+                    .push(Case::refused(&url).with_kinds(kinds::from_list_entry(columns[0], &url)));
             }
             Some(answers) => {
                 let name = match answers.as_slice() {
-                    [one] => names::of(one),
-                    [first, .., last] => names::of_both(first, last),
+                    [one] => names::with_address(one),
+                    [first, .., last] => names::with_addresses(first, last),
                     [] => continue,
                 };
                 let case = Case::refused(&format!("http://{name}/"));
                 let kind = format!("name, as one of {}", answers.len());
-                cases.push(case.of_kinds([kind]));
+                cases.push(case.with_kinds([kind]));
             }
         }
     }
@@ -215,21 +217,21 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// Names with refused addresses, alone and beside a public one.
+/// Returns names with refused addresses, alone and together with a public one.
 fn resolving() -> Vec<Case> {
     let cases = TARGETS.iter().flat_map(|target| {
         [
-            (names::of(target), "name"),
-            (names::of_both(PUBLIC, target), "name, public first"),
-            (names::of_both(target, PUBLIC), "name, public last"),
+            (names::with_address(target), "name"),
+            (names::with_addresses(PUBLIC, target), "name, public first"),
+            (names::with_addresses(target, PUBLIC), "name, public last"),
         ]
     });
     cases
-        .map(|(name, kind)| Case::refused(&format!("http://{name}/")).of_kinds([kind]))
+        .map(|(name, kind)| Case::refused(&format!("http://{name}/")).with_kinds([kind]))
         .collect()
 }
 
-/// Names that are public when they are checked and refused when they are used, and such that change between two requests.
+/// Returns names whose address is public at the first lookup and refused at the next, also across a redirect.
 fn changing() -> Vec<Case> {
     let secret: String = "/secret"
         .bytes()
@@ -247,7 +249,7 @@ fn changing() -> Vec<Case> {
         ]
     });
     cases
-        .map(|(url, kind)| Case::public_only(url).of_kinds([kind]))
+        .map(|(url, kind)| Case::public_only(url).with_kinds([kind]))
         .collect()
 }
 
@@ -256,11 +258,11 @@ fn redirects() -> Vec<Case> {
     for form in FORMS {
         let mut add = |target: &str, kind: String| {
             let case = Case::public_only(redirecting(form, target));
-            cases.push(case.of_kinds([format!("redirect by {form}"), kind]));
+            cases.push(case.with_kinds([format!("redirect by {form}"), kind]));
         };
         for target in TARGETS {
             add(&literal(target), "redirect to an address".to_owned());
-            let name = format!("http://{}/", names::of(target));
+            let name = format!("http://{}/", names::with_address(target));
             add(&name, "redirect to a name".to_owned());
         }
         for target in [
@@ -279,7 +281,7 @@ fn redirects() -> Vec<Case> {
     cases
 }
 
-/// Local names that the name server gives public addresses.
+/// Returns local names that the name server resolves to public addresses.
 fn local_names() -> Vec<Case> {
     [
         "printer.local",
@@ -289,26 +291,26 @@ fn local_names() -> Vec<Case> {
         "kubernetes.default.svc",
         "nas.lan",
     ]
-    .map(|name| Case::refused(&format!("http://{name}/")).of_kinds(["local name"]))
+    .map(|name| Case::refused(&format!("http://{name}/")).with_kinds(["local name"]))
     .into()
 }
 
 fn ports() -> Vec<Case> {
-    // The first one stands for its kind, and Chromium itself refuses the others.
+    // Redis is first and represents the kind in a short run: Chromium itself refuses the others.
     [6379, 22, 25]
-        .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")).of_kinds(["port"]))
+        .map(|port| Case::refused(&format!("http://{PUBLIC}:{port}/")).with_kinds(["port"]))
         .into()
 }
 
 fn own_address() -> Case {
-    Case::refused(&format!("http://{OWN_ADDRESS}/")).of_kinds(["own address"])
+    Case::refused(&format!("http://{OWN_ADDRESS}/")).with_kinds(["own address"])
 }
 
-/// The hosts that attack pages attack: every refused address, or its name.
+/// Returns the targets of attack pages: all refused addresses, or their names.
 fn hosts(by_name: bool) -> impl Iterator<Item = String> {
     TARGETS.iter().map(move |target| {
         if by_name {
-            names::of(target)
+            names::with_address(target)
         } else {
             let url = literal(target);
             url.trim_start_matches("http://")
@@ -318,45 +320,45 @@ fn hosts(by_name: bool) -> impl Iterator<Item = String> {
     })
 }
 
-/// Hosts that one page attacks.
-const HOSTS_OF_A_PAGE: usize = 3;
+/// Number of hosts that one page attacks.
+const HOSTS_PER_PAGE: usize = 3;
 
-/// The host of the one attack page of a short run: each costs the browser dozens of frames, windows and workers.
+/// Returns the only target of a short run. Each target costs the browser dozens of frames, windows and workers.
 pub fn one_host(by_name: bool) -> String {
     hosts(by_name).nth(1).unwrap()
 }
 
-/// A page that attacks one host from inside.
+/// Returns a page that attacks one host.
 pub fn attack_page(by_name: bool) -> Case {
     Case::public_only(attacking(&one_host(by_name)))
 }
 
-/// Pages that attack from inside: together they attack every refused address.
+/// Returns pages that together attack every refused address.
 pub fn attack_pages(by_name: bool) -> Vec<Case> {
     let hosts: Vec<String> = hosts(by_name).collect();
-    let pages = hosts.chunks(HOSTS_OF_A_PAGE);
+    let pages = hosts.chunks(HOSTS_PER_PAGE);
     pages
         .map(|hosts| Case::public_only(attacking(&hosts.join(","))))
         .collect()
 }
 
-/// The attack page on this machine: its origin counts as secure, so that it has service workers and the like.
+/// Returns the attack page on localhost. This is a secure context, which service workers and others need.
 pub fn secure_page() -> Case {
     let url = attacking(&one_host(false)).replace(PUBLIC, "localhost");
     Case::new(url, Expected::OwnPage)
 }
 
-/// The attack page as a file of the workspace: it reaches nothing at all.
+/// Returns the attack page as a file of the workspace, which must not reach anything.
 pub fn workspace_page() -> Case {
     Case::refused(WORKSPACE_PAGE)
 }
 
-/// The sockets of a command.
+/// Returns the case of a command that opens sockets itself.
 pub fn sockets() -> Case {
     Case::refused(COMMAND_SOCKETS)
 }
 
-/// The refused addresses.
+/// Returns one refused address of each class.
 pub fn targets() -> impl Iterator<Item = &'static str> {
     TARGETS.into_iter()
 }

@@ -1,5 +1,5 @@
-//! The ways in which a URL is opened: by the guarded client in this process, by a program through the proxy, and by the
-//! real binary.
+//! Drivers that open URLs: with the guarded client in this process, with curl through the proxy, and with the real
+//! binary.
 
 use lango_net::{
     Budget, Check, Egress, EgressLimits, EgressRules, HeaderMap, Proxy, ProxyHandle, ProxyOptions,
@@ -13,38 +13,38 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// One way to open URLs.
+/// A way to open URLs.
 pub trait Driver {
-    /// What it is called in the report.
+    /// Returns the name for the report.
     fn name(&self) -> String;
 
-    /// Opens a URL and waits for the end.
+    /// Opens a URL and waits until that has succeeded or failed.
     fn open(&mut self, url: &str);
 
-    /// How many URLs it opens at once, in [`Driver::open_batch`].
+    /// Returns how many URLs to pass to [`Driver::open_batch`].
     fn batch(&self) -> usize {
         1
     }
 
-    /// Opens several URLs and waits for the end.
+    /// Opens several URLs and waits until all have succeeded or failed.
     fn open_batch(&mut self, urls: &[String]) {
         for url in urls {
             self.open(url);
         }
     }
 
-    /// Whether one URL leads to many targets, each of which is counted.
+    /// Returns whether one URL attacks many targets, so that every hit counts.
     fn counts_targets(&self) -> bool {
         false
     }
 
-    /// How long something may still arrive after a URL was opened.
+    /// Returns how long to wait for hits after a URL was opened.
     fn delay(&self) -> Duration {
         Duration::from_millis(2)
     }
 }
 
-/// A guard without some of its checks, and without a limit of requests.
+/// Returns a guard without some of its checks, and with no limit on requests.
 pub fn egress(without: &[Check]) -> Egress {
     let limits = EgressLimits {
         requests: u64::MAX,
@@ -58,7 +58,7 @@ pub fn egress(without: &[Check]) -> Egress {
         .fold(egress, |egress, check| egress.without(*check))
 }
 
-/// The client, in this process.
+/// The guarded client, in this process.
 pub struct InProcess {
     egress: Egress,
     budget: Budget,
@@ -92,9 +92,9 @@ impl Driver for InProcess {
 /// How curl uses the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// With whole addresses for `http`.
+    /// Sends `http` requests with absolute URLs.
     Plain,
-    /// With a tunnel for everything.
+    /// Uses `CONNECT` for everything.
     Tunnel,
 }
 
@@ -112,7 +112,7 @@ impl ProxiedCurl {
         Self::start(without, form, None)
     }
 
-    /// With a list of hosts.
+    /// Starts a proxy that allows only a list of hosts.
     pub fn listed(without: &[Check]) -> Self {
         Self::start(
             without,
@@ -157,7 +157,7 @@ impl Driver for ProxiedCurl {
     fn name(&self) -> String {
         match (self.form, self.is_listed) {
             (_, true) => "curl, listed hosts".to_owned(),
-            (Form::Plain, _) => "curl, whole address".to_owned(),
+            (Form::Plain, _) => "curl, absolute URL".to_owned(),
             (Form::Tunnel, _) => "curl, tunnel".to_owned(),
         }
     }
@@ -179,7 +179,7 @@ impl Driver for ProxiedCurl {
         if self.form == Form::Tunnel {
             command.arg("--proxytunnel");
         }
-        // A URL that starts with a dash would be an option.
+        // Without `--url`, a URL that starts with a dash would be an option.
         command
             .args(["--url", url])
             .stdin(Stdio::null())
@@ -190,8 +190,8 @@ impl Driver for ProxiedCurl {
     }
 }
 
-/// The real binary: `lango serve`, which is sent a message with a file at the URL.
-pub struct Served {
+/// The real binary: sends `lango serve` a message with a file at the URL.
+pub struct ServeDriver {
     child: Child,
     address: String,
     token: String,
@@ -199,7 +199,7 @@ pub struct Served {
     _folder: tempfile::TempDir,
 }
 
-impl Served {
+impl ServeDriver {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (home, workspace) = (folder.path().join("home"), folder.path().join("workspace"));
@@ -221,7 +221,7 @@ impl Served {
             assert_ne!(
                 stderr.read_line(&mut banner).unwrap(),
                 0,
-                "it ended: {banner}"
+                "lango exited: {banner}"
             );
         }
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
@@ -239,7 +239,7 @@ impl Served {
     }
 }
 
-impl Driver for Served {
+impl Driver for ServeDriver {
     fn name(&self) -> String {
         "lango serve".to_owned()
     }
@@ -265,7 +265,7 @@ impl Driver for Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServeDriver {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,7 +1,7 @@
-//! Servers that give too much: endless bodies, bombs, headers and redirects without end, bytes one by one. Paths below
-//! [`PREFIX`] name them.
+//! Servers that flood their client: endless bodies, decompression bombs, huge headers, endless redirects and single
+//! slow bytes. The path below [`PREFIX`] selects the flood.
 
-use crate::world::PUBLIC;
+use crate::test_network::PUBLIC;
 use base64::Engine as _;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -11,29 +11,28 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-/// The beginning of the paths of floods.
 const PREFIX: &str = "/flood/";
-/// What a bomb unpacks to.
+/// Decompressed size of a gzip bomb.
 const BOMB_BYTES: u64 = 10 << 30;
-/// The header that is too long.
+/// Size of a header that is too long.
 const HEADER_BYTES: usize = 10 << 20;
-/// Images and sockets of a page.
-pub const MOST_OF_A_PAGE: usize = 10_000;
-/// Bytes that are sent at once.
+/// Number of images or sockets that a page opens.
+pub const REQUESTS_PER_PAGE: usize = 10_000;
+/// Bytes per write.
 const PIECE: usize = 64 * 1024;
 
-/// The URL of a flood.
+/// Returns the URL of a flood.
 pub fn url(name: &str) -> String {
     format!("http://{PUBLIC}{PREFIX}{name}")
 }
 
-/// Answers a request for a flood, until the other side has enough; `false` if the path is of none.
+/// Answers a request for a flood until the client disconnects. Returns false if the path names no flood.
 pub fn answer(stream: &mut TcpStream, path: &str, head: &str) -> bool {
     let Some(name) = path.strip_prefix(PREFIX) else {
         return false;
     };
     let name = name.split('?').next().unwrap_or_default();
-    // Whoever is flooded breaks off.
+    // The write fails when the client disconnects.
     let _ = send(stream, name, head);
     true
 }
@@ -50,7 +49,7 @@ fn send(stream: &mut TcpStream, name: &str, head: &str) -> io::Result<()> {
         }
         "gzip" => {
             start(stream, "text/html", "Content-Encoding: gzip\r\n")?;
-            unpacking(GzEncoder::new(stream, Compression::fast()), BOMB_BYTES)
+            write_spaces(GzEncoder::new(stream, Compression::fast()), BOMB_BYTES)
         }
         "brotli" => {
             start(stream, "text/html", "Content-Encoding: br\r\n")?;
@@ -91,7 +90,7 @@ fn send(stream: &mut TcpStream, name: &str, head: &str) -> io::Result<()> {
             let target = url(&format!("redirects{}", number + 1));
             write!(
                 stream,
-                "HTTP/1.1 302 Elsewhere\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             )
         }
         _ => write!(
@@ -101,7 +100,7 @@ fn send(stream: &mut TcpStream, name: &str, head: &str) -> io::Result<()> {
     }
 }
 
-/// The head of a response that ends with its connection.
+/// Writes the head of a response that ends with its connection.
 fn start(stream: &mut TcpStream, content_type: &str, headers: &str) -> io::Result<()> {
     write!(
         stream,
@@ -116,13 +115,13 @@ fn endless(stream: &mut TcpStream) -> io::Result<()> {
     }
 }
 
-fn unpacking(mut packer: impl Write, mut left: u64) -> io::Result<()> {
+fn write_spaces(mut encoder: impl Write, mut left: u64) -> io::Result<()> {
     let piece = [b' '; PIECE];
     while left > 0 {
-        packer.write_all(&piece)?;
+        encoder.write_all(&piece)?;
         left -= left.min(PIECE as u64);
     }
-    packer.flush()
+    encoder.flush()
 }
 
 fn long_header(stream: &mut TcpStream) -> io::Result<()> {
@@ -133,27 +132,27 @@ fn long_header(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"\r\nContent-Length: 0\r\n\r\n")
 }
 
-fn slow(stream: &mut TcpStream, beginning: &[u8]) -> io::Result<()> {
-    stream.write_all(beginning)?;
+fn slow(stream: &mut TcpStream, start: &[u8]) -> io::Result<()> {
+    stream.write_all(start)?;
     loop {
         stream.write_all(b"x")?;
         thread::sleep(Duration::from_millis(500));
     }
 }
 
-/// A page whose script does something many times.
-fn page(stream: &mut TcpStream, deed: &str) -> io::Result<()> {
+/// Sends a page whose script repeats a statement, with the counter `n`.
+fn page(stream: &mut TcpStream, statement: &str) -> io::Result<()> {
     start(stream, "text/html", "")?;
     let base = url("small");
     write!(
         stream,
         "<title>flood</title><body><script>const url = (n) => n == 'talk' ? '{}' : '{base}?' + n;
-         for (let n = 0; n < {MOST_OF_A_PAGE}; n++) {{ {deed} }}</script>",
+         for (let n = 0; n < {REQUESTS_PER_PAGE}; n++) {{ {statement} }}</script>",
         url("talk")
     )
 }
 
-/// Accepts a WebSocket and sends messages without end.
+/// Accepts a WebSocket and sends messages forever.
 fn talk(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     let key = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -162,10 +161,10 @@ fn talk(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     });
     let text = key.unwrap_or_default() + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    let accepted = base64::engine::general_purpose::STANDARD.encode(digest);
+    let accept = base64::engine::general_purpose::STANDARD.encode(digest);
     write!(
         stream,
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accepted}\r\n\r\n"
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
     )?;
     // A text message of 1,000 bytes.
     let mut message = vec![0x81, 126, 3, 0xe8];
@@ -176,14 +175,14 @@ fn talk(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     }
 }
 
-/// A PDF of 5,000 pages that all draw the same stream, which unpacks to 50 MB each time.
+/// Returns a PDF of 5,000 pages that all draw the same stream, which decompresses to 50 MB each time.
 fn bomb_pdf() -> io::Result<Vec<u8>> {
-    let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
-    let words = b"BT /F1 12 Tf (words) Tj ET\n".repeat(40_000);
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let text = b"BT /F1 12 Tf (words) Tj ET\n".repeat(40_000);
     for _ in 0..50 {
-        packer.write_all(&words)?;
+        encoder.write_all(&text)?;
     }
-    let content = packer.finish()?;
+    let content = encoder.finish()?;
     let count = 5000;
     let mut kids = String::new();
     for number in 0..count {

@@ -1,11 +1,11 @@
-//! The kinds of hostile URLs, so that a short run can try each of them once: the class of the address, how the host is
-//! spelled, the scheme, and the form of a redirect.
+//! The kinds of hostile URLs, by class of the address, spelling of the host, scheme, and form of redirect. A short run
+//! opens at least one URL of each kind.
 
 use crate::cases::Case;
 use std::collections::BTreeSet;
 
-/// The kinds of a URL of the guard's list, which says its class.
-pub fn of_listed(class: &str, url: &str) -> Vec<String> {
+/// Returns the kinds of a URL from the guard's list, given its class.
+pub fn from_list_entry(class: &str, url: &str) -> Vec<String> {
     let scheme = url.split(':').next().unwrap_or_default();
     if class == "scheme" {
         return vec![format!("scheme {scheme}")];
@@ -78,11 +78,11 @@ fn spelling_v6(literal: &str) -> &'static str {
     }
 }
 
-/// Some of the cases, among them at least one of each kind. What must be reached is always among them.
+/// Returns a subset of the cases with at least one of each kind, and with all that must be fetched.
 pub fn cover(cases: &[Case]) -> Vec<Case> {
     let mut seen: BTreeSet<&String> = BTreeSet::new();
     let mut chosen = vec![false; cases.len()];
-    // At first those of which every kind is new, so that few are enough.
+    // First choose cases whose kinds are all new, to keep the subset small.
     for is_first in [true, false] {
         for (case, is_chosen) in cases.iter().zip(&mut chosen) {
             let new = case
@@ -101,7 +101,7 @@ pub fn cover(cases: &[Case]) -> Vec<Case> {
     chosen.map(|(case, _)| case.clone()).collect()
 }
 
-/// How many kinds the cases have.
+/// Returns the number of different kinds among the cases.
 pub fn count(cases: &[Case]) -> usize {
     let kinds: BTreeSet<&String> = cases.iter().flat_map(|case| &case.kinds).collect();
     kinds.len()

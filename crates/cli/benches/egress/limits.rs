@@ -1,63 +1,64 @@
-//! Floods through the tools of the real binary: each must end within a time, with a text that says why, without more
-//! requests than the turn may make, and without much memory of lango.
+//! Sends floods through the tools of the real binary. Each call must end in time with a result that says why, and must
+//! stay within the turn's limit of requests and within a limit of memory.
 
 use crate::Extent;
-use crate::floods::{self, MOST_OF_A_PAGE};
+use crate::floods::{self, REQUESTS_PER_PAGE};
 use crate::report::Report;
-use crate::turn::{Caller, Turn};
-use crate::world::{HitKind, World};
+use crate::test_network::{HitKind, TestNetwork};
+use crate::turn::{ScriptedTurn, ToolCaller};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// The most memory that lango may use, in MiB.
-const MOST_MEMORY: u64 = 300;
-/// Requests and bytes of a turn whose budget is to be used up.
-const MOST_REQUESTS: usize = 100;
-const MOST_BYTES: u64 = 30 << 20;
+/// Maximum memory of lango, in MiB.
+const MAX_MEMORY: u64 = 300;
+/// `egress.maxRequests` of a turn.
+const MAX_REQUESTS: usize = 100;
+/// `egress.maxBytes` of a turn whose budget is to be exhausted.
+const MAX_BYTES: u64 = 30 << 20;
 
-/// A flood, and what must come of it.
+/// A flood and its expected result.
 struct Flood {
     name: &'static str,
     tool: &'static str,
     arguments: Vec<Value>,
-    /// One of these is in the last result.
+    /// The last result must contain one of these texts.
     expected: &'static [&'static str],
-    /// Seconds that all calls may take.
-    most_seconds: u64,
+    /// Maximum time for all calls together.
+    max_seconds: u64,
 }
 
-fn fetch(name: &'static str, expected: &'static [&'static str], most_seconds: u64) -> Flood {
+fn fetch(name: &'static str, expected: &'static [&'static str], max_seconds: u64) -> Flood {
     Flood {
         name,
         tool: "search_fetch",
         arguments: vec![json!({ "url": floods::url(name) })],
         expected,
-        most_seconds,
+        max_seconds,
     }
 }
 
-fn navigate(name: &'static str, expected: &'static [&'static str], most_seconds: u64) -> Flood {
+fn navigate(name: &'static str, expected: &'static [&'static str], max_seconds: u64) -> Flood {
     Flood {
         tool: "browser_navigate",
-        ..fetch(name, expected, most_seconds)
+        ..fetch(name, expected, max_seconds)
     }
 }
 
 const BUDGET: &[&str] = &["egress.maxRequests", "egress.maxBytes"];
 
-/// What ends by itself, whatever the budget.
+/// Returns the floods that end before the budget is exhausted.
 fn bounded(is_long: bool) -> Vec<Flood> {
     let mut all = vec![
-        fetch("endless", &["only its beginning was read"], 15),
-        fetch("gzip", &["only its beginning was read"], 15),
-        fetch("brotli", &["was not asked for"], 5),
-        fetch("zstd", &["was not asked for"], 5),
+        fetch("endless", &["only its start was read"], 15),
+        fetch("gzip", &["only its start was read"], 15),
+        fetch("brotli", &["did not ask for"], 5),
+        fetch("zstd", &["did not ask for"], 5),
         fetch("redirects", &["more than 10 redirects"], 5),
         fetch("header", &["cannot be read"], 5),
     ];
     if is_long {
         all.push(fetch("pdf", &["words", "within 20 s"], 60));
-        // They share the time in which a request must be answered.
+        // These run concurrently, so they share the request timeout.
         let slow = ["slow-head", "slow-body", "informational"];
         let slow = slow.map(|name| json!({ "url": floods::url(name) }));
         all.push(Flood {
@@ -65,22 +66,22 @@ fn bounded(is_long: bool) -> Vec<Flood> {
             tool: "search_fetch",
             arguments: slow.into(),
             expected: &["did not answer within 60 s", "egress.maxBytes"],
-            most_seconds: 75,
+            max_seconds: 75,
         });
         all.push(navigate("redirects", &["REDIRECTS", "redirects"], 20));
         all.push(navigate("header", &["502", "cannot be read", "Opened"], 20));
         all.push(navigate(
             "slow-head",
-            &["did not", "not at rest", "still"],
+            &["did not", "not settled", "still"],
             75,
         ));
     }
     all
 }
 
-/// What uses the budget of its turn up.
-fn spending(is_long: bool) -> Vec<Flood> {
-    let many = (0..MOST_REQUESTS + 50).map(|number| {
+/// Returns the floods that exhaust the budget of their turn.
+fn exhausting(is_long: bool) -> Vec<Flood> {
+    let many = (0..MAX_REQUESTS + 50).map(|number| {
         let url = format!("{}?{number}", floods::url("small"));
         json!({ "url": url, "fresh": true })
     });
@@ -104,7 +105,7 @@ fn spending(is_long: bool) -> Vec<Flood> {
                 "seq 300 | xargs -P 8 -I N curl -s --max-time 3 '{small}?N' | tail -c 300; true"
             )),
             expected: BUDGET,
-            most_seconds: 30,
+            max_seconds: 30,
         },
         Flood {
             name: "endless command",
@@ -114,19 +115,19 @@ fn spending(is_long: bool) -> Vec<Flood> {
                 floods::url("endless")
             )),
             expected: BUDGET,
-            most_seconds: 30,
+            max_seconds: 30,
         },
     ];
     if is_long {
         all.push(navigate("images", BUDGET, 40));
-        // Chromium opens sockets slowly, and reads no faster than it parses.
+        // Chromium opens sockets slowly, and reads only as fast as it parses.
         all.push(navigate("sockets", &["Opened", "egress.maxRequests"], 40));
         all.push(navigate(
             "endless",
             &["still loading", "egress.maxBytes"],
             60,
         ));
-        // The page is open before the socket has used the budget up; the next one is refused.
+        // The page loads before the socket has exhausted the budget, but the next page is refused.
         let pages = ["talking-socket", "small"].map(|name| json!({ "url": floods::url(name) }));
         all.push(Flood {
             arguments: pages.into(),
@@ -142,17 +143,17 @@ fn spending(is_long: bool) -> Vec<Flood> {
     all
 }
 
-/// Sends every flood through its tool.
-pub fn run(report: &mut Report, extent: Extent, world: &World) {
+/// Runs every flood through its tool.
+pub fn run(report: &mut Report, extent: Extent, network: &TestNetwork) {
     println!(
         "\n{:<38} {:<18} {:>7} {:>9} {:>10}",
         "flood", "tool", "seconds", "requests", "MiB, lango"
     );
     let settings = format!(
-        "[egress]\nmaxRequests = {MOST_REQUESTS}\nmaxBytes = {}\n",
+        "[egress]\nmaxRequests = {MAX_REQUESTS}\nmaxBytes = {}\n",
         1u64 << 30
     );
-    let mut turn = Turn::with_settings(&settings);
+    let mut turn = ScriptedTurn::with_settings(&settings);
     let is_chosen = |flood: &Flood| {
         if flood.tool.starts_with("browser") {
             extent.has_browser
@@ -161,26 +162,31 @@ pub fn run(report: &mut Report, extent: Extent, world: &World) {
         }
     };
     for flood in bounded(extent.is_long).into_iter().filter(is_chosen) {
-        run_one(report, &mut turn, &flood, world);
+        run_one(report, &mut turn, &flood, network);
     }
     drop(turn);
-    let settings = format!("[egress]\nmaxRequests = {MOST_REQUESTS}\nmaxBytes = {MOST_BYTES}\n");
-    for flood in spending(extent.is_long).into_iter().filter(is_chosen) {
-        // The budget is that of a turn.
-        run_one(report, &mut Turn::with_settings(&settings), &flood, world);
+    let settings = format!("[egress]\nmaxRequests = {MAX_REQUESTS}\nmaxBytes = {MAX_BYTES}\n");
+    for flood in exhausting(extent.is_long).into_iter().filter(is_chosen) {
+        // A new turn for each, because the budget is per turn.
+        run_one(
+            report,
+            &mut ScriptedTurn::with_settings(&settings),
+            &flood,
+            network,
+        );
     }
 }
 
-fn run_one(report: &mut Report, turn: &mut Turn, flood: &Flood, world: &World) {
-    world.hits(0, Duration::from_millis(20));
+fn run_one(report: &mut Report, turn: &mut ScriptedTurn, flood: &Flood, network: &TestNetwork) {
+    network.hits(0, Duration::from_millis(20));
     turn.start_now();
     let started = Instant::now();
     let results = turn.call_all(flood.tool, flood.arguments.clone());
     let took = started.elapsed();
-    let arrived = world.hits(usize::MAX, Duration::from_millis(300));
+    let arrived = network.hits(usize::MAX, Duration::from_millis(300));
     let requests = arrived
         .iter()
-        .filter(|hit| hit.kind == HitKind::World)
+        .filter(|hit| hit.kind == HitKind::Network)
         .count();
     let memory = turn.peak_memory();
     let name = flood.name;
@@ -191,24 +197,24 @@ fn run_one(report: &mut Report, turn: &mut Turn, flood: &Flood, world: &World) {
     );
     let last = results.last().map_or("", String::as_str);
     if !flood.expected.iter().any(|text| last.contains(text)) {
-        let said: String = last.chars().take(600).collect();
+        let text: String = last.chars().take(600).collect();
         let expected = flood.expected;
         report.fail(format!(
-            "{name}: the result has none of {expected:?}: {said}"
+            "{name}: the result contains none of {expected:?}: {text}"
         ));
     }
-    if took > Duration::from_secs(flood.most_seconds) {
-        let most = flood.most_seconds;
-        report.fail(format!("{name}: it took {took:?}, more than {most} s"));
+    if took > Duration::from_secs(flood.max_seconds) {
+        let max = flood.max_seconds;
+        report.fail(format!("{name}: it took {took:?}, more than {max} s"));
     }
-    if requests > MOST_REQUESTS {
+    if requests > MAX_REQUESTS {
         report.fail(format!(
-            "{name}: {requests} requests arrived, more than {MOST_REQUESTS} (of {MOST_OF_A_PAGE} on a page)"
+            "{name}: {requests} requests arrived, more than {MAX_REQUESTS} (of {REQUESTS_PER_PAGE} on a page)"
         ));
     }
-    if memory > MOST_MEMORY {
+    if memory > MAX_MEMORY {
         report.fail(format!(
-            "{name}: lango used {memory} MiB, more than {MOST_MEMORY}"
+            "{name}: lango used {memory} MiB, more than {MAX_MEMORY}"
         ));
     }
 }

@@ -1,11 +1,12 @@
-//! Tries to reach addresses that the egress guard refuses, for real: in a network namespace of its own, next to a second one
-//! that answers on every address there is, with a name server that changes its mind.
+//! Attacks the egress guard over a real network: in a network namespace, connected to a second one that answers on
+//! every address, with a name server whose answers change.
 //!
-//! `long` sends every hostile URL through every driver, `short` a part of them through the slow ones. Then each check of the
-//! guard is switched off in turn, and the run fails unless that lets connections through: so it is shown that the battery
-//! would notice. Pages attack in every way that a page has, and each way must arrive where nothing holds it. At last, servers
-//! give too much. The exit code is 0 only if nothing got through with all checks on, something with each one off, and every
-//! flood ended within its limits. `browser` or `rest` runs only what needs a browser, or what needs none.
+//! `long` opens every hostile URL with every driver, `short` a subset with the slow drivers. Then each check of the
+//! guard is switched off in turn, and the run fails unless that lets connections through: this shows that the battery
+//! detects a missing check. Pages attack by every vector that a page has, and each vector must arrive when nothing
+//! blocks it. Finally, servers send floods. The exit code is 0 only if nothing got through with all checks, something
+//! got through without each check, and every flood ended within its limits. `browser` runs only the parts that need a
+//! browser, `rest` the others.
 
 #![allow(clippy::unwrap_used, reason = "in a bench, a panic is the report")]
 
@@ -19,44 +20,44 @@ mod namespaces;
 mod pages;
 mod plain_browser;
 mod report;
+mod test_network;
 mod tools;
 mod turn;
-mod ways;
-mod world;
+mod vectors;
 
 use cases::Case;
-use drivers::{Driver, InProcess, ProxiedCurl, Served};
+use drivers::{Driver, InProcess, ProxiedCurl, ServeDriver};
 use lango_net::Check;
 use plain_browser::PlainBrowser;
 use report::Report;
 use std::process::ExitCode;
 use std::time::Instant;
+use test_network::TestNetwork;
 use tools::{CommandLine, Fetcher, Navigator, Program};
-use turn::{InProcessTools, Turn};
-use world::World;
+use turn::{InProcessTools, ScriptedTurn};
 
-/// Which stage of the set-up this process is; the first one has none.
+/// Environment variable with the set-up stage of this process. It is not set in the first stage.
 pub const STAGE: &str = "LANGO_EGRESS_STAGE";
 
-/// The parts of a run: what needs no browser, and what needs one.
+/// The parts of a run: without a browser, and with one.
 pub const PARTS: [&str; 2] = ["rest", "browser"];
 
 fn main() -> ExitCode {
     match std::env::var(STAGE).as_deref() {
         Err(_) => namespaces::enter(),
-        Ok("world") => world::serve(),
+        Ok("network") => test_network::serve(),
         Ok(_) => run(),
     }
 }
 
-/// What is run.
+/// The size and the parts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
-    /// Every URL through every driver.
+    /// Opens every URL with every driver.
     pub is_long: bool,
-    /// The drivers with a browser.
+    /// Runs the drivers with a browser.
     pub has_browser: bool,
-    /// The drivers without one.
+    /// Runs the drivers without a browser.
     pub has_rest: bool,
 }
 
@@ -74,8 +75,8 @@ impl Extent {
 fn run() -> ExitCode {
     let started = Instant::now();
     let extent = Extent::from_arguments();
-    let world = World::start();
-    names::serve(world.log());
+    let network = TestNetwork::start();
+    names::serve(network.log());
     let mut report = Report::default();
     let all = cases::all();
     let some = sample(&all, extent);
@@ -87,21 +88,21 @@ fn run() -> ExitCode {
         kinds::count(&some)
     );
     if extent.has_rest {
-        run_guarded(&mut report, &all, &some, extent, &world);
-        run_without_checks(&mut report, extent, &world);
+        run_guarded(&mut report, &all, &some, extent, &network);
+        run_without_checks(&mut report, extent, &network);
     }
     if extent.has_browser {
-        report.run(&mut Navigator::new(Turn::new()), &some, &world);
-        run_guarded_pages(&mut report, extent, &world);
-        run_browser_without_checks(&mut report, extent, &world);
-        report.report_ways();
+        report.run(&mut Navigator::new(ScriptedTurn::new()), &some, &network);
+        run_guarded_pages(&mut report, extent, &network);
+        run_browser_without_checks(&mut report, extent, &network);
+        report.report_vectors();
     }
-    limits::run(&mut report, extent, &world);
-    println!("{:.0} s in all", started.elapsed().as_secs_f32());
+    limits::run(&mut report, extent, &network);
+    println!("{:.0} s in total", started.elapsed().as_secs_f32());
     report.finish()
 }
 
-/// All cases, or some of each kind.
+/// Returns all cases, or some of each kind for a short run.
 fn sample(cases: &[Case], extent: Extent) -> Vec<Case> {
     if extent.is_long {
         cases.to_vec()
@@ -110,50 +111,60 @@ fn sample(cases: &[Case], extent: Extent) -> Vec<Case> {
     }
 }
 
-/// The drivers without a browser, with all checks on.
-fn run_guarded(report: &mut Report, all: &[Case], some: &[Case], extent: Extent, world: &World) {
-    report.run(&mut InProcess::new(&[]), all, world);
+/// Runs the drivers without a browser, with all checks.
+fn run_guarded(
+    report: &mut Report,
+    all: &[Case],
+    some: &[Case],
+    extent: Extent,
+    network: &TestNetwork,
+) {
+    report.run(&mut InProcess::new(&[]), all, network);
     for form in [drivers::Form::Plain, drivers::Form::Tunnel] {
-        report.run(&mut ProxiedCurl::new(&[], form), some, world);
+        report.run(&mut ProxiedCurl::new(&[], form), some, network);
     }
-    report.run(&mut Served::start(), some, world);
-    report.run(&mut Fetcher(Turn::new()), some, world);
+    report.run(&mut ServeDriver::start(), some, network);
+    report.run(&mut Fetcher(ScriptedTurn::new()), some, network);
     let programs = [Program::Curl, Program::Urllib, Program::Tunnel];
     for program in programs
         .into_iter()
         .take(if extent.is_long { 3 } else { 2 })
     {
-        report.run(&mut CommandLine::new(Turn::new(), program), some, world);
+        report.run(
+            &mut CommandLine::new(ScriptedTurn::new(), program),
+            some,
+            network,
+        );
     }
-    // Without the proxy there is nothing that a command may reach.
+    // Without the proxy a command must not reach anything.
     let mut direct: Vec<Case> = some.iter().map(|case| Case::refused(&case.url)).collect();
     direct.push(cases::sockets());
-    let mut driver = CommandLine::new(Turn::new(), Program::Direct);
-    report.run(&mut driver, &direct, world);
+    let mut driver = CommandLine::new(ScriptedTurn::new(), Program::Direct);
+    report.run(&mut driver, &direct, network);
     let listed = ["http://unlisted.public.example/"].map(Case::refused);
-    report.run(&mut ProxiedCurl::listed(&[]), &listed, world);
+    report.run(&mut ProxiedCurl::listed(&[]), &listed, network);
 }
 
-/// Pages that attack from inside, with all checks on.
-fn run_guarded_pages(report: &mut Report, extent: Extent, world: &World) {
+/// Opens attack pages in the browser, with all checks.
+fn run_guarded_pages(report: &mut Report, extent: Extent, network: &TestNetwork) {
     let mut attacks = vec![cases::secure_page()];
     if extent.is_long {
         attacks.push(cases::workspace_page());
         attacks.extend(cases::attack_pages(false));
         attacks.extend(cases::attack_pages(true));
     }
-    // The secure page alone is allowed; what it attacks is not.
+    // Only the secure page itself is allowed, not the hosts that it attacks.
     let caller =
-        Turn::with_settings("[egress]\nmaxRequests = 10000000\nallow = [\"localhost:80\"]");
+        ScriptedTurn::with_settings("[egress]\nmaxRequests = 10000000\nallow = [\"localhost:80\"]");
     let mut driver = Navigator::new(caller).for_pages();
-    report.run(&mut driver, &attacks, world);
+    report.run(&mut driver, &attacks, network);
 }
 
-/// What gets through without each check.
-fn run_without_checks(report: &mut Report, extent: Extent, world: &World) {
+/// Runs the drivers without a browser, with one check off at a time.
+fn run_without_checks(report: &mut Report, extent: Extent, network: &TestNetwork) {
     let cases_of = |check| sample(&cases::for_check(check), extent);
     let mut run = |check: Check, driver: &mut dyn Driver, cases: &[Case]| {
-        report.run_without(&format!("{check:?}"), driver, cases, world);
+        report.run_without(&format!("{check:?}"), driver, cases, network);
     };
     for check in [
         Check::Literals,
@@ -179,7 +190,7 @@ fn run_without_checks(report: &mut Report, extent: Extent, world: &World) {
     run(Check::OnlyHosts, &mut driver, &listed);
 }
 
-/// The checks that a proxy depends on; redirects are followed by its clients.
+/// The checks that a proxy makes. Redirects are not among them, because its clients follow them.
 const CHECKS_OF_PROXIES: [Check; 6] = [
     Check::Literals,
     Check::ResolvedAddresses,
@@ -189,22 +200,22 @@ const CHECKS_OF_PROXIES: [Check; 6] = [
     Check::OwnAddresses,
 ];
 
-/// What gets through the browser without each check, and from pages without the guard and without the sandbox.
-fn run_browser_without_checks(report: &mut Report, extent: Extent, world: &World) {
+/// Runs the browser with one check off at a time, and attack pages without the guard and without the sandbox.
+fn run_browser_without_checks(report: &mut Report, extent: Extent, network: &TestNetwork) {
     let checks = [Check::Literals, Check::LocalNames, Check::ResolvedAddresses];
     let mut pages = vec![cases::secure_page()];
     if extent.is_long {
         for check in CHECKS_OF_PROXIES {
             let cases = kinds::cover(&cases::for_check(check));
             let mut driver = Navigator::new(InProcessTools::new(&[check]));
-            report.run_without(&format!("{check:?}"), &mut driver, &cases, world);
+            report.run_without(&format!("{check:?}"), &mut driver, &cases, network);
         }
         pages.push(cases::attack_page(false));
         pages.push(cases::attack_page(true));
     }
     let mut driver = Navigator::new(InProcessTools::new(&checks)).for_pages();
-    report.run_without_guard(&mut driver, &pages, world);
-    // Datagrams and lookups are not held by the guard, but by the network of the sandbox.
+    report.run_without_guard(&mut driver, &pages, network);
+    // Datagrams and lookups are blocked by the sandbox's network, not by the guard.
     let pages = [cases::secure_page()];
-    report.run_without_sandbox(&mut PlainBrowser, &pages, world);
+    report.run_without_sandbox(&mut PlainBrowser, &pages, network);
 }

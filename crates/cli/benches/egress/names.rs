@@ -1,8 +1,8 @@
-//! A name server on this machine's loopback whose answers are written in the names: `a-10-0-0-1.x.example` is that address,
-//! `m-…-and-….x.example` are both, and `r-…-then-….x.example` is the first when it is asked for the first time and the second
-//! from then on. Everything else below `example` is public.
+//! A name server on loopback whose answers are encoded in the names: `a-10-0-0-1.x.example` has that address,
+//! `m-…-and-….x.example` has both, and `r-…-then-….x.example` has the first at the first lookup and the second from
+//! then on. All other names below `example` have a public address.
 
-use crate::world::PUBLIC;
+use crate::test_network::PUBLIC;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,38 +13,38 @@ use std::thread;
 const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 
-/// The end of names that nothing but a leak asks for.
+/// The suffix of names whose lookup is a leak.
 const LEAK: &str = ".leak.example";
 
-/// Starts answering. Questions for names that only a leak asks for are appended to the log.
+/// Starts the name server. Lookups below [`LEAK`] are appended to the log.
 pub fn serve(log: &Path) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
     thread::spawn(move || {
-        let mut asked: HashMap<String, u32> = HashMap::new();
+        let mut lookups: HashMap<String, u32> = HashMap::new();
         let mut packet = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut packet) {
-            if let Some(answer) = answer(&packet[..length], &mut asked, &mut log) {
+            if let Some(answer) = answer(&packet[..length], &mut lookups, &mut log) {
                 let _ = socket.send_to(&answer, from);
             }
         }
     });
 }
 
-/// The name of an address.
-pub fn of(address: &str) -> String {
+/// Returns a name with this address.
+pub fn with_address(address: &str) -> String {
     format!("a-{}.x.example", label(address))
 }
 
-/// The name of two addresses at once.
-pub fn of_both(first: &str, second: &str) -> String {
+/// Returns a name with both addresses.
+pub fn with_addresses(first: &str, second: &str) -> String {
     format!("m-{}-and-{}.x.example", label(first), label(second))
 }
 
-/// What stands in a URL for a number that is different each time it is opened.
+/// Placeholder in a URL for a number that differs each time the URL is opened.
 pub const FRESH: &str = "{fresh}";
 
-/// A name that changes its address after the first lookup.
+/// Returns a name whose address changes after the first lookup.
 pub fn changing(first: &str, second: &str) -> String {
     format!("r-{}-then-{}.{FRESH}.example", label(first), label(second))
 }
@@ -63,7 +63,7 @@ fn address(label: &str) -> Option<IpAddr> {
     }
 }
 
-fn addresses(name: &str, kind: u16, asked: &mut HashMap<String, u32>) -> Option<Vec<IpAddr>> {
+fn addresses(name: &str, kind: u16, lookups: &mut HashMap<String, u32>) -> Option<Vec<IpAddr>> {
     let label = name.split('.').next()?;
     if let Some(one) = label.strip_prefix("a-") {
         return Some(vec![address(one)?]);
@@ -78,10 +78,10 @@ fn addresses(name: &str, kind: u16, asked: &mut HashMap<String, u32>) -> Option<
         .strip_prefix("r-")
         .and_then(|both| both.split_once("-then-"))
     {
-        // A lookup asks for both kinds of addresses; each kind counts for itself.
-        let times = asked.entry(format!("{name} {kind}")).or_default();
-        *times += 1;
-        return Some(vec![address(if *times == 1 { first } else { second })?]);
+        // A lookup queries both IPv4 and IPv6 addresses, so they are counted separately.
+        let count = lookups.entry(format!("{name} {kind}")).or_default();
+        *count += 1;
+        return Some(vec![address(if *count == 1 { first } else { second })?]);
     }
     let is_known = [
         ".example",
@@ -99,7 +99,11 @@ fn addresses(name: &str, kind: u16, asked: &mut HashMap<String, u32>) -> Option<
     is_known.then(|| vec![PUBLIC.parse::<Ipv4Addr>().unwrap().into()])
 }
 
-fn answer(query: &[u8], asked: &mut HashMap<String, u32>, log: &mut impl Write) -> Option<Vec<u8>> {
+fn answer(
+    query: &[u8],
+    lookups: &mut HashMap<String, u32>,
+    log: &mut impl Write,
+) -> Option<Vec<u8>> {
     let mut at = 12;
     let mut labels = Vec::new();
     while *query.get(at)? != 0 {
@@ -113,7 +117,7 @@ fn answer(query: &[u8], asked: &mut HashMap<String, u32>, log: &mut impl Write) 
     if name.ends_with(LEAK) {
         log.write_all(b"lookup [::]:53\n").unwrap();
     }
-    let found = addresses(&name, kind, asked);
+    let found = addresses(&name, kind, lookups);
     let records: Vec<Vec<u8>> = found
         .iter()
         .flatten()

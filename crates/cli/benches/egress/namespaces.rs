@@ -1,5 +1,5 @@
-//! The set-up: a user, mount and network namespace for the run, with a link to a second network namespace for the world.
-//! Nothing here reaches, or is reachable from, the network of the machine.
+//! Sets up user, mount and network namespaces for the run, with a link to a second network namespace that plays all
+//! other addresses. They have no connection to the machine's network.
 
 use crate::{PARTS, STAGE};
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
-/// The address of a public interface of this machine, as the guard should see it.
+/// A public address of this machine, which the guard must refuse.
 pub const OWN_ADDRESS: &str = "93.184.215.14";
 
-/// Starts this program again, in namespaces of its own for each part of the run: the parts run at the same time.
+/// Starts this program again in new namespaces for each part of the run. The parts run concurrently.
 pub fn enter() -> ExitCode {
     let has_part = std::env::args().any(|argument| PARTS.contains(&argument.as_str()));
     let [first, second] = PARTS;
@@ -58,9 +58,9 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Connects this network namespace with that of the process, which answers on every address.
-pub fn connect(world: &Child) {
-    let pid = world.id().to_string();
+/// Links this network namespace with that of another process, and makes it the default route.
+pub fn connect(other: &Child) {
+    let pid = other.id().to_string();
     ip(&["link", "set", "lo", "up"]);
     ip(&[
         "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &pid,
@@ -79,7 +79,7 @@ pub fn answer_everywhere() {
     ip(&["addr", "add", "198.51.100.1/24", "dev", "v1"]);
     ip(&["addr", "add", "2001:db8:c::1/64", "dev", "v1", "nodad"]);
     ip(&["link", "set", "v1", "up"]);
-    // In the main table the route to the other namespace is more specific than these.
+    // The route to the other namespace stays more specific than these.
     ip(&[
         "route",
         "add",
@@ -95,7 +95,7 @@ pub fn answer_everywhere() {
     ]);
 }
 
-/// Makes the resolver of this mount namespace ask the name server of the run.
+/// Makes the resolver in this mount namespace use the name server of the run.
 pub fn use_own_names(folder: &Path) {
     run("mount", &["--make-rprivate", "/"]);
     let hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
@@ -113,7 +113,7 @@ pub fn use_own_names(folder: &Path) {
         let own = folder.join(name);
         fs::write(&own, text).unwrap();
         let target = fs::canonicalize(Path::new("/etc").join(name));
-        // What the system does not have, its resolver does not read.
+        // A file that the system does not have is not read by its resolver either.
         if let Ok(target) = target {
             run(
                 "mount",

@@ -1,15 +1,15 @@
-//! What the listeners answer: redirects in every form that clients follow, and pages that attack from inside.
+//! The responses of the listeners: redirects in every form that clients follow, and attack pages.
 
-use crate::world::PUBLIC;
+use crate::test_network::PUBLIC;
 
 const ATTACK: &str = include_str!("attack.html");
 const WORKER: &str = include_str!("attack_worker.js");
-/// The path of the script that attack pages start workers with.
+/// The path of the workers' script.
 const WORKER_PATH: &str = "/worker.js";
-/// The path that an attack page asks for when it could read a file of the machine.
+/// The path that an attack page requests if it could read a file of the machine.
 pub const LEAK_PATH: &str = "/leaked";
 
-/// The whole response to a request for a path.
+/// Returns the complete response to a request for a path.
 pub fn response(path: &str) -> String {
     let html = |headers: &str, body: &str| page("text/html", headers, body);
     if path.starts_with(WORKER_PATH) {
@@ -38,7 +38,7 @@ pub fn response(path: &str) -> String {
         "image" => html("", &format!("<img src='{target}'>")),
         "refresh" => html(&format!("Refresh: 0;url={target}\r\n"), "wait"),
         status => format!(
-            "HTTP/1.1 {status} Elsewhere\r\nLocation: {target}\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 0\r\n\
+            "HTTP/1.1 {status} Redirect\r\nLocation: {target}\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 0\r\n\
              Connection: close\r\n\r\n"
         ),
     }
@@ -51,7 +51,7 @@ fn page(content_type: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// A page that attacks the hosts of a comma-separated list, with its workers at a path beside it.
+/// Returns a page that attacks the hosts of a comma-separated list. `workers` is the path of the workers' script.
 fn attack(hosts: &str, workers: &str) -> String {
     let hosts: Vec<&str> = hosts.split(',').collect();
     ATTACK
@@ -60,7 +60,7 @@ fn attack(hosts: &str, workers: &str) -> String {
         .replace("\"REDIRECTOR\"", &format!("\"http://{PUBLIC}\""))
 }
 
-/// The files of an attack page for the workspace.
+/// Returns the names and contents of the files of an attack page in the workspace.
 pub fn attack_files(hosts: &str) -> [(&'static str, String); 2] {
     let script = WORKER_PATH.trim_start_matches('/');
     [
@@ -72,12 +72,12 @@ pub fn attack_files(hosts: &str) -> [(&'static str, String); 2] {
 /// The name of the attack page in the workspace.
 pub const ATTACK_FILE: &str = "attack.html";
 
-/// A URL at the public address that redirects to a target, in one of the forms of [`response`].
+/// Returns a URL at the public address that redirects to a target, in one of the forms of [`response`].
 pub fn redirecting(form: &str, target: &str) -> String {
     format!("http://{PUBLIC}/to/{form}/{}", encode(target))
 }
 
-/// A URL at the public address whose page attacks the hosts of a comma-separated list.
+/// Returns the URL of a page at the public address that attacks the hosts of a comma-separated list.
 pub fn attacking(hosts: &str) -> String {
     format!("http://{PUBLIC}/attack/{}", encode(hosts))
 }
@@ -86,7 +86,7 @@ fn encode(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads the hexadecimal form in which a target stands in a path.
+/// Decodes the hexadecimal form of a target in a path.
 fn decode(text: &str) -> String {
     let bytes = (0..text.len() / 2)
         .filter_map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok());

@@ -1,14 +1,14 @@
-//! The browser without lango: in the namespace of the run, with its network. It shows what the sandbox holds back, and that
-//! the listeners notice it.
+//! A browser without lango and its sandbox, in the network namespace of the run. It shows what the sandbox blocks, and
+//! that the listeners detect it.
 
 use crate::drivers::Driver;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long a page may attack.
+/// How long a page is open.
 const TIME: Duration = Duration::from_secs(7);
-/// The interfaces of the namespace of the run; one more would be a network of the machine.
+/// The only interfaces in the namespace of the run. Another one would belong to the machine's network.
 const INTERFACES: [&str; 2] = ["lo", "v0"];
 
 pub struct PlainBrowser;
@@ -19,7 +19,7 @@ impl Driver for PlainBrowser {
     }
 
     fn open(&mut self, url: &str) {
-        expect_own_network();
+        assert_in_namespace();
         let folder = tempfile::tempdir().unwrap();
         let mut directory = std::ffi::OsString::from("--user-data-dir=");
         directory.push(folder.path());
@@ -31,7 +31,7 @@ impl Driver for PlainBrowser {
                 "--no-first-run",
                 "--disable-popup-blocking",
             ])
-            // Chromium's own hold on requests from public pages to private addresses.
+            // Chromium itself would block requests from public pages to private addresses.
             .arg("--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebRTC")
             .arg(directory)
             .arg(url)
@@ -42,7 +42,7 @@ impl Driver for PlainBrowser {
             .spawn()
             .unwrap();
         std::thread::sleep(TIME);
-        // It takes its other processes with it; the rest ends with the namespace.
+        // Its other processes exit with it, or at the latest with the namespace.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -52,9 +52,13 @@ impl Driver for PlainBrowser {
     }
 }
 
-fn expect_own_network() {
+fn assert_in_namespace() {
     let text = fs::read_to_string("/proc/net/dev").unwrap();
     let names = text.lines().filter_map(|line| line.split_once(':'));
     let mut others = names.filter(|(name, _)| !INTERFACES.contains(&name.trim()));
-    assert_eq!(others.next(), None, "not in the battery's own network");
+    assert_eq!(
+        others.next(),
+        None,
+        "not in the network namespace of the run"
+    );
 }

@@ -1,28 +1,28 @@
-//! What got through, in numbers, and whether the run is good.
+//! Runs the drivers, prints how many URLs got through, and decides whether the run succeeded.
 
 use crate::cases::{Case, Expected};
 use crate::drivers::Driver;
-use crate::ways::Arrivals;
-use crate::world::{Hit, HitKind, World};
+use crate::test_network::{Hit, HitKind, TestNetwork};
+use crate::vectors::Arrivals;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Failures that are named; of more, only the number is told.
-const MOST_NAMED: usize = 50;
-/// How long something may arrive after the last URL.
+/// Maximum number of failures to print.
+const MAX_PRINTED: usize = 50;
+/// How long to wait for late hits after the last URL.
 const LATE_TIME: Duration = Duration::from_millis(100);
-/// The pause between two notes of how far a driver is.
-const NOTE_TIME: Duration = Duration::from_secs(5);
+/// Interval between progress messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How the runs went.
+/// The failures of all runs, and the vectors that arrived.
 #[derive(Default)]
 pub struct Report {
     failures: Vec<String>,
     arrivals: Arrivals,
 }
 
-/// What one driver did with its cases.
+/// The result of one driver.
 #[derive(Default)]
 struct Tally {
     through: BTreeSet<String>,
@@ -30,10 +30,10 @@ struct Tally {
 }
 
 impl Report {
-    /// Opens all cases with all checks on: nothing may get through, and what must work must work.
-    pub fn run(&mut self, driver: &mut dyn Driver, cases: &[Case], world: &World) {
+    /// Opens all cases with all checks: nothing may get through, and allowed URLs must be fetched.
+    pub fn run(&mut self, driver: &mut dyn Driver, cases: &[Case], network: &TestNetwork) {
         let started = Instant::now();
-        let tally = open_all(driver, cases, world);
+        let tally = open_all(driver, cases, network);
         let (name, count) = (driver.name(), cases.len());
         let controls = cases.iter().filter(|case| case.must_be_fetched()).count();
         println!(
@@ -42,7 +42,7 @@ impl Report {
             controls - tally.not_fetched.len(),
             started.elapsed().as_secs_f32()
         );
-        self.arrivals.guarded.extend(world.take_ways());
+        self.arrivals.guarded.extend(network.take_vectors());
         for url in &tally.through {
             self.failures.push(format!("{name}: got through: {url}"));
         }
@@ -52,16 +52,17 @@ impl Report {
         }
     }
 
-    /// Opens cases with one check off: some must get through, or the check is not tested.
+    /// Opens cases with one check off: some must get through, or the check is not tested. Returns the vectors that
+    /// arrived.
     pub fn run_without(
         &mut self,
         check: &str,
         driver: &mut dyn Driver,
         cases: &[Case],
-        world: &World,
+        network: &TestNetwork,
     ) -> BTreeSet<String> {
         let started = Instant::now();
-        let tally = open_all(driver, cases, world);
+        let tally = open_all(driver, cases, network);
         let (name, count, through) = (driver.name(), cases.len(), tally.through.len());
         let label = format!("without {check}, {name}");
         println!(
@@ -73,50 +74,60 @@ impl Report {
                 "{label}: nothing got through, so this check is not tested"
             ));
         }
-        world.take_ways()
+        network.take_vectors()
     }
 
-    /// Opens attack pages in lango's browser with the checks of addresses off: what the guard holds must arrive.
-    pub fn run_without_guard(&mut self, driver: &mut dyn Driver, cases: &[Case], world: &World) {
-        let ways = self.run_without("checks of addresses", driver, cases, world);
-        self.arrivals.without_guard.extend(ways);
+    /// Opens attack pages in lango's browser without the checks of addresses: what the guard blocks must arrive.
+    pub fn run_without_guard(
+        &mut self,
+        driver: &mut dyn Driver,
+        cases: &[Case],
+        network: &TestNetwork,
+    ) {
+        let vectors = self.run_without("checks of addresses", driver, cases, network);
+        self.arrivals.without_guard.extend(vectors);
     }
 
-    /// Opens pages in a browser with the network of the run: datagrams and lookups must arrive, which nothing but the network
-    /// of the sandbox holds back.
-    pub fn run_without_sandbox(&mut self, driver: &mut dyn Driver, cases: &[Case], world: &World) {
+    /// Opens attack pages in a browser outside of the sandbox: datagrams and lookups, which only the sandbox's network
+    /// blocks, must arrive.
+    pub fn run_without_sandbox(
+        &mut self,
+        driver: &mut dyn Driver,
+        cases: &[Case],
+        network: &TestNetwork,
+    ) {
         let label = "the sandbox's network";
-        let ways = self.run_without(label, driver, cases, world);
-        self.arrivals.without_sandbox.extend(ways);
-        let places = world.take_places();
+        let vectors = self.run_without(label, driver, cases, network);
+        self.arrivals.without_sandbox.extend(vectors);
+        let kinds = network.take_kinds();
         for kind in [HitKind::Datagram, HitKind::Lookup] {
-            let count = places.iter().filter(|hit| **hit == kind).count();
-            println!("  {count} as {kind:?}, held by the network of the sandbox alone");
+            let count = kinds.iter().filter(|hit| **hit == kind).count();
+            println!("  {count} as {kind:?}, which only the sandbox's network blocks");
             if count == 0 {
                 self.failures.push(format!(
-                    "without {label}: no {kind:?} arrived, so it is not tested that the sandbox holds them"
+                    "without {label}: no {kind:?} arrived, so blocking them in the sandbox is not tested"
                 ));
             }
         }
     }
 
-    /// Notes a failure of another kind.
+    /// Adds a failure.
     pub fn fail(&mut self, failure: String) {
         self.failures.push(failure);
     }
 
-    /// Prints which ways of pages arrived, and notes those that are not tested.
-    pub fn report_ways(&mut self) {
+    /// Prints which vectors arrived, and adds a failure for each one that got past the guard or is not tested.
+    pub fn report_vectors(&mut self) {
         self.failures.extend(self.arrivals.report());
     }
 
-    /// Says what went wrong.
+    /// Prints the failures and returns the exit code.
     pub fn finish(self) -> ExitCode {
         if self.failures.is_empty() {
-            println!("good: nothing got through, and each check is needed");
+            println!("success: nothing got through, and each check is needed");
             return ExitCode::SUCCESS;
         }
-        for failure in self.failures.iter().take(MOST_NAMED) {
+        for failure in self.failures.iter().take(MAX_PRINTED) {
             println!("FAILED {failure}");
         }
         println!("{} failures", self.failures.len());
@@ -124,42 +135,43 @@ impl Report {
     }
 }
 
-fn open_all(driver: &mut dyn Driver, cases: &[Case], world: &World) -> Tally {
+fn open_all(driver: &mut dyn Driver, cases: &[Case], network: &TestNetwork) -> Tally {
     let mut tally = Tally::default();
-    // What an earlier driver left behind does not count.
-    world.hits(0, Duration::from_millis(20));
-    world.take_ways();
-    world.take_places();
-    // What must be fetched is opened alone, and the rest with its like: so each hit can be judged.
+    // Discard late hits of an earlier driver.
+    network.hits(0, Duration::from_millis(20));
+    network.take_vectors();
+    network.take_kinds();
+    // URLs that must be fetched are opened one by one, the others in batches with the same expectation: so every hit
+    // can be checked.
     let (controls, attempts): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| case.must_be_fetched());
     for case in controls {
-        tally.open(driver, &[case], world);
+        tally.open(driver, &[case], network);
     }
-    let (mut done, mut noted) = (0, Instant::now());
+    let (mut done, mut last_progress) = (0, Instant::now());
     for expected in [Expected::Refused, Expected::PublicOnly, Expected::OwnPage] {
         let alike = attempts.iter().filter(|case| case.expected == expected);
         let alike: Vec<&Case> = alike.copied().collect();
         for batch in alike.chunks(driver.batch()) {
-            tally.open(driver, batch, world);
+            tally.open(driver, batch, network);
             done += batch.len();
-            if noted.elapsed() > NOTE_TIME {
+            if last_progress.elapsed() > PROGRESS_INTERVAL {
                 eprintln!("  {}: {done} of {}", driver.name(), attempts.len());
-                noted = Instant::now();
+                last_progress = Instant::now();
             }
         }
     }
-    // What comes late was caused by one of the last, or by a page that is still open.
-    let late = world.hits(usize::MAX, LATE_TIME.max(driver.delay()));
+    // Late hits come from one of the last URLs, or from a page that is still open.
+    let late = network.hits(usize::MAX, LATE_TIME.max(driver.delay()));
     if let Some(last) = attempts.last() {
-        tally.judge(last, " or one before it", &late, usize::MAX);
+        tally.check(last, " or one before it", &late, usize::MAX);
     }
     tally
 }
 
 impl Tally {
-    /// Opens cases of one kind.
-    fn open(&mut self, driver: &mut dyn Driver, cases: &[&Case], world: &World) {
+    /// Opens cases with the same expectation and checks their hits.
+    fn open(&mut self, driver: &mut dyn Driver, cases: &[&Case], network: &TestNetwork) {
         let urls: Vec<String> = cases.iter().map(|case| case.fresh_url()).collect();
         driver.open_batch(&urls);
         let (case, others) = (cases[0], cases.len() - 1);
@@ -168,24 +180,24 @@ impl Tally {
         } else {
             (usize::MAX, driver.delay())
         };
-        let hits = world.hits(expected, within);
+        let hits = network.hits(expected, within);
         let others = if others == 0 {
             String::new()
         } else {
             format!(" or one of {others} others")
         };
         let is_one = driver.batch() == 1 && !driver.counts_targets();
-        let most = if is_one { 1 } else { usize::MAX };
-        self.judge(case, &others, &hits, most);
+        let max = if is_one { 1 } else { usize::MAX };
+        self.check(case, &others, &hits, max);
         if case.must_be_fetched() && hits.is_empty() {
             self.not_fetched.push(case.url.clone());
         }
     }
 
-    /// Notes what should not have arrived; of one URL alone, only the first.
-    fn judge(&mut self, case: &Case, others: &str, hits: &[Hit], most: usize) {
+    /// Records up to `max` hits that should not have arrived.
+    fn check(&mut self, case: &Case, others: &str, hits: &[Hit], max: usize) {
         let violations = hits.iter().filter(|hit| case.is_violated_by(hit));
-        for hit in violations.take(most) {
+        for hit in violations.take(max) {
             self.through.insert(format!(
                 "{}{others} reached {}:{} ({:?})",
                 case.url, hit.address, hit.port, hit.kind

@@ -1,24 +1,24 @@
-//! The ways in which a model opens a URL: by `search_fetch`, by a command, and in the browser.
+//! Drivers that open URLs as a model does: with `search_fetch`, with a command, and in the browser.
 
 use crate::drivers::Driver;
-use crate::turn::Caller;
+use crate::turn::ToolCaller;
 use crate::{cases, pages};
 use serde_json::json;
 use std::fs;
 use std::time::Duration;
 
-/// Stands for the attack page in the workspace among URLs.
+/// A pseudo-URL for the attack page in the workspace.
 pub const WORKSPACE_PAGE: &str = "workspace:attack";
-/// Stands for the sockets of a command among URLs.
+/// A pseudo-URL for a command that opens sockets itself.
 pub const COMMAND_SOCKETS: &str = "command:sockets";
 
-/// Calls that the model makes in one reply.
-const CALLS_AT_ONCE: usize = 20;
+/// Number of URLs in a batch of tool calls.
+const BATCH: usize = 20;
 
 /// `search_fetch`.
 pub struct Fetcher<C>(pub C);
 
-impl<C: Caller> Driver for Fetcher<C> {
+impl<C: ToolCaller> Driver for Fetcher<C> {
     fn name(&self) -> String {
         "search_fetch".to_owned()
     }
@@ -28,11 +28,11 @@ impl<C: Caller> Driver for Fetcher<C> {
     }
 
     fn batch(&self) -> usize {
-        CALLS_AT_ONCE
+        BATCH
     }
 
     fn open_batch(&mut self, urls: &[String]) {
-        // From the network each time, not from the cache.
+        // `fresh` bypasses the cache.
         let arguments = urls.iter().map(|url| json!({ "url": url, "fresh": true }));
         self.0.call_all("search_fetch", arguments.collect());
     }
@@ -41,7 +41,7 @@ impl<C: Caller> Driver for Fetcher<C> {
 /// How a command opens its URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
-    /// curl as the environment tells it.
+    /// curl with the proxy of the environment.
     Curl,
     /// curl with a tunnel for everything.
     Tunnel,
@@ -58,7 +58,7 @@ pub struct CommandLine<C> {
     count: usize,
 }
 
-impl<C: Caller> CommandLine<C> {
+impl<C: ToolCaller> CommandLine<C> {
     pub fn new(caller: C, program: Program) -> Self {
         let workspace = caller.workspace();
         for (name, text) in [
@@ -93,7 +93,7 @@ impl<C: Caller> CommandLine<C> {
     }
 }
 
-impl<C: Caller> Driver for CommandLine<C> {
+impl<C: ToolCaller> Driver for CommandLine<C> {
     fn name(&self) -> String {
         match self.program {
             Program::Curl => "exec, curl",
@@ -116,7 +116,7 @@ impl<C: Caller> Driver for CommandLine<C> {
         if urls.iter().any(|url| url == COMMAND_SOCKETS) {
             self.open_sockets();
         }
-        // A name of its own each time: a turn that repeats the same call is stopped.
+        // A new file name each time, because a turn that repeats the same call is stopped.
         self.count += 1;
         let list = format!("urls-{}", self.count);
         let path = self.caller.workspace().join(&list);
@@ -140,8 +140,8 @@ impl<C: Caller> Driver for CommandLine<C> {
     }
 }
 
-/// Attack pages that one browser opens: each of them opens windows, and the number of tabs has a limit.
-const PAGES_OF_A_BROWSER: usize = 3;
+/// Attack pages per browser. Each page opens windows, and the number of tabs is limited.
+const PAGES_PER_BROWSER: usize = 3;
 
 /// `browser_navigate`.
 pub struct Navigator<C> {
@@ -150,10 +150,10 @@ pub struct Navigator<C> {
     count: usize,
 }
 
-impl<C: Caller> Navigator<C> {
+impl<C: ToolCaller> Navigator<C> {
     pub fn new(caller: C) -> Self {
         let workspace = caller.workspace();
-        let hosts = format!("{},{}", crate::world::PUBLIC, cases::one_host(false));
+        let hosts = format!("{},{}", crate::test_network::PUBLIC, cases::one_host(false));
         for (name, text) in pages::attack_files(&hosts) {
             fs::write(workspace.join(name), text).unwrap();
         }
@@ -164,14 +164,14 @@ impl<C: Caller> Navigator<C> {
         }
     }
 
-    /// Presses the keys that an attack page opens its windows for.
+    /// Checks that an attack page was loaded, and presses keys, at which the page opens its windows.
     fn act(&mut self, url: &str, result: &str) {
-        // Otherwise nothing arrives because nothing attacks.
+        // If the page did not load, nothing attacks and the test proves nothing.
         let is_loaded =
             result.contains("Opened") || result.contains("a request of the page failed");
         assert!(is_loaded, "{url}: {result}");
         self.count += 1;
-        // A turn that repeats the same call is stopped.
+        // Another key each time, because a turn that repeats the same call is stopped.
         let key = char::from(b'a' + u8::try_from(self.count % 26).unwrap());
         let press = json!({ "action": "press", "text": key.to_string() });
         let steps = json!({ "steps": [press, press] });
@@ -179,14 +179,14 @@ impl<C: Caller> Navigator<C> {
         assert!(result.contains("press"), "{url}: {result}");
     }
 
-    /// For pages that attack: their attempts go on after the call.
+    /// Opens attack pages one at a time and waits, because their attempts continue after the call.
     pub fn for_pages(mut self) -> Self {
         self.is_for_pages = true;
         self
     }
 }
 
-impl<C: Caller> Driver for Navigator<C> {
+impl<C: ToolCaller> Driver for Navigator<C> {
     fn name(&self) -> String {
         if self.is_for_pages {
             "browser, hostile pages".to_owned()
@@ -200,11 +200,11 @@ impl<C: Caller> Driver for Navigator<C> {
     }
 
     fn batch(&self) -> usize {
-        if self.is_for_pages { 1 } else { CALLS_AT_ONCE }
+        if self.is_for_pages { 1 } else { BATCH }
     }
 
     fn open_batch(&mut self, urls: &[String]) {
-        if self.is_for_pages && self.count.is_multiple_of(PAGES_OF_A_BROWSER) && self.count > 0 {
+        if self.is_for_pages && self.count.is_multiple_of(PAGES_PER_BROWSER) && self.count > 0 {
             self.caller.call("browser_close", json!({}));
         }
         let arguments = urls.iter().map(|url| {

@@ -1,16 +1,16 @@
-//! The tools of the battery: called by a turn of the real binary whose model does what the battery says, or in this process
-//! behind a guard that lacks a check.
+//! Calls lango's tools: in a turn of the real binary with a scripted model, or in this process behind a guard without
+//! some of its checks.
 
 use crate::drivers::egress;
-use lango_browser::{BrowserLauncher, BrowserSetup, Sessions, browser_tools, find_browser};
-use lango_cli::hands::SANDBOX_MARK;
+use lango_browser::{BrowserLauncher, BrowserSessions, BrowserSetup, browser_tools, find_browser};
+use lango_cli::sandbox_setup::SANDBOX_ARGUMENT;
 use lango_core::{ModelReply, Tool};
 use lango_engine::SystemClock;
 use lango_net::{Check, SeenLinks};
-use lango_sandbox::{Helper, Launcher, Policy};
+use lango_sandbox::{HelperCommand, Launcher, Policy};
 use lango_store::Store;
 use lango_testkit::model::{calls, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer};
 use lango_tools::{CommandLimits, CommandProxy, CommandSetup, Commands, Workspace, command_tools};
 use lango_web::{FetchParts, fetch_tool};
 use serde_json::Value;
@@ -23,36 +23,34 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Calls of one turn; its messages grow with each.
-const MOST_CALLS: usize = 300;
-/// Calls that the model makes in one reply; of more, lango carries out the first ones.
-const CALLS_OF_A_REPLY: usize = 25;
-/// How long one call may take.
-const LONGEST_CALL: Duration = Duration::from_secs(130);
+/// Maximum number of calls in one turn, because its messages grow with each call.
+const MAX_CALLS: usize = 300;
+/// Calls that the model makes in one reply. lango runs only the first ones of a longer list.
+const CALLS_PER_REPLY: usize = 25;
+const CALL_TIMEOUT: Duration = Duration::from_secs(130);
 
-/// What calls tools.
-pub trait Caller {
-    /// Calls a tool once for each of the arguments and gives the results, or why a call failed.
+/// A way to call lango's tools.
+pub trait ToolCaller {
+    /// Calls a tool once for each of the arguments. Returns the result or error of each call.
     fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String>;
 
-    /// Calls a tool and gives its result, or why it failed.
+    /// Calls a tool and returns its result or error.
     fn call(&mut self, tool: &str, arguments: Value) -> String {
         self.call_all(tool, vec![arguments]).remove(0)
     }
 
-    /// The folder of the agents.
     fn workspace(&self) -> PathBuf;
 }
 
-/// `lango run`, whose model makes the calls of the battery.
-pub struct Turn {
+/// A `lango run` whose model makes the requested calls.
+pub struct ScriptedTurn {
     folder: TempDir,
-    running: Option<Running>,
+    running: Option<RunningTurn>,
     count: usize,
     settings: String,
 }
 
-struct Running {
+struct RunningTurn {
     child: Child,
     calls: Option<Sender<ModelReply>>,
     results: Receiver<Vec<String>>,
@@ -60,8 +58,8 @@ struct Running {
     _runtime: Runtime,
 }
 
-impl Turn {
-    /// Nothing is started before the first call.
+impl ScriptedTurn {
+    /// Creates the folders. The first call starts lango.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["home", "workspace"] {
@@ -75,7 +73,7 @@ impl Turn {
         }
     }
 
-    /// With other settings of the guard: a part of `lango.toml`.
+    /// Creates a turn with other settings of the guard, given as a part of `lango.toml`.
     pub fn with_settings(settings: &str) -> Self {
         Self {
             settings: settings.to_owned(),
@@ -83,14 +81,14 @@ impl Turn {
         }
     }
 
-    /// Starts lango before the first call, so that its start does not count.
+    /// Starts lango before the first call, so that its start is not part of the measured time.
     pub fn start_now(&mut self) {
         if self.running.is_none() {
             self.running = Some(self.start());
         }
     }
 
-    /// The most memory that lango used since it was started, in MiB.
+    /// Returns the peak memory of lango in MiB.
     pub fn peak_memory(&self) -> u64 {
         let running = self.running.as_ref().unwrap();
         let status = format!("/proc/{}/status", running.child.id());
@@ -100,12 +98,12 @@ impl Turn {
         kib.unwrap() / 1024
     }
 
-    fn start(&self) -> Running {
+    fn start(&self) -> RunningTurn {
         let runtime = Runtime::new().unwrap();
         let (calls, next_call) = channel();
         let (send_result, results) = channel();
         let server = runtime.block_on(WireServer::start(script(next_call, send_result)));
-        let server = server.forgetful();
+        let server = server.without_recording();
         let home = self.folder.path().join("home");
         fs::write(
             home.join("lango.toml"),
@@ -125,7 +123,7 @@ impl Turn {
             .stderr(output)
             .spawn()
             .unwrap();
-        let running = Running {
+        let running = RunningTurn {
             child,
             calls: Some(calls),
             results,
@@ -140,21 +138,22 @@ impl Turn {
         self.folder.path().join("output")
     }
 
-    fn wait_for_results(&self, running: &Running) -> Vec<String> {
+    fn wait_for_results(&self, running: &RunningTurn) -> Vec<String> {
         running
             .results
-            .recv_timeout(LONGEST_CALL)
+            .recv_timeout(CALL_TIMEOUT)
             .unwrap_or_else(|error| {
                 let output = fs::read_to_string(self.output()).unwrap_or_default();
-                panic!("`lango run` makes no further request ({error}): {output}")
+                panic!("`lango run` made no further request ({error}): {output}")
             })
     }
 }
 
-impl Caller for Turn {
+impl ToolCaller for ScriptedTurn {
     fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
-        let replies = arguments.chunks(CALLS_OF_A_REPLY);
-        let results = replies.flat_map(|arguments| self.call_at_once(tool, arguments.to_vec()));
+        let replies = arguments.chunks(CALLS_PER_REPLY);
+        let results =
+            replies.flat_map(|arguments| self.call_in_one_reply(tool, arguments.to_vec()));
         results.collect()
     }
 
@@ -163,10 +162,10 @@ impl Caller for Turn {
     }
 }
 
-impl Turn {
-    fn call_at_once(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
+impl ScriptedTurn {
+    fn call_in_one_reply(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
         let count = arguments.len();
-        if self.count + count > MOST_CALLS {
+        if self.count + count > MAX_CALLS {
             self.running = None;
             self.count = 0;
         }
@@ -179,7 +178,7 @@ impl Turn {
         assert_eq!(
             results.len(),
             count,
-            "not every call has a result: {results:?}"
+            "some calls have no result: {results:?}"
         );
         for result in &results {
             assert!(
@@ -191,19 +190,19 @@ impl Turn {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTurn {
     fn drop(&mut self) {
-        // Without a further call the model says that it is done.
+        // When the channel is closed, the model ends the turn.
         self.calls = None;
         let _ = self.child.wait();
     }
 }
 
-/// Gives the battery the results of the last calls, and waits for the next ones.
+/// Returns a script that sends the results of the last calls to the battery, and waits for the next calls.
 fn script(
     calls: Receiver<ModelReply>,
     results: Sender<Vec<String>>,
-) -> impl Fn(&Recorded) -> Answer + Send + Sync + 'static {
+) -> impl Fn(&RecordedRequest) -> ScriptedAnswer + Send + Sync + 'static {
     let ends = Mutex::new((calls, results));
     move |request| {
         let messages = request.body["messages"].as_array();
@@ -241,7 +240,7 @@ action = "allow"
     )
 }
 
-/// The tools of commands, of the browser and of the web, behind a guard without some of its checks.
+/// The command, browser and web tools in this process, behind a guard without some of its checks.
 pub struct InProcessTools {
     tools: Vec<Arc<dyn Tool>>,
     runtime: Runtime,
@@ -254,9 +253,9 @@ impl InProcessTools {
         let workspace = folder.path().join("workspace");
         fs::create_dir(&workspace).unwrap();
         let policy = Policy::of(workspace);
-        let sandbox = Launcher::new(Helper {
+        let sandbox = Launcher::new(HelperCommand {
             program: env!("CARGO_BIN_EXE_lango").into(),
-            arguments: vec![SANDBOX_MARK.into()],
+            arguments: vec![SANDBOX_ARGUMENT.into()],
         });
         let egress = egress(without);
         let commands = Commands::new(CommandSetup {
@@ -270,7 +269,7 @@ impl InProcessTools {
             }),
             secrets: None,
         });
-        let sessions = Sessions::new(BrowserSetup {
+        let sessions = BrowserSessions::new(BrowserSetup {
             launcher: BrowserLauncher {
                 program: find_browser(None, std::env::var_os("PATH").as_deref()).unwrap(),
                 sandbox,
@@ -298,7 +297,7 @@ impl InProcessTools {
     }
 }
 
-impl Caller for InProcessTools {
+impl ToolCaller for InProcessTools {
     fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String> {
         let mut tools = self.tools.iter();
         let tool = tools.find(|known| known.spec().name == tool).unwrap();

@@ -1,42 +1,42 @@
-//! How many messages `lango serve` takes and answers: `cargo bench -p lango-cli --bench load`, `-- short` for a taste.
+//! Measures the throughput of `lango serve`: `cargo bench -p lango-cli --bench load`, with `-- short` for a quick run.
 //!
-//! The real binary in one or more copies, on SQLite and on a PostgreSQL of its own that waits for the disk, and clients over
-//! HTTP on loopback. Acknowledged is a message once its task is stored and answered with; all that was acknowledged has to
-//! come to its end. A turn is the whole of it, with a model that answers at once. The rows take turns in several rounds,
-//! and the best of each counts. At last the statements of a turn are counted, on PostgreSQL.
+//! Runs one or more replicas of the real binary on SQLite and on a private PostgreSQL with `fsync`, with clients over
+//! HTTP on loopback. A message is acknowledged once its task is stored and returned; every acknowledged task must
+//! complete. A turn is the complete exchange, with a model that answers immediately. All rows are measured in several
+//! rounds, and the best values of each row are printed. Finally the statements of a turn on PostgreSQL are counted.
 
 #![allow(
     clippy::unwrap_used,
     reason = "in a measurement, a panic is the report"
 )]
 
+mod client_pool;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod common;
-mod crowd;
-mod line;
+mod connection;
+mod replicas;
 mod statements;
-mod world;
 
+use client_pool::{ClientPool, Throughput};
 use common::random::Random;
-use crowd::{Crowd, Pace};
 use lango_testkit::postgres::Cluster;
+use replicas::{Replicas, Store};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
-use world::{Store, World};
 
-const WORLDS: [(Store, usize); 4] = [
+const REPLICA_SETS: [(Store, usize); 4] = [
     (Store::Sqlite, 1),
     (Store::Postgres, 1),
     (Store::Postgres, 2),
     (Store::Postgres, 4),
 ];
 
-/// How much is done.
+/// The size of a run.
 struct Extent {
     rounds: usize,
     clients: &'static [usize],
-    /// Turns in all, for each row of a round.
+    /// Total turns for each row of a round.
     turns: usize,
     bursts: usize,
 }
@@ -68,22 +68,22 @@ fn main() {
 async fn measure(extent: &Extent) {
     let cores = std::thread::available_parallelism().unwrap();
     println!(
-        "{cores} cores are shared by clients, copies and PostgreSQL: what counts is the relation of the rows to each other"
+        "clients, replicas and PostgreSQL share {cores} cores: compare the rows with each other, not with other machines"
     );
     println!(
-        "the best of {} rounds; times in ms; CPU in ms for each turn\n",
+        "the best of {} rounds; times in ms; CPU in ms per turn\n",
         extent.rounds
     );
     let mut random = Random::new(Random::seed());
     let cluster = Cluster::start(&["fsync=on"]);
-    let start = |(store, copies)| World::start(store, copies, &cluster, &mut random);
-    let worlds = WORLDS.map(start);
+    let start = |(store, count)| Replicas::start(store, count, &cluster, &mut random);
+    let replica_sets = REPLICA_SETS.map(start);
     let mut rows: Vec<Option<Row>> = Vec::new();
     for round in 0..extent.rounds {
         let mut at = 0;
-        for world in &worlds {
+        for replicas in &replica_sets {
             for clients in extent.clients {
-                let row = Row::measure(world, &cluster, *clients, round, extent).await;
+                let row = Row::measure(replicas, &cluster, *clients, round, extent).await;
                 match rows.get_mut(at) {
                     Some(best) => *best = best.take().map(|best| best.better(row)),
                     None => rows.push(Some(row)),
@@ -94,46 +94,46 @@ async fn measure(extent: &Extent) {
     }
     Row::print_head();
     rows.iter().flatten().for_each(Row::print);
-    worlds.into_iter().for_each(World::end);
+    replica_sets.into_iter().for_each(Replicas::end);
     println!();
     statements::count(&cluster, &mut random).await;
 }
 
-/// What was measured of some clients at some copies.
+/// The measurements for a number of clients and replicas.
 struct Row {
     store: Store,
-    copies: usize,
+    replicas: usize,
     clients: usize,
-    acknowledged: Pace,
-    turns: Pace,
-    /// CPU seconds for each turn: of the copies, of PostgreSQL and of the clients.
+    acknowledged: Throughput,
+    turns: Throughput,
+    /// CPU seconds per turn of the replicas, of PostgreSQL and of the clients.
     cpu: [f64; 3],
 }
 
 impl Row {
     async fn measure(
-        world: &World,
+        replicas: &Replicas,
         cluster: &Cluster,
         clients: usize,
         round: usize,
         extent: &Extent,
     ) -> Self {
-        let copies = world.callers();
+        let servers = replicas.rpc_clients();
         let name = format!("c{clients}-r{round}");
-        let mut crowd = Crowd::gather(copies, clients, &name).await;
-        let acknowledged = crowd.acknowledgements(extent.bursts).await;
-        let spent = || [world.spent(), cluster.spent(), spent_here()];
-        let before = spent();
+        let mut pool = ClientPool::connect(servers, clients, &name).await;
+        let acknowledged = pool.acknowledgements(extent.bursts).await;
+        let cpu_times = || [replicas.cpu_time(), cluster.cpu_time(), own_cpu_time()];
+        let before = cpu_times();
         let each = extent.turns / clients;
-        let turns = crowd.turns(each).await;
-        let after = spent();
-        let cpu = [0, 1, 2].map(|of| {
-            let spent = after[of].saturating_sub(before[of]);
-            spent.as_secs_f64() / (each * clients) as f64
+        let turns = pool.turns(each).await;
+        let after = cpu_times();
+        let cpu = [0, 1, 2].map(|index| {
+            let used = after[index].saturating_sub(before[index]);
+            used.as_secs_f64() / (each * clients) as f64
         });
         Self {
-            store: world.store,
-            copies: copies.len(),
+            store: replicas.store,
+            replicas: servers.len(),
             clients,
             acknowledged,
             turns,
@@ -145,16 +145,16 @@ impl Row {
         Self {
             acknowledged: self.acknowledged.better(other.acknowledged),
             turns: self.turns.better(other.turns),
-            cpu: [0, 1, 2].map(|of| self.cpu[of].min(other.cpu[of])),
+            cpu: [0, 1, 2].map(|index| self.cpu[index].min(other.cpu[index])),
             ..self
         }
     }
 
     fn print_head() {
         println!(
-            "{:<12}{:>7}{:>9} |{:>14}{:>7}{:>7} |{:>9}{:>7}{:>7} |{:>7}{:>12}{:>9}",
+            "{:<12}{:>9}{:>9} |{:>14}{:>7}{:>7} |{:>9}{:>7}{:>7} |{:>7}{:>12}{:>9}",
             "store",
-            "copies",
+            "replicas",
             "clients",
             "acknowledged/s",
             "p50",
@@ -162,7 +162,7 @@ impl Row {
             "turns/s",
             "p50",
             "p99",
-            "copies",
+            "lango",
             "PostgreSQL",
             "clients"
         );
@@ -170,11 +170,11 @@ impl Row {
 
     fn print(&self) {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let [copies, postgres, clients] = self.cpu.map(|seconds| seconds * 1e3);
+        let [replicas, postgres, clients] = self.cpu.map(|seconds| seconds * 1e3);
         println!(
-            "{:<12}{:>7}{:>9} |{:>14.0}{:>7.1}{:>7.1} |{:>9.0}{:>7.1}{:>7.1} |{copies:>7.2}{postgres:>12.2}{clients:>9.2}",
+            "{:<12}{:>9}{:>9} |{:>14.0}{:>7.1}{:>7.1} |{:>9.0}{:>7.1}{:>7.1} |{replicas:>7.2}{postgres:>12.2}{clients:>9.2}",
             self.store.name(),
-            self.copies,
+            self.replicas,
             self.clients,
             self.acknowledged.per_second,
             ms(self.acknowledged.p50),
@@ -186,7 +186,8 @@ impl Row {
     }
 }
 
-fn spent_here() -> Duration {
+/// Returns the CPU time of this process.
+fn own_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Duration::from_secs(seconds) + Duration::from_nanos(time.tv_nsec.unsigned_abs())

@@ -1,17 +1,17 @@
-//! Payments through the real binary: callers of three servers ask for them, a person allows each with `lango approvals`, and
-//! servers and answering processes are killed. The configuration allows every call by a rule, and payments are asked for
-//! nevertheless.
+//! Payments through the real binary. Clients of three servers request payments, `lango approvals` approves each one,
+//! and servers and approving processes are killed. A rule of the configuration allows every call, but payments need an
+//! approval nevertheless.
 
 use super::chain::Chain;
-use super::common::caller::{Caller, is_over};
-use super::common::place::Place;
 use super::common::random::Random;
-use super::common::serving::{Said, Serving, free_port};
+use super::common::rpc_client::{RpcClient, is_over};
+use super::common::server_process::{ServerLog, ServerProcess, free_port};
+use super::common::test_env::TestEnv;
 use super::wallet::{KnownKey, recipient};
 use lango_core::ModelReply;
 use lango_testkit::model::{calls, delegate_and_finish, say};
 use lango_testkit::postgres;
-use lango_testkit::wire_server::{Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, WireServer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,44 +24,44 @@ use std::time::{Duration, Instant};
 const REPLICAS: usize = 3;
 
 /// How long a start may take on a busy machine.
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long all payments may take, for each of them.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for all payments, per payment.
+const TIMEOUT_PER_PAYMENT: Duration = Duration::from_secs(10);
 
-/// How many tasks are under way at once.
-const UNDER_WAY: usize = 24;
+/// Maximum number of running tasks.
+const MAX_RUNNING: usize = 24;
 
-/// The servers.
 struct Replicas {
-    said: Said,
-    servers: Vec<(PathBuf, u16, Serving)>,
-    callers: Vec<Caller>,
+    server_log: ServerLog,
+    servers: Vec<(PathBuf, u16, ServerProcess)>,
+    rpc_clients: Vec<RpcClient>,
 }
 
-/// Makes payments; returns what is wrong with what is left.
+/// Makes payments and returns the violations.
 pub fn run(count: u64, chain: &Chain, random: &mut Random) -> Vec<String> {
     let key = KnownKey::funded(101, chain);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let model = runtime.block_on(WireServer::start(|request| reply(request).into()));
-    let model = model.forgetful();
-    let place = place(model.url(), chain, &key, count);
-    let mut replicas = Replicas::start(&place, random);
+    let model = model.without_recording();
+    let test_env = create_test_env(model.url(), chain, &key, count);
+    let mut replicas = Replicas::start(&test_env, random);
     let started = Instant::now();
-    let mut wrong = Vec::new();
-    let kills = drive(count, &place, &mut replicas, random, &mut wrong);
-    let _ = place.json(&["payments", "reconcile", "--json"]);
+    let mut violations = Vec::new();
+    let kills = drive(count, &test_env, &mut replicas, random, &mut violations);
+    let _ = test_env.json(&["payments", "reconcile", "--json"]);
     println!(
         "  {:.1} s, {kills} processes killed",
         started.elapsed().as_secs_f64()
     );
-    wrong.extend(judge(count, chain, &key, &place));
-    wrong.extend(replicas.said.crashes());
-    wrong
+    violations.extend(check(count, chain, &key, &test_env));
+    violations.extend(replicas.server_log.crashes());
+    violations
 }
 
-/// The orchestrator gives each job to the vault agent, who pays once and says what the tool said.
-fn reply(request: &Recorded) -> ModelReply {
+/// The script of the model: the orchestrator delegates each job to the vault agent, which pays once and repeats the
+/// result.
+fn reply(request: &RecordedRequest) -> ModelReply {
     let functions = request.functions();
     let can = |name: &str| functions.iter().any(|function| function == name);
     let messages = request.body["messages"].as_array().unwrap();
@@ -94,10 +94,10 @@ fn amount(number: u64) -> String {
     format!("0.{:06}", number + 1)
 }
 
-/// A home whose configuration allows everything that a rule can allow, with the wallet in its vault.
-fn place(model: &str, chain: &Chain, key: &KnownKey, count: u64) -> Place {
-    let database = postgres::empty();
-    let place = Place::new(
+/// Creates a home whose configuration allows everything that a rule can allow, and imports the wallet into its vault.
+fn create_test_env(model: &str, chain: &Chain, key: &KnownKey, count: u64) -> TestEnv {
+    let database = postgres::fresh_schema();
+    let test_env = TestEnv::new(
         model,
         &format!(
             "[session]\nstore = '{database}'\nlease = '2s'\n[vault]\nkeyFile = 'vault.key'\n\
@@ -107,13 +107,13 @@ fn place(model: &str, chain: &Chain, key: &KnownKey, count: u64) -> Place {
             (count * (count + 1)).div_ceil(1_000_000) + 1
         ),
     );
-    let ran = place
+    let ran = test_env
         .lango()
         .args(["secrets", "init", "--key-file", "../home/vault.key"])
         .output();
     let ran = ran.unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    let mut import = place
+    let mut import = test_env
         .lango()
         .args(["payments", "wallet", "import"])
         .stdin(Stdio::piped())
@@ -125,66 +125,77 @@ fn place(model: &str, chain: &Chain, key: &KnownKey, count: u64) -> Place {
     stdin.write_all(key.0.as_bytes()).unwrap();
     drop(stdin);
     assert!(import.wait().unwrap().success());
-    place
+    test_env
 }
 
 impl Replicas {
-    fn start(place: &Place, random: &mut Random) -> Self {
+    fn start(test_env: &TestEnv, random: &mut Random) -> Self {
         let mut replicas = Self {
-            said: Said::default(),
+            server_log: ServerLog::default(),
             servers: Vec::new(),
-            callers: Vec::new(),
+            rpc_clients: Vec::new(),
         };
         for number in 0..REPLICAS {
             let home = match number {
-                0 => place.home(),
-                _ => place.home().with_file_name(format!("home-{number}")),
+                0 => test_env.home(),
+                _ => test_env.home().with_file_name(format!("home-{number}")),
             };
             if number > 0 {
                 fs::create_dir_all(&home).unwrap();
                 for file in ["lango.toml", "server-token", "vault.key"] {
-                    fs::copy(place.home().join(file), home.join(file)).unwrap();
+                    fs::copy(test_env.home().join(file), home.join(file)).unwrap();
                 }
             }
             let port = free_port(random);
-            let server = Serving::start(place, &home, port, &replicas.said);
-            assert!(server.is_ready_within(START), "{:?}", replicas.said.last());
-            replicas.callers.push(Caller::new(place, &home, port));
+            let server = ServerProcess::start(test_env, &home, port, &replicas.server_log);
+            assert!(
+                server.is_ready_within(START_TIMEOUT),
+                "{:?}",
+                replicas.server_log.last()
+            );
+            replicas
+                .rpc_clients
+                .push(RpcClient::new(test_env, &home, port));
             replicas.servers.push((home, port, server));
         }
         replicas
     }
 
-    fn kill_one(&mut self, place: &Place, random: &mut Random) {
+    fn kill_one(&mut self, test_env: &TestEnv, random: &mut Random) {
         let at = usize::try_from(random.below(REPLICAS as u64)).unwrap();
         let (home, port, server) = &mut self.servers[at];
         server.kill();
-        *server = Serving::start(place, home, *port, &self.said);
-        assert!(server.is_ready_within(START), "{:?}", self.said.last());
+        *server = ServerProcess::start(test_env, home, *port, &self.server_log);
+        assert!(
+            server.is_ready_within(START_TIMEOUT),
+            "{:?}",
+            self.server_log.last()
+        );
     }
 
-    fn caller(&self, random: &mut Random) -> &Caller {
-        random.pick(&self.callers)
+    fn rpc_client(&self, random: &mut Random) -> &RpcClient {
+        random.pick(&self.rpc_clients)
     }
 }
 
-/// Sends tasks, answers what is asked, and kills processes until all tasks are over; returns how many were killed.
+/// Sends tasks, approves their payments, and kills processes until all tasks have ended. Returns how many it killed.
 fn drive(
     count: u64,
-    place: &Place,
+    test_env: &TestEnv,
     replicas: &mut Replicas,
     random: &mut Random,
-    wrong: &mut Vec<String>,
+    violations: &mut Vec<String>,
 ) -> u64 {
-    let give_up = Instant::now() + START + PATIENCE * u32::try_from(count).unwrap();
+    let deadline =
+        Instant::now() + START_TIMEOUT + TIMEOUT_PER_PAYMENT * u32::try_from(count).unwrap();
     let mut tasks: BTreeMap<u64, String> = BTreeMap::new();
     let (mut next, mut kills, mut rounds) = (0, 0, 0);
     while next < count || !tasks.is_empty() {
-        if Instant::now() > give_up {
-            wrong.push(format!("{} tasks never ended", tasks.len()));
+        if Instant::now() > deadline {
+            violations.push(format!("{} tasks never ended", tasks.len()));
             break;
         }
-        while next < count && tasks.len() < UNDER_WAY {
+        while next < count && tasks.len() < MAX_RUNNING {
             let message = json!({
                 "message": {
                     "messageId": format!("m-{next}"),
@@ -193,7 +204,9 @@ fn drive(
                 },
                 "configuration": { "returnImmediately": true },
             });
-            let sent = replicas.caller(random).rpc("SendMessage", message, START);
+            let sent = replicas
+                .rpc_client(random)
+                .rpc("SendMessage", message, START_TIMEOUT);
             if let Ok(result) = sent
                 && let Some(id) = result["task"]["id"].as_str()
             {
@@ -201,14 +214,14 @@ fn drive(
                 next += 1;
             }
         }
-        kills += answer_all(place, random);
+        kills += answer_all(test_env, random);
         rounds += 1;
         if rounds % 3 == 0 {
-            replicas.kill_one(place, random);
+            replicas.kill_one(test_env, random);
             kills += 1;
         }
         tasks.retain(|_, id| {
-            let task = replicas.caller(random).task(id);
+            let task = replicas.rpc_client(random).task(id);
             !task.as_ref().is_some_and(is_over)
         });
         thread::sleep(Duration::from_millis(100));
@@ -216,9 +229,9 @@ fn drive(
     kills
 }
 
-/// Allows everything that waits, several at once; returns how many answering processes were killed.
-fn answer_all(place: &Place, random: &mut Random) -> u64 {
-    let Some(listed) = place.json(&["approvals", "list", "--json"]) else {
+/// Approves all waiting requests, several concurrently. Returns how many approving processes it killed.
+fn answer_all(test_env: &TestEnv, random: &mut Random) -> u64 {
+    let Some(listed) = test_env.json(&["approvals", "list", "--json"]) else {
         return 0;
     };
     let waiting = listed["waiting"].as_array().unwrap();
@@ -228,9 +241,9 @@ fn answer_all(place: &Place, random: &mut Random) -> u64 {
         for question in some {
             assert_eq!(question["tool"], "payment_send", "{question}");
             let id = question["id"].as_str().unwrap();
-            // `always` is no more than once for a payment.
+            // For a payment, `session` and `always` have the same effect as `once`.
             let word = *random.pick(&["once", "session", "always"]);
-            let child = place
+            let child = test_env
                 .lango()
                 .args(["approvals", "answer", id, word, "-q"])
                 .stdout(Stdio::null())
@@ -253,9 +266,9 @@ fn answer_all(place: &Place, random: &mut Random) -> u64 {
     kills
 }
 
-/// Compares the chain with what was asked for: each job is paid once, and the right amount to the right recipient.
-fn judge(count: u64, chain: &Chain, key: &KnownKey, place: &Place) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// Checks that each job was paid once on the chain, with the right amount and recipient. Returns the violations.
+fn check(count: u64, chain: &Chain, key: &KnownKey, test_env: &TestEnv) -> Vec<String> {
+    let mut violations = Vec::new();
     let transfers = chain.transfers(&key.address());
     for number in 0..count {
         let to = recipient(number);
@@ -265,11 +278,11 @@ fn judge(count: u64, chain: &Chain, key: &KnownKey, place: &Place) -> Vec<String
             .map(|transfer| transfer.amount)
             .collect();
         if paid != [number + 1] {
-            wrong.push(format!("job-{number} was paid {paid:?}"));
+            violations.push(format!("job-{number} was paid {paid:?}"));
         }
     }
     let limit = count.to_string();
-    let history = place.json(&["payments", "history", "--limit", &limit, "--json"]);
+    let history = test_env.json(&["payments", "history", "--limit", &limit, "--json"]);
     let history = history.unwrap_or_default();
     let rows = history.as_array().map_or(&[][..], Vec::as_slice);
     let settled = rows.iter().filter(|row| row["state"] == "settled").count();
@@ -279,12 +292,12 @@ fn judge(count: u64, chain: &Chain, key: &KnownKey, place: &Place) -> Vec<String
         rows.len()
     );
     if settled as u64 != count || transfers.len() as u64 != count {
-        wrong.push("the chain and the ledger do not have each job once".to_owned());
+        violations.push("the chain and the ledger do not contain each job exactly once".to_owned());
     }
-    let granted = place.json(&["approvals", "list", "--json"]);
+    let granted = test_env.json(&["approvals", "list", "--json"]);
     let granted = granted.map(|listed| listed["granted"].clone());
     if granted != Some(json!([])) {
-        wrong.push(format!("something was granted for longer: {granted:?}"));
+        violations.push(format!("an answer left a grant: {granted:?}"));
     }
-    wrong
+    violations
 }

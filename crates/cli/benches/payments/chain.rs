@@ -1,7 +1,7 @@
-//! The chain and the hosts that demand to be paid, as Node programs on 127.0.0.1, and what is asked of the chain beside lango.
+//! The local chain and the hosts that require payment, as Node programs on 127.0.0.1, with direct access to the chain.
 
 use super::common::random::Random;
-use super::common::serving::free_port;
+use super::common::server_process::free_port;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,14 +12,14 @@ use std::process::{Child, Command, Stdio};
 /// The contract of USDC on Base Sepolia.
 const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 
-/// The first account of the chain, which mints and pays the fees of hosts, and its key. All keys here are public knowledge.
+/// The first account of the chain. It mints tokens and pays the fees of hosts. All keys here are publicly known.
 pub const MINTER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const MINTER_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
 /// The hash of the event `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/// A Node program that ends with this value.
+/// A Node program. It is killed when this value is dropped.
 pub struct Program {
     child: Child,
     pub port: u16,
@@ -30,7 +30,7 @@ impl Program {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let script = folder.join("../payment/tests/chain").join(script);
         let packages = std::env::var("LANGO_PAYMENTS_NPM").expect(
-            "LANGO_PAYMENTS_NPM names the folder of the npm packages; scripts/payments makes it",
+            "LANGO_PAYMENTS_NPM must name the folder of the npm packages; run scripts/payments, which creates it",
         );
         let port = free_port(random);
         let mut child = Command::new("node")
@@ -41,7 +41,7 @@ impl Program {
             .stdout(Stdio::piped())
             .spawn()
             .expect("node starts");
-        let stdout = child.stdout.take().expect("it is piped");
+        let stdout = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         let _ = BufReader::new(stdout).read_line(&mut line);
         assert_eq!(line.trim(), "ready", "{} did not start", script.display());
@@ -60,18 +60,17 @@ impl Drop for Program {
     }
 }
 
-/// Starts a host that demands to be paid.
+/// Starts a host that requires payment.
 pub fn paid_host(chain: &Chain, random: &mut Random) -> Program {
     Program::start("paid.js", random, &[&chain.url(), MINTER_KEY])
 }
 
-/// The chain.
 pub struct Chain(Program);
 
-/// A transfer from a wallet, as the chain has it.
+/// A transfer from a wallet, as recorded on the chain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Transfer {
-    /// The nonce of its authorization, as the ledger names payments.
+    /// The nonce of its authorization, which is the payment's id in the ledger.
     pub id: String,
     pub recipient: String,
     pub amount: u64,
@@ -98,7 +97,7 @@ impl Chain {
         answer["result"].clone()
     }
 
-    /// Gives a wallet USDC, and ether for fees.
+    /// Gives a wallet USDC, and ETH for fees.
     pub fn fund(&self, wallet: &str, units: u64) {
         self.call("hardhat_setBalance", json!([wallet, "0xde0b6b3a7640000"]));
         let data = format!("0x40c10f19{}{units:064x}", word(wallet));
@@ -112,8 +111,8 @@ impl Chain {
         number(&count)
     }
 
-    /// Lets this much time pass.
-    pub fn pass(&self, seconds: u64) {
+    /// Advances the chain's clock and mines a block.
+    pub fn advance_time(&self, seconds: u64) {
         self.call("evm_increaseTime", json!([seconds]));
         self.mine();
     }
@@ -122,8 +121,8 @@ impl Chain {
         self.call("evm_mine", json!([]));
     }
 
-    /// Chooses whether each transaction gets a block at once.
-    pub fn mine_at_once(&self, is_on: bool) {
+    /// Sets whether each transaction is mined immediately.
+    pub fn set_automine(&self, is_on: bool) {
         self.call("evm_setAutomine", json!([is_on]));
     }
 
@@ -172,28 +171,32 @@ fn number(value: &Value) -> u64 {
     u64::from_str_radix(&digits[2..], 16).expect("a number")
 }
 
-/// Posts JSON and returns the body of the answer.
+/// Posts JSON and returns the body of the response.
 pub fn post(port: u16, body: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server accepts");
     let head = format!(
         "POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes()).expect("it reads");
-    stream.write_all(body.as_bytes()).expect("it reads");
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    stream.write_all(body.as_bytes()).expect("the server reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
+    stream
+        .read_to_string(&mut answer)
+        .expect("the server answers");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
     body.to_owned()
 }
 
-/// Gets a path and returns the body.
+/// Sends a GET request and returns the body of the response.
 pub fn get(port: u16, path: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server accepts");
     let head = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
-    stream.write_all(head.as_bytes()).expect("it reads");
+    stream.write_all(head.as_bytes()).expect("the server reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
+    stream
+        .read_to_string(&mut answer)
+        .expect("the server answers");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
     body.to_owned()
 }

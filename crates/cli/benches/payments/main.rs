@@ -1,8 +1,8 @@
-//! Payments on a chain of this machine: `scripts/payments`, or `cargo bench -p lango-cli --bench payments -- short`.
+//! Makes payments on a local chain: `scripts/payments`, or `cargo bench -p lango-cli --bench payments -- short`.
 //!
-//! Scenarios of what goes wrong, one at a time; requests that hosts demand to be paid for; racing payments of three replicas over
-//! one PostgreSQL with `kill -9` at random moments, judged by the chain's own events; and payments through the real binary.
-//! Ends with 1 unless no limit was exceeded by one unit, nothing was paid twice, and nothing is unknown at the end.
+//! It has four parts: scenarios with one fault each; paid requests; concurrent payments of three replicas over one
+//! PostgreSQL with SIGKILL at random moments, checked against the chain's events; and payments through the real binary.
+//! Exits with 1 if a limit was exceeded, something was paid twice, or a payment has an unknown outcome at the end.
 
 #![allow(clippy::unwrap_used, reason = "in a harness, a panic is the report")]
 
@@ -27,16 +27,17 @@ use std::time::Instant;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [mode, world] = arguments.as_slice()
+    if let [mode, config] = arguments.as_slice()
         && mode == "replica"
     {
-        replica::work(world);
+        replica::work(config);
         return ExitCode::SUCCESS;
     }
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let (payments, kills, through_binary) = match has("long") {
-        true => (10_000, 60, 300),
-        false => (400, 6, 6),
+    let (payments, kills, through_binary) = if has("long") {
+        (10_000, 60, 300)
+    } else {
+        (400, 6, 6)
     };
     let only = ["scenarios", "requests", "race", "planted", "binary"];
     let only = only.into_iter().find(|part| has(part));
@@ -46,12 +47,12 @@ fn main() -> ExitCode {
     println!("payments; seed {seed}");
     let chain = Chain::start(&mut random);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     if is_run("scenarios") {
         let started = Instant::now();
         let count = runtime.block_on(scenarios::run(&chain));
         println!(
-            "{count} scenarios hold ({:.1} s)",
+            "{count} scenarios passed ({:.1} s)",
             started.elapsed().as_secs_f64()
         );
     }
@@ -60,45 +61,50 @@ fn main() -> ExitCode {
         let host = chain::paid_host(&chain, &mut random);
         let count = runtime.block_on(requests::run(&chain, &host));
         println!(
-            "{count} kinds of paid requests hold ({:.1} s)",
+            "{count} kinds of paid requests passed ({:.1} s)",
             started.elapsed().as_secs_f64()
         );
     }
     if is_run("race") {
-        println!("{payments} racing payments of three replicas");
+        println!("{payments} concurrent payments of three replicas");
         let race = Race {
             payments,
             kills,
-            plant: None,
+            removed_guard: None,
             wallet: 100,
         };
-        wrong.extend(race::run(&race, &chain, postgres::empty(), &mut random));
+        violations.extend(race::run(
+            &race,
+            &chain,
+            postgres::fresh_schema(),
+            &mut random,
+        ));
     }
     if is_run("planted") {
-        for (plant, wallet) in [("limits", 102), ("keys", 103)] {
-            println!("the same without the guard `{plant}`, which has to be noticed");
+        for (guard, wallet) in [("limits", 102), ("keys", 103)] {
+            println!("the same without the guard `{guard}`, which must be detected");
             let race = Race {
                 payments: 160,
                 kills: 3,
-                plant: Some(plant),
+                removed_guard: Some(guard),
                 wallet,
             };
-            let noticed = race::run(&race, &chain, postgres::empty(), &mut random);
-            println!("  noticed: {noticed:?}");
-            if noticed.is_empty() {
-                wrong.push(format!("a race without the guard `{plant}` looks good"));
+            let detected = race::run(&race, &chain, postgres::fresh_schema(), &mut random);
+            println!("  detected: {detected:?}");
+            if detected.is_empty() {
+                violations.push(format!("the missing guard `{guard}` was not detected"));
             }
         }
     }
     if is_run("binary") {
         println!("{through_binary} payments through the binary");
-        wrong.extend(binary::run(through_binary, &chain, &mut random));
+        violations.extend(binary::run(through_binary, &chain, &mut random));
     }
-    for one in wrong.iter().take(20) {
-        println!("WRONG: {one}");
+    for violation in violations.iter().take(20) {
+        println!("FAILED: {violation}");
     }
-    if wrong.is_empty() {
-        println!("all good");
+    if violations.is_empty() {
+        println!("success");
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

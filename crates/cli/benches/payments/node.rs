@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The node. Clones share which calls it loses.
+/// The proxy. Its clones share the setting of which calls it drops.
 #[derive(Clone)]
 pub struct LossyNode {
     pub port: u16,
@@ -14,7 +14,7 @@ pub struct LossyNode {
 }
 
 impl LossyNode {
-    /// Starts one before the chain at a port.
+    /// Starts a proxy for the chain at a port.
     pub fn start(chain: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let node = Self {
@@ -35,7 +35,7 @@ impl LossyNode {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Loses calls of this method from now on; none loses nothing.
+    /// Drops calls of this method from now on, or none.
     pub fn lose(&self, method: Option<&'static str>) {
         *self.lost.lock().expect("no panic") = method;
     }

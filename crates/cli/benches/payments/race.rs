@@ -1,8 +1,8 @@
-//! Racing payments: replicas over one PostgreSQL, killed at random moments, with the chain as the judge.
+//! Concurrent payments of replicas over one PostgreSQL, killed at random moments, and checked against the chain.
 
 use super::chain::{Chain, Transfer};
 use super::common::random::Random;
-use super::replica::{AT_ONCE, Job, Report, Running, World, is_end};
+use super::replica::{Job, MAX_CONCURRENT, RaceConfig, ReplicaProcess, Report, is_end};
 use super::wallet::KnownKey;
 use lango_core::{Payment, PaymentQuery, PaymentState, TotalsQuery};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,59 +11,60 @@ use std::time::{Duration, Instant};
 
 const REPLICAS: usize = 3;
 
-/// What a race is.
+/// The parameters of a race.
 pub struct Race {
     pub payments: u64,
     pub kills: u64,
-    /// A guard that is taken away, `limits` or `keys`.
-    pub plant: Option<&'static str>,
+    /// The guard to remove: `limits` or `keys`.
+    pub removed_guard: Option<&'static str>,
     /// The number of the wallet.
     pub wallet: u8,
 }
 
-/// What was counted in a race.
+/// The counts of a race.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub reports: BTreeMap<String, u64>,
     pub kills: u64,
-    pub given_again: u64,
+    pub retried: u64,
     pub abandoned: u64,
-    pub twice_at_once: u64,
+    /// Jobs that two replicas got at the same time.
+    pub duplicated: u64,
 }
 
-/// Runs a race; returns what is wrong with what it left, which is nothing if all guards hold.
+/// Runs a race and returns the violations. There are none if all guards work.
 pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) -> Vec<String> {
     let key = KnownKey::funded(race.wallet, chain);
     let jobs = jobs(race.payments, random);
-    let wanted: u64 = jobs.iter().map(|job| job.units).sum();
-    let world = World {
+    let requested: u64 = jobs.iter().map(|job| job.units).sum();
+    let config = RaceConfig {
         database,
         rpc: chain.url(),
         key: key.0.clone(),
-        // Less than is wanted, so that the limits decide.
-        day: wanted * 6 / 10,
-        recipient: wanted / 55,
-        purpose: wanted / 11,
-        plant: race.plant.map(str::to_owned),
+        // Less than requested, so that payments reach the limits.
+        day: requested * 6 / 10,
+        recipient: requested / 55,
+        purpose: requested / 11,
+        removed_guard: race.removed_guard.map(str::to_owned),
     };
     let started = Instant::now();
-    let counts = Runner::new(&world, race, random).run(jobs);
-    let raced = started.elapsed();
+    let counts = Runner::new(&config, race, random).run(jobs);
+    let elapsed = started.elapsed();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (payments, next) = runtime.block_on(settle(&world, &key, chain));
+    let (payments, next) = runtime.block_on(settle(&config, &key, chain));
     let transfers = chain.transfers(&key.address());
-    report(&world, &counts, &payments, &transfers, raced);
-    let mut wrong = judge(&world, &payments, &transfers);
+    report(&config, &counts, &payments, &transfers, elapsed);
+    let mut violations = check(&config, &payments, &transfers);
     let mined = chain.transactions(&key.address());
     if mined != next {
-        wrong.push(format!(
-            "the wallet has {mined} transactions, and the ledger gave out {next}"
+        violations.push(format!(
+            "the wallet has {mined} transactions, but the ledger has assigned {next} nonces"
         ));
     }
-    wrong
+    violations
 }
 
-/// Payments of many sizes to many recipients.
+/// Returns payments of random amounts to random recipients.
 fn jobs(count: u64, random: &mut Random) -> VecDeque<Job> {
     let job = |number| Job {
         number,
@@ -75,22 +76,22 @@ fn jobs(count: u64, random: &mut Random) -> VecDeque<Job> {
 }
 
 struct Runner<'a> {
-    world: &'a World,
+    config: &'a RaceConfig,
     random: &'a mut Random,
-    replicas: Vec<Running>,
+    replicas: Vec<ReplicaProcess>,
     started: usize,
     sender: Sender<(usize, Report)>,
     reports: Receiver<(usize, Report)>,
-    /// The jobs done between two kills.
+    /// Average number of jobs between two kills.
     per_kill: u64,
     counts: Counts,
 }
 
 impl<'a> Runner<'a> {
-    fn new(world: &'a World, race: &Race, random: &'a mut Random) -> Self {
+    fn new(config: &'a RaceConfig, race: &Race, random: &'a mut Random) -> Self {
         let (sender, reports) = channel();
         Self {
-            world,
+            config,
             random,
             replicas: Vec::new(),
             started: 0,
@@ -103,7 +104,7 @@ impl<'a> Runner<'a> {
 
     fn start_replica(&mut self) {
         self.started += 1;
-        let replica = Running::start(self.world, self.started, &self.sender);
+        let replica = ReplicaProcess::start(self.config, self.started, &self.sender);
         self.replicas.push(replica);
     }
 
@@ -114,17 +115,17 @@ impl<'a> Runner<'a> {
         let (mut done, mut until_kill) = (BTreeSet::new(), self.random.below(self.per_kill) + 1);
         let total = queue.len();
         while done.len() < total {
-            self.give_out(&mut queue);
+            self.assign_jobs(&mut queue);
             let (id, report) = match self.reports.recv_timeout(Duration::from_secs(120)) {
                 Ok(received) => received,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!(
-                        "no replica reports anything; {} of {total} are done",
+                        "no replica sends a report; {} of {total} jobs are done",
                         done.len()
                     )
                 }
             };
-            // What a killed one still said has been given to another already.
+            // The jobs of a killed replica have already been reassigned.
             let Some(replica) = self.replicas.iter_mut().find(|replica| replica.id == id) else {
                 continue;
             };
@@ -144,7 +145,7 @@ impl<'a> Runner<'a> {
                     .reports
                     .entry(shortened(&report.outcome))
                     .or_default() += 1;
-                self.again(&mut queue, job);
+                self.retry(&mut queue, job);
             }
             until_kill -= 1;
             if until_kill == 0 {
@@ -158,28 +159,32 @@ impl<'a> Runner<'a> {
         self.counts
     }
 
-    fn give_out(&mut self, queue: &mut VecDeque<Job>) {
-        let twins = if self.world.plant.is_some() { 30 } else { 5 };
+    fn assign_jobs(&mut self, queue: &mut VecDeque<Job>) {
+        let duplicate_percent = if self.config.removed_guard.is_some() {
+            30
+        } else {
+            5
+        };
         for at in 0..self.replicas.len() {
-            while self.replicas[at].jobs.len() < AT_ONCE {
+            while self.replicas[at].jobs.len() < MAX_CONCURRENT {
                 let Some(job) = queue.pop_front() else {
                     return;
                 };
-                self.replicas[at].give(job);
-                // Now and then two replicas are told to make the same payment at the same time.
+                self.replicas[at].assign(job);
+                // Sometimes another replica gets the same payment at the same time.
                 let other = (at + 1) % self.replicas.len();
-                if job.attempt == 0 && self.random.chance(twins) {
-                    self.counts.twice_at_once += 1;
-                    let twin = Job { attempt: 1, ..job };
-                    self.replicas[other].give(twin);
+                if job.attempt == 0 && self.random.chance(duplicate_percent) {
+                    self.counts.duplicated += 1;
+                    let duplicate = Job { attempt: 1, ..job };
+                    self.replicas[other].assign(duplicate);
                 }
             }
         }
     }
 
-    /// Puts a job back that may or may not have been paid.
-    fn again(&mut self, queue: &mut VecDeque<Job>, job: Job) {
-        self.counts.given_again += 1;
+    /// Queues a job again that may or may not have been paid.
+    fn retry(&mut self, queue: &mut VecDeque<Job>, job: Job) {
+        self.counts.retried += 1;
         queue.push_back(Job {
             attempt: job.attempt + 2,
             ..job
@@ -188,27 +193,27 @@ impl<'a> Runner<'a> {
 
     fn kill_one(&mut self, queue: &mut VecDeque<Job>, done: &mut BTreeSet<u64>) {
         let at = usize::try_from(self.random.below(self.replicas.len() as u64)).expect("an index");
-        // Not just after a report, but at any moment of the payments under way.
+        // Kill at any moment of the running payments, not only right after a report.
         std::thread::sleep(self.random.within(Duration::from_millis(60)));
         let jobs = self.replicas.swap_remove(at).kill();
         self.counts.kills += 1;
         for job in jobs {
-            // Nobody asks for some of them again: they are found out by reconciling.
+            // Some jobs are not retried, so that reconciling has to find out what happened.
             if self.random.chance(30) && job.attempt == 0 {
                 self.counts.abandoned += 1;
                 done.insert(job.number);
             } else {
-                self.again(queue, job);
+                self.retry(queue, job);
             }
         }
         self.start_replica();
     }
 }
 
-/// Reconciles until nothing is open; returns the ledger and the next account nonce.
-async fn settle(world: &World, key: &KnownKey, chain: &Chain) -> (Vec<Payment>, u64) {
-    let payments = world.payments();
-    let store = world.store();
+/// Reconciles until no payment is open. Returns the ledger and the next account nonce.
+async fn settle(config: &RaceConfig, key: &KnownKey, chain: &Chain) -> (Vec<Payment>, u64) {
+    let payments = config.payments();
+    let store = config.store();
     for round in 0..20 {
         let result = payments.reconcile().await.expect("the chain answers");
         if round == 0 {
@@ -220,9 +225,9 @@ async fn settle(world: &World, key: &KnownKey, chain: &Chain) -> (Vec<Payment>, 
         if result.open == 0 {
             break;
         }
-        // What was reserved by a replica that was killed, and not signed, is free after its time.
+        // A payment that a killed replica reserved but did not sign fails once it has expired.
         if round > 2 {
-            chain.pass(700);
+            chain.advance_time(700);
         }
     }
     let all = store.payments(PaymentQuery::Newest(key.account()), 1_000_000);
@@ -237,38 +242,41 @@ async fn settle(world: &World, key: &KnownKey, chain: &Chain) -> (Vec<Payment>, 
 }
 
 fn report(
-    world: &World,
+    config: &RaceConfig,
     counts: &Counts,
     payments: &[Payment],
     on_chain: &[Transfer],
-    raced: Duration,
+    elapsed: Duration,
 ) {
     println!(
-        "  {:.1} s, {} kills, {} given again, {} abandoned, {} given to two at once; reports: {:?}",
-        raced.as_secs_f64(),
+        "  {:.1} s, {} kills, {} retried, {} abandoned, {} sent to two replicas; reports: {:?}",
+        elapsed.as_secs_f64(),
         counts.kills,
-        counts.given_again,
+        counts.retried,
         counts.abandoned,
-        counts.twice_at_once,
+        counts.duplicated,
         counts.reports
     );
-    let count = |state| payments.iter().filter(|one| one.state == state).count();
+    let count = |state| {
+        let in_state = payments.iter().filter(|payment| payment.state == state);
+        in_state.count()
+    };
     let paid: u64 = on_chain.iter().map(|transfer| transfer.amount).sum();
     println!(
         "  ledger: {} settled, {} failed; chain: {} transfers, {paid} of at most {} units",
         count(PaymentState::Settled),
         count(PaymentState::Failed),
         on_chain.len(),
-        world.day
+        config.day
     );
 }
 
-/// Compares the ledger with the chain, and both with the limits.
-fn judge(world: &World, payments: &[Payment], on_chain: &[Transfer]) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// Compares the ledger with the chain, and both with the limits. Returns the violations.
+fn check(config: &RaceConfig, payments: &[Payment], on_chain: &[Transfer]) -> Vec<String> {
+    let mut violations = Vec::new();
     let open = payments.iter().filter(|payment| payment.state.is_open());
     for payment in open {
-        wrong.push(format!(
+        violations.push(format!(
             "{} is still {}",
             payment.session,
             payment.state.name()
@@ -276,7 +284,7 @@ fn judge(world: &World, payments: &[Payment], on_chain: &[Transfer]) -> Vec<Stri
     }
     let settled = payments
         .iter()
-        .filter(|one| one.state == PaymentState::Settled);
+        .filter(|payment| payment.state == PaymentState::Settled);
     let mut ledger: Vec<Transfer> = settled
         .clone()
         .map(|payment| Transfer {
@@ -289,7 +297,7 @@ fn judge(world: &World, payments: &[Payment], on_chain: &[Transfer]) -> Vec<Stri
     ledger.sort();
     chain.sort();
     if ledger != chain {
-        wrong.push("the ledger and the chain differ".to_owned());
+        violations.push("the ledger and the chain differ".to_owned());
     }
     let mut by_job: BTreeMap<&str, u64> = BTreeMap::new();
     for payment in settled {
@@ -297,14 +305,16 @@ fn judge(world: &World, payments: &[Payment], on_chain: &[Transfer]) -> Vec<Stri
     }
     let twice = by_job.values().filter(|count| **count > 1).count();
     if twice > 0 {
-        wrong.push(format!("{twice} jobs were paid more than once"));
+        violations.push(format!("{twice} jobs were paid more than once"));
     }
-    // By the days of the ledger, since a race may cross midnight.
+    // For each day of the ledger, because a race may cross midnight.
     let days: BTreeSet<u64> = payments.iter().map(|payment| payment.day).collect();
     for day in days {
         let of_day = payments.iter().filter(|payment| payment.day == day);
-        let paid: BTreeMap<&str, &Transfer> =
-            on_chain.iter().map(|one| (one.id.as_str(), one)).collect();
+        let paid: BTreeMap<&str, &Transfer> = on_chain
+            .iter()
+            .map(|transfer| (transfer.id.as_str(), transfer))
+            .collect();
         let paid = of_day.filter_map(|payment| Some((payment, *paid.get(&*payment.id)?)));
         let (mut total, mut recipients, mut purposes) = (0, BTreeMap::new(), BTreeMap::new());
         for (payment, transfer) in paid {
@@ -312,28 +322,28 @@ fn judge(world: &World, payments: &[Payment], on_chain: &[Transfer]) -> Vec<Stri
             *recipients.entry(&transfer.recipient).or_default() += transfer.amount;
             *purposes.entry(&payment.purpose).or_default() += transfer.amount;
         }
-        let most = |sums: Option<&u64>| sums.copied().unwrap_or(0);
-        let most_recipient = most(recipients.values().max());
-        let most_purpose = most(purposes.values().max());
+        let max = |sum: Option<&u64>| sum.copied().unwrap_or(0);
+        let max_recipient = max(recipients.values().max());
+        let max_purpose = max(purposes.values().max());
         println!(
-            "  paid in a day: {total} of {}; to one recipient {most_recipient} of {}; for one purpose {most_purpose} of {}",
-            world.day, world.recipient, world.purpose
+            "  paid in a day: {total} of {}; at most {max_recipient} of {} to one recipient, {max_purpose} of {} for one purpose",
+            config.day, config.recipient, config.purpose
         );
         let rows = [
-            ("the day", total, world.day),
-            ("a recipient", most_recipient, world.recipient),
-            ("a purpose", most_purpose, world.purpose),
+            ("a day", total, config.day),
+            ("a recipient", max_recipient, config.recipient),
+            ("a purpose", max_purpose, config.purpose),
         ];
         for (name, paid, limit) in rows {
             if paid > limit {
-                wrong.push(format!(
-                    "the limit of {name} was exceeded by {}",
+                violations.push(format!(
+                    "the limit for {name} was exceeded by {}",
                     paid - limit
                 ));
             }
         }
     }
-    wrong
+    violations
 }
 
 fn shortened(text: &str) -> String {

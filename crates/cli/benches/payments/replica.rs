@@ -1,9 +1,10 @@
-//! A replica: a process of its own that makes payments over the shared database, and may be killed at any moment.
+//! A replica: a process that makes payments over the shared database and may be killed at any moment.
 
 use super::wallet::{KnownKey, Setup, order};
 use lango_core::{
-    AccountStatus, BoxFuture, BudgetKey, Payment, PaymentChange, PaymentChanged, PaymentLimits,
-    PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved, StoreError, TotalsQuery,
+    AccountStatus, BoxFuture, BudgetKey, Payment, PaymentChange, PaymentChangeOutcome,
+    PaymentLimits, PaymentQuery, PaymentState, PaymentStore, Reservation, ReservationOutcome,
+    StoreError, TotalsQuery,
 };
 use lango_payment::{PaymentError, Payments};
 use lango_store::Store;
@@ -15,20 +16,23 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
-/// The payments that a replica makes at once.
-pub const AT_ONCE: usize = 8;
+/// Number of concurrent payments of a replica.
+pub const MAX_CONCURRENT: usize = 8;
 
-/// What all replicas of a race share.
+/// The configuration of all replicas of a race.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct World {
+pub struct RaceConfig {
     pub database: String,
     pub rpc: String,
     pub key: String,
+    /// Maximum units per day.
     pub day: u64,
+    /// Maximum units per recipient.
     pub recipient: u64,
+    /// Maximum units per purpose.
     pub purpose: u64,
-    /// A guard that is taken away, to see the race notice it.
-    pub plant: Option<String>,
+    /// A guard to remove, to check that the race detects it.
+    pub removed_guard: Option<String>,
 }
 
 /// One payment of the race.
@@ -41,7 +45,7 @@ pub struct Job {
     pub attempt: u64,
 }
 
-/// What a replica says of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
     pub number: u64,
@@ -49,35 +53,37 @@ pub struct Report {
     pub outcome: String,
 }
 
-/// Runs as a replica: jobs come in on standard input, reports go out.
-pub fn work(world: &str) {
-    let world: World = serde_json::from_str(world).expect("a world");
+/// Runs as a replica: reads jobs from standard input and writes reports to standard output.
+pub fn work(config: &str) {
+    let config: RaceConfig = serde_json::from_str(config).expect("a configuration");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .expect("a runtime");
-    let payments = world.payments();
+    let payments = config.payments();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let job: Job = serde_json::from_str(&line).expect("a job");
-        let (payments, is_planted) = (payments.clone(), world.plant.as_deref() == Some("keys"));
+        let has_keys = config.removed_guard.as_deref() != Some("keys");
+        let payments = payments.clone();
         runtime.spawn(async move {
-            let outcome = pay(&payments, job, is_planted).await;
+            let outcome = pay(&payments, job, has_keys).await;
             let report = Report {
                 number: job.number,
                 outcome,
             };
             let line = serde_json::to_string(&report).expect("JSON") + "\n";
-            // The parent may be gone.
+            // The parent may have exited.
             let _ = std::io::stdout().write_all(line.as_bytes());
         });
     }
     runtime.shutdown_timeout(Duration::from_secs(30));
 }
 
-async fn pay(payments: &Payments, job: Job, is_key_planted: bool) -> String {
+/// Pays a job. Without keys each attempt has its own idempotency key, so that it can pay again.
+async fn pay(payments: &Payments, job: Job, has_keys: bool) -> String {
     let mut order = order(&format!("job-{}", job.number), job.units, job.recipient);
-    if is_key_planted {
+    if !has_keys {
         order.call_key = format!("{} attempt {}", order.call_key, job.attempt);
     }
     match payments.send(&order).await {
@@ -87,15 +93,15 @@ async fn pay(payments: &Payments, job: Job, is_key_planted: bool) -> String {
     }
 }
 
-impl World {
+impl RaceConfig {
     pub fn store(&self) -> Arc<dyn PaymentStore> {
         Arc::new(Store::at(&self.database, "root".into()).expect("a database"))
     }
 
     pub fn payments(&self) -> Payments {
         let store = self.store();
-        let store: Arc<dyn PaymentStore> = match self.plant.as_deref() {
-            Some("limits") => Arc::new(Unlocked(store)),
+        let store: Arc<dyn PaymentStore> = match self.removed_guard.as_deref() {
+            Some("limits") => Arc::new(UnlockedLimits(store)),
             _ => store,
         };
         let mut setup = Setup::new(self.rpc.clone(), &KnownKey(self.key.clone()), store);
@@ -110,14 +116,15 @@ impl World {
     }
 }
 
-/// A store whose limits are checked before the reservation, and not with it: the guard that the race is about is gone.
-struct Unlocked(Arc<dyn PaymentStore>);
+/// A store that checks the limits before the reservation instead of in the same transaction. This removes the guard
+/// that the race tests.
+struct UnlockedLimits(Arc<dyn PaymentStore>);
 
-impl PaymentStore for Unlocked {
+impl PaymentStore for UnlockedLimits {
     fn reserve_payment(
         &self,
         mut reservation: Reservation,
-    ) -> BoxFuture<'_, Result<Reserved, StoreError>> {
+    ) -> BoxFuture<'_, Result<ReservationOutcome, StoreError>> {
         Box::pin(async move {
             let payment = &reservation.payment;
             let query = TotalsQuery {
@@ -128,9 +135,9 @@ impl PaymentStore for Unlocked {
             };
             let totals = self.0.payment_account(query).await?.totals;
             if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
-                return Ok(Reserved::Refused { limit, left });
+                return Ok(ReservationOutcome::Refused { limit, left });
             }
-            // Time for the other payments to pass the same check.
+            // Let other payments pass the same check meanwhile.
             tokio::time::sleep(Duration::from_millis(60)).await;
             reservation.limits = super::wallet::NO_LIMITS;
             self.0.reserve_payment(reservation).await
@@ -140,7 +147,7 @@ impl PaymentStore for Unlocked {
     fn change_payment(
         &self,
         change: PaymentChange,
-    ) -> BoxFuture<'_, Result<PaymentChanged, StoreError>> {
+    ) -> BoxFuture<'_, Result<PaymentChangeOutcome, StoreError>> {
         self.0.change_payment(change)
     }
 
@@ -164,31 +171,31 @@ impl PaymentStore for Unlocked {
     }
 }
 
-/// A replica that runs, seen from outside.
-pub struct Running {
+/// The process of a replica.
+pub struct ReplicaProcess {
     child: Child,
     stdin: ChildStdin,
-    /// The jobs that it has and has not reported.
+    /// The jobs that it has not reported yet.
     pub jobs: Vec<Job>,
-    /// Its number among all that were started.
+    /// Counts the replicas that were started.
     pub id: usize,
 }
 
-impl Running {
-    /// Starts one; its reports are sent along with its number.
-    pub fn start(world: &World, id: usize, reports: &Sender<(usize, Report)>) -> Self {
+impl ReplicaProcess {
+    /// Starts a replica. Its reports are sent to the channel together with its id.
+    pub fn start(config: &RaceConfig, id: usize, reports: &Sender<(usize, Report)>) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut child = Command::new(program)
-            .args(["replica", &serde_json::to_string(world).expect("JSON")])
+            .args(["replica", &serde_json::to_string(config).expect("JSON")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("it starts");
-        let stdout = child.stdout.take().expect("it is piped");
+            .expect("a replica starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
         let reports = reports.clone();
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // A line that a kill cut off is no report.
+                // The last line of a killed replica may be incomplete.
                 if let Ok(report) = serde_json::from_str(&line)
                     && reports.send((id, report)).is_err()
                 {
@@ -196,7 +203,7 @@ impl Running {
                 }
             }
         });
-        let stdin = child.stdin.take().expect("it is piped");
+        let stdin = child.stdin.take().expect("stdin is piped");
         Self {
             child,
             stdin,
@@ -205,14 +212,14 @@ impl Running {
         }
     }
 
-    pub fn give(&mut self, job: Job) {
+    pub fn assign(&mut self, job: Job) {
         let line = serde_json::to_string(&job).expect("JSON") + "\n";
-        // One that is dead is noticed elsewhere.
+        // If the replica has crashed, no report arrives and the race fails.
         let _ = self.stdin.write_all(line.as_bytes());
         self.jobs.push(job);
     }
 
-    /// `kill -9`; returns the jobs that it had.
+    /// Sends SIGKILL and returns the unreported jobs.
     pub fn kill(mut self) -> Vec<Job> {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -222,5 +229,5 @@ impl Running {
 
 /// Returns whether a report ends a job.
 pub fn is_end(report: &Report) -> bool {
-    report.outcome == "limit" || PaymentState::of_name(&report.outcome).is_some()
+    report.outcome == "limit" || PaymentState::from_name(&report.outcome).is_some()
 }

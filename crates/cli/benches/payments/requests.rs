@@ -1,4 +1,4 @@
-//! Paid requests: `payment_fetch` against a host that verifies and settles with the protocol's own packages.
+//! Paid requests: `payment_fetch` against a host that verifies and settles with the official x402 packages.
 
 use super::chain::{Chain, Program, get};
 use super::wallet::{KnownKey, Setup};
@@ -9,7 +9,7 @@ use lango_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The agent's side.
+/// An agent with `payment_fetch` and a wallet.
 struct Agent {
     tool: Arc<dyn Tool>,
     payments: Payments,
@@ -18,13 +18,13 @@ struct Agent {
     host: u16,
 }
 
-/// Runs all of them; returns how many there were.
+/// Runs all tests and returns how many there were.
 pub async fn run(chain: &Chain, host: &Program) -> usize {
     for version in ["v1", "v2"] {
         a_request_is_paid_once(chain, host, version).await;
     }
-    a_budget_is_asked_for_once_and_spent_by_the_unit(chain, host).await;
-    a_host_that_demands_more_gets_nothing_more(chain, host).await;
+    a_budget_needs_one_approval_until_it_is_spent(chain, host).await;
+    a_host_that_demands_more_is_not_paid_again(chain, host).await;
     a_payment_that_the_host_submits_later_is_settled_then(chain, host).await;
     nothing_is_paid_without_need_or_permission(chain, host).await;
     6
@@ -64,7 +64,7 @@ impl Agent {
         }
     }
 
-    /// Runs a call as the gate does; says whether a person was asked.
+    /// Runs a call as the gate does. Returns whether the user must approve it, and the result.
     async fn fetch(&self, call: &str, path: &str, more: Value) -> (bool, Result<String, String>) {
         let mut arguments = json!({ "url": format!("http://127.0.0.1:{}{path}", self.host) });
         for (name, value) in more.as_object().unwrap() {
@@ -88,7 +88,7 @@ impl Agent {
         states.collect()
     }
 
-    /// The headers with payments that the host got so far.
+    /// Returns the payment headers that the host has received.
     fn headers(&self) -> Vec<Value> {
         let counts: Value = serde_json::from_str(&get(self.host, "/counts")).unwrap();
         counts["payments"].as_array().unwrap().clone()
@@ -115,7 +115,7 @@ async fn a_request_is_paid_once(chain: &Chain, host: &Program, version: &str) {
         "0x209693bc6afc0c5328ba36faf03c514ef312287c"
     );
     assert_eq!(agent.headers().len(), before + 1);
-    // The same call again sends nothing, since it is settled.
+    // Repeating the same call sends nothing, because the payment is settled.
     let (_, again) = agent
         .fetch("c_1", &path, json!({ "max_amount": "0.01" }))
         .await;
@@ -123,7 +123,7 @@ async fn a_request_is_paid_once(chain: &Chain, host: &Program, version: &str) {
     assert_eq!(chain.transfers(&agent.key.address()).len(), 1);
 }
 
-async fn a_budget_is_asked_for_once_and_spent_by_the_unit(chain: &Chain, host: &Program) {
+async fn a_budget_needs_one_approval_until_it_is_spent(chain: &Chain, host: &Program) {
     let agent = Agent::new(22, chain, host);
     let more = json!({ "max_amount": "0.001", "budget": "0.003" });
     let mut asked = Vec::new();
@@ -134,13 +134,13 @@ async fn a_budget_is_asked_for_once_and_spent_by_the_unit(chain: &Chain, host: &
         assert!(text.unwrap().contains("content for 900"));
         asked.push(is_asked);
     }
-    // 3000 units pay for three requests of 900; after two, 1200 are left, after three 300.
+    // 3000 units pay for three requests of 900. The 300 units that are left are too few for another one.
     assert_eq!(asked, [true, false, false, true, false]);
     assert_eq!(agent.states().await.len(), 5);
     assert_eq!(chain.transfers(&agent.key.address()).len(), 5);
 }
 
-async fn a_host_that_demands_more_gets_nothing_more(chain: &Chain, host: &Program) {
+async fn a_host_that_demands_more_is_not_paid_again(chain: &Chain, host: &Program) {
     let agent = Agent::new(23, chain, host);
     let before = agent.headers().len();
     let more = json!({ "max_amount": "0.01", "budget": "1" });
@@ -153,17 +153,17 @@ async fn a_host_that_demands_more_gets_nothing_more(chain: &Chain, host: &Progra
     let headers = agent.headers();
     assert_eq!(headers.len(), before + 1);
     assert_eq!(agent.states().await, [(PaymentState::Submitted, 500)]);
-    // After a crash the same call sends the same authorization, so that no retry pays twice.
+    // After a crash the same call sends the same authorization, so a retry cannot pay twice.
     let (_, _) = agent.fetch("c_1", "/greedy/500", more).await;
     let again = agent.headers();
     assert_eq!(again.len(), before + 2);
     let payload = |value: &Value| value.as_str().unwrap().to_owned();
     assert_eq!(payload(&again[before]), payload(&again[before + 1]));
     assert!(chain.transfers(&agent.key.address()).is_empty());
-    // It counts until the authorization is void.
-    chain.pass(50);
+    // The payment is open until the authorization has expired.
+    chain.advance_time(50);
     assert_eq!(agent.payments.reconcile().await.unwrap().open, 1);
-    chain.pass(60);
+    chain.advance_time(60);
     assert_eq!(agent.payments.reconcile().await.unwrap().failed, 1);
 }
 
@@ -188,7 +188,7 @@ async fn nothing_is_paid_without_need_or_permission(chain: &Chain, host: &Progra
     assert!(dear.unwrap_err().contains("this call may pay 0.0001 USDC"));
     let (_, moved) = agent.fetch("c_3", "/moved", most.clone()).await;
     assert!(moved.unwrap().contains("not followed"));
-    // A call that nobody was asked about has no budget to spend.
+    // A call without an approval has no budget to spend.
     let arguments = Arc::new(
         json!({ "url": format!("http://127.0.0.1:{}/v2/50", agent.host), "max_amount": "0.0001" }),
     );

@@ -1,23 +1,23 @@
-//! What goes wrong with payments, one thing at a time, on the chain.
+//! Payments on the chain with one fault each.
 
 use super::chain::Chain;
 use super::node::LossyNode;
 use super::wallet::{KnownKey, Setup, order};
 use lango_core::{Payment, PaymentQuery, PaymentState, PaymentStore};
-use lango_payment::{PaymentError, Reconciled};
+use lango_payment::{PaymentError, ReconcileReport};
 use lango_store::Store;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs all of them; returns how many there were.
+/// Runs all scenarios and returns how many there were.
 pub async fn run(chain: &Chain) -> usize {
     the_same_call_pays_once(chain).await;
     a_lost_broadcast_is_unknown_and_the_next_payment_fills_its_nonce(chain).await;
     an_unconfirmed_payment_is_unknown_and_settled_later(chain).await;
-    other_software_with_the_wallet_does_not_block_it(chain).await;
+    other_software_that_uses_the_wallet_does_not_block_it(chain).await;
     an_expired_payment_fails_only_when_it_cannot_be_paid(chain).await;
-    an_unsigned_payment_fails_after_its_time(chain).await;
+    an_unsigned_payment_fails_after_it_expires(chain).await;
     a_stuck_transaction_is_replaced_by_one_with_a_higher_fee(chain).await;
     a_fee_over_the_ceiling_is_refused(chain).await;
     8
@@ -37,9 +37,9 @@ async fn the_same_call_pays_once(chain: &Chain) {
     assert_eq!(first.state, PaymentState::Settled, "{first:?}");
     let again = payments.send(&order("a", 7, 1)).await.unwrap();
     assert_eq!(again, first);
-    // A process that has lost its database finds out from the contract.
-    let forgetful = Setup::new(chain.url(), &key, Arc::new(Store::in_memory()));
-    let refused = forgetful.payments().send(&order("a", 7, 1)).await;
+    // A process that has lost its database is refused by the contract.
+    let without_ledger = Setup::new(chain.url(), &key, Arc::new(Store::in_memory()));
+    let refused = without_ledger.payments().send(&order("a", 7, 1)).await;
     assert!(
         matches!(refused, Err(PaymentError::Refused { .. })),
         "{refused:?}"
@@ -80,34 +80,34 @@ async fn an_unconfirmed_payment_is_unknown_and_settled_later(chain: &Chain) {
     let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(chain.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
-    chain.mine_at_once(false);
+    chain.set_automine(false);
     let payment = setup.payments().send(&order("slow", 5, 1)).await.unwrap();
     assert_eq!(payment.state, PaymentState::Unknown, "{payment:?}");
-    // Asking again and again neither fails it nor pays it again.
+    // Repeated reconciling neither fails the payment nor pays it again.
     for _ in 0..3 {
         let open = setup.payments().reconcile().await.unwrap();
         assert_eq!(
             open,
-            Reconciled {
+            ReconcileReport {
                 open: 1,
-                ..Reconciled::default()
+                ..ReconcileReport::default()
             }
         );
     }
     chain.mine();
-    chain.mine_at_once(true);
+    chain.set_automine(true);
     let settled = setup.payments().reconcile().await.unwrap();
     assert_eq!(
         settled,
-        Reconciled {
+        ReconcileReport {
             settled: 1,
-            ..Reconciled::default()
+            ..ReconcileReport::default()
         }
     );
     assert_eq!(chain.transfers(&key.address()).len(), 1);
 }
 
-async fn other_software_with_the_wallet_does_not_block_it(chain: &Chain) {
+async fn other_software_that_uses_the_wallet_does_not_block_it(chain: &Chain) {
     let key = KnownKey::funded(4, chain);
     let node = LossyNode::start(chain.port());
     let store = Arc::new(Store::in_memory());
@@ -116,7 +116,7 @@ async fn other_software_with_the_wallet_does_not_block_it(chain: &Chain) {
     node.lose(Some("eth_sendRawTransaction"));
     setup.payments().send(&order("moved", 5, 1)).await.unwrap();
     node.lose(None);
-    // The nonce that was signed for is used for something else, and two more are.
+    // Other transactions use the nonce of the signed payment and the next two.
     let wallet = key.address();
     chain.call("hardhat_impersonateAccount", json!([wallet]));
     for _ in 0..3 {
@@ -144,14 +144,14 @@ async fn an_expired_payment_fails_only_when_it_cannot_be_paid(chain: &Chain) {
     node.lose(Some("eth_sendRawTransaction"));
     setup.payments().send(&order("late", 5, 1)).await.unwrap();
     let payments = setup.payments();
-    // Shortly after its time another fork could still have it.
-    chain.pass(605);
+    // Shortly after its expiry another fork could still contain it.
+    chain.advance_time(605);
     let open = payments.reconcile().await.unwrap();
     assert_eq!(open.open, 1);
     let over = payments.send(&order("over", 5, 1)).await;
     assert!(matches!(over, Err(PaymentError::Limit { .. })), "{over:?}");
-    chain.pass(60);
-    // Its account nonce is still free: the payments after it would wait.
+    chain.advance_time(60);
+    // Its account nonce is still unused, so later payments would wait for it.
     assert_eq!(payments.reconcile().await.unwrap().open, 1);
     node.lose(None);
     payments.reconcile().await.unwrap();
@@ -165,7 +165,7 @@ async fn an_expired_payment_fails_only_when_it_cannot_be_paid(chain: &Chain) {
     assert_eq!((transfers.len(), transfers[0].amount), (1, 9));
 }
 
-async fn an_unsigned_payment_fails_after_its_time(chain: &Chain) {
+async fn an_unsigned_payment_fails_after_it_expires(chain: &Chain) {
     let key = KnownKey::funded(6, chain);
     let node = LossyNode::start(chain.port());
     let store = Arc::new(Store::in_memory());
@@ -178,7 +178,7 @@ async fn an_unsigned_payment_fails_after_its_time(chain: &Chain) {
     );
     node.lose(None);
     assert_eq!(setup.payments().reconcile().await.unwrap().open, 1);
-    chain.pass(700);
+    chain.advance_time(700);
     assert_eq!(setup.payments().reconcile().await.unwrap().failed, 1);
     let gone = setup.payments().send(&order("cut", 5, 1)).await.unwrap();
     assert_eq!(gone.state, PaymentState::Failed);
@@ -190,17 +190,17 @@ async fn a_stuck_transaction_is_replaced_by_one_with_a_higher_fee(chain: &Chain)
     let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(chain.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
-    chain.mine_at_once(false);
+    chain.set_automine(false);
     let stuck = setup.payments().send(&order("stuck", 5, 1)).await.unwrap();
     assert_eq!(stuck.state, PaymentState::Unknown, "{stuck:?}");
-    // The base fee rises beyond what the transaction offers.
+    // The base fee rises above the transaction's maximum.
     let risen = json!(["0x2540be400"]);
     chain.call("hardhat_setNextBlockBaseFeePerGas", risen);
     chain.mine();
     assert!(chain.transfers(&key.address()).is_empty());
     setup.payments().reconcile().await.unwrap();
     chain.mine();
-    chain.mine_at_once(true);
+    chain.set_automine(true);
     setup.payments().reconcile().await.unwrap();
     let replaced = stored(&store, &key).await.remove(0);
     assert_eq!(replaced.state, PaymentState::Settled, "{replaced:?}");

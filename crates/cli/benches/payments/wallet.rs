@@ -1,19 +1,18 @@
-//! Wallets with known keys, and payments of theirs.
+//! Wallets with known keys, and payments from them.
 
 use super::chain::Chain;
 use lango_core::{BoxFuture, PaymentAccount, PaymentLimits, PaymentStore};
 use lango_engine::SystemClock;
 use lango_payment::{
-    KeyBytes, Network, Order, PaymentError, PaymentParts, Payments, Rpc, Usdc, WalletKey, Wei,
-    address_of, parse_key,
+    KeyBytes, Network, PaymentError, PaymentOrder, PaymentParts, Payments, Rpc, Usdc, WalletKey,
+    Wei, address_of, parse_key,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A limit that nothing reaches.
+/// A limit that no payment reaches.
 pub const NO_LIMIT: u64 = u64::MAX >> 16;
 
-/// Limits that nothing reaches.
 pub const NO_LIMITS: PaymentLimits = PaymentLimits {
     payment: NO_LIMIT,
     day: NO_LIMIT,
@@ -21,7 +20,7 @@ pub const NO_LIMITS: PaymentLimits = PaymentLimits {
     purpose: NO_LIMIT,
 };
 
-/// A wallet's key in plain sight.
+/// The private key of a test wallet, in hexadecimal.
 #[derive(Clone)]
 pub struct KnownKey(pub String);
 
@@ -32,7 +31,7 @@ impl WalletKey for KnownKey {
 }
 
 impl KnownKey {
-    /// One of many.
+    /// Returns the key with this number.
     pub fn number(number: u8) -> Self {
         Self(format!(
             "0x{:064x}",
@@ -52,7 +51,7 @@ impl KnownKey {
         }
     }
 
-    /// A funded one.
+    /// Returns the key with this number, after funding its wallet on the chain.
     pub fn funded(number: u8, chain: &Chain) -> Self {
         let key = Self::number(number);
         chain.fund(&key.address(), 1_000_000_000_000);
@@ -60,7 +59,7 @@ impl KnownKey {
     }
 }
 
-/// How payments are made in a test.
+/// The parameters of [`Payments`] in a test.
 pub struct Setup {
     pub url: String,
     pub key: KnownKey,
@@ -96,14 +95,14 @@ impl Setup {
     }
 }
 
-/// The address of a recipient.
+/// Returns the address of a recipient.
 pub fn recipient(number: u64) -> String {
     format!("0x{:040x}", 0xbeef_0000 + number)
 }
 
-/// An order of a call.
-pub fn order(key: &str, units: u64, to: u64) -> Order {
-    Order {
+/// Returns the order of a call: `units` of USDC to a recipient.
+pub fn order(key: &str, units: u64, to: u64) -> PaymentOrder {
+    PaymentOrder {
         user: "local".into(),
         session: key.into(),
         call_key: key.to_owned(),

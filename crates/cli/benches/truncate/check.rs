@@ -1,12 +1,12 @@
-//! What must hold of a database whose write-ahead log was cut.
+//! Checks a database whose write-ahead log was truncated.
 
 use super::cuts::Cut;
 use super::random::Random;
-use super::world::{ROOT, Stored, Truth, USER, answer_all, run_turn, runner, wal};
+use super::recording::{ROOT, Recording, StoredBatch, USER, answer_all, run_turn, runner, wal};
 use lango_core::{
-    Event, EventBody, Page, SessionCatalog, SessionId, SessionStore, StoreError, UserId,
+    Event, EventBody, EventRange, SessionCatalog, SessionId, SessionStore, StoreError, UserId,
 };
-use lango_engine::Stop;
+use lango_engine::CancelToken;
 use lango_store::Store;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
@@ -16,68 +16,82 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// More than there is of anything.
+/// A limit that no run reaches.
 const ALL: usize = 100_000;
 
-/// What was found over all cuts.
+/// The totals over all cuts.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CheckResult {
     pub sessions: u64,
     pub events: u64,
-    pub gone_on: u64,
-    pub cut_off: u64,
-    pub wrong: Vec<String>,
+    /// Interrupted turns that were resumed.
+    pub resumed: u64,
+    /// New turns that were run in a session.
+    pub added: u64,
+    pub violations: Vec<String>,
 }
 
-/// Opens what the cut leaves and holds it against the truth.
-pub async fn check(truth: &Truth, cut: &Cut, random: &mut Random, found: &mut Found) {
+/// Opens the truncated database, compares it with what was stored, and runs turns in it.
+pub async fn check(
+    recording: &Recording,
+    cut: &Cut,
+    random: &mut Random,
+    result: &mut CheckResult,
+) {
     let folder = working_folder();
     let path = folder.path().join("lango.db");
-    let copy = &truth.copies[cut.copy];
-    fs::write(&path, &copy.database).unwrap();
-    fs::write(wal(&path), &copy.wal[..cut.length]).unwrap();
-    let before = found.wrong.len();
-    let acknowledged = truth.batches.iter().take(copy.acknowledged);
+    let snapshot = &recording.snapshots[cut.snapshot];
+    fs::write(&path, &snapshot.database).unwrap();
+    fs::write(wal(&path), &snapshot.wal[..cut.length]).unwrap();
+    let before = result.violations.len();
+    let acknowledged = recording.batches.iter().take(snapshot.acknowledged);
     let kept = acknowledged.filter(|batch| batch.wal_length <= cut.length);
-    let kept: Vec<&Stored> = kept.collect();
+    let kept: Vec<&StoredBatch> = kept.collect();
     match Store::open_sqlite(&path, ROOT.into()) {
         Ok(store) => {
             let store = Arc::new(store);
-            check_file(&path, found);
-            check_sessions(truth, &kept, &store, found).await;
-            if found.wrong.len() == before {
-                go_on(&store, random, found).await;
+            check_file(&path, result);
+            check_sessions(recording, &kept, &store, result).await;
+            if result.violations.len() == before {
+                continue_sessions(&store, random, result).await;
             }
         }
-        Err(error) => found.wrong.push(format!("it does not open: {error}")),
+        Err(error) => result
+            .violations
+            .push(format!("the database does not open: {error}")),
     }
-    for what in &mut found.wrong[before..] {
-        *what = format!("{cut:?}: {what}");
+    for violation in &mut result.violations[before..] {
+        *violation = format!("{cut:?}: {violation}");
     }
 }
 
-/// In memory, where that is possible: nothing here has to outlive the machine.
+/// Returns a temporary folder, in memory if possible: the files need not survive a crash of the machine.
 fn working_folder() -> TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-fn check_file(path: &Path, found: &mut Found) {
+fn check_file(path: &Path, result: &mut CheckResult) {
     let database = Connection::open(path).unwrap();
     let integrity = database.query_row("PRAGMA integrity_check", [], |row| row.get(0));
     let integrity: String = integrity.unwrap();
     if integrity != "ok" {
-        found.wrong.push(integrity);
+        result.violations.push(integrity);
     }
     let mut foreign = database.prepare("PRAGMA foreign_key_check").unwrap();
     if foreign.exists([]).unwrap() {
-        found
-            .wrong
-            .push("a row refers to one that is not there".to_owned());
+        result
+            .violations
+            .push("a foreign key refers to a missing row".to_owned());
     }
 }
 
-async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &Store, found: &mut Found) {
+async fn check_sessions(
+    recording: &Recording,
+    kept: &[&StoredBatch],
+    store: &Store,
+    result: &mut CheckResult,
+) {
     let unfinished = store.unfinished(None, ALL).await.unwrap();
     let unfinished: BTreeSet<String> = unfinished
         .iter()
@@ -86,58 +100,58 @@ async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &Store, found: &
     let waiting = store.approvals(&UserId::from(USER)).await.unwrap().waiting;
     let waiting: BTreeSet<String> = waiting
         .iter()
-        .map(|one| one.request.id.to_string())
+        .map(|approval| approval.request.id.to_string())
         .collect();
-    let (mut cut_off, mut asked) = (BTreeSet::new(), BTreeSet::new());
-    for session in truth.sessions() {
+    let (mut interrupted, mut requested) = (BTreeSet::new(), BTreeSet::new());
+    for session in recording.sessions() {
         let events = match log(store, &session).await {
             Ok(events) => events,
-            Err(error) => return found.wrong.push(error.to_string()),
+            Err(error) => return result.violations.push(error.to_string()),
         };
-        found.sessions += 1;
-        found.events += events.len() as u64;
-        if let Some(what) = not_a_beginning(truth, kept, &session, &events) {
-            found.wrong.push(format!("{session}: {what}"));
+        result.sessions += 1;
+        result.events += events.len() as u64;
+        if let Some(violation) = find_wrong_batch(recording, kept, &session, &events) {
+            result.violations.push(format!("{session}: {violation}"));
         }
         if events.is_empty() {
             continue;
         }
         match store.verify(&session).await {
             Ok(count) if count == events.len() as u64 => {}
-            other => found
-                .wrong
-                .push(format!("{session}: {other:?} of {}", events.len())),
+            other => result
+                .violations
+                .push(format!("{session}: {other:?} of {} verified", events.len())),
         }
         let last = last_turn(&events);
-        let begins = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+        let is_start = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
         let expected = (
             events.len() as u64 + 1,
-            events.iter().filter(begins).count() as u64,
+            events.iter().filter(is_start).count() as u64,
             last.map(|first| first.seq),
         );
         let head = store.open(&session).await.unwrap();
         if (head.next_seq, head.turns, head.unfinished) != expected {
-            found.wrong.push(format!(
-                "{session}: {head:?} is not in step with {expected:?}"
-            ));
+            result
+                .violations
+                .push(format!("{session}: {head:?} does not match {expected:?}"));
         }
-        cut_off.extend(last.map(|first| first.turn.to_string()));
-        asked.extend(open_questions(&events));
+        interrupted.extend(last.map(|first| first.turn.to_string()));
+        requested.extend(open_requests(&events));
     }
-    if cut_off != unfinished {
-        found
-            .wrong
-            .push(format!("unfinished {unfinished:?}, by the log {cut_off:?}"));
+    if interrupted != unfinished {
+        result.violations.push(format!(
+            "unfinished {unfinished:?}, but by the log {interrupted:?}"
+        ));
     }
-    if asked != waiting {
-        found
-            .wrong
-            .push(format!("waiting {waiting:?}, by the log {asked:?}"));
+    if requested != waiting {
+        result
+            .violations
+            .push(format!("waiting {waiting:?}, but by the log {requested:?}"));
     }
 }
 
 async fn log(store: &Store, session: &SessionId) -> Result<Vec<Event>, StoreError> {
-    let all = Page {
+    let all = EventRange {
         from: 1,
         limit: ALL,
     };
@@ -147,42 +161,47 @@ async fn log(store: &Store, session: &SessionId) -> Result<Vec<Event>, StoreErro
     }
 }
 
-/// Whether a session's log is not made of whole batches from the first one on, or lacks one that must be there.
-fn not_a_beginning(
-    truth: &Truth,
-    kept: &[&Stored],
+/// Checks that a session's log consists of whole batches from the first one on, and contains all that were
+/// acknowledged. Returns a description of the first violation.
+fn find_wrong_batch(
+    recording: &Recording,
+    kept: &[&StoredBatch],
     session: &SessionId,
     events: &[Event],
 ) -> Option<String> {
-    let is_its = |batch: &&Stored| batch.events[0].session == *session;
+    let is_of_session = |batch: &&StoredBatch| batch.events[0].session == *session;
     let mut rest = events;
     let mut batches = 0;
-    for batch in truth.batches.iter().filter(is_its) {
+    for batch in recording.batches.iter().filter(is_of_session) {
         if rest.is_empty() {
             break;
         }
         let Some(after) = rest.strip_prefix(&*batch.events) else {
-            return Some(format!("batch {batches} is not whole, or another"));
+            return Some(format!("batch {batches} is incomplete or changed"));
         };
         rest = after;
         batches += 1;
     }
-    let due = kept.iter().copied().filter(is_its).count();
-    match rest.is_empty() {
-        false => Some(format!("{} events that nobody wrote", rest.len())),
-        true if batches < due => Some(format!("{batches} batches of {due} that were acknowledged")),
-        true => None,
+    let acknowledged = kept.iter().copied().filter(is_of_session).count();
+    if !rest.is_empty() {
+        Some(format!("{} events were never written", rest.len()))
+    } else if batches < acknowledged {
+        Some(format!(
+            "only {batches} of {acknowledged} acknowledged batches"
+        ))
+    } else {
+        None
     }
 }
 
-/// The first event of the last turn, if that has no outcome.
+/// Returns the first event of the last turn, if that turn has no outcome.
 fn last_turn(events: &[Event]) -> Option<&Event> {
     let is_over = matches!(events.last()?.body, EventBody::TurnFinished { .. });
     let turn = &events.last()?.turn;
     (!is_over).then(|| events.iter().find(|event| event.turn == *turn))?
 }
 
-fn open_questions(events: &[Event]) -> BTreeSet<String> {
+fn open_requests(events: &[Event]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for event in events {
         match &event.body {
@@ -194,33 +213,34 @@ fn open_questions(events: &[Event]) -> BTreeSet<String> {
     open
 }
 
-/// Goes on with every turn that was cut off, and has one more in a session.
-async fn go_on(store: &Arc<Store>, random: &mut Random, found: &mut Found) {
+/// Resumes every interrupted turn, and runs a new turn in one of the sessions.
+async fn continue_sessions(store: &Arc<Store>, random: &mut Random, result: &mut CheckResult) {
     let runner = runner(Arc::clone(store) as Arc<dyn SessionStore>);
-    let (nobody, _) = mpsc::channel(1);
+    let (unread, _) = mpsc::channel(1);
     let sessions = store
         .list(&UserId::from(USER), lango_core::SessionQuery::recent(ALL))
         .await
         .unwrap();
     let picked = random.below(sessions.len().max(1) as u64);
     for (at, session) in sessions.iter().enumerate() {
-        let mut talk = runner.open(session.id.clone()).await.unwrap();
-        let end = talk.resume(&Stop::new(), &nobody).await.unwrap();
+        let mut conversation = runner.open(session.id.clone()).await.unwrap();
+        let end = conversation
+            .resume(&CancelToken::new(), &unread)
+            .await
+            .unwrap();
         if let Some(end) = end {
-            found.cut_off += 1;
-            answer_all(&mut talk, end, &nobody, random).await;
+            result.resumed += 1;
+            answer_all(&mut conversation, end, &unread, random).await;
         }
         if at as u64 == picked {
-            run_turn(&mut talk, "and now this", &nobody, random).await;
-            found.gone_on += 1;
+            run_turn(&mut conversation, "and now this", &unread, random).await;
+            result.added += 1;
         }
         if let Err(error) = store.verify(&session.id).await {
-            found.wrong.push(format!("after going on: {error}"));
+            result.violations.push(format!("after resuming: {error}"));
         }
     }
     if !store.unfinished(None, ALL).await.unwrap().is_empty() {
-        found
-            .wrong
-            .push("a turn did not come to its end".to_owned());
+        result.violations.push("a turn did not end".to_owned());
     }
 }

@@ -1,9 +1,9 @@
-//! What a power failure may leave of the write-ahead log: `cargo bench -p lango-cli --bench truncate -- 2000`.
+//! Simulates power failures that truncate the write-ahead log: `cargo bench -p lango-cli --bench truncate -- 2000`.
 //!
-//! Real turns run in a real database that never moves its write-ahead log into the file. Copies are taken while they run,
-//! the log is cut at every boundary of a frame and at random bytes, and what is left is opened: each session must be
-//! a clean beginning of what was written, with everything in it that was acknowledged within the part that was kept; and
-//! a turn must be able to go on in it. Ends with 1 unless all of that holds.
+//! Real turns run in a real database whose write-ahead log is never checkpointed. Snapshots of the files are taken
+//! meanwhile. The log of a snapshot is cut at frame boundaries and at random bytes, and the database is opened. Each
+//! session must contain whole batches from its first one on, including every batch that was acknowledged within the
+//! part that was kept, and turns must be able to continue. Exits with 1 otherwise.
 
 #![allow(clippy::unwrap_used, reason = "in a harness, a panic is the report")]
 
@@ -12,86 +12,88 @@ mod cuts;
 #[path = "../common/random.rs"]
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod random;
-mod world;
+mod recording;
 
-use check::{Found, check};
+use check::{CheckResult, check};
 use cuts::cuts;
 use random::Random;
+use recording::{Recording, record};
 use std::process::ExitCode;
 use std::time::Instant;
-use world::{Truth, make};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let count = arguments.find_map(|argument| argument.parse().ok());
     let count: usize = count.unwrap_or(200);
     let seed = Random::seed();
-    let began = Instant::now();
+    let started = Instant::now();
     println!("truncate: {count} cuts, seed {seed}");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut random = Random::new(seed);
-    let truth = runtime.block_on(make(&mut random));
+    let recording = runtime.block_on(record(&mut random));
     println!(
-        "written           {} batches in {} sessions, {} copies, the last write-ahead log has {} bytes",
-        truth.batches.len(),
-        truth.sessions().len(),
-        truth.copies.len(),
-        truth.copies.last().unwrap().wal.len()
+        "written           {} batches in {} sessions, {} snapshots, the last write-ahead log has {} bytes",
+        recording.batches.len(),
+        recording.sessions().len(),
+        recording.snapshots.len(),
+        recording.snapshots.last().unwrap().wal.len()
     );
-    let cuts = cuts(&truth.copies, count, &mut random);
+    let cuts = cuts(&recording.snapshots, count, &mut random);
     let at_boundaries = cuts.iter().filter(|cut| cut.is_boundary).count();
-    let mut found = Found::default();
+    let mut result = CheckResult::default();
     for cut in &cuts {
-        runtime.block_on(check(&truth, cut, &mut random, &mut found));
+        runtime.block_on(check(&recording, cut, &mut random, &mut result));
     }
     println!(
-        "cuts              {} ({at_boundaries} at boundaries of frames) in {} s",
+        "cuts              {} ({at_boundaries} at frame boundaries) in {} s",
         cuts.len(),
-        began.elapsed().as_secs()
+        started.elapsed().as_secs()
     );
-    println!("sessions opened   {}", found.sessions);
-    println!("events seen       {}", found.events);
-    println!(
-        "turns gone on     {} ({} were cut off)",
-        found.gone_on, found.cut_off
-    );
-    println!("wrong             {}", found.wrong.len());
-    for what in found.wrong.iter().take(10) {
-        println!("    {what}");
+    println!("sessions opened   {}", result.sessions);
+    println!("events read       {}", result.events);
+    println!("turns resumed     {}", result.resumed);
+    println!("turns added       {}", result.added);
+    println!("violations        {}", result.violations.len());
+    for violation in result.violations.iter().take(10) {
+        println!("    {violation}");
     }
-    let unseen = unseen(&truth, &runtime);
-    println!("planted, unseen   {} {unseen:?}", unseen.len());
-    match found.wrong.is_empty() && unseen.is_empty() && found.cut_off > 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    let undetected = undetected_faults(&recording, &runtime);
+    println!("undetected faults {} {undetected:?}", undetected.len());
+    if result.violations.is_empty() && undetected.is_empty() && result.resumed > 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
-/// The check is tried itself: with a truth that is not what was written, it has to find something.
-fn unseen(truth: &Truth, runtime: &tokio::runtime::Runtime) -> Vec<&'static str> {
-    let whole = cuts::whole(&truth.copies);
-    let is_unseen = |plant: &dyn Fn(&mut Truth)| {
-        let mut planted = truth.clone();
+/// Tests the check itself: plants faults in copies of the recording and returns those that the check does not detect.
+fn undetected_faults(
+    recording: &Recording,
+    runtime: &tokio::runtime::Runtime,
+) -> Vec<&'static str> {
+    let whole = cuts::whole(&recording.snapshots);
+    let is_undetected = |plant: &dyn Fn(&mut Recording)| {
+        let mut planted = recording.clone();
         plant(&mut planted);
-        let mut found = Found::default();
-        runtime.block_on(check(&planted, &whole, &mut Random::new(1), &mut found));
-        found.wrong.is_empty()
+        let mut result = CheckResult::default();
+        runtime.block_on(check(&planted, &whole, &mut Random::new(1), &mut result));
+        result.violations.is_empty()
     };
-    type Plant = fn(&mut Truth);
-    let plants: [(&str, Plant); 3] = [
-        ("an acknowledged batch is missing", |truth| {
-            let last = truth.batches.last().unwrap().clone();
-            truth.batches.push(last);
-            truth.copies.last_mut().unwrap().acknowledged += 1;
+    type Plant = fn(&mut Recording);
+    let faults: [(&str, Plant); 3] = [
+        ("an acknowledged batch is missing", |recording| {
+            let last = recording.batches.last().unwrap().clone();
+            recording.batches.push(last);
+            recording.snapshots.last_mut().unwrap().acknowledged += 1;
         }),
-        ("an event is another", |truth| {
-            let first = &mut truth.batches[0];
+        ("an event has another author", |recording| {
+            let first = &mut recording.batches[0];
             let mut events = first.events.to_vec();
             events[0].author = "somebody-else".into();
             first.events = events.into();
         }),
-        ("half a batch is there", |truth| {
-            let last = truth.batches.last_mut().unwrap();
+        ("a batch is incomplete", |recording| {
+            let last = recording.batches.last_mut().unwrap();
             let mut events = last.events.to_vec();
             let mut more = events[0].clone();
             more.seq += events.len() as u64;
@@ -99,6 +101,6 @@ fn unseen(truth: &Truth, runtime: &tokio::runtime::Runtime) -> Vec<&'static str>
             last.events = events.into();
         }),
     ];
-    let unseen = plants.iter().filter(|(_, plant)| is_unseen(plant));
-    unseen.map(|(name, _)| *name).collect()
+    let undetected = faults.iter().filter(|(_, plant)| is_undetected(plant));
+    undetected.map(|(name, _)| *name).collect()
 }

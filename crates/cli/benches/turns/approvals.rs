@@ -1,4 +1,4 @@
-//! One caller with many pending approvals, while another one works; the same after a restart.
+//! Measures turns while another client has many pending approvals, also after a restart.
 
 use super::client::{ASKING, Load};
 use super::server::{Server, Setup};
@@ -9,12 +9,12 @@ const WORK: Load = Load {
     turns: 25,
 };
 
-/// After a turn, memory is updated in the background.
+/// How long to wait for the memory updates that run in the background after a turn.
 const SETTLING: Duration = Duration::from_secs(10);
 
 pub fn run(pending: usize) {
     let mut setup = Setup::new(Duration::from_millis(5));
-    setup.asks = true;
+    setup.needs_approval = true;
     let mut server = Server::start(&setup, None);
     server.load(WORK, "warm");
     work(&server, "before");

@@ -1,4 +1,4 @@
-//! Clients of the server, each with a connection and a conversation of its own.
+//! Clients of the server, each with its own connection and conversation.
 
 use lango_testkit::http::read_body;
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ pub struct Load {
     pub turns: usize,
 }
 
-/// What a client process prints.
+/// The measurements that a client process prints.
 pub struct LoadResult {
     pub refused: usize,
     /// Turns that wait for an approval.
     pub waiting: usize,
     pub per_second: f64,
-    /// Milliseconds.
+    /// In milliseconds, as is `p99`.
     pub p50: f64,
     pub p99: f64,
 }
@@ -56,19 +56,19 @@ pub fn run(arguments: &[String]) {
         for number in 0..clients {
             connections.push(Connection::open(address, token, format!("{name}-{number}")).await);
         }
-        let began = Instant::now();
-        let talks: Vec<_> = connections
+        let started = Instant::now();
+        let clients: Vec<_> = connections
             .into_iter()
-            .map(|connection| tokio::spawn(connection.talk(turns)))
+            .map(|connection| tokio::spawn(connection.send_all(turns)))
             .collect();
         let (mut times, mut refused, mut waiting) = (Vec::new(), 0, 0);
-        for talk in talks {
-            let talk = talk.await.unwrap();
-            times.extend(talk.times);
-            refused += talk.refused;
-            waiting += talk.waiting;
+        for client in clients {
+            let result = client.await.unwrap();
+            times.extend(result.times);
+            refused += result.refused;
+            waiting += result.waiting;
         }
-        let elapsed = began.elapsed().as_secs_f64();
+        let elapsed = started.elapsed().as_secs_f64();
         times.sort_unstable();
         let at = |percent: usize| {
             let time = times.get(times.len().saturating_sub(1) * percent / 100);
@@ -84,7 +84,7 @@ pub fn run(arguments: &[String]) {
 
 /// The results of one client's messages.
 #[derive(Default)]
-struct Talk {
+struct ClientResult {
     /// Durations of completed turns.
     times: Vec<Duration>,
     refused: usize,
@@ -112,26 +112,27 @@ impl Connection {
     }
 
     /// Sends messages one after the other.
-    async fn talk(mut self, turns: usize) -> Talk {
-        let mut talk = Talk::default();
+    async fn send_all(mut self, turns: usize) -> ClientResult {
+        let mut result = ClientResult::default();
         for turn in 0..turns {
-            let began = Instant::now();
+            let started = Instant::now();
             let answer = self.send(turn).await;
             match answer["result"]["task"]["status"]["state"].as_str() {
-                Some("TASK_STATE_COMPLETED") => talk.times.push(began.elapsed()),
-                Some("TASK_STATE_AUTH_REQUIRED") => talk.waiting += 1,
-                _ if answer["error"]["code"] == -32000 => talk.refused += 1,
+                Some("TASK_STATE_COMPLETED") => result.times.push(started.elapsed()),
+                Some("TASK_STATE_AUTH_REQUIRED") => result.waiting += 1,
+                _ if answer["error"]["code"] == -32000 => result.refused += 1,
                 _ => panic!("{answer}"),
             }
         }
-        talk
+        result
     }
 
     async fn send(&mut self, turn: usize) -> Value {
         let conversation = &self.conversation;
-        let text = match conversation.starts_with(ASKING) {
-            true => "write to the notes",
-            false => "what is in the notes?",
+        let text = if conversation.starts_with(ASKING) {
+            "write to the notes"
+        } else {
+            "what is in the notes?"
         };
         let message = json!({
             "messageId": format!("{conversation}-{turn}"),

@@ -1,6 +1,7 @@
-//! Turns through `lango serve`, with the server, the client and the model in processes of their own: `scripts/bench`.
+//! Measures turns through `lango serve`, with server, clients and model in separate processes: `scripts/bench`.
 //!
-//! A turn is a blocking `SendMessage` in `specialists`: a delegation with `finish`, three streamed model calls, one pure tool.
+//! A turn is a blocking `SendMessage` in `specialists`: a delegation with `finish`, three streamed model calls, one
+//! pure tool.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +30,7 @@ struct Scenario {
     latency: Duration,
     is_postgres: bool,
     max_running: Option<usize>,
-    /// The cores of the server, and of client and model.
+    /// The cores of the server, and those of client and model.
     cores: Option<[&'static str; 2]>,
 }
 
@@ -104,7 +105,7 @@ fn measure(arguments: &[String]) {
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let scenarios: &[Scenario] = if has("short") { &SHORT } else { &WHOLE };
     let cluster = (!has("short")).then(|| Cluster::start(&["fsync=on"]));
-    println!("times in ms; CPU in ms for each turn; memory in MB");
+    println!("times in ms; CPU in ms per turn; memory in MB");
     println!(
         "{:<54}{:>8}{:>9}{:>8}{:>8}{:>8}{:>12}{:>8}",
         "", "refused", "turns/s", "p50", "p99", "server", "PostgreSQL", "memory"
@@ -119,12 +120,12 @@ fn measure(arguments: &[String]) {
             turns: 20,
         };
         let system_calls = Setup::new(Duration::ZERO).count_system_calls(small);
-        println!("\nsystem calls for each turn (16 clients, SQLite, no latency): {system_calls}");
+        println!("\nsystem calls per turn (16 clients, SQLite, no latency): {system_calls}");
     }
     assert_eq!(refused, 0, "messages were refused");
 }
 
-/// Measures and prints one row; returns how many messages were refused.
+/// Measures and prints one row. Returns how many messages were refused.
 fn row(scenario: &Scenario, cluster: Option<&Cluster>) -> usize {
     let mut setup = Setup::new(scenario.latency);
     setup.max_running = scenario.max_running;
@@ -136,15 +137,15 @@ fn row(scenario: &Scenario, cluster: Option<&Cluster>) -> usize {
         turns: 2,
     };
     server.load(warm_up, "warm");
-    let spent = || {
+    let cpu_times = || {
         (
-            server.spent(),
-            cluster.map_or(Duration::ZERO, Cluster::spent),
+            server.cpu_time(),
+            cluster.map_or(Duration::ZERO, Cluster::cpu_time),
         )
     };
-    let before = spent();
+    let before = cpu_times();
     let result = server.load(scenario.load, "run");
-    let after = spent();
+    let after = cpu_times();
     let turns = (scenario.load.clients * scenario.load.turns) as f64;
     let each = |before: Duration, after: Duration| (after - before).as_secs_f64() * 1e3 / turns;
     println!(

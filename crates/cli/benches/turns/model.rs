@@ -1,4 +1,5 @@
-//! A scripted model behind OpenAI's chat completions: delegates, calls a tool, answers. Replies are streamed after a fixed latency.
+//! A scripted model behind OpenAI's chat completions: delegates, calls a tool, answers. Replies are streamed after a
+//! fixed latency.
 
 use serde_json::{Value, json};
 use std::time::Duration;

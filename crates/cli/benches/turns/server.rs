@@ -1,50 +1,50 @@
-//! A server with its model, and what they cost.
+//! A server with its model, and the resources that it uses.
 
 use super::client::{Load, LoadResult};
-use super::common::caller::Caller;
 use super::common::cpu;
-use super::common::place::Place;
 use super::common::random::Random;
-use super::common::serving::{Said, Serving, free_port};
-use lango_testkit::postgres::{Cluster, within};
+use super::common::rpc_client::RpcClient;
+use super::common::server_process::{ServerLog, ServerProcess, free_port};
+use super::common::test_env::TestEnv;
+use lango_testkit::postgres::{Cluster, schema_address};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Setup {
     latency: Duration,
-    /// Whether unsafe calls wait for an approval. Otherwise they are allowed.
-    pub asks: bool,
+    /// Unsafe calls wait for an approval. Otherwise they are allowed.
+    pub needs_approval: bool,
     pub max_running: Option<usize>,
     pub max_streams: Option<usize>,
     pub cores: Option<[&'static str; 2]>,
 }
 
 pub struct Server {
-    serving: Serving,
-    caller: Caller,
+    process: ServerProcess,
+    rpc_client: RpcClient,
     model: Child,
     client_cores: Option<&'static str>,
-    said: Said,
-    // Dropped last: the server works in it.
-    place: Place,
+    server_log: ServerLog,
+    // Dropped last, because the server uses it.
+    test_env: TestEnv,
 }
 
 impl Setup {
     pub fn new(latency: Duration) -> Self {
         Self {
             latency,
-            asks: false,
+            needs_approval: false,
             max_running: None,
             max_streams: None,
             cores: None,
         }
     }
 
-    /// Counts the system calls of a server for each turn.
+    /// Counts the system calls of a server per turn with `strace`.
     pub fn count_system_calls(&self, load: Load) -> String {
         let server = Server::start(self, None);
         server.load(load, "warm");
@@ -52,7 +52,7 @@ impl Setup {
         let mut strace = Command::new("strace")
             .args(["-f", "-c", "-o"])
             .arg(file.path())
-            .args(["-p", &server.serving.id().to_string()])
+            .args(["-p", &server.process.id().to_string()])
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
@@ -99,7 +99,7 @@ impl Server {
             .unwrap();
         let mut more = String::new();
         if let Some(cluster) = cluster {
-            let address = within(&cluster.address(), "turns");
+            let address = schema_address(&cluster.address(), "turns");
             more += &format!("[session]\nstore = '{address}'\n");
         }
         if setup.max_running.is_some() || setup.max_streams.is_some() {
@@ -112,67 +112,77 @@ impl Server {
             more += &format!("maxStreams = {streams}\n");
         }
         let url = format!("http://{}/v1", url.trim());
-        let place = match setup.asks {
-            true => Place::with_configuration(&format!(
+        let test_env = if setup.needs_approval {
+            TestEnv::with_configuration(&format!(
                 "[agent]\nmodel = 'mock/any'\n[providers.mock]\nkind = 'openai'\nbaseUrl = '{url}'\n{more}"
-            )),
-            false => Place::new(&url, &more),
+            ))
+        } else {
+            TestEnv::new(&url, &more)
         };
-        let said = Said::default();
+        let server_log = ServerLog::default();
         let port = free_port(&mut Random::new(Random::seed()));
-        let serving = Serving::start(&place, &place.home(), port, &said);
-        assert!(serving.is_ready_within(START), "{:?}", said.last());
+        let process = ServerProcess::start(&test_env, &test_env.home(), port, &server_log);
+        assert!(
+            process.is_ready_within(START_TIMEOUT),
+            "{:?}",
+            server_log.last()
+        );
         if let Some(cores) = server_cores {
             // `-a` moves all threads.
-            let id = serving.id().to_string();
+            let id = process.id().to_string();
             let moved = Command::new("taskset")
                 .args(["-a", "-p", "-c", cores, &id])
                 .output();
             assert!(moved.unwrap().status.success());
         }
-        let caller = Caller::new(&place, &place.home(), port);
+        let rpc_client = RpcClient::new(&test_env, &test_env.home(), port);
         Self {
-            serving,
-            caller,
+            process,
+            rpc_client,
             model,
             client_cores,
-            said,
-            place,
+            server_log,
+            test_env,
         }
     }
 
-    /// Ends the server and starts it again on the same data.
+    /// Shuts the server down and starts it again on the same data.
     pub fn restart(&mut self) {
-        self.serving.end(START);
-        let port = self.caller.address().port();
-        self.serving = Serving::start(&self.place, &self.place.home(), port, &self.said);
+        self.process.end(START_TIMEOUT);
+        let port = self.rpc_client.address().port();
+        self.process = ServerProcess::start(
+            &self.test_env,
+            &self.test_env.home(),
+            port,
+            &self.server_log,
+        );
         assert!(
-            self.serving.is_ready_within(START),
+            self.process.is_ready_within(START_TIMEOUT),
             "{:?}",
-            self.said.last()
+            self.server_log.last()
         );
     }
 
-    /// Sends a load from a process of its own. Conversations have names of their own for each `name`.
+    /// Sends a load from a separate process. `name` is the prefix of its conversations.
     pub fn load(&self, load: Load, name: &str) -> LoadResult {
-        let address = self.caller.address().to_string();
+        let address = self.rpc_client.address().to_string();
         let (clients, turns) = (load.clients.to_string(), load.turns.to_string());
-        let token = self.caller.token();
+        let token = self.rpc_client.token();
         let arguments = ["client", &address, token, name, &clients, &turns];
         let output = own_process(self.client_cores, &arguments)
             .wait_with_output()
             .unwrap();
-        assert!(output.status.success(), "{:?}", self.said.last());
+        assert!(output.status.success(), "{:?}", self.server_log.last());
         LoadResult::parse(String::from_utf8_lossy(&output.stdout).trim())
     }
 
     pub fn address(&self) -> String {
-        self.caller.address().to_string()
+        self.rpc_client.address().to_string()
     }
 
-    /// Creates an access token of the API.
+    /// Creates an access token for the API.
     pub fn api_token(&self) -> String {
-        let mut command = self.place.lango_with_home(&self.place.home());
+        let mut command = self.test_env.lango_with_home(&self.test_env.home());
         let created = command
             .args(["tokens", "create", "bench"])
             .output()
@@ -181,9 +191,9 @@ impl Server {
         String::from_utf8(created.stdout).unwrap().trim().to_owned()
     }
 
-    /// The CPU time that the server has spent.
-    pub fn spent(&self) -> Duration {
-        cpu::time_of(self.serving.id())
+    /// Returns the CPU time of the server.
+    pub fn cpu_time(&self) -> Duration {
+        cpu::time_of(self.process.id())
     }
 
     pub fn peak_megabytes(&self) -> u64 {
@@ -201,7 +211,7 @@ impl Server {
         let status = self.proc_file("status");
         let line = status.lines().find(|line| line.starts_with("VmRSS"));
         let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.serving.id()));
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.process.id()));
         (
             kilobytes.unwrap().parse().unwrap(),
             descriptors.unwrap().count(),
@@ -209,7 +219,7 @@ impl Server {
     }
 
     fn proc_file(&self, name: &str) -> String {
-        fs::read_to_string(format!("/proc/{}/{name}", self.serving.id())).unwrap()
+        fs::read_to_string(format!("/proc/{}/{name}", self.process.id())).unwrap()
     }
 }
 
@@ -220,7 +230,7 @@ impl Drop for Server {
     }
 }
 
-/// Starts this program in another role, on these cores.
+/// Starts this program in another role, limited to these cores.
 pub fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = match cores {

@@ -1,4 +1,4 @@
-//! Many turns through one server: memory, file descriptors and latency must not grow.
+//! Runs many turns through one server and checks that memory, file descriptors and latency do not grow.
 
 use super::client::Load;
 use super::server::{Server, Setup};
@@ -9,7 +9,7 @@ const ROUND: Load = Load {
     turns: 10,
 };
 
-/// Maximum ratio of the last quarter to the third. Earlier quarters do not count: caches are still filling.
+/// Maximum ratio of the last quarter to the third. Earlier quarters are ignored because caches are still filling.
 const MAX_GROWTH: f64 = 1.15;
 
 /// Measurements after one round.

@@ -1,4 +1,5 @@
-//! Many readers of live events while turns run: each must see every event of its session once and in order.
+//! Measures many readers of live events while turns run. Each must receive every event of its session once and in
+//! order.
 
 use super::server::{Server, Setup, own_process};
 use lango_testkit::http::read_body;
@@ -10,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-/// Turns that run at a time.
+/// Number of concurrent turns.
 const RUNNING: usize = 50;
 
-/// Rounds of turns, in each of which every session has one.
+/// Number of rounds. Every session runs one turn per round.
 const ROUNDS: usize = 3;
 
-/// How long readers may take to see the last event after the last turn.
+/// How long readers may take to receive the last event after the last turn.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Measures this many readers on this many sessions.
@@ -31,10 +32,10 @@ pub fn run(readers: usize, sessions: usize) {
     let mut output = std::io::BufReader::new(client.stdout.take().unwrap()).lines();
     let mut input = client.stdin.take().unwrap();
     let mut phase = |name: &str| {
-        let line = output.next().expect("the client lives").unwrap();
+        let line = output.next().expect("the client is running").unwrap();
         let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["phase"], name, "{line}");
-        let state = (server.resources().0, server.spent());
+        let state = (server.resources().0, server.cpu_time());
         writeln!(input, "go on").unwrap();
         (value, state)
     };
@@ -47,7 +48,7 @@ pub fn run(readers: usize, sessions: usize) {
     let (events, seen) = (number("events"), number("seen"));
     let wrong = number("repeated") + number("missing");
     let cpu = (watched - opened).saturating_sub(alone - before);
-    println!("{readers} readers on {sessions} sessions, {RUNNING} turns at a time");
+    println!("{readers} readers on {sessions} sessions, {RUNNING} concurrent turns");
     println!(
         "events stored {events}, received {seen}, missing {}, repeated or out of order {}",
         number("missing"),
@@ -60,7 +61,7 @@ pub fn run(readers: usize, sessions: usize) {
         open.saturating_sub(idle) as f64 / readers as f64
     );
     println!(
-        "CPU of the server for {} turns: {:.2} s alone, {:.2} s with readers: {:.1} µs more for each received event",
+        "CPU of the server for {} turns: {:.2} s alone, {:.2} s with readers: {:.1} µs more per received event",
         ROUNDS * sessions,
         (alone - before).as_secs_f64(),
         (watched - opened).as_secs_f64(),
@@ -120,14 +121,14 @@ pub fn watch(arguments: &[String]) {
     });
 }
 
-/// Prints the end of a phase, and waits until it was measured.
+/// Reports the end of a phase, and waits until the parent has measured it.
 fn report(phase: &Value) {
     println!("{phase}");
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).unwrap();
 }
 
-/// Runs one turn in each session, some at a time. Returns the ids of the sessions.
+/// Runs one turn in each session, at most [`RUNNING`] concurrently. Returns the ids of the sessions.
 async fn turns(api: &Arc<Client>, sessions: &[Option<String>]) -> Vec<String> {
     let slots = Arc::new(tokio::sync::Semaphore::new(RUNNING));
     let turns = sessions.iter().cloned().map(|session| {
@@ -179,7 +180,7 @@ impl Client {
     }
 }
 
-/// A reader of a session from its first event on.
+/// A reader of all events of a session.
 #[derive(Default)]
 struct Reader {
     last: AtomicU64,
@@ -191,7 +192,7 @@ impl Reader {
     async fn open(api: &Client, session: &str) -> Arc<Self> {
         let mut stream = BufReader::new(TcpStream::connect(&api.address).await.unwrap());
         let (address, token) = (&api.address, &api.token);
-        // In HTTP/1.0 the body is not chunked.
+        // With HTTP/1.0 the body is not chunked.
         let request = format!(
             "GET /api/sessions/{session}/events HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
              Accept: text/event-stream\r\n\r\n"
@@ -206,14 +207,14 @@ impl Reader {
             let mut lines = stream.lines();
             while let Ok(Some(line)) = lines.next_line().await {
                 if let Some(seq) = line.strip_prefix("id: ") {
-                    counts.note(seq.parse().unwrap());
+                    counts.record(seq.parse().unwrap());
                 }
             }
         });
         reader
     }
 
-    fn note(&self, seq: u64) {
+    fn record(&self, seq: u64) {
         let last = self.last.swap(seq, Ordering::Relaxed);
         self.seen.fetch_add(1, Ordering::Relaxed);
         if seq != last + 1 {

@@ -1,34 +1,34 @@
 //! Builds the application from the configuration.
 
-use super::{App, Keeping};
+use super::{App, Persistence};
 use crate::agent_tree::build_tree;
 use crate::browser::{self, BrowserStatus};
 use crate::clean_up;
-use crate::config::{self, Surroundings};
+use crate::config::{self, ProcessEnv};
+use crate::disabled_exec::exec_without_sandbox;
 use crate::egress;
-use crate::elsewhere::Elsewhere;
 use crate::exit::Failure;
-use crate::hands::{self, Held};
 use crate::knowledge::Knowledge;
 use crate::mcp::{self, Mcp};
-use crate::model_choice::ModelChoice;
 use crate::model_lists::{ListStorage, ModelLists};
-use crate::no_commands::exec_without_sandbox;
+use crate::model_selector::ModelSelector;
 use crate::payment;
+use crate::remote_agents::RemoteAgents;
 use crate::roster::Roster;
-use crate::sessions::Kept;
+use crate::sandbox_setup::{self, SandboxStatus};
+use crate::sessions::Storage;
 use crate::vault::{
-    Asking, CredentialParts, Credentials, Places, UserVaults, VaultAccess, server_fields,
+    BindingPlaces, CredentialParts, Credentials, PromptMode, UserVaults, VaultAccess, server_fields,
 };
 use crate::web;
 use lango_core::{AgentName, Clock, Model};
 use lango_engine::{SystemClock, Tree};
-use lango_mcp::{Servers, Start};
+use lango_mcp::{Servers, StartMode};
 use lango_net::SeenLinks;
-use lango_sandbox::Strength;
+use lango_sandbox::SandboxStrength;
 use lango_secrets::{Masks, SecretSource, UnresolvedTool};
 use lango_tools::{
-    CommandSetup, Commands, SkillFolder, Skills, Trash, Whose, Workspace, skill_library_tools,
+    CommandSetup, Commands, SkillFolder, SkillOwner, Skills, Trash, Workspace, skill_library_tools,
 };
 use lango_vault::{FieldPlace, SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
@@ -37,39 +37,39 @@ use std::sync::Arc;
 impl App {
     pub(super) async fn build(
         flags: Vec<String>,
-        keeping: Keeping,
-        start: Start,
+        persistence: Persistence,
+        start: StartMode,
     ) -> Result<Self, Failure> {
-        let surroundings = Surroundings::from_process(flags)?;
-        let loaded = config::load(&surroundings)?;
-        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let process_env = ProcessEnv::from_process(flags)?;
+        let loaded = config::load(&process_env)?;
+        let roster = Roster::read(&loaded, &process_env.cwd)?;
         let root = roster
             .topology
             .as_ref()
             .map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let root = AgentName::from(root);
-        let homes = hands::homes(surroundings.home());
-        let policy = hands::policy(&loaded, &surroundings.cwd, &homes);
+        let homes = sandbox_setup::homes(process_env.home());
+        let policy = sandbox_setup::policy(&loaded, &process_env.cwd, &homes);
         let workspace = Workspace::open(policy)?;
         let trash = Trash::at(loaded.paths.trash());
-        let launcher = hands::launcher(&loaded.paths);
-        let held = Held::find(&launcher, &loaded.paths.state).await;
-        let launcher = launcher.with_strength(held.strength.clone());
+        let launcher = sandbox_setup::launcher(&loaded.paths);
+        let sandbox = SandboxStatus::detect(&launcher, &loaded.paths.state).await;
+        let launcher = launcher.with_strength(sandbox.strength.clone());
         clean_up::recover(&launcher).await;
         let mut folders = loaded.paths.skills(workspace.path());
         folders.extend(loaded.settings.skill.dirs.iter().map(|path| SkillFolder {
             path: path.clone(),
-            whose: Whose::User,
+            owner: SkillOwner::User,
         }));
         let mut skills = Skills::find(&folders);
-        hands::label_skills(&mut skills, &loaded, &workspace);
-        let kept = Kept::of(&loaded.settings.session, root)?;
-        // A command that only looks leaves nothing behind, and asks for nothing.
-        let (storage, asking) = match start {
-            Start::PinsOnly => (ListStorage::ReadOnly, Asking::Never),
-            _ => (ListStorage::Stored, Asking::Allowed),
+        sandbox_setup::label_skills(&mut skills, &loaded, &workspace);
+        let storage = Storage::from_settings(&loaded.settings.session, root)?;
+        // A command that only reads stores nothing and never prompts.
+        let (list_storage, prompt_mode) = match start {
+            StartMode::PinsOnly => (ListStorage::ReadOnly, PromptMode::Never),
+            _ => (ListStorage::Stored, PromptMode::Allowed),
         };
-        let vault = VaultAccess::new(&loaded, &surroundings, &kept);
+        let vault = VaultAccess::new(&loaded, &process_env, &storage);
         let masks = Masks::default();
         let vaults = Arc::new(UserVaults::new(vault.clone(), masks.clone()));
         let source = Arc::clone(&vaults) as Arc<dyn SecretSource>;
@@ -80,36 +80,41 @@ impl App {
             launcher: launcher.clone(),
             policy: workspace.policy().clone(),
             outputs: loaded.paths.outputs(),
-            limits: hands::command_limits(&loaded),
+            limits: sandbox_setup::command_limits(&loaded),
             proxy: egress::command_proxy(network, &egress),
             secrets: Some(secrets.clone()),
         });
         let mut tools = lango_tools::file_tools(&workspace, &trash);
         let command_tools = lango_tools::command_tools(&commands);
-        match &held.strength {
-            Strength::None { why } => tools.extend(exec_without_sandbox(&command_tools, why)),
-            Strength::Full | Strength::Degraded { .. } => tools.extend(command_tools),
+        match &sandbox.strength {
+            SandboxStrength::None { why } => {
+                tools.extend(exec_without_sandbox(&command_tools, why))
+            }
+            SandboxStrength::Full | SandboxStrength::Degraded { .. } => tools.extend(command_tools),
         }
         tools.extend(skills.tools(&commands));
         let credentials = Credentials::open(CredentialParts {
             settings: &loaded.settings,
-            env: &surroundings.env,
+            env: &process_env.env,
             vaults: Arc::clone(&vaults),
             masks: masks.clone(),
-            asking,
+            prompt_mode,
         })
         .await?;
-        let model_lists = ModelLists::at(loaded.paths.model_lists(), storage);
-        let knowledge = match keeping {
-            Keeping::Nothing => None,
-            Keeping::Everything => {
-                let providers = ModelChoice {
+        let model_lists = ModelLists::at(loaded.paths.model_lists(), list_storage);
+        let knowledge = match persistence {
+            Persistence::Nothing => None,
+            Persistence::Everything => {
+                let providers = ModelSelector {
                     settings: &loaded.settings,
                     credentials: &credentials,
                     lists: &model_lists,
                 };
                 let observer = observer(&providers).await;
-                Some(Knowledge::of(&loaded, &kept.database, &providers, observer).await?)
+                Some(
+                    Knowledge::from_config(&loaded, &storage.database, &providers, observer)
+                        .await?,
+                )
             }
         };
         if knowledge.is_some() {
@@ -127,9 +132,9 @@ impl App {
             credentials: &credentials,
             egress: &egress,
             links: &links,
-            cache: kept.web_cache(keeping),
+            cache: storage.web_cache(persistence),
         })?);
-        // Those that follow resolve handles themselves, or have none in their arguments.
+        // The tools added below resolve secret handles themselves, or have none in their arguments.
         for tool in &mut tools {
             let is_command = tool.spec().name.as_str().starts_with("exec");
             if !is_command {
@@ -141,64 +146,70 @@ impl App {
             settings: &loaded.settings.browser,
             search: &loaded.settings.search,
             paths: &loaded.paths,
-            search_path: surroundings
+            search_path: process_env
                 .env
                 .get(OsStr::new("PATH"))
                 .map(OsString::as_os_str),
             launcher: &launcher,
-            strength: &held.strength,
+            strength: &sandbox.strength,
             egress: &egress,
             links: &links,
             workspace: &workspace,
             secrets: Arc::clone(&source),
         })?;
         tools.extend(browser_tools);
-        let payment_source = payment::Source {
+        let payment_source = payment::PaymentSource {
             loaded: &loaded,
             vault: vault.clone(),
-            kept: &kept,
-            // Most turns pay nothing.
-            asking: Asking::Never,
+            storage: &storage,
+            // Most turns make no payment, so do not prompt for the wallet.
+            prompt_mode: PromptMode::Never,
             reports: Some(Arc::clone(&vaults)),
         };
-        let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
+        let (payment_tools, payments) = payment::open(payment_source, persistence, &egress).await?;
         tools.extend(payment_tools);
         let provider = Arc::clone(&vaults) as Arc<dyn VaultProvider>;
         let clock = Arc::new(SystemClock) as Arc<dyn Clock>;
         tools.extend(lango_vault::vault_tools(&provider, &clock));
-        let here = mcp::Surrounding {
+        let context = mcp::McpContext {
             loaded: &loaded,
-            env: &surroundings.env,
+            env: &process_env.env,
             credentials: &credentials,
             policy: workspace.policy(),
             launcher: &launcher,
-            strength: &held.strength,
+            strength: &sandbox.strength,
             tools: &tools,
             agents: roster.names(),
             egress: &egress,
             secrets: &secrets,
-            grants_seal: vault.grants_seal(&loaded.paths, asking).await?,
+            grants_seal: vault.grants_seal(&loaded.paths, prompt_mode).await?,
         };
-        let mcp = Mcp::open(here, start).await?;
+        let mcp = Mcp::open(context, start).await?;
         let fields = secret_fields(&browser, &mcp.servers);
-        vaults.set_places(Places::new(&loaded.settings, &egress, fields));
+        vaults.set_places(BindingPlaces::new(&loaded.settings, &egress, fields));
         tools.extend(mcp.servers.tools().iter().cloned());
         let specs = tools
             .iter()
             .map(|tool| Arc::new(tool.spec().clone()))
             .collect();
-        let homes = mcp.homes.clone();
-        let elsewhere = Elsewhere::default();
-        let tree = build_tree(&loaded.settings.agent, &roster, specs, homes, &elsewhere)?;
+        let assignments = mcp.assignments.clone();
+        let remote_agents = RemoteAgents::default();
+        let tree = build_tree(
+            &loaded.settings.agent,
+            &roster,
+            specs,
+            assignments,
+            &remote_agents,
+        )?;
         Ok(Self {
             loaded,
             tree: Arc::new(tree),
             workspace,
-            held,
+            sandbox,
             skills,
             trash,
             launcher,
-            kept,
+            storage,
             vault,
             vaults,
             credentials,
@@ -206,10 +217,10 @@ impl App {
             egress,
             browser,
             payments,
-            elsewhere,
+            remote_agents,
             mcp: Arc::new(mcp),
             model_lists,
-            env: surroundings.env,
+            env: process_env.env,
             roster,
             tools,
         })
@@ -229,8 +240,9 @@ fn secret_fields(browser: &BrowserStatus, servers: &Servers) -> Vec<SecretField>
     fields
 }
 
-/// The model that observes conversations, if one is to. Where it cannot be had, the built-in rules observe.
-async fn observer(providers: &ModelChoice<'_>) -> Option<Arc<dyn Model>> {
+/// Returns the model that observes conversations, if one is configured. If it is unavailable, the built-in rules
+/// observe.
+async fn observer(providers: &ModelSelector<'_>) -> Option<Arc<dyn Model>> {
     match providers.settings.memory.enabled {
         Some(true) => providers.choose().await.ok().map(|choice| choice.model),
         _ => None,

@@ -1,17 +1,17 @@
-//! The arguments of the commands that keep, move and delete what is stored.
+//! The arguments of the commands that export, import, verify, delete, back up and move stored data.
 
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
-/// Which sessions are meant.
+/// A selection of sessions.
 #[derive(Debug, Args)]
 #[group(id = "which", required = true, multiple = false)]
-pub struct WhichSessions {
-    /// The sessions; the beginning of an id is enough.
+pub struct SessionSelection {
+    /// The ids of the sessions, or their first characters.
     #[arg(value_name = "ID", group = "which", num_args = 1..)]
     pub ids: Vec<String>,
 
-    /// All of yours, and those of the server's callers.
+    /// All your sessions, and those of the server's callers.
     #[arg(long, group = "which")]
     pub all: bool,
 }
@@ -21,15 +21,14 @@ pub struct WhichSessions {
 #[command(
     after_help = "Examples:\n  lango sessions export s_1k2m > session.jsonl\n  \
                   lango sessions export --all --output sessions.jsonl\n\n\
-                  One line for a session, then one for each event with its author and its hash, so that the file alone tells \
-                  whether it is whole. Memory and the library are not in it: `lango store backup` copies everything."
+                  The file has one line per session, then one per event with its author and hash, so that it can be verified on \
+                  its own. It does not contain memory or the library; `lango store backup` copies everything."
 )]
 pub struct ExportArguments {
-    /// Which.
     #[command(flatten)]
-    pub which: WhichSessions,
+    pub selection: SessionSelection,
 
-    /// Into this file, which must not be there yet, instead of stdout. It appears when it is whole.
+    /// Write to this file instead of stdout. It must not exist yet, and appears when it is complete.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -38,12 +37,12 @@ pub struct ExportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  lango sessions import sessions.jsonl\n  \
                   ssh other lango sessions export --all | lango sessions import -\n\n\
-                  Every line is checked; a session comes in whole or not at all. What was granted in it for calls to come is asked for again.")]
+                  Every line is checked; a session is imported completely or not at all. Its grants are left out, so lango asks again.")]
 pub struct ImportArguments {
     /// The file; `-` is standard input.
     pub file: PathBuf,
 
-    /// Leave sessions as they are that are here already with another log, instead of stopping there.
+    /// Leave existing sessions with a different log unchanged, instead of stopping.
     #[arg(long)]
     pub skip_existing: bool,
 }
@@ -52,9 +51,8 @@ pub struct ImportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  lango sessions verify s_1k2m\n  lango sessions verify --all")]
 pub struct VerifyArguments {
-    /// Which.
     #[command(flatten)]
-    pub which: WhichSessions,
+    pub selection: SessionSelection,
 }
 
 /// Arguments of `lango sessions delete`.
@@ -62,59 +60,59 @@ pub struct VerifyArguments {
 #[command(
     after_help = "Examples:\n  lango sessions delete s_1k2m\n  lango sessions delete --older-than 30d\n  \
                   lango sessions delete --expired --yes\n\n\
-                  What was said is gone for good, with what was remembered of it and what only it could search. A session in which a \
-                  turn runs is refused; one with an open turn is deleted by its id alone, never for its age."
+                  Deletes the conversation permanently, with its memories and the documents that only it could search. A session with a \
+                  running turn is refused; one with an unfinished turn is deleted only by its id, never because of its age."
 )]
 #[group(skip)]
-#[command(group = ArgGroup::new("whose").required(true).multiple(false))]
+#[command(group = ArgGroup::new("selection").required(true).multiple(false))]
 pub struct DeleteArguments {
-    /// The sessions; the beginning of an id is enough.
-    #[arg(value_name = "ID", group = "whose", num_args = 1..)]
+    /// The ids of the sessions, or their first characters.
+    #[arg(value_name = "ID", group = "selection", num_args = 1..)]
     pub ids: Vec<String>,
 
-    /// All that were not used for this long, such as 30d, and tasks of callers that are as old.
-    #[arg(long, value_name = "TIME", group = "whose")]
+    /// All sessions that were not used for this long, such as 30d, and tasks of callers that are as old.
+    #[arg(long, value_name = "TIME", group = "selection")]
     pub older_than: Option<Age>,
 
-    /// The same for session.ttl.
-    #[arg(long, group = "whose")]
+    /// All sessions and tasks that are older than session.ttl.
+    #[arg(long, group = "selection")]
     pub expired: bool,
 
-    /// Without asking.
+    /// Delete without asking.
     #[arg(long)]
     pub yes: bool,
 }
 
-/// What can be done with the database as a whole.
+/// The actions of `lango store`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango store backup lango-backup.db\n  lango store restore lango-backup.db\n  lango store compact\n  \
                         lango store move sqlite:lango.db postgres://lango@db.example/lango"
 )]
 pub enum StoreCommand {
-    /// Copy the database of session.store to a file, while lango runs
+    /// Copy the database of session.store to a file, also while lango runs
     Backup {
-        /// The file, which must not be there yet.
+        /// The file, which must not exist yet.
         to: PathBuf,
     },
     /// Restore the database from a backup, and ask about work that was in flight instead of repeating it
     Restore {
-        /// The file of `lango store backup`. Without it, what is in flight is marked in a database that was restored by other
-        /// means, such as pg_restore.
+        /// The file of `lango store backup`. Without it, lango only marks the work in flight, in a database that was
+        /// restored by other means such as pg_restore.
         from: Option<PathBuf>,
     },
-    /// Write the database anew, so that nothing of what was deleted is left in its file
+    /// Rewrite the database file, so that it contains no deleted data
     Compact,
-    /// Copy everything from one database to another; interrupted, it goes on where it was
+    /// Copy everything from one database to another; resumes an interrupted move
     Move {
-        /// Where everything is: `sqlite:PATH` or `postgres://user@host/database`.
+        /// The source: `sqlite:PATH` or `postgres://user@host/database`.
         from: String,
-        /// Where it is to go: a database that is empty or not there yet.
+        /// The target: a database that is empty or does not exist yet.
         to: String,
     },
 }
 
-/// A length of time on the command line, of days or years.
+/// A duration on the command line of up to a century.
 #[derive(Debug, Clone, Copy)]
 pub struct Age(pub std::time::Duration);
 

@@ -1,10 +1,10 @@
-//! Examples for commands below commands, and reading the command line with them in its help.
+//! Examples in the help of nested commands, and parsing the command line with that help.
 
 use super::Arguments;
 use clap::{Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
-/// The words of a command, and what can be typed.
+/// The path of a command, and its example lines.
 const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["agents", "new"], &["lango agents new reviewer"]),
     (
@@ -190,7 +190,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["doctor"], &["lango doctor", "lango doctor --json"]),
 ];
 
-/// Reads the command line.
+/// Parses the command line.
 pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = command();
     let mut matches = command.try_get_matches_from_mut(typed)?;
@@ -217,8 +217,8 @@ fn with_help(command: Command, path: &[&str], help: &str) -> Command {
 mod tests {
     use super::*;
 
-    /// The words of a line as a shell would split it, as far as examples go.
-    fn words(line: &str) -> Vec<OsString> {
+    /// Splits a line as a shell would, as far as the examples need it.
+    fn split_words(line: &str) -> Vec<OsString> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         for letter in line.chars() {
             match (letter, quote) {
@@ -238,11 +238,11 @@ mod tests {
         let help = help.unwrap_or_default();
         assert!(help.contains("Examples:\n  "), "`{name}` has no examples");
         for line in help.lines().filter(|line| line.starts_with("  lango")) {
-            // What an example does is written after it, far off.
+            // The description of an example follows after several spaces.
             let typed = line.trim_start().split("   ").next().unwrap();
             let is_piped = typed.contains([';', '|', '<', '>', '&']);
             if !is_piped {
-                let typed = super::super::with_flags_first(words(typed));
+                let typed = crate::args::with_flags_first(split_words(typed));
                 let read = read(typed);
                 assert!(read.is_ok(), "`{name}`: {line}: {:?}", read.err());
             }

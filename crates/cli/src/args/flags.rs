@@ -1,14 +1,14 @@
-//! The order of flags on the command line.
+//! Reorders flags on the command line.
 
 use std::ffi::OsString;
 
-/// The same command line with every `-c KEY=VALUE` in front of the command. The parser would keep only those on one side of
-/// it, and a setting that is dropped in silence is worse than none.
-pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
-    let mut typed = typed.into_iter();
-    let mut first: Vec<OsString> = typed.next().into_iter().collect();
+/// Moves every `-c KEY=VALUE` in front of the command. The parser would otherwise keep only those on one side of it,
+/// and silently dropping a setting would be worse than an error.
+pub fn with_flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut arguments = arguments.into_iter();
+    let mut first: Vec<OsString> = arguments.next().into_iter().collect();
     let mut rest = Vec::new();
-    while let Some(argument) = typed.next() {
+    while let Some(argument) = arguments.next() {
         if argument == "--" {
             rest.push(argument);
             break;
@@ -16,12 +16,12 @@ pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
         let is_flag = argument.as_encoded_bytes().starts_with(b"-c");
         if argument == "-c" {
             first.push(argument);
-            first.extend(typed.next());
+            first.extend(arguments.next());
         } else if is_flag {
             first.push(argument);
         } else {
             rest.push(argument);
         }
     }
-    first.into_iter().chain(rest).chain(typed).collect()
+    first.into_iter().chain(rest).chain(arguments).collect()
 }

@@ -4,49 +4,49 @@ use super::secrets::parse_limit;
 use clap::Subcommand;
 use std::ffi::OsString;
 
-/// What can be done with payments.
+/// The actions of `lango payments`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango payments wallet create         a new wallet, its key in the vault\n  \
                   lango payments balance\n  \
                   lango payments history --limit 50\n  \
-                  lango payments reconcile             find out what became of unknown ones\n\n\
-                  Agents pay with `payment_send` and `payment_fetch`, and you are asked about each payment."
+                  lango payments reconcile             find out the outcome of unknown ones\n\n\
+                  Agents pay with `payment_send` and `payment_fetch`, and lango asks you about each payment."
 )]
 pub enum PaymentsCommand {
-    /// The payments of the wallet, the newest first
+    /// List the payments of the wallet, newest first
     History {
-        /// How many at most.
+        /// The maximum number of payments.
         #[arg(long, default_value_t = 20, value_parser = parse_limit)]
         limit: usize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// What the wallet has
+    /// Show the balance of the wallet
     Balance {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Find out what became of payments that are open, and send them again while they are valid
+    /// Find out the outcome of open payments, and send them again while they are valid
     Reconcile {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Make, import or show the wallet
+    /// Create, import or show the wallet
     Wallet {
-        /// What to do.
+        /// The action.
         #[command(subcommand)]
         command: WalletCommand,
     },
 }
 
-/// What can be done with the wallet.
+/// The actions of `lango payments wallet`.
 #[derive(Debug, Subcommand)]
 pub enum WalletCommand {
-    /// Make a key and store it in the vault
+    /// Create a key and store it in the vault
     Create {
         /// The name of the secret.
         #[arg(default_value = "WALLET_KEY")]
@@ -55,7 +55,7 @@ pub enum WalletCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Store a key that exists: type it, or pipe it to standard input
+    /// Store an existing key: type it, or pipe it to standard input
     Import {
         /// The name of the secret.
         #[arg(default_value = "WALLET_KEY")]
@@ -63,11 +63,11 @@ pub enum WalletCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// What would be a key; it is refused.
+        /// A key given as an argument, which is refused.
         #[arg(hide = true)]
         extra: Vec<OsString>,
     },
-    /// The address of the configured wallet
+    /// Show the address of the configured wallet
     Address {
         /// Print JSON.
         #[arg(long)]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
                         lango run --schema files.json \"which files are here?\" | jq .files\n  \
                         lango run --session s_1k2m \"and then?\"")]
 pub struct RunArguments {
-    /// What to ask; `-`, or nothing, takes it from standard input. Piped input is added to it.
+    /// The question; `-` or nothing reads it from standard input. Piped input is added to it.
     pub prompt: Vec<String>,
 
     /// Attach a file: an image (PNG, JPEG, GIF, WebP; 5 MB), or text, HTML or PDF (10 MB); can be repeated.
@@ -23,7 +23,7 @@ pub struct RunArguments {
     #[arg(long, conflicts_with = "jsonl")]
     pub json: bool,
 
-    /// Print the events as they are stored, one JSON object a line.
+    /// Print the events as they are stored, one JSON object per line.
     #[arg(long)]
     pub jsonl: bool,
 
@@ -31,7 +31,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub schema: Option<PathBuf>,
 
-    /// Go on with a session; the beginning of its id is enough.
+    /// Continue a session, given by its id or its first characters.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 
@@ -39,7 +39,7 @@ pub struct RunArguments {
     #[arg(long, conflicts_with = "session")]
     pub ephemeral: bool,
 
-    /// No progress on stderr.
+    /// Print no progress on stderr.
     #[arg(short, long)]
     pub quiet: bool,
 }

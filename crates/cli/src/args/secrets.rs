@@ -1,10 +1,11 @@
-//! The arguments of `lango secrets`. None of them is a value: what is on a command line, other users of the machine can read.
+//! The arguments of `lango secrets`. None of them is a value, because other users of the machine can read command
+//! lines.
 
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What can be done with secrets.
+/// The actions of `lango secrets`.
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
@@ -12,30 +13,30 @@ use std::path::PathBuf;
                   lango secrets bind GITHUB_TOKEN --for github     for commands\n  \
                   lango secrets list\n  \
                   lango secrets unlock                 for 15 minutes in this login session\n\n\
-                  The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile;\n\
+                  The first `set` creates the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile;\n\
                   LANGO_SERVER_VAULT_PASSPHRASE is for the vault of `lango secrets --server`."
 )]
 pub enum SecretsCommand {
-    /// Make the vault and choose how it is unlocked; a passphrase if nothing is said
+    /// Create the vault and choose how to unlock it; by a passphrase if not given
     Init(MethodArguments),
-    /// Store a secret: type it, or pipe it to standard input (one line end after it, \n or \r\n, is taken off)
+    /// Store a secret: type it, or pipe it to standard input (one trailing line end, \n or \r\n, is removed)
     Set {
-        /// Its name, such as OPENAI_API_KEY.
+        /// The name, such as OPENAI_API_KEY.
         name: String,
-        /// How long it is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire.
+        /// When it expires: after a time such as 90d, at the end of a day (UTC) such as 2027-01-31, or never.
         #[arg(long, value_name = "WHEN")]
         expires: Option<String>,
-        /// What would be a value; it is refused.
+        /// A value given as an argument, which is refused.
         #[arg(hide = true)]
         extra: Vec<OsString>,
     },
-    /// The secrets, never their values
+    /// List the secrets, never their values
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// One secret with its bindings, never its value
+    /// Show one secret with its bindings, never its value
     Describe {
         /// The secret.
         name: String,
@@ -43,44 +44,44 @@ pub enum SecretsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Allow a place where the value of a secret may be used
+    /// Allow a secret to be used in a place
     #[command(
         after_help = "Examples:\n  lango secrets bind GITHUB_TOKEN --for github\n  \
                       lango secrets bind GITHUB_TOKEN --host api.github.com --env GH_TOKEN\n  \
                       lango secrets bind SENTRY --tool mcp:sentry --host sentry.example.com\n  \
                       lango secrets bind AWS_KEY --program aws --env AWS_SECRET_ACCESS_KEY\n  \
                       lango secrets bind SHOP --tool browser_act --field text --host example.com\n\n\
-                      With --host neither the agent nor the command sees the value: the command finds a placeholder in the\n\
-                      variable, and lango puts the value in its place on the way to that host."
+                      With --host neither the agent nor the command sees the value: the variable contains a placeholder,\n\
+                      which lango replaces by the value in requests to that host."
     )]
     Bind(BindArguments),
-    /// Remove a place where the value of a secret may be used
+    /// Remove a place where a secret may be used
     Unbind {
         /// The secret.
         name: String,
-        /// The number of the binding, as `describe` shows it. Without one you are asked, if there are several.
+        /// The number of the binding, as shown by `describe`. Asks if not given and there are several.
         #[arg(value_parser = parse_number)]
         number: Option<usize>,
         /// Remove all of them.
         #[arg(long, conflicts_with = "number")]
         all: bool,
     },
-    /// Give a secret a new value (typed, or piped in as with `set`), or the vault a new master key
+    /// Replace the value of a secret (typed, or piped in as with `set`), or the vault's master key
     Rotate {
         /// The secret.
         #[arg(conflicts_with = "master")]
         name: Option<String>,
-        /// Replace the master key; every unlock method must be at hand.
+        /// Replace the master key; every unlock method must be available.
         #[arg(long)]
         master: bool,
-        /// With --master: remove this unlock method instead. May be repeated.
+        /// With --master: remove this unlock method instead. Can be repeated.
         #[arg(long, value_name = "ID", requires = "master", conflicts_with = "name")]
         without: Vec<u16>,
-        /// How long the new value is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire. If
-        /// nothing is said it lives as long as the value before did.
+        /// When the new value expires: after a time such as 90d, at the end of a day (UTC) such as 2027-01-31, or
+        /// never. If not given, it has the same lifetime as the previous value.
         #[arg(long, value_name = "WHEN", conflicts_with = "master")]
         expires: Option<String>,
-        /// What would be a value; it is refused.
+        /// A value given as an argument, which is refused.
         #[arg(hide = true, conflicts_with = "master")]
         extra: Vec<OsString>,
     },
@@ -88,28 +89,28 @@ pub enum SecretsCommand {
     Rm {
         /// The secret.
         name: String,
-        /// Also the key of a wallet, with which all that the wallet has is lost.
+        /// Also delete the key of a wallet, which loses everything in the wallet.
         #[arg(long)]
         yes: bool,
     },
-    /// Unlock the vault for 15 minutes in this login session: for all commands that start within that time
+    /// Unlock the vault for 15 minutes in this login session, for all commands started in that time
     Unlock,
-    /// End an unlock; a variable or a key file that unlocks the vault goes on doing so
+    /// End an unlock; variables and key files still unlock the vault
     Lock,
-    /// Store keys that are in environment variables or in plain files of lango's
+    /// Store keys from environment variables, and from lango's own plain files
     ImportEnv {
         /// The variables to import; by default all that the configuration names, and lango's own plain key files.
         names: Vec<String>,
     },
-    /// How the vault can be unlocked
+    /// List, add or remove the vault's unlock methods
     Methods {
-        /// What to do; the list if nothing is said.
+        /// The action; list if none is given.
         #[command(subcommand)]
         command: Option<MethodsCommand>,
     },
-    /// What was done with the vault, the latest first
+    /// Show the audit log, newest first
     Log {
-        /// How many entries at most.
+        /// The maximum number of entries.
         #[arg(long, default_value_t = 20, value_parser = parse_limit)]
         limit: usize,
         /// Print JSON.
@@ -118,13 +119,13 @@ pub enum SecretsCommand {
     },
     /// Delete the vault with all its secrets
     Destroy {
-        /// Do it; there is no way back.
+        /// Confirm; this cannot be undone.
         #[arg(long)]
         yes: bool,
     },
 }
 
-/// Where the value of a secret may go.
+/// Arguments of `lango secrets bind`.
 #[derive(Debug, Args)]
 pub struct BindArguments {
     /// The secret.
@@ -134,15 +135,16 @@ pub struct BindArguments {
     #[arg(long)]
     pub host: Option<String>,
 
-    /// The header that carries it; authorization if nothing is said.
+    /// The header that carries it; authorization if not given.
     #[arg(long, requires = "host")]
     pub header: Option<String>,
 
-    /// The environment variable for programs; the name of the secret if nothing is said.
+    /// The environment variable for programs; the name of the secret if not given.
     #[arg(long, value_name = "VARIABLE")]
     pub env: Option<String>,
 
-    /// What uses it: exec for commands, mcp:ID for the program of an MCP server; with --field mcp:ID/TOOL or browser_act.
+    /// The user of the secret: exec for commands, mcp:ID for the program of an MCP server; with --field, mcp:ID/TOOL
+    /// or browser_act.
     #[arg(long)]
     pub tool: Option<String>,
 
@@ -162,11 +164,12 @@ pub struct BindArguments {
 /// Which unlock methods to add.
 #[derive(Debug, Args)]
 pub struct MethodArguments {
-    /// A passphrase: typed, or of LANGO_VAULT_PASSPHRASE for a new vault and of LANGO_NEW_VAULT_PASSPHRASE for one that exists.
+    /// A passphrase: typed, or from LANGO_VAULT_PASSPHRASE for a new vault, LANGO_NEW_VAULT_PASSPHRASE for an
+    /// existing one.
     #[arg(long)]
     pub passphrase: bool,
 
-    /// A key file, made here; set vault.keyFile to it.
+    /// A new key file; set vault.keyFile to it.
     #[arg(long, value_name = "PATH")]
     pub key_file: Option<PathBuf>,
 
@@ -175,22 +178,22 @@ pub struct MethodArguments {
     pub keyring: bool,
 }
 
-/// What can be done with unlock methods.
+/// The actions of `lango secrets methods`.
 #[derive(Debug, Subcommand)]
 pub enum MethodsCommand {
-    /// The methods
+    /// List the methods
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Add methods; those that exist stay
+    /// Add methods to the existing ones
     Add(MethodArguments),
     /// Remove a method
     Remove {
-        /// Its number, as the list shows it.
+        /// The number, as shown in the list.
         id: u16,
-        /// Also if nothing here shows that another method works.
+        /// Remove it even if no other method is known to work.
         #[arg(long)]
         yes: bool,
     },
@@ -200,14 +203,15 @@ pub enum MethodsCommand {
 fn parse_number(text: &str) -> Result<usize, String> {
     let number = text.parse().ok();
     number.ok_or_else(|| {
-        "it is not the number of a binding; `lango secrets describe` shows them".to_owned()
+        "it is not the number of a binding; run `lango secrets describe` to see the bindings"
+            .to_owned()
     })
 }
 
 /// Parses the number of entries to show.
 pub(super) fn parse_limit(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("at least 1 entry is shown".to_owned()),
+        Ok(0) => Err("it must be at least 1".to_owned()),
         Ok(limit) => Ok(limit),
         Err(_) => Err("it is not a whole number".to_owned()),
     }

@@ -1,15 +1,15 @@
 //! The arguments of `lango tokens` and `lango web`.
 
-use super::serve::{Grace, ServeArguments};
+use super::serve::{DurationArg, ServeArguments};
 use clap::{Args, Subcommand};
 use lango_core::Scope;
 
-/// What to do with access tokens.
+/// The actions of `lango tokens`.
 #[derive(Debug, Subcommand)]
 pub enum TokensCommand {
     /// Create a token for a program or a device; it is printed once
     Create {
-        /// What you call it, such as the name of the device.
+        /// A name for the token, such as that of the device.
         name: String,
         /// What it allows: read, run or approve; can be repeated, and replaces the default.
         #[arg(long, value_name = "SCOPE", default_values = ["read", "run"])]
@@ -17,9 +17,9 @@ pub enum TokensCommand {
         /// The user that it acts as, instead of session.user.
         #[arg(long)]
         user: Option<String>,
-        /// How long it is valid, such as 30d; without it until it is revoked.
+        /// How long it is valid, such as 30d; until it is revoked if not given.
         #[arg(long, value_name = "TIME")]
-        expires: Option<Grace>,
+        expires: Option<DurationArg>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -30,27 +30,27 @@ pub enum TokensCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a token or sign a browser out
+    /// Revoke a token, or sign out a browser
     Revoke {
-        /// Its id, or the beginning of it.
+        /// The id, or its first characters.
         id: String,
     },
-    /// Print a link that signs one browser in
+    /// Print a link that signs in one browser
     Link {
-        /// Where the browser reaches the server, instead of the configured address.
+        /// The server's address as the browser sees it, instead of the configured one.
         #[arg(long)]
         url: Option<String>,
     },
 }
 
-/// What `lango web` was told.
+/// Arguments of `lango web`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  lango web\n  lango web --port 0\n  lango web --no-open\n\n\
                   It is `lango serve` with a link that signs your browser in. Ctrl-C stops."
 )]
 pub struct WebArguments {
-    /// How the server runs.
+    /// The arguments of the server.
     #[command(flatten)]
     pub serve: ServeArguments,
     /// Print the link without opening a browser.

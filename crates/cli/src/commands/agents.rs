@@ -1,15 +1,16 @@
-//! `lango agents`: who is there, with which tools, who is not and why, and what each is told.
+//! `lango agents`: lists the agents with their tools, those that are unavailable and why, and prints an agent's
+//! instruction.
 
 use crate::app::App;
 use crate::args::{AgentsArguments, AgentsCommand};
-use crate::config::{self, Surroundings};
+use crate::config::{self, ProcessEnv};
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::roster::{self, Roster};
 use crate::screen::{self, Layout};
 use crate::text_file;
 use lango_core::{AgentName, Effect, ModelSettings, Risk, ToolName, ToolSpec, Trust};
-use lango_engine::{Agent, AgentFile, Mode, Topology, Tree, TreeError};
+use lango_engine::{Agent, AgentFile, Topology, Tree, TreeError, TreeMode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::{Display, Write};
@@ -18,7 +19,7 @@ use std::io::{IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The largest tool list that is read.
+/// The largest tool list that is accepted.
 const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
@@ -29,7 +30,7 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
     let mut app = App::load(config).await?;
     app.connect().await?;
     let tree = match &arguments.tools {
-        Some(file) => Arc::new(try_tools(&app, file)?),
+        Some(file) => Arc::new(tree_with_listed_tools(&app, file)?),
         None => Arc::clone(&app.tree),
     };
     let text = match &arguments.instruction {
@@ -37,20 +38,20 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
         None if arguments.json => {
             let mut tree = as_json(&tree, &app);
             tree["absent_tools"] = json!(app.absent_tools());
-            tree["unheard_files"] = json!(app.roster.unheard);
+            tree["unheard_files"] = json!(app.roster.untrusted_files);
             tree["unused_files"] = json!(app.roster.unused);
             screen::json(&tree, Layout::Indented)?
         }
         None => {
             let mut text = as_text(&tree, &app);
             if let Some(absent) = app.absent_tools() {
-                let _ = write!(text, "\ntools not here: {absent}");
+                let _ = write!(text, "\nunavailable tools: {absent}");
             }
             if let Some(unused) = unused_files(&tree, &app.roster) {
                 let _ = write!(text, "\n{unused}");
             }
-            if let Some(unheard) = app.unheard_agents() {
-                let _ = write!(text, "\n{unheard}");
+            if let Some(warning) = app.untrusted_files_warning() {
+                let _ = write!(text, "\n{warning}");
             }
             sanitize(&text).into_owned()
         }
@@ -59,21 +60,23 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Writes the file of an agent that is new, or of a built-in one as it is. What is there stays as it is.
+/// Writes the file of a new agent, or of a built-in one with its current content. An existing file is never
+/// overwritten.
 fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Failure> {
-    let surroundings = Surroundings::from_process(config)?;
-    let loaded = config::load(&surroundings)?;
+    let process_env = ProcessEnv::from_process(config)?;
+    let loaded = config::load(&process_env)?;
     let agent = AgentName::from(name);
     AgentFile::check_name(&agent)
         .map_err(|detail| Failure::new(Exit::Usage, detail).next("lango agents new researcher"))?;
-    let folder = match project {
-        true => loaded.paths.project_agents(&surroundings.cwd),
-        false => roster::agents_dir(&loaded),
+    let folder = if project {
+        loaded.paths.project_agents(&process_env.cwd)
+    } else {
+        roster::agents_dir(&loaded)
     };
     let path = folder.join(format!("{name}.md"));
     let built_in = match &loaded.settings.agent.topology {
-        config::Topology::Named(name) => Topology::built_in(name).ok(),
-        config::Topology::File(_) => None,
+        config::TopologyChoice::Named(name) => Topology::built_in(name).ok(),
+        config::TopologyChoice::File(_) => None,
     };
     if built_in
         .as_ref()
@@ -91,13 +94,12 @@ fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Fail
     });
     written.map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());
-        Failure::new(Exit::Usage, message)
-            .next("choose another name, or change the file that is there")
+        Failure::new(Exit::Usage, message).next("choose another name, or edit the existing file")
     })?;
     screen::print(&path.display().to_string())?;
-    screen::say("change it to your liking; `lango agents` shows what comes of it");
+    screen::say("edit it as you like; `lango agents` shows the result");
     if project {
-        screen::say("it is heard once `lango config trust` trusts it as it is");
+        screen::say("run `lango config trust` to activate it; do so again after each change");
     }
     Ok(Exit::Ok)
 }
@@ -117,9 +119,10 @@ enum ListedTool {
     },
 }
 
-/// The tree that the tools of this file would give. A list that no configuration could use is the list's fault.
-fn try_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
-    let wrong = |detail: &dyn Display| {
+/// Builds the tree for the tools in this file. Errors that no configuration could fix are reported as errors of the
+/// list.
+fn tree_with_listed_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
+    let unusable = |detail: &dyn Display| {
         let message = format!(
             "the tool list `{}` cannot be used: {detail}",
             file.display()
@@ -128,17 +131,19 @@ fn try_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
             r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#,
         )
     };
-    let text = match file.as_os_str() == "-" {
-        true => text_file::read(std::io::stdin(), LARGEST_LIST_KIB),
-        false => File::open(file).and_then(|file| text_file::read(file, LARGEST_LIST_KIB)),
+    let text = if file.as_os_str() == "-" {
+        text_file::read(std::io::stdin(), LARGEST_LIST_KIB)
+    } else {
+        File::open(file).and_then(|file| text_file::read(file, LARGEST_LIST_KIB))
     };
-    let text = text.map_err(|error| wrong(&error))?;
-    let listed: Vec<ListedTool> = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let text = text.map_err(|error| unusable(&error))?;
+    let listed: Vec<ListedTool> = serde_json::from_str(&text).map_err(|error| unusable(&error))?;
     let tools = listed.into_iter().map(|tool| Arc::new(spec_of(tool)));
-    app.tree_of(tools.collect()).map_err(|error| match error {
-        TreeError::DuplicateTool { .. } | TreeError::BadToolName { .. } => wrong(&error),
-        error => error.into(),
-    })
+    app.tree_with_tools(tools.collect())
+        .map_err(|error| match error {
+            TreeError::DuplicateTool { .. } | TreeError::BadToolName { .. } => unusable(&error),
+            error => error.into(),
+        })
 }
 
 fn spec_of(tool: ListedTool) -> ToolSpec {
@@ -150,7 +155,7 @@ fn spec_of(tool: ListedTool) -> ToolSpec {
         name: ToolName::new(name),
         description: description.into(),
         parameters: json!({ "type": "object" }).into(),
-        effect: Effect::Effect,
+        effect: Effect::NonIdempotent,
         risk: Risk::Dangerous,
         escalation: None,
         subject: Default::default(),
@@ -172,13 +177,14 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
         )
         .next(format!("lango agents --instruction {}", tree.root.name))
     })?;
-    Ok(match std::io::stdout().is_terminal() {
-        true => sanitize(&agent.instruction).into_owned(),
-        false => agent.instruction.to_string(),
+    Ok(if std::io::stdout().is_terminal() {
+        sanitize(&agent.instruction).into_owned()
+    } else {
+        agent.instruction.to_string()
     })
 }
 
-/// Returns the tree as JSON: who is there with which tools, and who is not and why.
+/// Returns the tree as JSON: the agents with their tools, and the unavailable ones with the reason.
 pub fn as_json(tree: &Tree, app: &App) -> Value {
     let roster = &app.roster;
     let tools = |agent: &Agent| -> Vec<Value> {
@@ -197,7 +203,7 @@ pub fn as_json(tree: &Tree, app: &App) -> Value {
                 "description": agent.description,
                 "capabilities": agent.capabilities,
                 "tools": tools(agent),
-                "remote": agent.remote,
+                "remote": agent.is_remote,
                 "source": source_of(agent, roster),
                 "model": model_of(agent, roster),
                 "settings": settings_of(agent, app),
@@ -210,7 +216,7 @@ pub fn as_json(tree: &Tree, app: &App) -> Value {
         .map(|skipped| json!({ "name": skipped.name, "reason": skipped.reason }))
         .collect();
     json!({
-        "mode": tree.mode.word(),
+        "mode": tree.mode.name(),
         "topology": tree.topology,
         "root": {
             "name": tree.root.name,
@@ -223,36 +229,37 @@ pub fn as_json(tree: &Tree, app: &App) -> Value {
     })
 }
 
-/// Where an agent comes from.
+/// Returns where an agent comes from: its file, `built-in` or `remote`.
 fn source_of(agent: &Agent, roster: &Roster) -> String {
     match roster.file_of(&agent.name) {
-        _ if agent.remote => "remote".to_owned(),
+        _ if agent.is_remote => "remote".to_owned(),
         Some(path) => path.display().to_string(),
         None => "built-in".to_owned(),
     }
 }
 
-/// The model of its own that an agent has.
+/// Returns the model that an agent's file specifies, if any.
 fn model_of<'a>(agent: &Agent, roster: &'a Roster) -> Option<&'a String> {
     roster.spec_of(&agent.name)?.model.as_ref()
 }
 
-/// How the model of an agent should answer: its own settings, and the general ones. A remote agent has none here.
+/// Returns an agent's model parameters: its own, completed by the general ones. A remote agent has none.
 fn settings_of(agent: &Agent, app: &App) -> ModelSettings {
     let general = app.loaded.settings.agent.model_settings();
-    match agent.remote {
-        true => ModelSettings::default(),
-        false => agent.settings.or(general),
+    if agent.is_remote {
+        ModelSettings::default()
+    } else {
+        agent.settings.or(general)
     }
 }
 
-/// Agent files that have no say, and why.
+/// Describes agent files that are not used, and why.
 fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
     let files = roster.unused.iter().map(|path| path.display().to_string());
     let files: Vec<String> = files.collect();
     let why = match tree.mode {
-        Mode::Single => "a single agent answers".to_owned(),
-        Mode::Multi => format!("the topology {} has agents of its own", tree.topology),
+        TreeMode::Single => "a single agent runs".to_owned(),
+        TreeMode::Multi => format!("the topology {} defines its own agents", tree.topology),
     };
     (!files.is_empty()).then(|| format!("not used, because {why}: {}", files.join(", ")))
 }
@@ -260,8 +267,8 @@ fn unused_files(tree: &Tree, roster: &Roster) -> Option<String> {
 fn as_text(tree: &Tree, app: &App) -> String {
     let roster = &app.roster;
     let mut text = match tree.mode {
-        Mode::Multi => format!("{} ({} topology)\n", tree.root.name, tree.topology),
-        Mode::Single => format!("{} (single agent)\n", tree.root.name),
+        TreeMode::Multi => format!("{} ({} topology)\n", tree.root.name, tree.topology),
+        TreeMode::Single => format!("{} (single agent)\n", tree.root.name),
     };
     if !tree.root.tools.is_empty() {
         let _ = writeln!(text, "  tools: {}", tool_names(&tree.root));
@@ -277,7 +284,7 @@ fn as_text(tree: &Tree, app: &App) -> String {
         } else {
             ("├─", "│ ")
         };
-        let place = if agent.remote { " (remote)" } else { "" };
+        let place = if agent.is_remote { " (remote)" } else { "" };
         let _ = writeln!(
             text,
             "{branch} {}{place}  {}",
@@ -295,14 +302,14 @@ fn as_text(tree: &Tree, app: &App) -> String {
         }
         let _ = writeln!(text, "{rest}   from: {}", source_of(agent, roster));
     }
-    for absence in screen::absences(tree) {
-        let _ = writeln!(text, "not here: {absence}");
+    for skipped in screen::skipped_agents(tree) {
+        let _ = writeln!(text, "unavailable: {skipped}");
     }
     if !tree.unmatched.is_empty() {
         let names: Vec<&str> = tree.unmatched.iter().map(|name| name.as_str()).collect();
         let _ = writeln!(
             text,
-            "held by nobody, so they cannot run: {}",
+            "not assigned to any agent, so they cannot run: {}",
             names.join(", ")
         );
     }

@@ -1,17 +1,20 @@
-//! `lango approvals`: what waits for an answer, what was granted, and taking it back.
+//! `lango approvals`: lists, shows and answers pending approvals, and revokes grants.
 
 pub(crate) mod grants;
 
-use super::ask::{Asker, reason};
+use super::ask::{ApprovalMode, reason};
 use super::memory::remember;
-use super::present::{Presentation, how_to_answer};
-use super::watch::{Given, Place, watch};
+use super::present::{Presentation, answer_command};
+use super::watch::{PromptContext, TurnInput, watch};
 use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
-use crate::screen::{self, Layout, Shown, age, one_line, request, subject_line};
+use crate::screen::{self, Layout, RequestDetail, age, one_line, request, subject_line};
 use crate::sessions::{Sessions, open_session};
-use lango_core::{Answer, ApprovalId, Approvals, Asks, Clock, Extent, Grant, Waiting};
+use lango_core::{
+    ApprovalAnswer, ApprovalId, ApprovalQuestion, Approvals, Clock, Grant, PendingApproval,
+    PreviewLength,
+};
 use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
@@ -21,12 +24,14 @@ pub async fn approvals(
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {
     let mut app = App::load(config).await?;
-    let sessions = app.past_sessions().await?;
+    let sessions = app.sessions_for_reading().await?;
     match command.unwrap_or(ApprovalsCommand::List { json: false }) {
         ApprovalsCommand::List { json } => list(&app, &sessions, json).await,
         ApprovalsCommand::Show { id } => {
-            let waiting = everybodys(&app, &sessions).await?.waiting;
-            let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
+            let waiting = approvals_of_all_users(&app, &sessions).await?.waiting;
+            let waiting = find_by_prefix(&id, "pending approval", waiting, |waiting| {
+                &waiting.request.id
+            })?;
             show(&app, &waiting).await
         }
         ApprovalsCommand::Answer {
@@ -37,8 +42,10 @@ pub async fn approvals(
             json,
             quiet,
         } => {
-            let waiting = everybodys(&app, &sessions).await?.waiting;
-            let waiting = only(&id, "waits", waiting, |waiting| &waiting.request.id)?;
+            let waiting = approvals_of_all_users(&app, &sessions).await?.waiting;
+            let waiting = find_by_prefix(&id, "pending approval", waiting, |waiting| {
+                &waiting.request.id
+            })?;
             let answer = read_answer(&app, &waiting, answer, pattern, because)?;
             let presentation = Presentation {
                 json,
@@ -46,41 +53,43 @@ pub async fn approvals(
                 ..Presentation::default()
             };
             app.connect().await?;
-            let result = go_on(&app, &sessions, &waiting, answer, presentation).await;
-            // Also after a failure: what servers left behind has to be reported.
+            let result = answer_and_resume(&app, &sessions, &waiting, answer, presentation).await;
+            // Also after a failure, so that clean-up after servers is reported.
             app.close().await;
             result
         }
         ApprovalsCommand::Revoke { id } => {
-            let granted = everybodys(&app, &sessions).await?.granted;
-            let grant = only(&id, "is granted", granted, |grant| &grant.id)?;
+            let granted = approvals_of_all_users(&app, &sessions).await?.granted;
+            let grant = find_by_prefix(&id, "grant", granted, |grant| &grant.id)?;
             let user = sessions.store.open(&grant.session).await?.user;
             sessions.catalog.revoke(&user, &grant.id).await?;
-            screen::print(&format!("taken back: {}", grant_line(&grant)))?;
+            screen::print(&format!("revoked: {}", grant_line(&grant)))?;
             Ok(Exit::Ok)
         }
     }
 }
 
-/// Shows all of a call that waits.
-async fn show(app: &App, waiting: &Waiting) -> Result<Exit, Failure> {
+/// Prints a pending call in full.
+async fn show(app: &App, waiting: &PendingApproval) -> Result<Exit, Failure> {
     let asked_in = &waiting.request.folder;
     let is_here = asked_in.is_empty() || **asked_in == *app.folder();
     let preview = if is_here {
-        app.gate()?.preview(&waiting.request, Extent::Whole).await
+        app.gate()?
+            .preview(&waiting.request, PreviewLength::Full)
+            .await
     } else {
         screen::say(&format!(
-            "only the arguments are shown here; run this in {asked_in} to see what the call would change"
+            "only the arguments are shown; run this command in {asked_in} to see what the call would change"
         ));
         None
     };
-    let shown = Shown::Everything(preview.as_deref());
+    let shown = RequestDetail::Everything(preview.as_deref());
     screen::print(&request(waiting, shown, 0, screen::columns()))?;
     Ok(Exit::Ok)
 }
 
-/// What waits for somebody at this machine, and what they granted: in their own sessions and in those of callers.
-async fn everybodys(app: &App, sessions: &Sessions) -> Result<Approvals, Failure> {
+/// Returns the pending approvals and grants of all users of this machine: their own sessions and those of callers.
+async fn approvals_of_all_users(app: &App, sessions: &Sessions) -> Result<Approvals, Failure> {
     let mut all = Approvals::default();
     for user in app.users() {
         let approvals = sessions.catalog.approvals(&user).await?;
@@ -93,30 +102,31 @@ async fn everybodys(app: &App, sessions: &Sessions) -> Result<Approvals, Failure
 }
 
 async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Failure> {
-    let approvals = everybodys(app, sessions).await?;
+    let approvals = approvals_of_all_users(app, sessions).await?;
     if as_json {
         screen::print(&screen::json(
-            &grants::listed(app, &approvals),
+            &grants::approvals_json(app, &approvals),
             Layout::Indented,
         )?)?;
         return Ok(Exit::Ok);
     }
     if approvals.waiting.is_empty() && approvals.granted.is_empty() {
-        screen::print("nothing waits, and nothing is granted")?;
+        screen::print("there are no pending approvals and no grants")?;
         return Ok(Exit::Ok);
     }
     let now = SystemClock.now();
     for waiting in &approvals.waiting {
         let user = sessions.store.open(&waiting.session).await?.user;
-        let whose = match user == app.user() {
-            true => String::new(),
-            false => format!(", asked for by {}", one_line(user.as_str(), 40)),
+        let requester = if user == app.user() {
+            String::new()
+        } else {
+            format!(", requested by {}", one_line(user.as_str(), 40))
         };
         screen::print(&format!(
-            "{}  {}  {}  ({}, in {}, session {}{whose})",
-            match waiting.request.asks {
-                Asks::Permission => "waits  ",
-                Asks::Fate | Asks::Turn => "unknown",
+            "{}  {}  {}  ({}, in {}, session {}{requester})",
+            match waiting.request.question {
+                ApprovalQuestion::Permission => "pending",
+                ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => "unknown",
             },
             waiting.request.id,
             subject_line(&waiting.request),
@@ -146,25 +156,25 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
             approvals
                 .waiting
                 .iter()
-                .any(|waiting| waiting.request.asks == asks)
+                .any(|waiting| waiting.request.question == asks)
         };
-        screen::say("see all of it: lango approvals show ID");
-        if is_asked(Asks::Permission) {
+        screen::say("show in full: lango approvals show ID");
+        if is_asked(ApprovalQuestion::Permission) {
             screen::say("answer: lango approvals answer ID yes|session|always|no");
         }
-        if is_asked(Asks::Fate) {
+        if is_asked(ApprovalQuestion::UnknownOutcome) {
             screen::say(
                 "may have run: lango approvals answer ID retry|skip, or happened --because \"…\"",
             );
         }
-        if is_asked(Asks::Turn) {
+        if is_asked(ApprovalQuestion::ContinueTurn) {
             screen::say(
-                "in flight when the database was copied: lango approvals answer ID retry (go on) or skip (end it)",
+                "running when the database was copied: lango approvals answer ID retry (continue) or skip (end it)",
             );
         }
     }
     if !approvals.granted.is_empty() {
-        screen::say("take back: lango approvals revoke ID");
+        screen::say("revoke: lango approvals revoke ID");
     }
     Ok(Exit::Ok)
 }
@@ -181,10 +191,10 @@ fn grant_line(grant: &Grant) -> String {
     one_line(&line, 300)
 }
 
-/// The one whose id begins like this.
-fn only<T>(
+/// Finds the item whose id starts with `prefix`.
+fn find_by_prefix<T>(
     prefix: &str,
-    state: &str,
+    kind: &str,
     all: Vec<T>,
     id: impl Fn(&T) -> &ApprovalId,
 ) -> Result<T, Failure> {
@@ -194,73 +204,77 @@ fn only<T>(
         (Some(one), true) => Ok(one),
         (Some(_), false) => Err(Failure::new(
             Exit::Usage,
-            format!("more than one begins with `{prefix}`"),
+            format!("more than one id starts with `{prefix}`"),
         )
-        .next("write more of the id")),
-        (None, _) => Err(Failure::new(
-            Exit::Usage,
-            format!("nothing of the id `{prefix}` {state}"),
-        )
-        .next("`lango approvals` lists what waits and what is granted")),
+        .next("give more characters of the id")),
+        (None, _) => Err(
+            Failure::new(Exit::Usage, format!("no {kind} has the id `{prefix}`"))
+                .next("run `lango approvals` to list pending approvals and grants"),
+        ),
     }
 }
 
 fn read_answer(
     app: &App,
-    waiting: &Waiting,
+    waiting: &PendingApproval,
     word: AnswerWord,
     pattern: Option<String>,
     because: Option<String>,
-) -> Result<Answer, Failure> {
-    let fits = match waiting.request.asks {
-        Asks::Permission => !matches!(
+) -> Result<ApprovalAnswer, Failure> {
+    let fits = match waiting.request.question {
+        ApprovalQuestion::Permission => !matches!(
             word,
             AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
         ),
-        Asks::Fate | Asks::Turn => matches!(
+        ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => matches!(
             word,
             AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
         ),
     };
     if !fits {
-        let message = match waiting.request.asks {
-            Asks::Permission => "what is asked is whether it may run: yes, session, always or no",
-            Asks::Fate => "what is asked is what became of it: retry, skip or happened",
-            Asks::Turn => "what is asked is whether the turn goes on: retry, skip or happened",
+        let message = match waiting.request.question {
+            ApprovalQuestion::Permission => {
+                "the question is whether the call may run; answer yes, session, always or no"
+            }
+            ApprovalQuestion::UnknownOutcome => {
+                "the question is what happened to the call; answer retry, skip or happened"
+            }
+            ApprovalQuestion::ContinueTurn => {
+                "the question is whether the turn continues; answer retry, skip or happened"
+            }
         };
-        let next = how_to_answer(std::slice::from_ref(waiting));
+        let next = answer_command(std::slice::from_ref(waiting));
         return Err(Failure::new(Exit::Usage, message).next(next));
     }
     let takes_reason = matches!(word, AnswerWord::No | AnswerWord::Happened);
     if because.is_some() && !takes_reason {
-        let message =
-            "a reason goes with `no` and with `happened`, and nobody would hear of this one";
+        let message = "--because is only used with `no` and `happened`";
         let id = &waiting.request.id;
-        let next = match waiting.request.asks {
-            Asks::Permission => {
+        let next = match waiting.request.question {
+            ApprovalQuestion::Permission => {
                 format!("leave out --because, or: lango approvals answer {id} no --because \"…\"")
             }
-            Asks::Fate | Asks::Turn => format!(
-                "leave out --because, or tell what became of it: lango approvals answer {id} happened --because \"…\""
+            ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => format!(
+                "leave out --because, or say what happened: lango approvals answer {id} happened --because \"…\""
             ),
         };
         return Err(Failure::new(Exit::Usage, message).next(next));
     }
     let pattern = || grants::pattern(app, waiting, pattern.as_deref());
     Ok(match word {
-        AnswerWord::Yes => Answer::Once,
-        AnswerWord::Session => Answer::Session {
+        AnswerWord::Yes => ApprovalAnswer::Once,
+        AnswerWord::Session => ApprovalAnswer::Session {
             pattern: pattern()?,
         },
-        AnswerWord::Always => Answer::Always {
+        AnswerWord::Always => ApprovalAnswer::Always {
             pattern: pattern()?,
             folder: app.folder().into(),
         },
-        AnswerWord::No => Answer::No {
+        AnswerWord::No => ApprovalAnswer::No {
             reason: because.as_deref().and_then(reason),
         },
-        AnswerWord::Retry => Answer::Retry,
-        AnswerWord::Skip => Answer::Skip,
+        AnswerWord::Retry => ApprovalAnswer::Retry,
+        AnswerWord::Skip => ApprovalAnswer::Skip,
         AnswerWord::Happened => {
             let text = because.map(|text| text.trim().to_owned());
             let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
@@ -269,22 +283,22 @@ fn read_answer(
                     waiting.request.id
                 ))
             })?;
-            Answer::Happened { text: text.into() }
+            ApprovalAnswer::Happened { text: text.into() }
         }
     })
 }
 
-/// Answers, and runs the turn on. What it asks for next is asked at the terminal, or waits in its turn.
-async fn go_on(
+/// Answers an approval and continues the turn. Further approvals are requested at the terminal, or stay pending.
+async fn answer_and_resume(
     app: &App,
     sessions: &Sessions,
-    waiting: &Waiting,
-    answer: Answer,
+    waiting: &PendingApproval,
+    answer: ApprovalAnswer,
     presentation: Presentation,
 ) -> Result<Exit, Failure> {
     let asked_in = &waiting.request.folder;
     if !asked_in.is_empty() && **asked_in != *app.folder() {
-        return Err(RunnerError::Elsewhere {
+        return Err(RunnerError::WrongFolder {
             request: waiting.request.id.clone(),
             folder: asked_in.clone(),
         }
@@ -294,23 +308,30 @@ async fn go_on(
     let runner = app.runner(sessions, &choice.model)?;
     let mut conversation = open_session(&runner, waiting.session.clone()).await?;
     if !presentation.quiet {
-        let preview = conversation.preview(waiting, Extent::Short).await;
-        let shown = Shown::Preview(preview.as_deref());
+        let preview = conversation.preview(waiting, PreviewLength::Short).await;
+        let shown = RequestDetail::Preview(preview.as_deref());
         screen::say(&request(waiting, shown, 0, screen::columns()));
     }
-    let asker = match Asker::of_this_process() {
-        Asker::Nobody => Asker::Later,
-        asker => asker,
+    let approval_mode = match ApprovalMode::detect() {
+        ApprovalMode::Deny => ApprovalMode::Defer,
+        approval_mode => approval_mode,
     };
     let started = Instant::now();
-    let given = Given::Answer(waiting.request.id.clone(), answer);
-    let shower = presentation.shower();
+    let input = TurnInput::Answer(waiting.request.id.clone(), answer);
+    let event_printer = presentation.event_printer();
     app.vaults.allow_prompts();
-    let place = Place {
+    let context = PromptContext {
         folder: &app.folder(),
         vaults: &app.vaults,
     };
-    let watched = watch(&mut conversation, given, asker, place, shower).await?;
+    let watched = watch(
+        &mut conversation,
+        input,
+        approval_mode,
+        context,
+        event_printer,
+    )
+    .await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     remember(
         app,

@@ -1,11 +1,11 @@
-//! `lango sessions export`, `import`, `verify` and `delete`: what was said, kept elsewhere, checked, and gone for good.
+//! `lango sessions export`, `import`, `verify` and `delete`.
 
 mod delete;
 mod export;
 mod import;
 
 use crate::app::App;
-use crate::args::{VerifyArguments, WhichSessions};
+use crate::args::{SessionSelection, VerifyArguments};
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
@@ -18,23 +18,23 @@ use lango_store::archive::{LogContents, verify_record};
 use std::sync::Arc;
 
 impl App {
-    /// The store for something that must be there already.
+    /// Returns the store for commands that need an existing database.
     pub(crate) fn existing_store(&self) -> Result<Arc<Store>, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
                 let message = format!("nothing is stored yet: there is no `{}`", path.display());
                 Err(Failure::new(Exit::Usage, message)
-                    .next("`lango config show --origin` tells where session.store is set"))
+                    .next("run `lango config show --origin` to see where session.store is set"))
             }
-            _ => Ok(Arc::clone(&self.kept.database)),
+            _ => Ok(Arc::clone(&self.storage.database)),
         }
     }
 }
 
-/// Checks logs; says of each how many events it has, or where it is damaged.
+/// Verifies logs; prints for each how many events it has, or where it is damaged.
 pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failure> {
     let store = app.existing_store()?;
-    let mut ids = Ids::of(app, &arguments.which).await?;
+    let mut ids = SessionIds::of(app, &arguments.selection).await?;
     let mut ticker = Ticker::new();
     let (mut whole, mut damaged) = (0, 0);
     while let Some(id) = ids.next(&store).await? {
@@ -53,7 +53,7 @@ pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failu
                 let events = count(events, "event");
                 screen::print(&format!("{:<24}  {events}", one_line(id.as_str(), 100)))?;
             }
-            // The id that is shown for one whose bytes are not text is nobody's.
+            // An id that is not valid text is listed with replacement characters, which no session has.
             Err(StoreError::NotFound { .. }) if id.as_str().contains('\u{fffd}') => {
                 damaged += 1;
                 let id = one_line(id.as_str(), 100);
@@ -63,47 +63,47 @@ pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failu
                 damaged += 1;
                 screen::print(&format!("damaged: {}", one_line(&error.to_string(), 500)))?;
             }
-            // One of all that was deleted meanwhile.
-            Err(StoreError::NotFound { .. }) if arguments.which.all => {}
+            // With `--all`, a session may have been deleted meanwhile.
+            Err(StoreError::NotFound { .. }) if arguments.selection.all => {}
             Err(error) => return Err(error.into()),
         }
     }
     let sessions = count(whole + damaged, "session");
     if damaged == 0 {
         screen::say(&format!(
-            "{sessions} checked: gap-free, with authors, and as they were written"
+            "{sessions} checked: no gaps, every author known, every hash correct"
         ));
         return Ok(Exit::Ok);
     }
     screen::say(&format!(
-        "{sessions} checked, {damaged} damaged\n  next: take them from a backup; `lango sessions export ID` gives those that are whole"
+        "{sessions} checked, {damaged} damaged\n  next: restore them from a backup; `lango sessions export ID` exports the undamaged ones"
     ));
     Ok(Exit::Failed)
 }
 
-/// The sessions that are meant, a page at a time.
-struct Ids {
-    /// Whose sessions are still to come.
+/// The selected sessions, read page by page.
+struct SessionIds {
+    /// The users whose sessions have not all been read.
     users: Vec<UserId>,
-    /// The last one of the first user that was given.
+    /// The last id returned for the first of these users.
     after: Option<SessionId>,
     page: std::vec::IntoIter<SessionId>,
 }
 
-/// How many ids are read at once.
+/// How many ids to read per page.
 const PAGE: usize = 500;
 
-impl Ids {
-    async fn of(app: &App, which: &WhichSessions) -> Result<Self, Failure> {
+impl SessionIds {
+    async fn of(app: &App, selection: &SessionSelection) -> Result<Self, Failure> {
         let mut ids = Self {
             users: Vec::new(),
             after: None,
             page: Vec::new().into_iter(),
         };
-        if which.all {
+        if selection.all {
             ids.users = app.users();
         } else {
-            ids.page = found(app, &which.ids).await?.into_iter();
+            ids.page = find_sessions(app, &selection.ids).await?.into_iter();
         }
         Ok(ids)
     }
@@ -127,9 +127,9 @@ impl Ids {
     }
 }
 
-/// The sessions whose ids begin like these, each once.
-async fn found(app: &App, prefixes: &[String]) -> Result<Vec<SessionId>, Failure> {
-    let sessions = app.past_sessions().await?;
+/// Finds the sessions whose ids start with these prefixes, each once.
+async fn find_sessions(app: &App, prefixes: &[String]) -> Result<Vec<SessionId>, Failure> {
+    let sessions = app.sessions_for_reading().await?;
     let mut ids: Vec<SessionId> = Vec::new();
     for prefix in prefixes {
         let id = app.find_session(&sessions, prefix).await?;

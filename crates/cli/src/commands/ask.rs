@@ -1,86 +1,89 @@
-//! Asking the person at the terminal whether a call may run. Where nobody can be asked, the answer is no, and the rule that
-//! would have allowed the call is named.
+//! Asks the user at the terminal whether a call may run. Without a terminal the call is denied, and the message names
+//! the rule that would have allowed it.
 
 use crate::exit::{Exit, Failure};
-use crate::screen::{self, Shown, allowing_rule, request};
+use crate::screen::{self, RequestDetail, allowing_rule, request};
 use crate::terminal_state::TerminalState;
-use lango_core::{Answer, AnsweredBy, Extent, Subject, Text, Waiting};
+use lango_core::{AnswerSource, ApprovalAnswer, PendingApproval, PreviewLength, RuleSubject, Text};
 use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use std::io::IsTerminal;
 
-/// Who is asked.
+/// What happens when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asker {
-    /// The person at the terminal.
+pub enum ApprovalMode {
+    /// Ask the user at the terminal.
     Terminal,
-    /// The person at the terminal, now or never: nothing is kept that could wait.
-    TerminalNow,
-    /// Nobody: what would have to be asked is denied.
-    Nobody,
-    /// Somebody, later: what would have to be asked waits in the log.
-    Later,
+    /// Ask the user at the terminal; the turn cannot wait, because nothing is persisted.
+    TerminalOnly,
+    /// Deny the call, because no user can be asked.
+    Deny,
+    /// Leave the request pending in the log.
+    Defer,
 }
 
-/// What comes of asking.
+/// The result of asking.
 pub enum Reply {
-    /// An answer.
-    Answered(Answer, AnsweredBy),
-    /// The turn is to be stopped.
+    Answered(ApprovalAnswer, AnswerSource),
+    /// Stop the turn.
     Stop,
-    /// The turn is to wait.
+    /// Leave the request pending.
     Wait,
 }
 
-impl Asker {
-    /// The person, if a terminal is there to ask them.
-    pub fn of_this_process() -> Self {
-        let is_there = std::io::stderr().is_terminal()
+impl ApprovalMode {
+    /// Returns [`Terminal`](Self::Terminal) if this process has a terminal, or else [`Deny`](Self::Deny).
+    pub fn detect() -> Self {
+        let has_terminal = std::io::stderr().is_terminal()
             && (std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok());
-        if is_there {
+        if has_terminal {
             Self::Terminal
         } else {
-            Self::Nobody
+            Self::Deny
         }
     }
 
-    /// Asks about the first of these.
+    /// Asks about the first pending approval.
     pub async fn ask(
         self,
         conversation: &Conversation,
-        waiting: &[Waiting],
+        waiting: &[PendingApproval],
         folder: &str,
     ) -> Result<Reply, Failure> {
         let Some(first) = waiting.first() else {
             return Ok(Reply::Wait);
         };
         match self {
-            Self::Later => Ok(Reply::Wait),
-            // What may have happened cannot be denied any more; somebody has to say what became of it.
-            Self::Nobody if !first.request.asks.is_permission() => Ok(Reply::Wait),
-            Self::Nobody => {
-                let reason = Some(tell_nobody(first));
-                Ok(Reply::Answered(Answer::No { reason }, AnsweredBy::Nobody))
+            Self::Defer => Ok(Reply::Wait),
+            // A call that may already have run cannot be denied; a user has to say what happened.
+            Self::Deny if !first.request.question.is_permission() => Ok(Reply::Wait),
+            Self::Deny => {
+                let reason = Some(report_denied(first));
+                Ok(Reply::Answered(
+                    ApprovalAnswer::No { reason },
+                    AnswerSource::Unattended,
+                ))
             }
-            Self::Terminal | Self::TerminalNow => {
-                let preview = conversation.preview(first, Extent::Short).await;
-                let shown = Shown::Preview(preview.as_deref());
+            Self::Terminal | Self::TerminalOnly => {
+                let preview = conversation.preview(first, PreviewLength::Short).await;
+                let shown = RequestDetail::Preview(preview.as_deref());
                 let columns = screen::columns();
                 screen::say(&request(first, shown, waiting.len() - 1, columns));
                 let can_wait = self == Self::Terminal;
                 let question = Question {
                     waiting: first.clone(),
                     folder: folder.into(),
-                    whole: conversation.preview(first, Extent::Whole).await,
+                    whole: conversation.preview(first, PreviewLength::Full).await,
                     subject: conversation.subject_of(first),
                     can_wait,
                 };
-                let reply = ask_person(question).await?;
-                // Leaving says nothing of what became of a call.
-                let is_left = matches!(reply, Reply::Stop) && !first.request.asks.is_permission();
-                Ok(if is_left && can_wait {
+                let reply = ask_user(question).await?;
+                // Leaving the prompt does not answer what happened to the call.
+                let left_unanswered =
+                    matches!(reply, Reply::Stop) && !first.request.question.is_permission();
+                Ok(if left_unanswered && can_wait {
                     Reply::Wait
                 } else {
                     reply
@@ -90,35 +93,35 @@ impl Asker {
     }
 }
 
-/// Says on stderr what was denied and how to allow it; gives what the model is told.
-fn tell_nobody(waiting: &Waiting) -> Text {
+/// Prints on stderr what was denied and how to allow it; returns the result that the model gets.
+fn report_denied(waiting: &PendingApproval) -> Text {
     let request = &waiting.request;
     let (agent, tool) = (&request.agent, &request.tool);
-    let way = match allowing_rule(waiting) {
+    let next = match allowing_rule(waiting) {
         Some(rule) => format!("allow it with {rule}"),
-        None => "it has to be allowed at a terminal each time".to_owned(),
+        None => "run it at a terminal, where each call can be approved".to_owned(),
     };
     screen::say(&format!(
-        "denied: {agent} wanted {tool}, and nobody could be asked ({})\n  next: {way}",
+        "denied: {agent} wanted to call {tool}, and no user could be asked ({})\n  next: {next}",
         request.reason
     ));
-    "nobody could be asked whether it may run; say that it was not done and why".into()
+    "no user could be asked to approve the call; say that it was not done and why".into()
 }
 
-/// What a person is asked.
+/// A question to the user.
 struct Question {
-    waiting: Waiting,
+    waiting: PendingApproval,
     folder: Text,
-    /// All of what the call would change.
+    /// The full preview of what the call would change.
     whole: Option<String>,
-    /// What patterns for such calls are matched against.
-    subject: Subject,
-    /// Whether the turn can be left waiting.
+    /// What patterns for this tool are matched against.
+    subject: RuleSubject,
+    /// Whether the turn can stay pending.
     can_wait: bool,
 }
 
-/// Reads the answer on a thread of its own, since the terminal is waited for there.
-async fn ask_person(question: Question) -> Result<Reply, Failure> {
+/// Reads the answer on a separate thread, because reading the terminal blocks.
+async fn ask_user(question: Question) -> Result<Reply, Failure> {
     let can_wait = question.can_wait;
     let terminal = TerminalState::of_input();
     let typed = tokio::task::spawn_blocking(move || question.read_reply());
@@ -128,14 +131,14 @@ async fn ask_person(question: Question) -> Result<Reply, Failure> {
             terminal.restore();
             return Ok(Reply::Stop);
         }
-        () = super::watch::asked_to_end() => {
+        () = super::watch::termination_requested() => {
             terminal.restore();
             return Ok(Reply::Wait);
         }
     };
     let reply = reply.and_then(|reply| reply.map_err(|error| error.to_string()));
     let reply = reply.map_err(|error| {
-        let message = format!("the terminal cannot be read: {error}");
+        let message = format!("cannot read from the terminal: {error}");
         Failure::new(Exit::Failed, message)
     })?;
     Ok(match reply {
@@ -145,14 +148,15 @@ async fn ask_person(question: Question) -> Result<Reply, Failure> {
 }
 
 impl Question {
-    /// The pattern that is offered for longer. What is kept nowhere cannot be granted for longer.
+    /// Returns the pattern for a lasting grant, if one can be offered. Without persistence no grant can outlast the
+    /// call.
     fn pattern(&self) -> Option<&Text> {
         let pattern = self.waiting.request.pattern.as_ref();
         pattern.filter(|_| self.can_wait)
     }
 
     fn keys(&self) -> String {
-        if !self.waiting.request.asks.is_permission() {
+        if !self.waiting.request.question.is_permission() {
             let later = if self.can_wait {
                 " · ctrl-d later"
             } else {
@@ -163,7 +167,7 @@ impl Question {
             );
         }
         let for_longer = self.pattern().map(|pattern| {
-            let pattern = screen::one_line(&screen::visible(pattern), 40);
+            let pattern = screen::one_line(&screen::escape_invisible(pattern), 40);
             format!("s this session · p always here: {pattern} · ")
         });
         let later = if self.can_wait {
@@ -178,7 +182,7 @@ impl Question {
     }
 
     fn read_reply(&self) -> rustyline::Result<Reply> {
-        // What was typed before the question was there is no answer to it.
+        // Discard what was typed before the question appeared.
         let _ = rustix::termios::tcflush(std::io::stdin(), QueueSelector::IFlush);
         let config = Config::builder().behavior(Behavior::PreferTerm).build();
         let mut editor = DefaultEditor::with_config(config)?;
@@ -186,23 +190,23 @@ impl Question {
         loop {
             let typed = match editor.readline(&keys) {
                 Ok(typed) => typed,
-                Err(error) => return leaving(error),
+                Err(error) => return reply_to_exit(error),
             };
             let typed = typed.trim().to_lowercase();
-            if !self.waiting.request.asks.is_permission() && typed != "v" {
-                match self.read_fate(&mut editor, &typed)? {
+            if !self.waiting.request.question.is_permission() && typed != "v" {
+                match self.read_outcome_answer(&mut editor, &typed)? {
                     Some(reply) => return Ok(reply),
                     None => continue,
                 }
             }
             let answer = match (typed.as_str(), self.pattern()) {
-                ("y" | "yes", _) => Answer::Once,
-                ("n" | "no", _) => Answer::No { reason: None },
+                ("y" | "yes", _) => ApprovalAnswer::Once,
+                ("n" | "no", _) => ApprovalAnswer::No { reason: None },
                 ("e", _) => match editor.readline("  why not? > ") {
-                    Ok(why) => Answer::No {
+                    Ok(why) => ApprovalAnswer::No {
                         reason: reason(&why),
                     },
-                    Err(error) => return leaving(error),
+                    Err(error) => return reply_to_exit(error),
                 },
                 (key @ ("s" | "p"), Some(pattern)) => {
                     let pattern = match edit(&mut editor, pattern) {
@@ -214,60 +218,60 @@ impl Question {
                                 continue;
                             }
                         },
-                        Err(error) => return leaving(error),
+                        Err(error) => return reply_to_exit(error),
                     };
                     let folder = Text::clone(&self.folder);
                     match key {
-                        "s" => Answer::Session { pattern },
-                        _ => Answer::Always { pattern, folder },
+                        "s" => ApprovalAnswer::Session { pattern },
+                        _ => ApprovalAnswer::Always { pattern, folder },
                     }
                 }
                 ("v", _) => {
-                    let shown = Shown::Everything(self.whole.as_deref());
+                    let shown = RequestDetail::Everything(self.whole.as_deref());
                     let text = request(&self.waiting, shown, 0, screen::columns());
                     page_through(&mut editor, &text)?;
                     continue;
                 }
                 _ => {
-                    screen::say("  type one of the letters, then Enter; nothing runs until then");
+                    screen::say("  type one of the letters, then Enter; nothing runs before that");
                     continue;
                 }
             };
-            return Ok(Reply::Answered(answer, AnsweredBy::Person));
+            return Ok(Reply::Answered(answer, AnswerSource::Person));
         }
     }
 }
 
 impl Question {
-    /// What a person says of a call that may have run; none if the letter means nothing.
-    fn read_fate(
+    /// Reads the answer about a call that may have run; `None` if the letter is unknown.
+    fn read_outcome_answer(
         &self,
         editor: &mut DefaultEditor,
         typed: &str,
     ) -> rustyline::Result<Option<Reply>> {
         let answer = match typed {
-            "r" => Answer::Retry,
-            "s" => Answer::Skip,
+            "r" => ApprovalAnswer::Retry,
+            "s" => ApprovalAnswer::Skip,
             "t" => match editor.readline("  what happened? > ") {
-                Ok(told) if told.trim().is_empty() => return Ok(None),
-                Ok(told) => Answer::Happened {
-                    text: told.trim().into(),
+                Ok(text) if text.trim().is_empty() => return Ok(None),
+                Ok(text) => ApprovalAnswer::Happened {
+                    text: text.trim().into(),
                 },
-                Err(error) => return leaving(error).map(Some),
+                Err(error) => return reply_to_exit(error).map(Some),
             },
             _ => {
-                screen::say("  type one of the letters, then Enter; nothing runs until then");
+                screen::say("  type one of the letters, then Enter; nothing runs before that");
                 return Ok(None);
             }
         };
-        Ok(Some(Reply::Answered(answer, AnsweredBy::Person)))
+        Ok(Some(Reply::Answered(answer, AnswerSource::Person)))
     }
 }
 
-/// Shows a text a page at a time.
+/// Shows a text page by page.
 fn page_through(editor: &mut DefaultEditor, text: &str) -> rustyline::Result<()> {
     let lines: Vec<&str> = text.lines().collect();
-    // Two rows are for the question below the page.
+    // Two rows are reserved for the prompt below the page.
     let mut rows = screen::rows().saturating_sub(2);
     let mut shown = 0;
     loop {
@@ -284,16 +288,16 @@ fn page_through(editor: &mut DefaultEditor, text: &str) -> rustyline::Result<()>
             Ok(typed) if typed.trim() == "q" => return Ok(()),
             Ok(typed) if typed.trim() == "a" => rows = usize::MAX / 2,
             Ok(_) => {}
-            // Leaving the pages is not leaving the question.
+            // Leaving the pager returns to the question.
             Err(ReadlineError::Interrupted | ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Lets the person change a pattern. One that a terminal would obey instead of show stays as it is.
+/// Lets the user edit a pattern. A pattern with control characters cannot be edited and stays as it is.
 fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
-    let shown = screen::visible(pattern);
+    let shown = screen::escape_invisible(pattern);
     if *shown != **pattern {
         screen::say(&format!(
             "  for calls like: {}",
@@ -305,14 +309,14 @@ fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
     Ok(edited.trim().into())
 }
 
-/// What the person said why, as the model is told it.
+/// Formats the user's reason for the model.
 pub fn reason(why: &str) -> Option<Text> {
     let why = why.trim();
     (!why.is_empty()).then(|| format!("the user said no: {why}").into())
 }
 
-/// Ctrl-C stops the turn, Ctrl-D lets it wait.
-fn leaving(error: ReadlineError) -> rustyline::Result<Reply> {
+/// Maps leaving the prompt to a reply: Ctrl-C stops the turn, Ctrl-D leaves it waiting.
+fn reply_to_exit(error: ReadlineError) -> rustyline::Result<Reply> {
     match error {
         ReadlineError::Interrupted => Ok(Reply::Stop),
         ReadlineError::Eof => Ok(Reply::Wait),

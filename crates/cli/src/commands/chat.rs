@@ -1,28 +1,28 @@
-//! `lango`: a chat in the scrollback. Ctrl-C stops the turn, not the program; Ctrl-D leaves, and so does a signal that ends
-//! the process.
+//! `lango`: an interactive chat. Ctrl-C stops the turn, not the program; Ctrl-D or a termination signal ends the
+//! chat.
 
 mod line;
 mod turn;
 
-use super::watch::Place;
-use crate::app::{App, Keeping};
+use super::watch::PromptContext;
+use crate::app::{App, Persistence};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::{Sessions, open_session};
 use crate::signals::{StopSignal, StopSignals};
 use lango_core::{Model, SessionId, UserInput};
-use lango_engine::{Conversation, Mode, RunnerError, Skipped};
-use lango_models::Offline;
+use lango_engine::{Conversation, RunnerError, SkippedAgent, TreeMode};
+use lango_models::OfflineModel;
 use line::{Line, LineInput};
 use std::sync::Arc;
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let mut signals = StopSignals::listen()?;
-    let load = App::load_for(config, Keeping::Everything);
+    let load = App::load_for(config, Persistence::Everything);
     let mut app = signals.guard(load).await?;
     let result = chat_in(&mut app, &mut signals).await;
-    // Also after a failure: what servers left behind has to be reported.
+    // Also after a failure, so that clean-up after servers is reported.
     app.close().await;
     result
 }
@@ -30,12 +30,12 @@ pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
 async fn chat_in(app: &mut App, signals: &mut StopSignals) -> Result<Exit, Failure> {
     signals.guard(app.connect()).await?;
     let sessions = app.sessions().await?;
-    app.held.remember();
+    app.sandbox.store_result();
     let choice = signals.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    talk(app, &sessions, conversation, &model, signals).await
+    chat_loop(app, &sessions, conversation, &model, signals).await
 }
 
 /// Opens a chat in an existing session.
@@ -62,10 +62,10 @@ async fn resume_in(
     let model = choice.model;
     let runner = app.runner(sessions, &model)?;
     let conversation = open_session(&runner, session).await?;
-    talk(app, sessions, conversation, &model, signals).await
+    chat_loop(app, sessions, conversation, &model, signals).await
 }
 
-async fn talk(
+async fn chat_loop(
     app: &mut App,
     sessions: &Sessions,
     mut conversation: Conversation,
@@ -74,15 +74,15 @@ async fn talk(
 ) -> Result<Exit, Failure> {
     let model = chosen.name();
     screen::print(&banner(app, &conversation, model))?;
-    app.elsewhere.keep_trying();
+    app.remote_agents.retry_in_background();
     let mut input = LineInput::open(app.loaded.paths.chat_history())?;
     app.vaults.allow_prompts();
     let (folder, vaults) = (app.folder(), Arc::clone(&app.vaults));
-    let place = Place {
+    let context = PromptContext {
         folder: &folder,
         vaults: &vaults,
     };
-    finish_first(&mut conversation, model, place).await?;
+    finish_pending_turn(&mut conversation, model, context).await?;
     loop {
         let typed = next_line(app, &mut input, &conversation, signals).await?;
         let line = match typed {
@@ -98,13 +98,13 @@ async fn talk(
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                finish_first(&mut conversation, model, place).await?;
-                if app.take_in()? {
-                    conversation.move_to(&app.runner(sessions, chosen)?);
+                finish_pending_turn(&mut conversation, model, context).await?;
+                if app.add_new_remote_agents()? {
+                    conversation.set_runner(&app.runner(sessions, chosen)?);
                 }
                 match input.as_question(question) {
                     Ok(question) => {
-                        go(&mut conversation, model, Some(&question), place).await?;
+                        run_turn(&mut conversation, model, Some(&question), context).await?;
                     }
                     Err(failure) => screen::say(&format!("error: {failure}")),
                 }
@@ -113,15 +113,15 @@ async fn talk(
     }
     if conversation.turns() > 0 {
         screen::print(&format!(
-            "go on: lango sessions resume {}",
+            "continue: lango sessions resume {}",
             conversation.session()
         ))?;
     }
     Ok(Exit::Ok)
 }
 
-/// Waits for the next line; meanwhile memory does what is due after the last turn. Fails with a signal that ends the process,
-/// also one that came during the last turn.
+/// Waits for the next line and meanwhile updates memory for the last turn. Fails if the process gets a termination
+/// signal, or got one during the last turn.
 async fn next_line(
     app: &App,
     input: &mut LineInput,
@@ -146,42 +146,43 @@ async fn next_line(
     Err(StopSignal::Terminate.into())
 }
 
-/// Goes on with a turn that was cut off, and asks about one that waits: whatever comes next has to wait behind it.
-async fn finish_first(
+/// Resumes an interrupted turn and asks for pending approvals, because the session cannot start another turn before.
+async fn finish_pending_turn(
     conversation: &mut Conversation,
     model: &str,
-    place: Place<'_>,
+    context: PromptContext<'_>,
 ) -> Result<(), Failure> {
-    if let Err(error) = look_again(conversation).await {
+    if let Err(error) = refresh_if_pending(conversation).await {
         screen::say(&format!("error: {}", Failure::from(error)));
         return Ok(());
     }
-    match (conversation.is_cut_off(), conversation.waiting()) {
+    match (conversation.is_interrupted(), conversation.waiting()) {
         (false, []) => return Ok(()),
         (false, _) => screen::say("this session waits for your answer"),
-        // That it goes on is told by the first thing that is stored.
+        // The first stored event tells the user that the turn is resumed.
         (true, _) => {}
     }
-    go(conversation, model, None, place).await
+    run_turn(conversation, model, None, context).await
 }
 
-/// What was left open may have been seen to elsewhere.
-async fn look_again(conversation: &mut Conversation) -> Result<(), RunnerError> {
-    match conversation.is_cut_off() || !conversation.waiting().is_empty() {
-        true => conversation.refresh().await,
-        false => Ok(()),
+/// Reads the session again if a turn was pending: another process may have finished it.
+async fn refresh_if_pending(conversation: &mut Conversation) -> Result<(), RunnerError> {
+    if conversation.is_interrupted() || !conversation.waiting().is_empty() {
+        conversation.refresh().await
+    } else {
+        Ok(())
     }
 }
 
-/// Runs a turn, or goes on with the one that is left. What goes wrong is told, and the chat goes on; only a signal that ends
-/// the process ends it.
-async fn go(
+/// Runs a turn, or continues the pending one. Errors are printed and the chat continues; only a termination signal
+/// ends it.
+async fn run_turn(
     conversation: &mut Conversation,
     model: &str,
     question: Option<&UserInput>,
-    place: Place<'_>,
+    context: PromptContext<'_>,
 ) -> Result<(), Failure> {
-    match turn::show_turn(model, conversation, question, place).await {
+    match turn::show_turn(model, conversation, question, context).await {
         Err(failure) if failure.exit == Exit::Terminated => Err(failure),
         Err(failure) => {
             screen::say(&format!("error: {failure}"));
@@ -197,7 +198,7 @@ const HELP: &str = "Say what you need; the agents do the rest.\n  \
                     /quit   leave (or Ctrl-D)\n  \
                     Ctrl-C  stop the turn that is running";
 
-/// Where we are, who answers, and how to leave.
+/// Returns the opening text: workspace, model, agents, warnings, and how to leave.
 fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
     let agents: Vec<&str> = app
         .tree
@@ -209,7 +210,7 @@ fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
         .tree
         .skipped
         .iter()
-        .filter(|skipped| skipped.reason == Skipped::NO_TOOLS)
+        .filter(|skipped| skipped.reason == SkippedAgent::NO_TOOLS)
         .map(|skipped| skipped.name.as_str())
         .collect();
     let mut lines = vec![format!(
@@ -219,16 +220,16 @@ fn banner(app: &App, conversation: &Conversation, model: &str) -> String {
         conversation.session()
     )];
     lines.push(match model {
-        Offline::NAME => format!(
+        OfflineModel::NAME => format!(
             "model   {} - built-in rules, not an AI model",
-            Offline::NAME
+            OfflineModel::NAME
         ),
         other => format!("model   {other}"),
     });
     lines.push(match (app.tree.mode, skipped.is_empty()) {
-        (Mode::Single, _) => format!("agent   {}", app.tree.root.name),
-        (Mode::Multi, true) => format!("agents  {}", agents.join(" · ")),
-        (Mode::Multi, false) => format!(
+        (TreeMode::Single, _) => format!("agent   {}", app.tree.root.name),
+        (TreeMode::Multi, true) => format!("agents  {}", agents.join(" · ")),
+        (TreeMode::Multi, false) => format!(
             "agents  {}   (without tools: {})",
             agents.join(" · "),
             skipped.join(", ")

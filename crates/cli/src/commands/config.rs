@@ -1,9 +1,9 @@
-//! `lango config`: what holds, where it comes from, and whether it works.
+//! `lango config`: shows the effective configuration and its origins, checks it, and manages trust in project files.
 
 use super::trust;
 use crate::app::App;
 use crate::args::ConfigCommand;
-use crate::config::{self, Layout, Surroundings};
+use crate::config::{self, Layout, ProcessEnv};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 
@@ -16,7 +16,7 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
                 (false, true) => Layout::Json,
                 (false, false) => Layout::Toml,
             };
-            let loaded = config::load(&Surroundings::from_process(flags)?)?;
+            let loaded = config::load(&ProcessEnv::from_process(flags)?)?;
             screen::print(config::show(&loaded, layout).trim_end())?;
             let warnings = loaded.warnings();
             warnings
@@ -36,11 +36,11 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
             ))?;
             app.warnings()
                 .iter()
-                .chain(&app.loose_rules())
+                .chain(&app.wildcard_rule_warnings())
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
-        ConfigCommand::Trust { revoke: false } => trust::give(flags)?,
-        ConfigCommand::Trust { revoke: true } => trust::take_back(flags)?,
+        ConfigCommand::Trust { revoke: false } => trust::trust_project(flags)?,
+        ConfigCommand::Trust { revoke: true } => trust::revoke_trust(flags)?,
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `lango doctor`: looks at everything a turn needs, and changes nothing.
+//! `lango doctor`: checks everything that a turn needs, and changes nothing.
 
 mod vault;
 
@@ -12,58 +12,61 @@ use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::{egress, web};
 use lango_core::SessionQuery;
-use lango_models::Offline;
-use lango_sandbox::Strength;
+use lango_models::OfflineModel;
+use lango_sandbox::SandboxStrength;
 use lango_store::VectorSearch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     name: &'static str,
-    mark: Mark,
+    status: CheckStatus,
     detail: String,
 }
 
-/// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Well,
-    /// It is not here, and nothing else needs it.
+enum CheckStatus {
+    Passed,
+    /// The feature is not available, and nothing else needs it.
     Absent,
     Warning,
-    Faulty,
+    Failed,
 }
 
-impl Mark {
-    fn of(is_well: bool) -> Self {
-        if is_well { Self::Well } else { Self::Faulty }
+impl CheckStatus {
+    fn of(has_passed: bool) -> Self {
+        if has_passed {
+            Self::Passed
+        } else {
+            Self::Failed
+        }
     }
 
-    fn sign(self) -> char {
+    fn symbol(self) -> char {
         match self {
-            Self::Well => '✓',
+            Self::Passed => '✓',
             Self::Absent => '–',
             Self::Warning => '!',
-            Self::Faulty => '✗',
+            Self::Failed => '✗',
         }
     }
 }
 
 /// Runs the command.
 pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
-    let (findings, exit) = all(config).await;
+    let (findings, exit) = run_checks(config).await;
     for finding in findings.iter().filter(|_| !as_json) {
-        let sign = finding.mark.sign();
-        // What follows on further lines stands below the first.
+        let symbol = finding.status.symbol();
+        // Continuation lines are aligned with the first one.
         let detail = finding.detail.replace('\n', "\n                 ");
-        let line = format!("{sign} {:<14} {detail}", finding.name);
+        let line = format!("{symbol} {:<14} {detail}", finding.name);
         screen::print(&sanitize(&line))?;
     }
     if as_json {
         screen::print(&screen::json(&rows(&findings), Layout::Indented)?)?;
     }
-    let is_faulty = |finding: &Finding| finding.mark == Mark::Faulty;
+    let is_faulty = |finding: &Finding| finding.status == CheckStatus::Failed;
     Ok(if findings.iter().any(is_faulty) {
         exit
     } else {
@@ -73,15 +76,15 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
 
 /// Runs all checks and returns their results as JSON.
 pub async fn report(config: Vec<String>) -> Value {
-    rows(&all(config).await.0)
+    rows(&run_checks(config).await.0)
 }
 
 fn rows(findings: &[Finding]) -> Value {
     let rows = findings.iter().map(|finding| {
         json!({
             "name": finding.name,
-            "ok": finding.mark != Mark::Faulty,
-            "warning": finding.mark == Mark::Warning,
+            "ok": finding.status != CheckStatus::Failed,
+            "warning": finding.status == CheckStatus::Warning,
             "detail": finding.detail,
         })
     });
@@ -89,13 +92,13 @@ fn rows(findings: &[Finding]) -> Value {
 }
 
 /// Runs all checks. Returns their results without secrets, and the exit code if one of them failed.
-async fn all(config: Vec<String>) -> (Vec<Finding>, Exit) {
+async fn run_checks(config: Vec<String>) -> (Vec<Finding>, Exit) {
     let (findings, exit) = match App::load(config).await {
         Ok(app) => (examine(&app).await, Exit::Config),
         Err(failure) => {
             let finding = Finding {
                 name: "configuration",
-                mark: Mark::Faulty,
+                status: CheckStatus::Failed,
                 detail: failure.to_string(),
             };
             (vec![finding], failure.exit)
@@ -109,29 +112,40 @@ async fn all(config: Vec<String>) -> (Vec<Finding>, Exit) {
 }
 
 async fn examine(app: &App) -> Vec<Finding> {
-    let finding = |name, mark, detail: String| Finding { name, mark, detail };
-    let well = |name, detail| finding(name, Mark::Well, detail);
-    let optional = |name, is_here: bool, detail| {
-        let mark = if is_here { Mark::Well } else { Mark::Absent };
-        finding(name, mark, detail)
+    let finding = |name, status, detail: String| Finding {
+        name,
+        status,
+        detail,
+    };
+    let passed = |name, detail| finding(name, CheckStatus::Passed, detail);
+    let optional = |name, is_available: bool, detail| {
+        let status = if is_available {
+            CheckStatus::Passed
+        } else {
+            CheckStatus::Absent
+        };
+        finding(name, status, detail)
     };
     let paths = &app.loaded.paths;
-    let file = |path: &Path| match path.exists() {
-        true => path.display().to_string(),
-        false => format!("{} (none, not needed)", path.display()),
+    let file = |path: &Path| {
+        if path.exists() {
+            path.display().to_string()
+        } else {
+            format!("{} (does not exist, optional)", path.display())
+        }
     };
     let project = paths
         .project_file
         .as_deref()
-        .map_or("no lango.toml here".to_owned(), file);
+        .map_or("no lango.toml in this project".to_owned(), file);
     let mut findings = vec![
-        well("lango", env!("CARGO_PKG_VERSION").to_owned()),
-        well("user file", file(&paths.user_file)),
-        well("project file", project),
+        passed("lango", env!("CARGO_PKG_VERSION").to_owned()),
+        passed("user file", file(&paths.user_file)),
+        passed("project file", project),
         examine_workspace(app),
         examine_sandbox(app).await,
-        well("reach", describe_reach(app)),
-        well("egress", egress::describe(&app.egress)),
+        passed("reach", describe_reach(app)),
+        passed("egress", egress::describe(&app.egress)),
         optional(
             "browser",
             app.browser.is_ready(),
@@ -143,22 +157,22 @@ async fn examine(app: &App) -> Vec<Finding> {
             web::describe(&app.loaded.settings.search),
         ),
         examine_model(app).await,
-        well("agents", describe_agents(app)),
+        passed("agents", describe_agents(app)),
     ];
     let servers = app.mcp.servers.overview().iter().map(|server| Finding {
         name: "MCP server",
-        mark: Mark::of(server.problem.is_none()),
+        status: CheckStatus::of(server.problem.is_none()),
         detail: format!("{}: {}", server.id, mcp::status(server)),
     });
     findings.extend(servers);
     findings.extend(
         app.warnings()
             .into_iter()
-            .chain(app.loose_rules())
-            .map(|detail| finding("warning", Mark::Warning, detail)),
+            .chain(app.wildcard_rule_warnings())
+            .map(|detail| finding("warning", CheckStatus::Warning, detail)),
     );
     let store = examine_store(app).await;
-    let has_opened = store.mark == Mark::Well;
+    let has_opened = store.status == CheckStatus::Passed;
     findings.push(store);
     if has_opened {
         findings.extend(vault::examine(app).await);
@@ -175,19 +189,19 @@ async fn examine(app: &App) -> Vec<Finding> {
     findings
 }
 
-/// A database that is there is opened and read; one that is not yet is only named.
+/// Opens and reads an existing database; one that does not exist yet is only named.
 async fn examine_store(app: &App) -> Finding {
     let place = &app.loaded.settings.session.store;
-    // An empty file is what a first turn leaves that found no room.
+    // A first turn on a full disk leaves an empty file.
     if let StoreLocation::Sqlite(path) = place
         && path
             .metadata()
             .map_or(true, |file| file.is_file() && file.len() == 0)
     {
-        let detail = format!("{} (made with the first turn)", path.display());
+        let detail = format!("{} (created by the first turn)", path.display());
         return Finding {
             name: "sessions",
-            mark: Mark::Well,
+            status: CheckStatus::Passed,
             detail,
         };
     }
@@ -202,7 +216,7 @@ async fn examine_store(app: &App) -> Finding {
     match listed {
         Ok(_) => Finding {
             name: "sessions",
-            mark: Mark::Well,
+            status: CheckStatus::Passed,
             detail: match place {
                 StoreLocation::Sqlite(path) => path.display().to_string(),
                 StoreLocation::Postgres(_) => place.to_string(),
@@ -210,60 +224,60 @@ async fn examine_store(app: &App) -> Finding {
         },
         Err(failure) => Finding {
             name: "sessions",
-            mark: Mark::Faulty,
+            status: CheckStatus::Failed,
             detail: failure.to_string(),
         },
     }
 }
 
-/// Whether agents can pay, by asking the chain.
+/// Checks whether agents can pay, by querying the chain.
 async fn examine_payments(app: &App) -> Finding {
     let (health, detail) = app.payments.describe().await;
-    let mark = match health {
-        PaymentHealth::Well => Mark::Well,
-        PaymentHealth::Absent => Mark::Absent,
-        PaymentHealth::Locked => Mark::Warning,
-        PaymentHealth::Faulty => Mark::Faulty,
+    let status = match health {
+        PaymentHealth::Working => CheckStatus::Passed,
+        PaymentHealth::Absent => CheckStatus::Absent,
+        PaymentHealth::Locked => CheckStatus::Warning,
+        PaymentHealth::Broken => CheckStatus::Failed,
     };
     Finding {
         name: "payments",
-        mark,
+        status,
         detail,
     }
 }
 
-/// How a server finds the nearest vectors.
+/// Reports how PostgreSQL finds the nearest vectors.
 async fn examine_vectors(app: &App) -> Finding {
     let found = match app.existing_store() {
         Ok(store) => store.vector_search().await.map_err(Failure::from),
         Err(failure) => Err(failure),
     };
-    let (is_well, detail) = match found {
+    let (has_passed, detail) = match found {
         Ok(VectorSearch::Indexed { by }) => (true, by),
-        Ok(VectorSearch::Plain { why: None }) => (true, "plain".to_owned()),
-        Ok(VectorSearch::Plain { why: Some(why) }) => (true, format!("plain ({why})")),
+        Ok(VectorSearch::Scan { reason: None }) => (true, "plain".to_owned()),
+        Ok(VectorSearch::Scan { reason: Some(why) }) => (true, format!("plain ({why})")),
         Err(failure) => (false, failure.to_string()),
     };
     Finding {
         name: "vectors",
-        mark: Mark::of(is_well),
+        status: CheckStatus::of(has_passed),
         detail,
     }
 }
 
 fn examine_workspace(app: &App) -> Finding {
-    let (is_well, detail) = match app.check_workspace() {
+    let (has_passed, detail) = match app.check_workspace() {
         Ok(()) => (true, app.workspace.path().display().to_string()),
         Err(failure) => (false, failure.to_string()),
     };
     Finding {
         name: "workspace",
-        mark: Mark::of(is_well),
+        status: CheckStatus::of(has_passed),
         detail,
     }
 }
 
-/// Tries the sandbox for real, whatever was remembered.
+/// Runs the sandbox's self-test, ignoring any cached result.
 async fn examine_sandbox(app: &App) -> Finding {
     let test = app.launcher.self_test().await;
     let limits = format!(
@@ -275,33 +289,36 @@ async fn examine_sandbox(app: &App) -> Finding {
         .map(|check| format!("\n✗ {}: {}", check.name, check.detail))
         .collect();
     let tried = test.checks.len();
-    let (is_well, detail) = match &test.strength {
-        Strength::Full => (true, format!("full ({tried} checks tried)\n{limits}")),
-        Strength::Degraded { missing } => (
+    let (has_passed, detail) = match &test.strength {
+        SandboxStrength::Full => (true, format!("full ({tried} checks run)\n{limits}")),
+        SandboxStrength::Degraded { missing } => (
             false,
-            format!("degraded, so every command is asked for: {missing}{failed}\n{limits}"),
+            format!("degraded, so every command needs approval: {missing}{failed}\n{limits}"),
         ),
-        Strength::None { why } => (
+        SandboxStrength::None { why } => (
             false,
             format!("none, so commands cannot run: {why}{failed}"),
         ),
     };
     Finding {
         name: "sandbox",
-        mark: Mark::of(is_well),
+        status: CheckStatus::of(has_passed),
         detail,
     }
 }
 
-/// What agents can touch besides the workspace.
+/// Describes what agents can access besides the workspace.
 fn describe_reach(app: &App) -> String {
     let policy = app.workspace.policy();
     let list = |paths: &[PathBuf]| match paths {
         [] => "nothing more".to_owned(),
         paths => {
-            let paths = paths.iter().map(|path| match path.exists() {
-                true => path.display().to_string(),
-                false => format!("{} (not there)", path.display()),
+            let paths = paths.iter().map(|path| {
+                if path.exists() {
+                    path.display().to_string()
+                } else {
+                    format!("{} (does not exist)", path.display())
+                }
             });
             paths.collect::<Vec<_>>().join(", ")
         }
@@ -315,17 +332,17 @@ fn describe_reach(app: &App) -> String {
 }
 
 async fn examine_model(app: &App) -> Finding {
-    let (is_well, detail) = match app.choose_model().await {
-        Ok(choice) if choice.model.name() == Offline::NAME => (
+    let (has_passed, detail) = match app.choose_model().await {
+        Ok(choice) if choice.model.name() == OfflineModel::NAME => (
             true,
-            format!("{} (built-in rules, not an AI model)", Offline::NAME),
+            format!("{} (built-in rules, not an AI model)", OfflineModel::NAME),
         ),
         Ok(choice) => (true, format!("{} ({})", choice.model.name(), choice.reason)),
         Err(failure) => (false, failure.to_string()),
     };
     Finding {
         name: "model",
-        mark: Mark::of(is_well),
+        status: CheckStatus::of(has_passed),
         detail,
     }
 }
@@ -337,10 +354,10 @@ fn describe_agents(app: &App) -> String {
         .iter()
         .map(|agent| agent.name.as_str())
         .collect();
-    let absent = screen::absences(&app.tree);
+    let absent = screen::skipped_agents(&app.tree);
     match (names.is_empty(), absent.is_empty()) {
-        (true, _) => format!("{} alone", app.tree.root.name),
+        (true, _) => format!("only {}", app.tree.root.name),
         (false, true) => names.join(", "),
-        (false, false) => format!("{}; not here: {}", names.join(", "), absent.join("; ")),
+        (false, false) => format!("{}; unavailable: {}", names.join(", "), absent.join("; ")),
     }
 }

@@ -1,14 +1,17 @@
-//! `lango knowledge`: adding documents to the library, and finding, listing and forgetting them.
+//! `lango knowledge`: adds documents to the library, searches, lists and removes them.
 
 use crate::app::App;
 use crate::args::KnowledgeCommand;
 use crate::exit::{Exit, Failure};
 use crate::knowledge::Knowledge;
 use crate::markdown::sanitize;
-use crate::screen::{self, Bar, Layout, age, count, one_line};
+use crate::screen::{self, Layout, ProgressBar, age, count, one_line};
 use lango_core::{BoxLease, BusyPolicy, Clock, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
-use lango_knowledge::{AddOptions, AddReport, Document, Hit, Mode, Progress, Query};
+use lango_knowledge::{
+    AddOptions, AddProgress, AddReport, LibraryDocument, LibraryHit, LibraryQuery,
+    LibrarySearchMode,
+};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -20,8 +23,8 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
     };
     match command {
         KnowledgeCommand::Add { paths, trust, json } => {
-            embedder_works(known)?;
-            let _hold = lease_library(&app).await?;
+            check_embedder(known)?;
+            let _lease = lease_library(&app).await?;
             add(&app, known, paths, trust, json).await?;
         }
         KnowledgeCommand::Search {
@@ -32,47 +35,48 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
         } => search(&app, known, &query.join(" "), mode.into(), limit, json).await?,
         KnowledgeCommand::List { json, limit } => list(&app, known, limit, json).await?,
         KnowledgeCommand::Forget { name } => {
-            let gone = known.library.forget(&app.user(), &absolute(&name)).await;
-            let gone = match gone {
+            let forgotten = known.library.forget(&app.user(), &absolute(&name)).await;
+            let forgotten = match forgotten {
                 Err(_) => known.library.forget(&app.user(), &name).await?,
-                Ok(gone) => gone,
+                Ok(forgotten) => forgotten,
             };
             screen::print(&format!(
                 "forgot {} ({})",
-                count(gone.documents as u64, "document"),
-                count(gone.chunks, "chunk")
+                count(forgotten.documents as u64, "document"),
+                count(forgotten.chunks, "chunk")
             ))?;
         }
         KnowledgeCommand::Reindex => {
-            embedder_works(known)?;
-            let _hold = lease_library(&app).await?;
-            let bar = Bar::new();
+            check_embedder(known)?;
+            let _lease = lease_library(&app).await?;
+            let bar = ProgressBar::new();
             let show = |done: usize| bar.show(&format!("{done} chunks"));
             let report = known.library.reindex(&show).await?;
             bar.clear();
             let embedded = count(report.embedded as u64, "chunk");
-            screen::print(&format!("made the vectors of {embedded} anew"))?;
+            screen::print(&format!("recomputed the vectors of {embedded}"))?;
         }
     }
     Ok(Exit::Ok)
 }
 
-/// Refuses where vectors are wanted and cannot be had: what is added without them would have to be indexed anew.
-fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
+/// Fails if an embedding model is configured but unavailable: documents added without vectors would have to be
+/// indexed again.
+fn check_embedder(known: &Knowledge) -> Result<(), Failure> {
     match &known.warning {
         None => Ok(()),
         Some(warning) => Err(Failure::new(Exit::Config, warning.clone())
-            .next("mend embedding.provider and embedding.model, or go without: -c embedding.provider=none")),
+            .next("fix embedding.provider and embedding.model, or use no vectors: -c embedding.provider=none")),
     }
 }
 
-/// One change of the library at a time; a second one waits for the first.
+/// Acquires the library's lease, so that changes run one at a time; waits for another one to finish.
 async fn lease_library(app: &App) -> Result<BoxLease, Failure> {
     let store = app.sessions().await?.store;
     let library = SessionId::from("library");
     match store.acquire(&library, BusyPolicy::Refuse).await {
         Err(StoreError::Busy { .. }) => {
-            screen::say("another change of the library is under way; waiting for it");
+            screen::say("another process is changing the library; waiting for it");
         }
         lease => return Ok(lease?),
     }
@@ -89,21 +93,22 @@ async fn add(
     as_json: bool,
 ) -> Result<(), Failure> {
     let options = AddOptions {
-        trust: match trust {
-            true => Trust::Trusted,
-            false => Trust::Untrusted,
+        trust: if trust {
+            Trust::Trusted
+        } else {
+            Trust::Untrusted
         },
         ..AddOptions::default()
     };
-    let bar = Bar::new();
-    let show = |progress: Progress<'_>| {
-        let Progress {
+    let bar = ProgressBar::new();
+    let show = |progress: AddProgress<'_>| {
+        let AddProgress {
             done,
             total,
             source,
             ..
         } = progress;
-        let share = screen::share(done as u64, total as u64);
+        let share = screen::progress_share(done as u64, total as u64);
         bar.show(&format!("{share}  {}", one_line(source, 50)));
     };
     let report = known
@@ -114,12 +119,12 @@ async fn add(
     let report = report?;
     if as_json {
         return Ok(screen::print(&screen::json(
-            &added(&report),
+            &report_json(&report),
             Layout::Line,
         )?)?);
     }
     screen::print(&format!(
-        "{} new, {} changed, {} unchanged, {} gone, {} left out ({} written)",
+        "{} new, {} changed, {} unchanged, {} removed, {} skipped ({} written)",
         report.added,
         report.updated,
         report.unchanged,
@@ -128,13 +133,13 @@ async fn add(
         count(report.chunks as u64, "chunk")
     ))?;
     for skipped in &report.reasons {
-        let line = format!("left out: {}: {}", skipped.source, skipped.reason);
+        let line = format!("skipped: {}: {}", skipped.source, skipped.reason);
         screen::say(&line);
     }
     Ok(())
 }
 
-fn added(report: &AddReport) -> Value {
+fn report_json(report: &AddReport) -> Value {
     let reasons: Vec<Value> = report
         .reasons
         .iter()
@@ -155,23 +160,23 @@ async fn search(
     app: &App,
     known: &Knowledge,
     text: &str,
-    mode: Mode,
+    mode: LibrarySearchMode,
     limit: usize,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let query = Query {
+    let query = LibraryQuery {
         text: text.to_owned(),
         limit,
         collections: Vec::new(),
         mode,
     };
-    if mode == Mode::Vector {
-        embedder_works(known)?;
+    if mode == LibrarySearchMode::Vector {
+        check_embedder(known)?;
     }
     let mut results = known.library.search(&app.user(), None, &query).await?;
     results.notes.extend(known.warning.clone());
     if as_json {
-        let hits: Vec<Value> = results.hits.iter().map(hit).collect();
+        let hits: Vec<Value> = results.hits.iter().map(hit_json).collect();
         let all = json!({ "hits": hits, "notes": results.notes });
         return Ok(screen::print(&screen::json(&all, Layout::Indented)?)?);
     }
@@ -180,7 +185,7 @@ async fn search(
     }
     if results.hits.is_empty() {
         return Ok(screen::print(
-            "nothing found; `lango knowledge add PATH` adds documents",
+            "nothing found; add documents with `lango knowledge add PATH`",
         )?);
     }
     for hit in &results.hits {
@@ -201,8 +206,8 @@ async fn search(
     Ok(())
 }
 
-/// Returns a document of a list as JSON.
-pub fn document(document: &Document) -> Value {
+/// Returns a document as JSON.
+pub fn document_json(document: &LibraryDocument) -> Value {
     json!({
         "id": document.id,
         "collection": document.collection,
@@ -216,8 +221,8 @@ pub fn document(document: &Document) -> Value {
     })
 }
 
-/// Returns a result of a search as JSON.
-pub fn hit(hit: &Hit) -> Value {
+/// Returns a search hit as JSON.
+pub fn hit_json(hit: &LibraryHit) -> Value {
     json!({
         "id": hit.id,
         "document": hit.document,
@@ -239,12 +244,12 @@ async fn list(app: &App, known: &Knowledge, limit: usize, as_json: bool) -> Resu
         .await?;
     let shown = &documents[..documents.len().min(limit)];
     if as_json {
-        let rows: Vec<Value> = shown.iter().map(document).collect();
+        let rows: Vec<Value> = shown.iter().map(document_json).collect();
         return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
     }
     if shown.is_empty() {
         return Ok(screen::print(
-            "the library is empty; `lango knowledge add PATH` adds documents",
+            "the library is empty; add documents with `lango knowledge add PATH`",
         )?);
     }
     let now = SystemClock.now();
@@ -260,12 +265,12 @@ async fn list(app: &App, known: &Knowledge, limit: usize, as_json: bool) -> Resu
         screen::print(&sanitize(&line))?;
     }
     if documents.len() > limit {
-        screen::say("there are more; --limit shows them");
+        screen::say("there are more; use --limit to see them");
     }
     Ok(())
 }
 
-/// A file's name as the library has it.
+/// Returns a file's name as stored in the library.
 fn absolute(name: &str) -> String {
     let path = std::path::absolute(name).unwrap_or_default();
     let path = path.canonicalize().unwrap_or(path);

@@ -1,4 +1,4 @@
-//! `lango mcp`: which servers there are, whether they answer, logging in to them, and accepting what they changed.
+//! `lango mcp`: lists and tests MCP servers, logs in to them, and accepts their changes.
 
 mod trust;
 
@@ -8,12 +8,12 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::redact::redact_value;
 use crate::screen::{self, Layout, one_line};
-use lango_mcp::{Overview, Probe, ToolState};
+use lango_mcp::{ServerOverview, ServerProbe, ToolState};
 use serde_json::{Value, json};
 use trust::Consent;
 
-/// The program or the address of a server, without secrets.
-fn shown_target(server: &Overview) -> String {
+/// Returns the command or the address of a server, without secrets.
+fn redacted_target(server: &ServerOverview) -> String {
     let words: Vec<&str> = server.target.split(' ').collect();
     match redact_value(words.into()) {
         toml::Value::Array(words) => {
@@ -32,17 +32,17 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
         McpCommand::Test { id, json } => {
             app.check_workspace()?;
             if let Some(id) = &id {
-                known(&app, id)?;
+                check_known(&app, id)?;
             }
             let probes = app.mcp.servers.test(id.as_deref()).await;
             app.close().await;
             test(&app, &probes, json)
         }
         McpCommand::Login { id, scope } => {
-            known(&app, &id)?;
+            check_known(&app, &id)?;
             let show = |page: &str| {
                 screen::say(&format!(
-                    "open this in a browser on this machine, and agree there:\n\n  {page}\n"
+                    "open this in a browser on this machine, and grant access there:\n\n  {page}\n"
                 ));
             };
             let login = app.mcp.servers.login(&id, scope.as_deref(), show).await;
@@ -54,40 +54,42 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
             Ok(Exit::Ok)
         }
         McpCommand::Logout { id } => {
-            known(&app, &id)?;
-            let said = match app.mcp.servers.logout(&id)? {
-                true => format!(
-                    "what was granted for `{id}` is forgotten here; the server may still know it"
-                ),
-                false => format!("nothing was granted for `{id}`"),
+            check_known(&app, &id)?;
+            let text = if app.mcp.servers.logout(&id)? {
+                format!(
+                    "deleted the stored access to `{id}`; the server may still accept it until it expires"
+                )
+            } else {
+                format!("there is no stored access to `{id}`")
             };
-            screen::print(&said)?;
+            screen::print(&text)?;
             Ok(Exit::Ok)
         }
         McpCommand::Trust { id, yes, hash } => {
-            known(&app, &id)?;
+            check_known(&app, &id)?;
             let consent = match (yes, hash.is_empty()) {
-                (true, _) => Consent::ToAll,
-                (false, false) => Consent::ToHashes(hash),
-                (false, true) => Consent::IsAskedFor,
+                (true, _) => Consent::All,
+                (false, false) => Consent::Hashes(hash),
+                (false, true) => Consent::Prompt,
             };
             trust::trust(&app.mcp.servers, &id, consent)
         }
     }
 }
 
-/// There is a server of this name.
-fn known(app: &App, id: &str) -> Result<(), Failure> {
+/// Fails if there is no server with this name.
+fn check_known(app: &App, id: &str) -> Result<(), Failure> {
     let servers = app.mcp.servers.overview();
     if servers.iter().any(|server| server.id == id) {
         return Ok(());
     }
     let ids: Vec<&str> = servers.iter().map(|server| server.id.as_str()).collect();
-    let there_are = match ids.is_empty() {
-        true => "there are none".to_owned(),
-        false => format!("there are {}", ids.join(", ")),
+    let known = if ids.is_empty() {
+        "none is configured".to_owned()
+    } else {
+        format!("configured are {}", ids.join(", "))
     };
-    let message = format!("there is no MCP server `{id}`; {there_are}");
+    let message = format!("there is no MCP server `{id}`; {known}");
     Err(Failure::new(Exit::Usage, message).next("lango mcp list"))
 }
 
@@ -99,24 +101,24 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     if servers.is_empty() {
-        screen::print("no MCP servers; name one with mcp.servers.<id>.command or .url")?;
+        screen::print("no MCP servers; add one with mcp.servers.<id>.command or .url")?;
     }
     for server in servers {
         let line = format!(
             "{}  {}  {}  {}",
             server.id,
             server.transport,
-            one_line(&shown_target(server), 100),
+            one_line(&redacted_target(server), 100),
             status(server)
         );
         screen::print(&sanitize(&line))?;
         for tool in &server.tools {
             let owner = app.tree.owner_of(tool.name.as_str());
-            let owner = owner.map_or("nobody", |agent| agent.name.as_str());
+            let owner = owner.map_or("no agent", |agent| agent.name.as_str());
             let line = format!(
                 "  {}  {owner}  {}  {}  {}",
                 tool.name,
-                word(tool.state),
+                state_label(tool.state),
                 &tool.hash[..12],
                 tool.summary
             );
@@ -129,8 +131,8 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// How a server stands, without asking it.
-pub fn status(server: &Overview) -> String {
+/// Describes the status of a server without contacting it.
+pub fn status(server: &ServerOverview) -> String {
     let changed = server
         .tools
         .iter()
@@ -138,9 +140,9 @@ pub fn status(server: &Overview) -> String {
     let changed = changed.count();
     match (&server.problem, server.is_pinned) {
         (Some(problem), _) => problem.clone(),
-        (None, false) => format!("not connected yet; lango mcp test {}", server.id),
+        (None, false) => format!("not connected yet; run `lango mcp test {}`", server.id),
         (None, true) if changed > 0 => format!(
-            "{}, {changed} changed; lango mcp trust {} accepts that",
+            "{}, {changed} changed; accept with `lango mcp trust {}`",
             screen::count(server.tools.len() as u64, "tool"),
             server.id
         ),
@@ -151,7 +153,7 @@ pub fn status(server: &Overview) -> String {
     }
 }
 
-fn word(state: ToolState) -> &'static str {
+fn state_label(state: ToolState) -> &'static str {
     match state {
         ToolState::Pinned => "pinned",
         ToolState::Changed => "CHANGED",
@@ -159,7 +161,7 @@ fn word(state: ToolState) -> &'static str {
     }
 }
 
-fn row(app: &App, server: &Overview) -> Value {
+fn row(app: &App, server: &ServerOverview) -> Value {
     let tools = server.tools.iter().map(|tool| {
         json!({
             "name": tool.name,
@@ -173,7 +175,7 @@ fn row(app: &App, server: &Overview) -> Value {
     json!({
         "id": server.id,
         "transport": server.transport,
-        "target": shown_target(server),
+        "target": redacted_target(server),
         "agent": server.agent,
         "server": server.name,
         "pinned": server.is_pinned,
@@ -182,7 +184,7 @@ fn row(app: &App, server: &Overview) -> Value {
     })
 }
 
-fn test(app: &App, probes: &[Probe], as_json: bool) -> Result<Exit, Failure> {
+fn test(app: &App, probes: &[ServerProbe], as_json: bool) -> Result<Exit, Failure> {
     if as_json {
         let rows: Vec<Value> = probes.iter().map(probe_row).collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
@@ -193,13 +195,14 @@ fn test(app: &App, probes: &[Probe], as_json: bool) -> Result<Exit, Failure> {
             screen::print(&sanitize(&probe_text(probe)))?;
         }
     }
-    Ok(match probes.iter().all(|probe| probe.result.is_ok()) {
-        true => Exit::Ok,
-        false => Exit::Config,
+    Ok(if probes.iter().all(|probe| probe.result.is_ok()) {
+        Exit::Ok
+    } else {
+        Exit::Config
     })
 }
 
-fn probe_text(probe: &Probe) -> String {
+fn probe_text(probe: &ServerProbe) -> String {
     let seconds = probe.took.as_secs_f64();
     let mut lines = Vec::new();
     match &probe.result {
@@ -212,14 +215,15 @@ fn probe_text(probe: &Probe) -> String {
                 screen::count(probed.tools.len() as u64, "tool"),
             ));
             for tool in &probed.tools {
-                let wanted = match tool.is_wanted {
-                    true => "",
-                    false => "  (not wanted)",
+                let wanted = if tool.is_wanted {
+                    ""
+                } else {
+                    "  (not selected)"
                 };
                 lines.push(format!(
                     "  {}  {}{wanted}  {}",
                     tool.name,
-                    word(tool.state),
+                    state_label(tool.state),
                     tool.summary
                 ));
             }
@@ -227,14 +231,14 @@ fn probe_text(probe: &Probe) -> String {
         }
         Err(error) => {
             lines.push(format!("✗ {}  {error}  ({seconds:.1} s)", probe.id));
-            let words = probe.stderr.lines().map(|line| format!("  | {line}"));
-            lines.extend(words);
+            let stderr = probe.stderr.lines().map(|line| format!("  | {line}"));
+            lines.extend(stderr);
         }
     }
     lines.join("\n")
 }
 
-fn probe_row(probe: &Probe) -> Value {
+fn probe_row(probe: &ServerProbe) -> Value {
     let mut row = json!({
         "id": probe.id,
         "ok": probe.result.is_ok(),

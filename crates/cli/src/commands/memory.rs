@@ -1,26 +1,26 @@
-//! What memory does after a turn, while the person reads the answer.
+//! Updates memory after a turn, while the user reads the answer.
 
-use super::watch::asked_to_end;
+use super::watch::termination_requested;
 use crate::app::App;
 use crate::screen::{self, count};
 use lango_core::{SessionId, UserId};
 use std::time::Duration;
 
-/// Observes and condenses what is due. Ctrl-C leaves it for the next time: nothing is lost, and nothing done twice.
+/// Observes and condenses what is due. Ctrl-C postpones it: nothing is lost, and nothing is done twice.
 pub async fn remember(app: &App, user: &UserId, session: &SessionId, quiet: bool) {
     let work = app.remember(user, session);
     tokio::pin!(work);
-    let patience = tokio::time::sleep(Duration::from_secs(1));
-    tokio::pin!(patience);
-    let mut has_told = quiet;
+    let notice_delay = tokio::time::sleep(Duration::from_secs(1));
+    tokio::pin!(notice_delay);
+    let mut has_notified = quiet;
     let report = loop {
         tokio::select! {
             report = &mut work => break report,
             _ = tokio::signal::ctrl_c() => break None,
-            () = asked_to_end() => break None,
-            () = &mut patience, if !has_told => {
-                has_told = true;
-                screen::say("remembering what was said; ctrl-c leaves it for the next time");
+            () = termination_requested() => break None,
+            () = &mut notice_delay, if !has_notified => {
+                has_notified = true;
+                screen::say("updating memory; press ctrl-c to postpone it");
             }
         }
     };

@@ -1,4 +1,4 @@
-//! `lango models`: which models can be asked, what they cost, and which one answers now.
+//! `lango models`: lists the available models with their prices, and the one in use.
 
 use crate::app::App;
 use crate::exit::{Exit, Failure};
@@ -6,23 +6,22 @@ use crate::markdown::sanitize;
 use crate::model_lists::ListSource;
 use crate::model_offers::{ModelOffer, ProviderOffers, list_offers};
 use crate::screen;
-use lango_models::Offline;
+use lango_models::OfflineModel;
 use serde_json::{Value, json};
 
-/// A line of the list.
 struct Line {
     model: String,
     note: String,
-    /// What `--json` has besides.
+    /// Further fields of `--json`.
     facts: Value,
 }
 
 /// Runs the command.
 pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
-    let providers = list_offers(&app.model_choice()).await;
-    // The lists that were just read decide, so that what is shown and what answers agree.
-    let choice = app.model_choice().choose().await;
+    let providers = list_offers(&app.model_selector()).await;
+    // Chosen from the lists that were just read, so that the choice agrees with the output.
+    let choice = app.model_selector().choose().await;
     let chosen = choice.as_ref().ok().map(|choice| choice.model.name());
     let lines = lines(&providers, chosen);
     if as_json {
@@ -45,25 +44,25 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     }
     let choice = choice?;
     screen::say(&format!(
-        "answers now: {} ({})",
+        "in use: {} ({})",
         choice.model.name(),
         choice.reason
     ));
     Ok(Exit::Ok)
 }
 
-/// Returns the models that can be chosen as JSON.
+/// Returns the available models as JSON.
 pub async fn list(config: Vec<String>) -> Result<Value, Failure> {
     let app = App::load(config).await?;
-    let providers = list_offers(&app.model_choice()).await;
-    let choice = app.model_choice().choose().await?;
+    let providers = list_offers(&app.model_selector()).await;
+    let choice = app.model_selector().choose().await?;
     let chosen = Some(choice.model.name());
     Ok(rows(lines(&providers, chosen), chosen))
 }
 
 fn lines(providers: &[ProviderOffers], chosen: Option<&str>) -> Vec<Line> {
     let mut lines = vec![Line::plain(
-        Offline::NAME,
+        OfflineModel::NAME,
         "built-in rules, not an AI model",
     )];
     lines.extend(providers.iter().flat_map(lines_of));
@@ -87,7 +86,7 @@ fn rows(lines: Vec<Line>, chosen: Option<&str>) -> Value {
     rows.collect()
 }
 
-/// The lines of a provider: what it offers, after the reason why that is not its own list of today.
+/// Returns the lines of a provider: its models, after the reason if its live list is not available.
 fn lines_of(provider: &ProviderOffers) -> Vec<Line> {
     let failure = provider.error.iter().map(|error| {
         let model = format!("{}/…", provider.provider);

@@ -1,11 +1,12 @@
-//! `lango payments`: the wallet and the ledger on the command line. Nothing here pays, and no key is ever printed.
+//! `lango payments`: shows and manages the wallet and the ledger. No command makes a payment, and no key is ever
+//! printed.
 
 use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::{Exit, Failure};
-use crate::payment::{PaymentStatus, Source, StoredWallet, correct_endpoint, set_rpc_url};
+use crate::payment::{PaymentSource, PaymentStatus, StoredWallet, endpoint_step, rpc_url_step};
 use crate::screen::{self, Layout};
-use crate::vault::typed;
+use crate::vault::read_typed;
 use chrono::DateTime;
 use lango_core::{Payment, PaymentAccount, PaymentQuery, PaymentStore};
 use lango_payment::{
@@ -15,8 +16,7 @@ use lango_payment::{
 use lango_vault::{Key, NewSecret, SecretKind, SecretName, SecretValue};
 use serde_json::json;
 
-/// The most payments that are shown.
-const MOST_SHOWN: usize = 10_000;
+const MAX_SHOWN: usize = 10_000;
 
 /// Runs the command.
 pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<Exit, Failure> {
@@ -32,23 +32,23 @@ pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Opens the payments. Fails with what is missing, or because the vault is locked.
+/// Opens the payments. Fails if something is missing or the vault is locked.
 async fn open(config: Vec<String>) -> Result<Payments, Failure> {
     let secrets = Secrets::load(config, VaultOwner::User)?;
     let status = PaymentStatus::of(&secrets.payment_source()).await?;
     status.payments().cloned()
 }
 
-/// Shows the ledger of the wallet. Needs neither the chain nor the key.
-async fn history(source: &Source<'_>, limit: usize, as_json: bool) -> Result<(), Failure> {
+/// Prints the payments of the wallet from the ledger. Needs neither the chain nor the key.
+async fn history(source: &PaymentSource<'_>, limit: usize, as_json: bool) -> Result<(), Failure> {
     let wallet = StoredWallet::read(source).await?;
     let account = PaymentAccount {
         network: source.loaded.settings.payment.network.name().into(),
         wallet: wallet.address.lower().into(),
     };
     let query = PaymentQuery::Newest(account);
-    let ledger = &source.kept.database;
-    let history = ledger.payments(query, limit.min(MOST_SHOWN)).await?;
+    let ledger = &source.storage.database;
+    let history = ledger.payments(query, limit.min(MAX_SHOWN)).await?;
     if as_json {
         let rows: Vec<_> = history.iter().map(payment_json).collect();
         screen::print(&screen::json(&rows, Layout::Indented)?)?;
@@ -56,7 +56,7 @@ async fn history(source: &Source<'_>, limit: usize, as_json: bool) -> Result<(),
     }
     if history.is_empty() {
         screen::print(&format!(
-            "{} paid nothing on {}",
+            "{} has made no payments on {}",
             wallet.address, source.loaded.settings.payment.network
         ))?;
     }
@@ -135,7 +135,7 @@ async fn wallet(config: Vec<String>, command: WalletCommand) -> Result<(), Failu
     }
 }
 
-/// Shows the address. Needs neither the chain nor the key, but says if the address could not be authenticated.
+/// Prints the address. Needs neither the chain nor the key, but says so if the address could not be authenticated.
 async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
     let secrets = Secrets::load(config, VaultOwner::User)?;
     let wallet = StoredWallet::read(&secrets.payment_source()).await?;
@@ -155,11 +155,11 @@ async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
 }
 
 async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Failure> {
-    let name_of_secret = SecretName::new(name)?;
+    let secret_name = SecretName::new(name)?;
     let secrets = Secrets::load(config, VaultOwner::User)?;
-    let value = match piped_value("payments wallet import", &name_of_secret)? {
+    let value = match piped_value("payments wallet import", &secret_name)? {
         Some(value) => value,
-        None => typed(&secrets.access.silence(), "private key").await?,
+        None => read_typed(&secrets.access.echo_guard(), "private key").await?,
     };
     let text = value.expose_text().unwrap_or_default();
     let key = parse_key(text).map_err(|_| {
@@ -176,7 +176,7 @@ async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Fa
     store(&secrets, name, &key, as_json).await
 }
 
-/// Stores a key under a name that is free: a key that is replaced takes what its wallet has along.
+/// Stores a key under an unused name: replacing a key would lose access to its wallet's funds.
 async fn store(
     secrets: &Secrets,
     name: &str,
@@ -188,10 +188,9 @@ async fn store(
     let open = secrets.open_or_create().await?;
     let entries = open.entries().await?;
     if entries.iter().any(|entry| entry.name == name) {
-        let message = format!("there is a secret `{name}` already, and it is not replaced");
-        return Err(Failure::new(Exit::Usage, message).next(
-            "give the new one another name: `lango payments wallet create NAME` or `import NAME`",
-        ));
+        let message = format!("a secret named `{name}` already exists and is not replaced");
+        return Err(Failure::new(Exit::Usage, message)
+            .next("choose another name: `lango payments wallet create NAME` or `import NAME`"));
     }
     let secret = NewSecret {
         kind: Some(SecretKind::PaymentKey),
@@ -205,18 +204,18 @@ async fn store(
     } else {
         format!("stored the key of wallet {address} as {name}")
     })?;
-    say_next_steps(&secrets.payment_source(), &name);
+    print_next_steps(&secrets.payment_source(), &name);
     Ok(())
 }
 
-/// Prints the settings that are still missing before agents can pay with this wallet.
-fn say_next_steps(source: &Source<'_>, name: &SecretName) {
+/// Prints the settings that are still missing for agents to pay with this wallet.
+fn print_next_steps(source: &PaymentSource<'_>, name: &SecretName) {
     let settings = &source.loaded.settings.payment;
     let file = source.loaded.paths.user_file.display();
     let setting = format!("secret:{name}");
     let mut steps = Vec::new();
     if settings.rpc_url.0.is_none() {
-        steps.push(set_rpc_url(settings.network));
+        steps.push(rpc_url_step(settings.network));
     }
     if settings.wallet.as_ref() != Some(&setting) {
         steps.push(format!("set payment.wallet = \"{setting}\""));
@@ -232,8 +231,8 @@ impl From<PaymentError> for Failure {
             PaymentError::Key { .. } | PaymentError::WrongChain { .. } => Exit::Config,
             _ => Exit::Failed,
         };
-        let next = correct_endpoint(&error)
-            .unwrap_or("`lango doctor` looks at the endpoint, the wallet and the limits");
+        let next = endpoint_step(&error)
+            .unwrap_or("run `lango doctor` to check the endpoint, the wallet and the limits");
         Self::new(exit, error.to_string()).next(next)
     }
 }

@@ -1,44 +1,44 @@
-//! What a command that runs a turn prints: the answer on stdout as it was asked for, everything else on stderr, and the exit
-//! code.
+//! The output of commands that run a turn: the answer on stdout in the requested format, everything else on stderr,
+//! and the exit code.
 
-use super::watch::Watched;
+use super::watch::WatchedTurn;
 use crate::exit::{Exit, Failure};
 use crate::markdown;
 use crate::redact::redact;
 use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
-use lango_core::{Asks, Outcome, Waiting};
-use lango_engine::{Shown, TurnEnd, TurnReport};
-use lango_models::Offline;
+use lango_core::{ApprovalQuestion, Outcome, PendingApproval};
+use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
+use lango_models::OfflineModel;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// How a turn is printed.
+/// How to print a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Presentation {
-    /// One JSON object at the end.
+    /// Print one JSON object at the end.
     pub json: bool,
-    /// The events as they are stored.
+    /// Print each event as JSON when it is stored.
     pub jsonl: bool,
-    /// No progress.
+    /// Print no progress.
     pub quiet: bool,
-    /// Whether the session can be gone on with.
+    /// The session is not stored, so it cannot be continued.
     pub ephemeral: bool,
 }
 
 impl Presentation {
-    /// Shows what happens: events on stdout if they were asked for, progress on stderr.
-    pub fn shower(self) -> impl FnMut(Shown) -> std::io::Result<()> {
+    /// Returns a callback that prints events: on stdout as JSON if requested, as progress on stderr.
+    pub fn event_printer(self) -> impl FnMut(TurnUpdate) -> std::io::Result<()> {
         let mut progress = Progress::new();
         move |item| {
             let events = match item {
-                Shown::Stored(events) => events,
-                Shown::Retrying { agent, reason } if !self.quiet => {
+                TurnUpdate::Stored(events) => events,
+                TurnUpdate::Retrying { agent, reason } if !self.quiet => {
                     screen::say(&format!("  {agent}: {reason}"));
                     return Ok(());
                 }
-                Shown::InLine if !self.quiet => {
-                    screen::say(screen::IN_LINE);
+                TurnUpdate::Queued if !self.quiet => {
+                    screen::say(screen::QUEUED_NOTICE);
                     return Ok(());
                 }
                 _ => return Ok(()),
@@ -58,10 +58,10 @@ impl Presentation {
         }
     }
 
-    /// Prints how far a turn came.
+    /// Prints the result of a turn and returns the exit code.
     pub fn present(
         self,
-        watched: &Watched,
+        watched: &WatchedTurn,
         model: &str,
         elapsed: Duration,
     ) -> Result<Exit, Failure> {
@@ -85,7 +85,7 @@ impl Presentation {
             screen::say(&footer(report, model, elapsed));
             if !self.ephemeral {
                 screen::say(&format!(
-                    "go on: lango run --session {} \"…\"",
+                    "continue: lango run --session {} \"…\"",
                     report.session
                 ));
             }
@@ -96,20 +96,20 @@ impl Presentation {
         })
     }
 
-    /// A turn that waits has no answer yet.
-    fn present_waiting(self, waiting: &[Waiting]) -> Result<Exit, Failure> {
+    /// Prints the pending approvals of a turn that has no answer yet.
+    fn present_waiting(self, waiting: &[PendingApproval]) -> Result<Exit, Failure> {
         if self.json {
             let session = waiting.first().map(|first| &first.session);
             let summary = json!({ "outcome": "waiting", "session": session, "waiting": waiting });
             screen::print(&screen::json(&summary, Layout::Line)?)?;
         }
-        screen::say(&waits(waiting));
+        screen::say(&describe_pending(waiting));
         Ok(Exit::Denied)
     }
 }
 
-/// Prints an answer by a schema: on stdout the JSON as the model wrote it, and nothing but that. Without an answer stdout
-/// stays empty, and what happened is said on stderr.
+/// Prints a structured answer: stdout gets exactly the JSON that the model wrote. Without an answer stdout stays
+/// empty, and stderr says what happened.
 fn print_structured(answer: &str, outcome: &Outcome) -> std::io::Result<()> {
     match outcome {
         Outcome::Answered { .. } if std::io::stdout().is_terminal() => screen::print(answer),
@@ -121,30 +121,31 @@ fn print_structured(answer: &str, outcome: &Outcome) -> std::io::Result<()> {
     }
 }
 
-/// What waits, and how to answer it.
-pub fn waits(waiting: &[Waiting]) -> String {
+/// Describes the pending approvals and how to answer them.
+pub fn describe_pending(waiting: &[PendingApproval]) -> String {
     let mut lines: Vec<String> = waiting
         .iter()
         .map(|waiting| {
             format!(
                 "{}: {}  {}",
-                match waiting.request.asks {
-                    Asks::Permission => "waiting",
-                    Asks::Fate | Asks::Turn => "may have run, nobody knows",
+                match waiting.request.question {
+                    ApprovalQuestion::Permission => "waiting",
+                    ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn =>
+                        "may have run (unknown outcome)",
                 },
                 waiting.request.id,
                 subject_line(&waiting.request)
             )
         })
         .collect();
-    lines.push(format!("  next: {}", how_to_answer(waiting)));
+    lines.push(format!("  next: {}", answer_command(waiting)));
     lines.join("\n")
 }
 
-/// The command that answers the first of these.
-pub fn how_to_answer(waiting: &[Waiting]) -> String {
+/// Returns the command that answers the first pending approval.
+pub fn answer_command(waiting: &[PendingApproval]) -> String {
     match waiting.first().map(|first| &first.request) {
-        Some(request) if !request.asks.is_permission() => format!(
+        Some(request) if !request.question.is_permission() => format!(
             "lango approvals answer {} retry (or skip, or happened --because \"…\")",
             request.id
         ),
@@ -154,15 +155,22 @@ pub fn how_to_answer(waiting: &[Waiting]) -> String {
 }
 
 fn style() -> markdown::Style {
-    match std::io::stdout().is_terminal() {
-        true if screen::wants_colour() => markdown::Style::Coloured,
-        true => markdown::Style::Uncoloured,
-        false => markdown::Style::Plain,
+    if !std::io::stdout().is_terminal() {
+        markdown::Style::Plain
+    } else if screen::wants_colour() {
+        markdown::Style::Coloured
+    } else {
+        markdown::Style::Uncoloured
     }
 }
 
-/// What `--json` prints.
-fn summary(model: &str, report: &TurnReport, denied: &[Waiting], elapsed: Duration) -> Value {
+/// Returns the output of `--json`.
+fn summary(
+    model: &str,
+    report: &TurnReport,
+    denied: &[PendingApproval],
+    elapsed: Duration,
+) -> Value {
     let error = match &report.outcome {
         Outcome::Failed { error, .. } => Some(redact(error)),
         _ => None,
@@ -183,14 +191,14 @@ fn summary(model: &str, report: &TurnReport, denied: &[Waiting], elapsed: Durati
     json!({
         "answer": report.answer,
         "author": report.author,
-        "outcome": report.outcome.word(),
+        "outcome": report.outcome.name(),
         "limit": report.outcome.limit(),
         "error": error,
         "denied": denied,
         "session": report.session,
         "turn": report.turn,
         "model": model,
-        "offline": model == Offline::NAME,
+        "offline": model == OfflineModel::NAME,
         "model_calls": report.model_calls,
         "tool_calls": report.tool_calls,
         "rounds": report.rounds,

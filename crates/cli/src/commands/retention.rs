@@ -1,8 +1,9 @@
-//! How long what was said is kept: sessions that nobody used since `session.ttl`, and old tasks of callers, go by themselves
-//! while `lango serve` runs.
+//! Retention: while `lango serve` runs, it deletes sessions that have not been used for `session.ttl`, and old tasks
+//! of callers.
 //!
-//! Never one in which a turn runs, nor one with an open turn, which may wait for a person: that one goes by its id alone.
-//! Only those of this configuration's users go, so that nobody's setting deletes what is somebody else's.
+//! A session with a running turn is never deleted, nor one with an unfinished turn, which may be waiting for the
+//! user; those are only deleted by id. Only sessions of this configuration's users are deleted, so that no user's
+//! setting affects another user's data.
 
 use crate::app::App;
 use crate::screen::{self, count};
@@ -17,24 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// How often it is looked for what is too old.
-const LOOK_EVERY: Duration = Duration::from_secs(60 * 60);
+/// Interval between scans for expired sessions and tasks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// How many sessions are looked up, and how many tasks removed, at once.
-const AT_ONCE: usize = 50;
+/// How many sessions to look up, and how many tasks to delete, per step.
+const BATCH: usize = 50;
 
-/// What was removed.
+/// What was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Gone {
-    /// Sessions.
+pub struct DeletedCounts {
     pub sessions: u64,
-    /// Tasks of callers.
     pub tasks: u64,
-    /// Sessions that were left because somebody is at them.
+    /// Sessions that were skipped because a turn is running.
     pub busy: u64,
 }
 
-impl fmt::Display for Gone {
+impl fmt::Display for DeletedCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", count(self.sessions, "session"))?;
         match self.tasks {
@@ -44,10 +43,10 @@ impl fmt::Display for Gone {
     }
 }
 
-/// The looking after what is too old. It ends with this.
-pub struct Retaining(Option<JoinHandle<()>>);
+/// The background task that deletes expired data. Dropping this stops it.
+pub struct RetentionTask(Option<JoinHandle<()>>);
 
-impl Drop for Retaining {
+impl Drop for RetentionTask {
     fn drop(&mut self) {
         if let Some(task) = &self.0 {
             task.abort();
@@ -55,46 +54,46 @@ impl Drop for Retaining {
     }
 }
 
-/// Looks now and then for what is too old and removes it, for as long as the result lives.
-pub fn retain(app: &App) -> Retaining {
+/// Starts the background task, which runs until the result is dropped. It does nothing if `session.ttl` is not set.
+pub fn start_retention(app: &App) -> RetentionTask {
     let Some(ttl) = app.loaded.settings.session.ttl else {
-        return Retaining(None);
+        return RetentionTask(None);
     };
-    let (store, users) = (Arc::clone(&app.kept.database), app.users());
+    let (store, users) = (Arc::clone(&app.storage.database), app.users());
     let started = ClockReading::now();
     let task = tokio::spawn(async move {
-        let mut every = tokio::time::interval(LOOK_EVERY);
+        let mut every = tokio::time::interval(CHECK_INTERVAL);
         loop {
             every.tick().await;
-            let before = match newest_use(&store, &users).await {
+            let before = match last_use(&store, &users).await {
                 Ok(newest) => expiry_limit(ttl, newest, started, ClockReading::now()),
                 Err(error) => {
-                    screen::say(&format!("what is too old could not be deleted: {error}"));
+                    screen::say(&format!("cannot delete expired sessions: {error}"));
                     continue;
                 }
             };
             let before = match before {
                 Ok(before) => before,
-                Err(doubt) => {
+                Err(reason) => {
                     screen::say(&format!(
-                        "session.ttl deletes nothing, because {doubt}; if the clock is right: lango sessions delete --expired"
+                        "session.ttl deletes nothing, because {reason}; if the clock is right, run `lango sessions delete --expired`"
                     ));
                     continue;
                 }
             };
             match expire(&store, &users, before).await {
-                Ok(gone) if gone.sessions + gone.tasks == 0 => {}
-                Ok(gone) => screen::say(&format!("older than session.ttl, deleted: {gone}")),
-                Err(error) => {
-                    screen::say(&format!("what is too old could not be deleted: {error}"))
-                }
+                Ok(deleted) if deleted.sessions + deleted.tasks == 0 => {}
+                Ok(deleted) => screen::say(&format!(
+                    "deleted because older than session.ttl: {deleted}"
+                )),
+                Err(error) => screen::say(&format!("cannot delete expired sessions: {error}")),
             }
         }
     });
-    Retaining(Some(task))
+    RetentionTask(Some(task))
 }
 
-/// The system's clock and the time since the machine was started, read at one moment.
+/// The system clock and the uptime of the machine, read at the same moment.
 #[derive(Debug, Clone, Copy)]
 struct ClockReading {
     clock: Timestamp,
@@ -103,7 +102,7 @@ struct ClockReading {
 
 impl ClockReading {
     fn now() -> Self {
-        // Unlike `Instant`, it counts while the machine is suspended.
+        // Unlike `Instant`, this clock keeps counting while the machine is suspended.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -115,11 +114,12 @@ impl ClockReading {
     }
 }
 
-/// How far the clock may be ahead of the time that has passed.
+/// How far the clock may be ahead of the time that has actually passed.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(60 * 60);
 
-/// Returns the time before which sessions have expired. Fails if the clock looks wrong, so that nothing is deleted: it was set
-/// forward while this process ran, or even the most recently used session had expired when this process started.
+/// Returns the time before which sessions have expired. Fails if the clock looks wrong, so that nothing is deleted:
+/// if it was set forward while this process ran, or if even the most recently used session had expired when this
+/// process started.
 fn expiry_limit(
     ttl: Duration,
     newest: Option<Timestamp>,
@@ -130,19 +130,19 @@ fn expiry_limit(
     let passed = ms(now.uptime.saturating_sub(started.uptime));
     let shown = now.clock.0.saturating_sub(started.clock.0);
     if shown > passed.saturating_add(ms(MAX_CLOCK_STEP)) {
-        return Err("the system's clock was set forward by more than an hour");
+        return Err("the system clock was set forward by more than an hour");
     }
     let before = now.clock.0.saturating_sub(ms(ttl));
     match newest {
         Some(newest) if newest.0.saturating_add(passed) < before => {
-            Err("by the system's clock everything that is stored is too old")
+            Err("according to the system clock everything has expired")
         }
         _ => Ok(Timestamp(before)),
     }
 }
 
-/// Returns when one of these users last used a session.
-async fn newest_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>, StoreError> {
+/// Returns when any of these users last used a session.
+async fn last_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>, StoreError> {
     let mut newest = None;
     for user in users {
         let sessions = SessionCatalog::list(store, user, SessionQuery::recent(1)).await?;
@@ -151,22 +151,19 @@ async fn newest_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>
     Ok(newest)
 }
 
-/// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or
-/// half imported by a process that died.
+/// Deletes what these users have not used since `before`, in steps so small that turns are not delayed. It also
+/// removes sessions that a killed process left half deleted or half imported.
 pub async fn expire(
     store: &Store,
     users: &[UserId],
     before: Timestamp,
-) -> Result<Gone, StoreError> {
-    let mut gone = Gone::default();
+) -> Result<DeletedCounts, StoreError> {
+    let mut deleted = DeletedCounts::default();
     for user in users {
-        remove_remains(store, user).await?;
+        remove_leftovers(store, user).await?;
         let mut skip = 0;
         loop {
-            let page = ExpiredPage {
-                skip,
-                limit: AT_ONCE,
-            };
+            let page = ExpiredPage { skip, limit: BATCH };
             let expired = store.expired_sessions(user, before, page).await?;
             if expired.is_empty() {
                 break;
@@ -175,37 +172,37 @@ pub async fn expire(
                 let lease = store.acquire(id, BusyPolicy::Refuse).await;
                 let _lease = match lease {
                     Err(StoreError::Busy { .. }) => {
-                        (gone.busy, skip) = (gone.busy + 1, skip + 1);
+                        (deleted.busy, skip) = (deleted.busy + 1, skip + 1);
                         continue;
                     }
                     lease => lease?,
                 };
                 if store.hide_session(id, Some(before)).await? {
                     remove_hidden(store, id).await?;
-                    gone.sessions += 1;
+                    deleted.sessions += 1;
                 } else {
-                    // Somebody used it, or was faster.
+                    // It was used meanwhile, or another process deleted it first.
                     skip += 1;
                 }
             }
         }
         loop {
-            match store.remove_old_tasks(user, before, AT_ONCE).await? {
+            match store.remove_old_tasks(user, before, BATCH).await? {
                 0 => break,
-                removed => gone.tasks += removed,
+                removed => deleted.tasks += removed,
             }
         }
     }
-    Ok(gone)
+    Ok(deleted)
 }
 
-async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> {
+async fn remove_leftovers(store: &Store, user: &UserId) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let remains = store.hidden_sessions(user, after.as_ref(), AT_ONCE).await?;
-        for id in &remains {
+        let leftovers = store.hidden_sessions(user, after.as_ref(), BATCH).await?;
+        for id in &leftovers {
             match store.acquire(id, BusyPolicy::Refuse).await {
-                // Somebody is at it: it comes or goes.
+                // Another process is importing or deleting it.
                 Err(StoreError::Busy { .. }) => {}
                 lease => {
                     let _lease = lease?;
@@ -213,7 +210,7 @@ async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> 
                 }
             }
         }
-        match remains.last() {
+        match leftovers.last() {
             Some(last) => after = Some(last.clone()),
             None => return Ok(()),
         }
@@ -226,7 +223,7 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// A reading this many days after the first one by the clock, and by the time that has passed.
+    /// Returns a clock reading: `clock` days later by the system clock, and `passed` days later by the uptime.
     fn reading(clock: u32, passed: u32) -> ClockReading {
         let days = |days: u32| DAY * (1000 + days);
         ClockReading {
@@ -240,22 +237,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_ttl_goes() {
+    fn sessions_older_than_the_ttl_expire() {
         let limit = expiry_limit(DAY * 30, Some(at(9)), reading(0, 0), reading(10, 10));
         assert_eq!(limit, Ok(Timestamp(at(10).0 - 30 * 24 * 60 * 60 * 1000)));
     }
 
     #[test]
-    fn nothing_goes_after_the_clock_was_set_forward() {
+    fn nothing_expires_after_the_clock_was_set_forward() {
         let limit = expiry_limit(DAY * 30, Some(at(0)), reading(0, 0), reading(365, 0));
         assert!(limit.unwrap_err().contains("set forward"));
-        // Also if a turn was stored since, by the wrong clock.
+        // Also if a turn was stored since then with the wrong clock.
         let limit = expiry_limit(DAY * 30, Some(at(365)), reading(0, 0), reading(365, 0));
         assert!(limit.is_err());
     }
 
     #[test]
-    fn nothing_goes_if_everything_would_unless_this_process_has_seen_the_time_pass() {
+    fn everything_expires_only_if_the_time_passed_while_this_process_ran() {
         let limit = expiry_limit(DAY * 30, Some(at(0)), reading(365, 0), reading(365, 0));
         assert!(limit.unwrap_err().contains("everything"));
         assert!(expiry_limit(DAY * 30, Some(at(0)), reading(0, 0), reading(31, 31)).is_ok());

@@ -1,11 +1,11 @@
-//! `lango run`: one turn. The answer goes to stdout, everything else to stderr.
+//! `lango run`: runs one turn. The answer goes to stdout, everything else to stderr.
 
-use super::ask::Asker;
+use super::ask::ApprovalMode;
 use super::input;
 use super::memory::remember;
-use super::present::{Presentation, how_to_answer};
-use super::watch::{Given, Place, watch};
-use crate::app::{App, Keeping};
+use super::present::{Presentation, answer_command};
+use super::watch::{PromptContext, TurnInput, watch};
+use crate::app::{App, Persistence};
 use crate::args::RunArguments;
 use crate::attach::read_files;
 use crate::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ use crate::screen::{self, Layout, subject_line};
 use crate::sessions::open_session;
 use crate::signals::StartSignals;
 use crate::text_file;
-use lango_core::{Outcome, Waiting};
+use lango_core::{Outcome, PendingApproval};
 use lango_engine::{AnswerSchema, Conversation, TurnEnd};
 use serde_json::json;
 use std::fmt::Display;
@@ -22,8 +22,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The arguments of a bare `lango` whose standard input is not a terminal.
-pub fn piped() -> RunArguments {
+/// Returns the arguments of `lango` without a command if standard input is not a terminal.
+pub fn piped_arguments() -> RunArguments {
     RunArguments::default()
 }
 
@@ -39,15 +39,16 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
 }
 
 async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
-    let keeping = match arguments.ephemeral {
-        true => Keeping::Nothing,
-        false => Keeping::Everything,
+    let persistence = if arguments.ephemeral {
+        Persistence::Nothing
+    } else {
+        Persistence::Everything
     };
     let schema = arguments.schema.as_deref().map(read_schema).transpose()?;
     let mut signals = StartSignals::listen()?;
-    let mut app = signals.guard(App::load_for(config, keeping)).await?;
+    let mut app = signals.guard(App::load_for(config, persistence)).await?;
     let result = turn_in(&mut app, arguments, schema, &mut signals).await;
-    // Also after a failure: what servers left behind has to be reported.
+    // Also after a failure, so that clean-up after servers is reported.
     app.close().await;
     result
 }
@@ -75,7 +76,7 @@ async fn turn_in(
         app.sessions().await?
     };
     if !arguments.ephemeral {
-        app.held.remember();
+        app.sandbox.store_result();
     }
     let choice = signals.guard(app.choose_model()).await?;
     if !arguments.quiet {
@@ -95,84 +96,98 @@ async fn turn_in(
         quiet: arguments.quiet,
         ephemeral: arguments.ephemeral,
     };
-    let asker = match Asker::of_this_process() {
-        Asker::Terminal if arguments.ephemeral => Asker::TerminalNow,
-        asker => asker,
+    let approval_mode = match ApprovalMode::detect() {
+        ApprovalMode::Terminal if arguments.ephemeral => ApprovalMode::TerminalOnly,
+        approval_mode => approval_mode,
     };
     app.vaults.allow_prompts();
-    if asker == Asker::Nobody {
+    if approval_mode == ApprovalMode::Deny {
         app.vaults.print_problems();
     }
     let folder = app.folder();
-    let place = Place {
+    let context = PromptContext {
         folder: &folder,
         vaults: &app.vaults,
     };
-    if conversation.is_cut_off() || !conversation.waiting().is_empty() {
-        finish_what_is_left(&mut conversation, asker, place, presentation).await?;
+    if conversation.is_interrupted() || !conversation.waiting().is_empty() {
+        finish_pending_turn(&mut conversation, approval_mode, context, presentation).await?;
     }
     let started = Instant::now();
-    let given = Given::Question(&question);
-    let shower = presentation.shower();
-    let watched = watch(&mut conversation, given, asker, place, shower).await?;
+    let input = TurnInput::Question(&question);
+    let event_printer = presentation.event_printer();
+    let watched = watch(
+        &mut conversation,
+        input,
+        approval_mode,
+        context,
+        event_printer,
+    )
+    .await?;
     let exit = presentation.present(&watched, choice.model.name(), started.elapsed())?;
     let (user, session) = (conversation.user(), conversation.session());
     remember(app, user, session, arguments.quiet).await;
     Ok(exit)
 }
 
-/// Reads the schema that the answer must satisfy.
+/// Reads the JSON schema that the answer must satisfy.
 fn read_schema(file: &Path) -> Result<AnswerSchema, Failure> {
-    let wrong = |detail: &dyn Display| {
+    let unusable = |detail: &dyn Display| {
         let message = format!("the schema `{}` cannot be used: {detail}", file.display());
         Failure::new(Exit::Usage, message).next(
             r#"give a JSON schema such as {"type": "object", "properties": {"files": {"type": "array"}}}"#,
         )
     };
     let text = File::open(file)
-        .and_then(|file| text_file::read(file, AnswerSchema::LARGEST_KIB as u64))
-        .map_err(|error| wrong(&error))?;
-    AnswerSchema::parse(&text).map_err(|error| wrong(&error))
+        .and_then(|file| text_file::read(file, AnswerSchema::MAX_KIB as u64))
+        .map_err(|error| unusable(&error))?;
+    AnswerSchema::parse(&text).map_err(|error| unusable(&error))
 }
 
-/// A new question waits behind a turn that has no outcome: one that was cut off goes on first, one that waits for an
-/// answer is asked about.
-async fn finish_what_is_left(
+/// Finishes the session's earlier turn before a new question: resumes it if it was interrupted, and asks for pending
+/// approvals.
+async fn finish_pending_turn(
     conversation: &mut Conversation,
-    asker: Asker,
-    place: Place<'_>,
+    approval_mode: ApprovalMode,
+    context: PromptContext<'_>,
     presentation: Presentation,
 ) -> Result<(), Failure> {
-    let waiting = |waiting: &[Waiting]| {
-        let message = "the session has to wait for an answer to what is asked for here";
+    let waiting = |waiting: &[PendingApproval]| {
+        let message = "an earlier turn of this session waits for approval";
         let subject = waiting.first().map(|first| subject_line(&first.request));
         let message = format!("{message}: {}", subject.unwrap_or_default());
-        Failure::new(Exit::Denied, message).next(how_to_answer(waiting))
+        Failure::new(Exit::Denied, message).next(answer_command(waiting))
     };
-    if !conversation.is_cut_off() {
-        if asker != Asker::Terminal {
+    if !conversation.is_interrupted() {
+        if approval_mode != ApprovalMode::Terminal {
             return Err(waiting(conversation.waiting()));
         }
         screen::say("an earlier turn of this session waits for your answer");
     }
-    let shower = Presentation {
+    let event_printer = Presentation {
         jsonl: false,
         ..presentation
     }
-    .shower();
-    let watched = watch(conversation, Given::Nothing, asker, place, shower).await?;
+    .event_printer();
+    let watched = watch(
+        conversation,
+        TurnInput::Continue,
+        approval_mode,
+        context,
+        event_printer,
+    )
+    .await?;
     match watched.end {
         TurnEnd::Waiting(left) if left.is_empty() => Ok(()),
         TurnEnd::Waiting(left) => Err(waiting(&left)),
         TurnEnd::Finished(report) if report.outcome == Outcome::Cancelled => {
-            let message = "the earlier turn was stopped, and nothing else was asked";
+            let message = "the earlier turn was stopped, and the new question was not asked";
             Err(Failure::new(Exit::Interrupted, message))
         }
         TurnEnd::Finished(report) => {
             let answer = report
                 .answer
                 .as_deref()
-                .unwrap_or("it ended without a word");
+                .unwrap_or("the earlier turn ended without an answer");
             screen::say(&format!("{answer}\n"));
             Ok(())
         }

@@ -1,5 +1,5 @@
-//! `lango secrets`: the vault on the command line. Values are typed without an echo or piped in; none is an argument, and none is
-//! ever printed.
+//! `lango secrets`: manages the vault. Values are typed without echo or piped in; they are never arguments and never
+//! printed.
 
 mod bind;
 mod expiry;
@@ -10,54 +10,55 @@ mod programs;
 mod show;
 
 use crate::args::SecretsCommand;
-use crate::config::{self, Loaded, Surroundings};
+use crate::config::{self, LoadedConfig, ProcessEnv};
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::payment;
 use crate::roster::Roster;
 use crate::screen;
-use crate::sessions::Kept;
+use crate::sessions::Storage;
 use crate::signals::StopSignals;
 use crate::token;
-use crate::vault::{self, Asking, VaultAccess};
+use crate::vault::{self, PromptMode, VaultAccess};
 use expiry::Expiry;
 use lango_core::{AgentName, RecordSelection};
 use lango_engine::Tree;
 use lango_vault::{
-    Entry, MethodKind, NewSecret, OpenVault, SealedVault, SecretKind, SecretName, SecretValue,
-    date_and_time,
+    MethodKind, NewSecret, OpenVault, SealedVault, SecretEntry, SecretKind, SecretName,
+    SecretValue, date_and_time,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 
-/// Whose vault the commands work with.
+/// Which vault the commands work with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VaultOwner {
-    /// `session.user`.
+    /// The vault of `session.user`.
     User,
-    /// `server.user`.
+    /// The vault of `server.user`.
     Server,
 }
 
-/// What the commands work with.
+/// The context of the commands.
 pub(super) struct Secrets {
     /// The `-c` flags.
     flags: Vec<String>,
-    loaded: Loaded,
-    surroundings: Surroundings,
+    loaded: LoadedConfig,
+    process_env: ProcessEnv,
     pub(super) access: VaultAccess,
-    kept: Kept,
+    storage: Storage,
 }
 
 impl Secrets {
     pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
-        let surroundings = Surroundings::from_process(flags.clone())?;
-        let loaded = config::load(&surroundings)?;
-        let roster = Roster::read(&loaded, &surroundings.cwd)?;
+        let process_env = ProcessEnv::from_process(flags.clone())?;
+        let loaded = config::load(&process_env)?;
+        let roster = Roster::read(&loaded, &process_env.cwd)?;
         let root = roster.topology.as_ref();
         let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
-        let kept = Kept::of(&loaded.settings.session, AgentName::from(root))?;
-        let access = VaultAccess::new(&loaded, &surroundings, &kept).silent_between_prompts();
+        let storage = Storage::from_settings(&loaded.settings.session, AgentName::from(root))?;
+        let access =
+            VaultAccess::new(&loaded, &process_env, &storage).without_echo_between_prompts();
         let access = match owner {
             VaultOwner::User => access,
             VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
@@ -65,27 +66,27 @@ impl Secrets {
         Ok(Self {
             flags,
             loaded,
-            surroundings,
+            process_env,
             access,
-            kept,
+            storage,
         })
     }
 
-    /// Returns what payments are made of.
-    pub(super) fn payment_source(&self) -> payment::Source<'_> {
-        payment::Source {
+    /// Returns what opening the payments needs.
+    pub(super) fn payment_source(&self) -> payment::PaymentSource<'_> {
+        payment::PaymentSource {
             loaded: &self.loaded,
             vault: self.access.clone(),
-            kept: &self.kept,
-            asking: Asking::Allowed,
+            storage: &self.storage,
+            prompt_mode: PromptMode::Allowed,
             reports: None,
         }
     }
 
-    /// Opens the vault, and makes it first if there is none.
+    /// Opens the vault, and creates it first if there is none.
     pub(super) async fn open_or_create(&self) -> Result<OpenVault, Failure> {
         match self.access.read(RecordSelection::None).await? {
-            Some(_) => self.access.open(Asking::Allowed).await,
+            Some(_) => self.access.open(PromptMode::Allowed).await,
             None => methods::create_by_default(self).await,
         }
     }
@@ -102,7 +103,7 @@ pub async fn secrets(
     let (name, command) = (secrets.access.name(), secrets.access.command());
     done.map_err(|failure| {
         failure
-            .of_vault(&name)
+            .with_vault_name(&name)
             .with_command(vault::OWN_COMMAND, command)
     })
 }
@@ -139,9 +140,9 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
             ..
         } => master::rotate(secrets, &without).await?,
         SecretsCommand::Rotate { .. } => {
-            let message = "name the secret that gets a new value, or say `--master` for a new master key of the vault";
+            let message = "name the secret that gets a new value, or use `--master` to replace the vault's master key";
             return Err(Failure::new(Exit::Usage, message).next(
-                "`lango secrets rotate NAME` or `lango secrets rotate --master`; `lango secrets list` shows the names",
+                "`lango secrets rotate NAME` or `lango secrets rotate --master`; run `lango secrets list` to see the names",
             ));
         }
         SecretsCommand::Rm { name, yes } => remove(secrets, &name, yes).await?,
@@ -155,7 +156,7 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
     Ok(Exit::Ok)
 }
 
-/// Refuses a value on the command line, also in the place of the name, without repeating it.
+/// Refuses a value on the command line, even in place of the name, without repeating it.
 pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Result<(), Failure> {
     let is_value = SecretName::looks_like_value(name);
     if extra.is_empty() && !is_value {
@@ -168,40 +169,40 @@ pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Res
         _ => format!("lango {command} NAME"),
     };
     Err(Failure::new(Exit::Usage, message).next(format!(
-        "run `{next}` and type it, or pipe it in; if it was a real one, replace it where it is from"
+        "run `{next}` and type the value, or pipe it in; if it was a real secret, replace it at the service that issued it"
     )))
 }
 
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expiry = expires
-        .map(Expiry::read)
+        .map(Expiry::parse)
         .transpose()?
         .unwrap_or(Expiry::Never);
     let piped = piped_value("secrets set", &name)?;
     let open = secrets.open_or_create().await?;
     let old = find(&open, &name).await?;
     let entry = store(secrets, &open, &name, piped, expiry).await?;
-    say_lost_expiry(secrets, old.as_ref(), &entry);
+    warn_about_lost_expiry(secrets, old.as_ref(), &entry);
     Ok(())
 }
 
-async fn find(open: &OpenVault, name: &SecretName) -> Result<Option<Entry>, Failure> {
+async fn find(open: &OpenVault, name: &SecretName) -> Result<Option<SecretEntry>, Failure> {
     let entries = open.entries().await?;
     Ok(entries.into_iter().find(|entry| entry.name == *name))
 }
 
 async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let open = secrets.access.open(Asking::Allowed).await?;
+    let open = secrets.access.open(PromptMode::Allowed).await?;
     let entries = open.entries().await?;
-    let is_wallet = |entry: &Entry| entry.name == name && entry.kind == SecretKind::PaymentKey;
+    let is_wallet =
+        |entry: &SecretEntry| entry.name == name && entry.kind == SecretKind::PaymentKey;
     if !is_confirmed && entries.iter().any(is_wallet) {
-        let message = format!(
-            "`{name}` is the key of a wallet: without it, what the wallet has cannot be moved any more"
-        );
+        let message =
+            format!("`{name}` is the key of a wallet: without it, the wallet's funds are lost");
         return Err(Failure::new(Exit::Usage, message).next(format!(
-            "if the wallet is empty: `lango secrets rm {name} --yes`"
+            "if the wallet is empty, run `lango secrets rm {name} --yes`"
         )));
     }
     open.remove(&name).await?;
@@ -211,21 +212,21 @@ async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(),
 
 async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let expiry = expires.map(Expiry::read).transpose()?;
-    // Without a vault there is nothing to replace, whatever the value is.
+    let expiry = expires.map(Expiry::parse).transpose()?;
+    // Fail early if there is no vault, whatever the value is.
     secrets.access.sealed().await?;
     let piped = piped_value("secrets rotate", &name)?;
-    let open = secrets.access.open(Asking::Allowed).await?;
+    let open = secrets.access.open(PromptMode::Allowed).await?;
     let old = find(&open, &name).await?;
     let old = old.ok_or_else(|| lango_vault::VaultError::NotFound {
         name: name.to_string(),
     })?;
-    let is_kept = expiry.is_none() && old.expires.is_some();
-    let expiry = expiry.unwrap_or_else(|| Expiry::like(&old));
+    let keeps_lifetime = expiry.is_none() && old.expires.is_some();
+    let expiry = expiry.unwrap_or_else(|| Expiry::same_lifetime_as(&old));
     let entry = store(secrets, &open, &name, piped, expiry).await?;
-    if let Some(at) = entry.expires.filter(|_| is_kept) {
+    if let Some(at) = entry.expires.filter(|_| keeps_lifetime) {
         screen::say(&format!(
-            "it expires on {}, after the same time as the value before; `--expires` sets another time, `--expires never` none",
+            "it expires on {}, with the same lifetime as the previous value; use `--expires` to set another one, or `--expires never`",
             date_and_time(at)
         ));
     }
@@ -238,13 +239,13 @@ async fn store(
     name: &SecretName,
     piped: Option<SecretValue>,
     expiry: Expiry,
-) -> Result<Entry, Failure> {
+) -> Result<SecretEntry, Failure> {
     let value = match piped {
         Some(value) => {
             vault::warn_if_short(name, &value);
             value
         }
-        None => vault::typed_value(&secrets.access.silence(), name).await?,
+        None => vault::read_secret_value(&secrets.access.echo_guard(), name).await?,
     };
     check_token(name, &value)?;
     let secret = NewSecret {
@@ -256,22 +257,22 @@ async fn store(
     Ok(entry)
 }
 
-fn print_stored(entry: &Entry) -> Result<(), Failure> {
+fn print_stored(entry: &SecretEntry) -> Result<(), Failure> {
     let name = &entry.name;
     screen::print(&match entry.version {
         1 => format!("stored {name}"),
-        version => format!("stored {name} (version {version}; the value before is gone)"),
+        version => format!("stored {name} (version {version}; the previous value was deleted)"),
     })?;
     Ok(())
 }
 
-/// Says that a new value has no expiry although the one before had.
-fn say_lost_expiry(secrets: &Secrets, old: Option<&Entry>, new: &Entry) {
+/// Warns if a new value does not expire although the previous one did.
+fn warn_about_lost_expiry(secrets: &Secrets, old: Option<&SecretEntry>, new: &SecretEntry) {
     if let Some(before) = old.and_then(|old| old.expires)
         && new.expires.is_none()
     {
         screen::say(&format!(
-            "{} does not expire any more; the value before would have on {}. `{} rotate` keeps the lifetime",
+            "{} no longer expires; the previous value would have expired on {}. `{} rotate` keeps the lifetime",
             new.name,
             date_and_time(before),
             secrets.access.command()
@@ -279,8 +280,8 @@ fn say_lost_expiry(secrets: &Secrets, old: Option<&Entry>, new: &Entry) {
     }
 }
 
-/// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
-/// is made for an empty one.
+/// Returns the value from standard input, unless that is a terminal. It is read before the vault is touched, so that
+/// an empty value creates nothing.
 pub(super) fn piped_value(
     command: &str,
     name: &SecretName,
@@ -299,7 +300,7 @@ pub(super) fn piped_value(
     Ok(Some(value))
 }
 
-/// Fails for a token of the server that the server would not accept.
+/// Fails for a server token that the server would not accept.
 fn check_token(name: &SecretName, value: &SecretValue) -> Result<(), Failure> {
     if name.as_str() == vault::SERVER_TOKEN {
         token::check(value.expose_text().unwrap_or_default())?;
@@ -307,8 +308,8 @@ fn check_token(name: &SecretName, value: &SecretValue) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks a question with yes and no at the terminal, and says if nothing is changed. Fails with `refusal` if there is no
-/// terminal.
+/// Asks a yes-or-no question at the terminal, and prints a note if the answer is no. Fails with `refusal` if there is
+/// no terminal.
 pub(super) async fn confirm(
     secrets: &Secrets,
     question: &str,
@@ -331,8 +332,8 @@ pub(super) async fn read_answer(
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(refusal);
     }
-    // A prompt for the passphrase may have come before.
-    secrets.access.silence().end();
+    // A passphrase prompt may have turned the echo off.
+    secrets.access.echo_guard().end();
     let mut out = std::io::stderr();
     write!(out, "{}", sanitize(question))?;
     out.flush()?;
@@ -349,12 +350,12 @@ pub(super) async fn read_answer(
 async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
-    let open = access.open(Asking::AllowedForUnlock).await?;
-    screen::print(&if access.remember(&sealed, &open) {
+    let open = access.open(PromptMode::AllowedForUnlock).await?;
+    screen::print(&if access.cache_unlock(&sealed, &open) {
         access.cache_notice()
     } else {
         format!(
-            "the {} can be unlocked; this system has no kernel keyring, so each command asks anew",
+            "the {} can be unlocked; this system has no kernel keyring, so each command asks for the passphrase again",
             access.name()
         )
     })?;
@@ -365,48 +366,48 @@ async fn lock(secrets: &Secrets) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
     let name = access.name();
-    screen::print(&if access.forget(&sealed) {
+    screen::print(&if access.clear_cached_unlock(&sealed) {
         format!("locked the {name}")
     } else {
-        format!("the {name} was locked already")
+        format!("the {name} was already locked")
     })?;
     let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
     let variable = access.passphrase_variable();
     if let Some(variable) = variable.filter(|_| has(MethodKind::Passphrase)) {
         screen::say(&format!(
-            "{variable} is set, and unlocks it again for every command: `unset {variable}`"
+            "{variable} is set, so every command unlocks it again; to prevent that, `unset {variable}`"
         ));
     } else if access.key_file.is_some() && has(MethodKind::KeyFile) {
-        screen::say("the key file of `vault.keyFile` unlocks it again for every command");
+        screen::say("the key file in `vault.keyFile` still unlocks it for every command");
     } else if has(MethodKind::Keyring) {
-        screen::say("the keyring of your desktop unlocks it again for every command");
+        screen::say("the keyring of your desktop still unlocks it for every command");
     }
     Ok(())
 }
 
 async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
     let access = &secrets.access;
-    // One that is damaged must be possible to delete too.
+    // A damaged vault can be deleted too.
     let sealed = access.read(RecordSelection::None).await.ok().flatten();
     let contents = sealed.as_ref().map_or_else(String::new, describe_contents);
     let user = access.vault.user();
     if !yes {
-        let message = format!("this deletes the vault of `{user}`{contents} for good");
+        let message = format!("this permanently deletes the vault of `{user}`{contents}");
         let command = access.command();
         return Err(Failure::new(Exit::Usage, message).next(format!("{command} destroy --yes")));
     }
     if let Some(sealed) = &sealed {
-        access.forget(sealed);
+        access.clear_cached_unlock(sealed);
     }
     access.vault.delete().await?;
     screen::print(&format!("deleted the vault of `{user}`{contents}"))?;
     Ok(())
 }
 
-/// Describes what is lost with a vault.
+/// Describes what deleting a vault would lose.
 fn describe_contents(sealed: &SealedVault) -> String {
     let entries = sealed.entries();
-    let is_wallet = |entry: &&Entry| entry.kind == SecretKind::PaymentKey;
+    let is_wallet = |entry: &&SecretEntry| entry.kind == SecretKind::PaymentKey;
     let wallets: Vec<&str> = sealed
         .entries()
         .filter(is_wallet)

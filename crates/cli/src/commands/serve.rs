@@ -1,8 +1,8 @@
-//! `lango serve` and `lango web`: this lango for other programs and for browsers. Programs use the A2A protocol or the HTTP API,
-//! browsers the page. `lango web` also opens the page.
+//! `lango serve` and `lango web`: the server for other programs and for browsers. Programs use the A2A protocol or
+//! the HTTP API; browsers use the page, which `lango web` also opens.
 
-use super::retention::retain;
-use crate::app::{App, Keeping};
+use super::retention::start_retention;
+use crate::app::{App, Persistence};
 use crate::args::ServeArguments;
 use crate::config::Settings;
 use crate::exit::{Exit, Failure};
@@ -12,34 +12,36 @@ use crate::signals::{StartSignals, StopSignals};
 use crate::token::server_token;
 use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
-use lango_a2a::server::{Access, AgentServer, Recovered, ServerLimits, ServerSettings};
+use lango_a2a::server::{Access, AgentServer, RecoveryReport, ServerLimits, ServerSettings};
 use lango_api::access::digest_of;
 use lango_api::{Api, ApiContext, ApiParts, Feeds};
-use lango_core::{StoreError, UserId};
-use lango_engine::{InterruptedTurns, RandomIds, SystemClock, Tree};
-use lango_models::Offline;
+use lango_core::{StoreError, UserId, is_loopback_host};
+use lango_engine::{InterruptedTurnPolicy, RandomIds, SystemClock, Tree};
+use lango_models::OfflineModel;
 use lango_server::auth::Auth;
-use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve};
+use lango_server::{
+    ConnectionLimits, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve,
+};
 use lango_store::{LiveChanges, Store};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// How often to try again to listen on a port that is in use, and the pause before each try.
+/// How often to retry listening on a port that is in use, and the pause before each attempt.
 const LISTEN_RETRIES: u32 = 20;
 const LISTEN_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the server is started for.
+/// Why the server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// For programs: nothing is opened.
+    /// For programs: no page is opened.
     Serve,
-    /// For a person: a sign-in link is printed and, if there is a desktop, opened.
+    /// For a user: prints a sign-in link and, if there is a desktop, opens it.
     Web,
-    /// The same, and the link is only printed.
+    /// For a user: only prints the sign-in link.
     WebWithoutBrowser,
 }
 
@@ -52,21 +54,21 @@ pub async fn serve_command(
     let mut start = StartSignals::listen()?;
     let flags = config.clone();
     let mut app = start
-        .guard(App::load_for(config, Keeping::Everything))
+        .guard(App::load_for(config, Persistence::Everything))
         .await?;
     start.guard(app.connect()).await?;
-    let place = start.guard(Place::of(&app, &arguments)).await?;
-    let database = Arc::clone(&app.kept.database);
+    let endpoint = start.guard(Endpoint::of(&app, &arguments)).await?;
+    let database = Arc::clone(&app.storage.database);
     let _attached = database.attach_server(&app.loaded.paths.state)?;
     let sessions = app.sessions().await?;
-    app.held.remember();
+    app.sandbox.store_result();
     let choice = start.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
-    allow_many_files();
-    let listener = place.listen().await?;
+    raise_open_file_limit();
+    let listener = endpoint.listen().await?;
     let address = listener.local_addr()?;
-    let url = place.url(address);
+    let url = endpoint.url(address);
     let mut settings = ServerSettings::new(
         "lango",
         "A self-hosted team of agents: an orchestrator that delegates to specialists",
@@ -75,7 +77,7 @@ pub async fn serve_command(
     );
     settings.skills = skills(&app.tree);
     settings.input_modes = INPUT_MODES.map(str::to_owned).to_vec();
-    settings.access = match place.token {
+    settings.access = match endpoint.token {
         Some(_) => Access::Bearer,
         None => Access::Open,
     };
@@ -87,18 +89,18 @@ pub async fn serve_command(
         streams: config.max_streams as usize,
         ..ServerLimits::default()
     };
-    let bounds = Bounds {
+    let bounds = ConnectionLimits {
         connections: config.max_connections as usize,
-        ..Bounds::default()
+        ..ConnectionLimits::default()
     };
     let (callers, expiry) = (config.user.clone(), app.loaded.settings.approval.expiry);
     let vaults = locked_vaults(&app).await;
-    let banner = banner(&app, &place, address, model.name(), vaults, purpose);
-    app.elsewhere.keep_trying();
+    let banner = banner(&app, &endpoint, address, model.name(), vaults, purpose);
+    app.remote_agents.retry_in_background();
     let tasks = Arc::clone(&sessions.tasks);
-    let _retaining = retain(&app);
-    let _reconciling = app.payments.keep_reconciled();
-    let changes = app.kept.changes.clone();
+    let _retention = start_retention(&app);
+    let _reconciling = app.payments.start_reconciling();
+    let changes = app.storage.changes.clone();
     let feeds = Feeds::new(
         Arc::clone(&sessions.store),
         Arc::clone(&sessions.catalog),
@@ -106,9 +108,10 @@ pub async fn serve_command(
     );
     let max_streams = config.max_streams as usize;
     let max_running = config.max_running_tasks as usize;
-    let interrupted = match arguments.no_recovery {
-        true => InterruptedTurns::Ask,
-        false => InterruptedTurns::Resume,
+    let interrupted = if arguments.no_recovery {
+        InterruptedTurnPolicy::Ask
+    } else {
+        InterruptedTurnPolicy::Resume
     };
     let owner = app.user();
     let app = ServedApp::new(app, sessions, model, interrupted, Arc::clone(&feeds), flags)?;
@@ -120,7 +123,7 @@ pub async fn serve_command(
     app.set_server(server.clone());
     let recovered = server.recover().await?;
     server.watch(changes);
-    let token = place.token.as_ref().map(|token| token.text.as_str());
+    let token = endpoint.token.as_ref().map(|token| token.text.as_str());
     let api = Api::new(ApiParts {
         context: Arc::clone(&app) as Arc<dyn ApiContext>,
         server: Arc::clone(&context),
@@ -133,7 +136,7 @@ pub async fn serve_command(
         max_streams,
         is_https: url.starts_with("https://"),
     });
-    let auth = Auth::new(token, place.user).with_hosts(place.hosts);
+    let auth = Auth::new(token, endpoint.user).with_hosts(endpoint.hosts);
     let router = api
         .router_beside(auth.require_token(server.router()))
         .merge(readiness(Arc::clone(&context), server.clone()));
@@ -154,7 +157,7 @@ pub async fn serve_command(
     let stop = async {
         signals.next().await;
         api.end_streams();
-        screen::say("stopping: what runs is given time to finish; ctrl-c again ends now");
+        screen::say("stopping after running tasks finish; press ctrl-c again to stop now");
         tokio::select! {
             () = server.stop(grace) => {}
             _ = signals.next() => server.stop(Duration::ZERO).await,
@@ -168,19 +171,20 @@ pub async fn serve_command(
     let served = tokio::select! {
         () = serve(listener, router, bounds, stop) => Ok(Exit::Ok),
         () = recovery.run() => Ok(Exit::Ok),
-        error = schema_raised(&database) => Err(error),
+        error = wait_for_newer_schema(&database) => Err(error),
     };
     if served.is_err() {
         server.stop(Duration::ZERO).await;
     }
     app.close().await;
-    // So that users can move or copy the database file alone. If the checkpoint fails, the next start replays the log.
+    // Users can then move or copy the database file alone. If the checkpoint fails, the next start replays the log.
     let _ = database.checkpoint_log().await;
     screen::say("stopped");
     served
 }
 
-/// Opens a link with the program of the desktop, if there is a desktop. The link was printed, so a failure does no harm.
+/// Opens a link in the desktop's browser, if there is a desktop. Failure is ignored, because the link has been
+/// printed.
 fn open_browser(link: &str) {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -197,14 +201,14 @@ fn open_browser(link: &str) {
     }
 }
 
-/// Interval between two checks of the schema.
-const CHECK_SCHEMA_EVERY: Duration = Duration::from_secs(2);
+/// Interval between checks of the schema version.
+const SCHEMA_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Waits until a newer lango has migrated the database, which this one must not write to any more.
-async fn schema_raised(database: &Store) -> Failure {
+/// Waits until a newer lango has migrated the database, which this one must then no longer write to.
+async fn wait_for_newer_schema(database: &Store) -> Failure {
     loop {
-        tokio::time::sleep(CHECK_SCHEMA_EVERY).await;
-        // Other failures are reported by those who need the database.
+        tokio::time::sleep(SCHEMA_CHECK_INTERVAL).await;
+        // Other failures are reported by the code that needs the database.
         if let Err(error @ StoreError::TooNew { .. }) = database.check_schema().await {
             let message =
                 format!("a newer lango has upgraded the database, so this server stops: {error}");
@@ -213,8 +217,8 @@ async fn schema_raised(database: &Store) -> Failure {
     }
 }
 
-/// Describes the vaults that are needed and locked: what does not work, and how to unlock them. Nothing asks for a passphrase
-/// while the server runs.
+/// Describes the vaults that are needed but locked: what does not work, and how to unlock them. A running server
+/// never asks for a passphrase.
 async fn locked_vaults(app: &App) -> Vec<String> {
     let settings = &app.loaded.settings;
     let mut lines = Vec::new();
@@ -224,7 +228,7 @@ async fn locked_vaults(app: &App) -> Vec<String> {
             effects.push("keys and tokens with `secret:NAME` in the configuration are not used");
         }
         if user == settings.server.user {
-            effects.push("agents go without its secrets");
+            effects.push("agents cannot use its secrets");
         }
         if effects.is_empty() {
             continue;
@@ -242,7 +246,7 @@ async fn locked_vaults(app: &App) -> Vec<String> {
     lines
 }
 
-/// Returns whether a key or token of the configuration is a secret of the vault.
+/// Returns whether the configuration names a secret of the vault as a key or token.
 fn names_secrets(settings: &Settings) -> bool {
     let named = key_settings(settings);
     named
@@ -250,17 +254,17 @@ fn names_secrets(settings: &Settings) -> bool {
         .any(|setting| secret_of(setting.value).is_some())
 }
 
-/// Raises the limit of open files as far as the system allows: each connection and each session at work is one.
-fn allow_many_files() {
+/// Raises the limit of open files as far as the system allows: each connection and each active session needs one.
+fn raise_open_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let current = maximum;
-    // Where it stays as it is, connections beyond it wait.
+    // If this fails, connections beyond the limit wait.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
-/// Prints what an earlier run has left.
-fn report_recovered(recovered: &Recovered) {
+/// Prints what became of the tasks of an earlier run.
+fn report_recovered(recovered: &RecoveryReport) {
     if recovered.resumed > 0 {
         let tasks = screen::count(recovered.resumed as u64, "task");
         screen::say(&format!("resumed from an earlier run: {tasks}"));
@@ -282,7 +286,7 @@ fn report_recovered(recovered: &Recovered) {
 }
 
 /// The address of the server, and who may call it.
-struct Place {
+struct Endpoint {
     host: String,
     port: u16,
     hosts: Vec<String>,
@@ -293,12 +297,12 @@ struct Place {
 
 struct Token {
     text: String,
-    /// Where it is stored, for people.
-    place: String,
+    /// Where it is stored, for display.
+    location: String,
 }
 
 impl Token {
-    /// Returns the token of the file, else that of the vault, else a new one in the file.
+    /// Returns the token from the file, else the one from the vault, else creates one in the file.
     async fn of(app: &App) -> Result<Self, Failure> {
         let file = app.loaded.paths.server_token();
         let in_vault = if file.exists() {
@@ -309,19 +313,19 @@ impl Token {
         Ok(match in_vault {
             Some(text) => Self {
                 text,
-                place: format!(
-                    "in the vault, as {SERVER_TOKEN}; `lango secrets rotate {SERVER_TOKEN}` sets one that you know"
+                location: format!(
+                    "in the vault, as {SERVER_TOKEN}; `lango secrets rotate {SERVER_TOKEN}` replaces it with one of your choice"
                 ),
             },
             None => Self {
                 text: server_token(&file)?,
-                place: format!("in {}", file.display()),
+                location: format!("in {}", file.display()),
             },
         })
     }
 }
 
-impl Place {
+impl Endpoint {
     async fn of(app: &App, arguments: &ServeArguments) -> Result<Self, Failure> {
         let config = &app.loaded.settings.server;
         let host = arguments.host.clone().or_else(|| config.host.clone());
@@ -333,11 +337,9 @@ impl Place {
                 Failure::new(Exit::Config, message)
             })?,
         };
-        let is_local =
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        if !config.require_token && !is_local {
+        if !config.require_token && !is_loopback_host(&host) {
             let message = format!(
-                "without a token the server listens on this machine alone, not at `{host}`"
+                "a server without a token may only listen on this machine, not on `{host}`"
             );
             return Err(Failure::new(Exit::Config, message)
                 .next("set server.requireToken = true, or server.host = \"127.0.0.1\""));
@@ -369,27 +371,27 @@ impl Place {
     }
 
     async fn listen(&self) -> Result<TcpListener, Failure> {
-        let place = (self.host.as_str(), self.port);
-        let mut bound = TcpListener::bind(place).await;
+        let address = (self.host.as_str(), self.port);
+        let mut bound = TcpListener::bind(address).await;
         for _ in 0..LISTEN_RETRIES {
             match &bound {
-                // A command that a killed server had just started keeps the port for a moment.
+                // A command that a killed server had just started still occupies the port for a moment.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     tokio::time::sleep(LISTEN_PAUSE).await;
-                    bound = TcpListener::bind(place).await;
+                    bound = TcpListener::bind(address).await;
                 }
                 _ => break,
             }
         }
         bound.map_err(|error| {
-            let message = format!("cannot listen at {}:{}: {error}", self.host, self.port);
+            let message = format!("cannot listen on {}:{}: {error}", self.host, self.port);
             let failure = Failure::new(Exit::Config, message);
             match error.kind() {
                 io::ErrorKind::AddrInUse => failure.next(
-                    "if lango runs there, `lango tokens link` prints a link to its page; `--port 0` takes a free port",
+                    "if lango already runs there, `lango tokens link` prints a link to its page; `--port 0` picks a free port",
                 ),
                 _ => failure.next(
-                    "`lango config show --origin` tells where server.host and server.port are set",
+                    "run `lango config show --origin` to see where server.host and server.port are set",
                 ),
             }
         })
@@ -409,7 +411,7 @@ fn host_of(url: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next()
 }
 
-/// Returns the skills of the card: the purpose of each agent.
+/// Returns the skills for the agent card: the purpose of each agent.
 fn skills(tree: &Tree) -> Vec<AgentSkill> {
     let agents = if tree.agents.is_empty() {
         std::slice::from_ref(&tree.root)
@@ -426,21 +428,21 @@ fn skills(tree: &Tree) -> Vec<AgentSkill> {
         output_modes: None,
         security_requirements: None,
     };
-    // Skills of remote agents are not ours to promise.
-    let own = agents.iter().filter(|agent| !agent.remote);
+    // lango cannot promise the skills of remote agents.
+    let own = agents.iter().filter(|agent| !agent.is_remote);
     own.map(skill).collect()
 }
 
-/// Returns the text that `lango serve` starts with: address, token, model, agents, locked vaults and warnings.
+/// Returns the opening text of `lango serve`: address, token, model, agents, locked vaults and warnings.
 fn banner(
     app: &App,
-    place: &Place,
+    endpoint: &Endpoint,
     address: SocketAddr,
     model: &str,
     vaults: Vec<String>,
     purpose: Purpose,
 ) -> String {
-    let url = place.url(address);
+    let url = endpoint.url(address);
     let mut lines = vec![
         format!(
             "lango {} serves A2A 1.0, its API and its page at {url}",
@@ -448,8 +450,8 @@ fn banner(
         ),
         format!("card    {url}/.well-known/agent-card.json"),
     ];
-    if place.public_url.is_some() {
-        lines.push(format!("listens at http://{address}"));
+    if endpoint.public_url.is_some() {
+        lines.push(format!("listens on http://{address}"));
     }
     if purpose == Purpose::Serve {
         lines.push(format!(
@@ -457,17 +459,17 @@ fn banner(
         ));
     }
     lines.push(format!(
-        "api     {url}/api/openapi.json (`lango tokens create NAME` makes a token for it)"
+        "api     {url}/api/openapi.json (`lango tokens create NAME` creates a token for it)"
     ));
-    lines.push(match &place.token {
+    lines.push(match &endpoint.token {
         Some(token) => format!(
-            "token   of A2A {} (send it as `Authorization: Bearer …`)",
-            token.place
+            "token   for A2A: {} (send it as `Authorization: Bearer …`)",
+            token.location
         ),
         None => "token   none: every program on this machine can call it".to_owned(),
     });
     lines.push(match model {
-        Offline::NAME => format!("model   {model} - built-in rules, not an AI model"),
+        OfflineModel::NAME => format!("model   {model} - built-in rules, not an AI model"),
         _ => format!("model   {model}"),
     });
     let agents: Vec<&str> = app
@@ -476,13 +478,14 @@ fn banner(
         .iter()
         .map(|agent| agent.name.as_str())
         .collect();
-    lines.push(match agents.is_empty() {
-        true => format!("agent   {}", app.tree.root.name),
-        false => format!("agents  {}", agents.join(" · ")),
+    lines.push(if agents.is_empty() {
+        format!("agent   {}", app.tree.root.name)
+    } else {
+        format!("agents  {}", agents.join(" · "))
     });
-    if place.public_url.is_none() && matches!(place.host.as_str(), "0.0.0.0" | "::") {
+    if endpoint.public_url.is_none() && matches!(endpoint.host.as_str(), "0.0.0.0" | "::") {
         lines.push(format!(
-            "warning the card says {url}, which others cannot reach; set server.publicUrl to where they can"
+            "warning the agent card says {url}, which other machines cannot reach; set server.publicUrl to an address that they can"
         ));
     }
     let notice = app.sandbox_notice();
@@ -490,6 +493,6 @@ fn banner(
     lines.extend(vaults);
     let warnings = app.warnings().into_iter();
     lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
-    lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());
+    lines.push("calls that need approval: `lango approvals` · ctrl-c stops".to_owned());
     lines.join("\n")
 }

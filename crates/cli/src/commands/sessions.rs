@@ -1,29 +1,29 @@
-//! `lango sessions`: what was said, by whom, and how to go on.
+//! `lango sessions`: lists, shows, resumes and closes sessions, and runs the archive commands.
 
 use super::{archive, chat};
-use crate::app::{App, Keeping};
+use crate::app::{App, Persistence};
 use crate::args::SessionsCommand;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
 use crate::sessions::Sessions;
-use lango_core::{Clock, Model, Page, SessionId, SessionQuery, UnfinishedTurn};
+use lango_core::{Clock, EventRange, Model, SessionId, SessionQuery, UnfinishedTurn};
 use lango_engine::{SystemClock, TurnEnd};
-use lango_models::Offline;
+use lango_models::OfflineModel;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How many sessions without an outcome a list looks at.
-const MOST_UNFINISHED: usize = 1_000;
+/// The most sessions without an outcome that a list considers.
+const MAX_UNFINISHED: usize = 1_000;
 
 /// Runs the command.
 pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
     let mut app = match command {
-        SessionsCommand::Resume { .. } => App::load_for(config, Keeping::Everything).await?,
+        SessionsCommand::Resume { .. } => App::load_for(config, Persistence::Everything).await?,
         _ => App::load(config).await?,
     };
-    let sessions = app.past_sessions().await?;
+    let sessions = app.sessions_for_reading().await?;
     match command {
         SessionsCommand::Export(arguments) => archive::export(&app, arguments).await?,
         SessionsCommand::Import(arguments) => archive::import(&app, arguments).await?,
@@ -46,23 +46,23 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// Closes the last turn, which needs no model.
+/// Closes the last turn of a session. No model is needed for that.
 async fn close(app: &App, sessions: &Sessions, id: &SessionId) -> Result<(), Failure> {
-    let model: Arc<dyn Model> = Arc::new(Offline);
+    let model: Arc<dyn Model> = Arc::new(OfflineModel);
     let mut conversation = app.runner(sessions, &model)?.open(id.clone()).await?;
-    let (nobody, _) = mpsc::channel(1);
-    let said = match conversation.close(&nobody).await? {
+    let (events, _) = mpsc::channel(1);
+    let text = match conversation.close(&events).await? {
         Some(TurnEnd::Finished(report)) => report
             .answer
-            .map_or_else(|| "closed".to_owned(), |words| words.to_string()),
-        _ => "its last turn has an outcome; there is nothing to close".to_owned(),
+            .map_or_else(|| "closed".to_owned(), |answer| answer.to_string()),
+        _ => "its last turn has ended; there is nothing to close".to_owned(),
     };
-    Ok(screen::print(&sanitize(&said))?)
+    Ok(screen::print(&sanitize(&text))?)
 }
 
-/// Sessions whose last turn has no outcome, and whether a person is asked for something.
+/// Returns the sessions whose last turn has no outcome, and whether each waits for the user.
 async fn unfinished(sessions: &Sessions) -> Result<HashMap<SessionId, bool>, Failure> {
-    let turns = sessions.catalog.unfinished(None, MOST_UNFINISHED).await?;
+    let turns = sessions.catalog.unfinished(None, MAX_UNFINISHED).await?;
     let turn = |turn: UnfinishedTurn| (turn.session, turn.is_waiting);
     Ok(turns.into_iter().map(turn).collect())
 }
@@ -96,7 +96,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
         ))?;
     }
     if summaries.len() > limit {
-        screen::say("there are more; --limit shows them");
+        screen::say("there are more; use --limit to see them");
     }
     Ok(())
 }
@@ -105,27 +105,21 @@ async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Fa
     show_events(sessions, id, jsonl).await?;
     if sessions.store.open(id).await?.unfinished.is_some() {
         screen::say(&format!(
-            "its last turn has no outcome yet: it is under way, waits for an answer (`lango approvals`), or was cut off\n  \
-             next: lango sessions resume {id}, or give it up: lango sessions close {id}"
+            "its last turn has not ended: it is running, waits for an answer (`lango approvals`), or was interrupted\n  \
+             next: lango sessions resume {id}, or abandon it: lango sessions close {id}"
         ));
     }
     Ok(())
 }
 
 async fn show_events(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
-    const AT_ONCE: usize = 500;
+    const PAGE: usize = 500;
     let mut transcript = Transcript::new();
     let mut from = 1;
     loop {
         let events = sessions
             .store
-            .read(
-                id,
-                Page {
-                    from,
-                    limit: AT_ONCE,
-                },
-            )
+            .read(id, EventRange { from, limit: PAGE })
             .await?;
         for event in &events {
             if jsonl {
@@ -137,7 +131,7 @@ async fn show_events(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result
             }
         }
         match events.last() {
-            Some(last) if events.len() == AT_ONCE => from = last.seq + 1,
+            Some(last) if events.len() == PAGE => from = last.seq + 1,
             _ => return Ok(()),
         }
     }

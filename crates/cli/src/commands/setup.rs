@@ -1,4 +1,4 @@
-//! `lango setup`: writes the smallest file that selects a model, after a call that shows that it works.
+//! `lango setup`: writes a minimal configuration file that selects a model, after a test call to it.
 
 use crate::app::App;
 use crate::args::SetupArguments;
@@ -13,29 +13,29 @@ use std::path::Path;
 use std::time::Instant;
 
 /// How many models of a provider are listed; `lango models` lists all.
-const MOST_OFFERS: usize = 20;
+const MAX_OFFERS: usize = 20;
 
 /// Runs the command.
 pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let path = app.loaded.paths.user_file.clone();
     if path.exists() && !arguments.force {
-        let message = format!("`{}` is there already", path.display());
+        let message = format!("`{}` already exists", path.display());
         return Err(
-            Failure::new(Exit::Usage, message).next("edit it, or use --force to write it anew")
+            Failure::new(Exit::Usage, message).next("edit it, or use --force to overwrite it")
         );
     }
     let name = match arguments.model {
         Some(name) => name,
         None => ask(&app).await?,
     };
-    let model = app.model_choice().named(&name)?;
-    let began = Instant::now();
-    try_out(&*model).await?;
+    let model = app.model_selector().model_by_name(&name)?;
+    let started = Instant::now();
+    test_call(&*model).await?;
     screen::say(&format!(
         "✓ {} answered in {:.1} s",
         model.name(),
-        began.elapsed().as_secs_f64()
+        started.elapsed().as_secs_f64()
     ));
     let text = file_text(&app, model.name());
     write(&path, &text)?;
@@ -43,15 +43,15 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// Lists what can be reached and asks which to take.
+/// Lists the available models and asks which one to use.
 async fn ask(app: &App) -> Result<String, Failure> {
-    let providers = list_offers(&app.model_choice()).await;
-    let choice = app.model_choice().choose().await?;
+    let providers = list_offers(&app.model_selector()).await;
+    let choice = app.model_selector().choose().await?;
     let current = choice.model.name();
     let offers = providers.iter().flat_map(|provider| {
         let (default, others) = provider.offers.iter().partition(|offer| offer.is_default);
         let all = Vec::into_iter(default).chain(Vec::into_iter(others));
-        all.take(MOST_OFFERS)
+        all.take(MAX_OFFERS)
     });
     let offers: Vec<&ModelOffer> = offers.collect();
     let note = |name: &str| {
@@ -62,10 +62,11 @@ async fn ask(app: &App) -> Result<String, Failure> {
     let names = names.filter(|name| *name != current);
     let names: Vec<&str> = std::iter::once(current).chain(names).collect();
     if !std::io::stdin().is_terminal() {
-        return Err(
-            Failure::new(Exit::Usage, "there is nobody to ask which model to take")
-                .next(format!("lango setup --model {}", names[0])),
-        );
+        return Err(Failure::new(
+            Exit::Usage,
+            "there is no terminal to ask which model to use",
+        )
+        .next(format!("lango setup --model {}", names[0])));
     }
     for (number, name) in names.iter().enumerate() {
         let line = format!("{:>3}  {}  {}", number + 1, sanitize(name), note(name));
@@ -84,8 +85,8 @@ async fn ask(app: &App) -> Result<String, Failure> {
     })
 }
 
-/// One short call.
-async fn try_out(model: &dyn Model) -> Result<(), Failure> {
+/// Makes one short call to the model.
+async fn test_call(model: &dyn Model) -> Result<(), Failure> {
     use futures_util::StreamExt;
     let request = ModelRequest {
         instruction: "Answer with one word.".into(),
@@ -99,22 +100,22 @@ async fn try_out(model: &dyn Model) -> Result<(), Failure> {
             Ok(_) => {}
             Err(error) => {
                 return Err(Failure::new(Exit::Config, error.to_string())
-                    .next("nothing was written; mend it and run `lango setup` again"));
+                    .next("nothing was written; fix the problem and run `lango setup` again"));
             }
         }
     }
-    Err(Failure::new(Exit::Config, "the model gave no reply").next("nothing was written"))
+    Err(Failure::new(Exit::Config, "the model sent no reply").next("nothing was written"))
 }
 
-/// The model, and what was said of its provider on the command line.
+/// Returns the content of the file: the model, and the settings of its provider from the command line.
 fn file_text(app: &App, model: &str) -> String {
     let provider = model.split('/').next().unwrap_or_default();
     let mut text = format!("agent.model = {}\n", toml::Value::from(model));
     for value in &app.loaded.values {
-        let is_its_own = value.name.starts_with(&format!("providers.{provider}."));
-        if is_its_own
+        let is_of_provider = value.name.starts_with(&format!("providers.{provider}."));
+        if is_of_provider
             && value.origin == Origin::Flag
-            && let Some(rendered) = value.rendered()
+            && let Some(rendered) = value.render()
         {
             text.push_str(&format!("{} = {rendered}\n", value.name));
         }
@@ -122,7 +123,7 @@ fn file_text(app: &App, model: &str) -> String {
     text
 }
 
-/// Beside the place first, then moved there, so that no half of a file is ever read.
+/// Writes a temporary file and renames it, so that no reader sees a partial file.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| {
@@ -130,13 +131,13 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
             Exit::Config,
             format!("cannot write `{}`: {error}", path.display()),
         )
-        .next("set LANGO_HOME to a folder that can be written")
+        .next("set LANGO_HOME to a writable folder")
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let beside = path.with_extension("toml.new");
-    let mut file = std::fs::File::create(&beside).map_err(failed)?;
+    let temporary = path.with_extension("toml.new");
+    let mut file = std::fs::File::create(&temporary).map_err(failed)?;
     file.write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)
+    std::fs::rename(&temporary, path).map_err(failed)
 }

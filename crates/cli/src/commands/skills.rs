@@ -1,18 +1,18 @@
-//! `lango skills`: which skills the agents can use, and what is wrong with the others.
+//! `lango skills`: lists the skills that agents can use, and what is wrong with the others.
 
 use crate::app::App;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, one_line};
-use lango_tools::Whose;
+use lango_tools::SkillOwner;
 use serde_json::json;
 
 /// Runs the command.
 pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
-    let word = |whose: Whose| match whose {
-        Whose::User => "yours",
-        Whose::Project => "project",
+    let word = |owner: SkillOwner| match owner {
+        SkillOwner::User => "yours",
+        SkillOwner::Project => "project",
     };
     if as_json {
         let good: Vec<_> = app
@@ -25,7 +25,7 @@ pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
                     "tool": format!("skill_{}", skill.name),
                     "description": skill.description,
                     "folder": skill.folder,
-                    "whose": word(skill.whose),
+                    "whose": word(skill.owner),
                 })
             })
             .collect();
@@ -43,7 +43,7 @@ pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         screen::print(&format!(
             "{}  {}  {}",
             skill.name,
-            word(skill.whose),
+            word(skill.owner),
             one_line(&skill.description, 100)
         ))?;
     }
@@ -58,7 +58,7 @@ pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
             .map(|folder| folder.path.display().to_string())
             .collect();
         screen::print(&format!(
-            "no skills; looked in {}, each a folder with a SKILL.md",
+            "no skills; searched {} for folders with a SKILL.md",
             folders.join(", ")
         ))?;
     }

@@ -1,4 +1,4 @@
-//! `lango store`: the database that everything is in, as a whole.
+//! `lango store`: backs up, restores, compacts and moves the whole database.
 
 mod restore;
 mod transfer;
@@ -26,13 +26,15 @@ pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, F
     Ok(Exit::Ok)
 }
 
-/// The file of session.store, which must be there.
+/// Returns the store in the file of `session.store`, which must exist.
 fn file(app: &App) -> Result<Store, Failure> {
     app.existing_store()?;
     match &app.loaded.settings.session.store {
         StoreLocation::Sqlite(path) => Ok(Store::sqlite(path, app.tree.root.name.clone())?),
         place @ StoreLocation::Postgres(_) => {
-            let message = format!("`{place}` is on a server, whose own tools copy it");
+            let message = format!(
+                "`{place}` is on a database server; use the server's own tools to back it up"
+            );
             Err(Failure::new(Exit::Usage, message).next(format!(
                 "pg_dump --format=custom --file=lango.dump '{place}'"
             )))
@@ -43,19 +45,17 @@ fn file(app: &App) -> Result<Store, Failure> {
 async fn compact(app: &App) -> Result<(), Failure> {
     let store = app.existing_store()?;
     screen::print(match store.wipe_deleted().await? {
-        WipeOutcome::Clean => {
-            "the database was written anew; nothing of what was deleted is left in its file"
-        }
+        WipeOutcome::Clean => "the database file was rewritten; it contains no deleted data",
         WipeOutcome::InUse => {
-            "somebody is at work in the database, so that bytes of what was deleted may be left; run it again when nobody is"
+            "another process is using the database, so bytes of deleted data may be left; run this again when it is not in use"
         }
         WipeOutcome::LeftToServer => {
-            "the database's server was told to take back the space of what was deleted"
+            "the database server was asked to reclaim the space of deleted data"
         }
     })?;
-    // Said before, because it may take long.
+    // The message above comes first, because indexing may take long.
     if let VectorSearch::Indexed { by } = store.index_vectors().await? {
-        screen::print(&format!("all vectors are in the index of {by}"))?;
+        screen::print(&format!("all vectors are indexed by {by}"))?;
     }
     Ok(())
 }
@@ -64,21 +64,25 @@ async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {
     let store = file(app)?;
     let taken = to.try_exists().unwrap_or(false);
     if taken {
-        let message = format!("`{}` is there already", to.display());
-        return Err(Failure::new(Exit::Usage, message).next("choose a name that is not taken"));
+        let message = format!("`{}` already exists", to.display());
+        return Err(
+            Failure::new(Exit::Usage, message).next("choose a file name that does not exist yet")
+        );
     }
     let ticker = Mutex::new(Ticker::new());
     let seen = move |left: u64, total: u64| {
         let mut ticker = ticker.lock().unwrap_or_else(PoisonError::into_inner);
         match left {
             0 => ticker.clear(),
-            left => ticker.show(|| format!("{} pages", screen::share(total - left, total))),
+            left => {
+                ticker.show(|| format!("{} pages", screen::progress_share(total - left, total)))
+            }
         }
     };
     store.back_up(to.clone(), seen).await?;
     let place = std::path::absolute(&to).unwrap_or(to);
     screen::print(&format!(
-        "copied the database as it is now to {}\n  to restore it: stop lango, move the database away, then `lango store restore {}`",
+        "copied the current database to {}\n  to restore it: stop lango, move the database away, then run `lango store restore {}`",
         place.display(),
         place.display()
     ))?;

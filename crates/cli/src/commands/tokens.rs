@@ -1,4 +1,4 @@
-//! `lango tokens`: access tokens of the HTTP API and sign-in links of the page.
+//! `lango tokens`: manages access tokens of the HTTP API and sign-in links of the page.
 
 use crate::app::App;
 use crate::args::TokensCommand;
@@ -41,11 +41,11 @@ pub async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit,
             let url = url.unwrap_or_else(|| server_url(&app));
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 let message =
-                    format!("`{url}` is not an address that begins with http:// or https://");
+                    format!("`{url}` is not an address that starts with http:// or https://");
                 return Err(Failure::new(Exit::Usage, message)
                     .next("lango tokens link --url http://127.0.0.1:18789"));
             }
-            let link = new_link(&app.kept.database, &app.user(), &url).await?;
+            let link = new_link(&app.storage.database, &app.user(), &url).await?;
             screen::print(&link)?;
             screen::say("open it in a browser within 10 minutes; it signs one browser in");
         }
@@ -66,7 +66,7 @@ pub async fn new_link(store: &Store, user: &UserId, url: &str) -> Result<String,
     Ok(sign_in_link(url, &issued.secret))
 }
 
-/// Returns the address of the server by the configuration.
+/// Returns the address of the server according to the configuration.
 fn server_url(app: &App) -> String {
     let server = &app.loaded.settings.server;
     match &server.public_url {
@@ -84,7 +84,7 @@ fn server_url(app: &App) -> String {
 }
 
 async fn create(app: &App, new: NewToken, as_json: bool) -> Result<(), Failure> {
-    let issued = issue(&*app.kept.database, &SystemClock, new).await?;
+    let issued = issue(&*app.storage.database, &SystemClock, new).await?;
     if as_json {
         let mut shown = serde_json::json!(issued.token);
         shown["token"] = issued.secret.into();
@@ -93,15 +93,15 @@ async fn create(app: &App, new: NewToken, as_json: bool) -> Result<(), Failure> 
     screen::print(&issued.secret)?;
     let token = &issued.token;
     screen::say(&format!(
-        "token {} of {} may {}; it is shown only now\n  revoke it: lango tokens revoke {}",
+        "token {} of {} may {}; it is shown only once\n  revoke it: lango tokens revoke {}",
         token.id, token.user, token.scopes, token.id
     ));
     Ok(())
 }
 
 async fn list(app: &App, as_json: bool) -> Result<(), Failure> {
-    // Where there is no database yet, there are no tokens, and none is made.
-    app.past_sessions().await?;
+    // Without a database there are no tokens, and listing must not create one.
+    app.sessions_for_reading().await?;
     let tokens = match app.existing_store() {
         Ok(store) => store.tokens().await?,
         Err(_) => Vec::new(),
@@ -111,7 +111,7 @@ async fn list(app: &App, as_json: bool) -> Result<(), Failure> {
     }
     if tokens.is_empty() {
         return Ok(screen::print(
-            "no tokens; `lango tokens create NAME` makes one",
+            "no tokens; create one with `lango tokens create NAME`",
         )?);
     }
     let now = SystemClock.now();
@@ -155,12 +155,12 @@ async fn revoke(app: &App, prefix: &str) -> Result<(), Failure> {
         }
         [] => Err(
             Failure::new(Exit::Usage, format!("there is no token `{prefix}`"))
-                .next("`lango tokens list` shows the tokens"),
+                .next("run `lango tokens list` to see the tokens"),
         ),
         _ => Err(Failure::new(
             Exit::Usage,
-            format!("more than one token begins with `{prefix}`"),
+            format!("more than one token id starts with `{prefix}`"),
         )
-        .next("write more of the id")),
+        .next("give more characters of the id")),
     }
 }

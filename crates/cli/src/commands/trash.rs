@@ -1,4 +1,4 @@
-//! `lango trash`: what agents deleted, and getting it back.
+//! `lango trash`: lists, restores and permanently deletes what agents deleted.
 
 use crate::app::App;
 use crate::args::TrashCommand;
@@ -7,7 +7,7 @@ use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age, count};
 use lango_core::Clock;
 use lango_engine::SystemClock;
-use lango_tools::Trashed;
+use lango_tools::TrashItem;
 use std::path::PathBuf;
 
 /// Runs the command.
@@ -21,9 +21,9 @@ pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result
             screen::print(&sanitize(&line))?;
         }
         TrashCommand::Empty => {
-            let mut gone = app.trash.empty()? as u64;
+            let mut deleted = app.trash.empty()? as u64;
             for path in removed_after_commands(&app) {
-                // A command cannot have a hand in it: its files are hidden from commands.
+                // No command can interfere, because these files are hidden from commands.
                 let removed = match path.symlink_metadata() {
                     Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
                     _ => std::fs::remove_file(&path),
@@ -32,9 +32,9 @@ pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result
                     let text = format!("cannot delete `{}`: {error}", path.display());
                     Failure::new(Exit::Failed, text)
                 })?;
-                gone += 1;
+                deleted += 1;
             }
-            screen::print(&format!("{} deleted for good", count(gone, "thing")))?;
+            screen::print(&format!("{} permanently deleted", count(deleted, "item")))?;
         }
     }
     Ok(Exit::Ok)
@@ -51,7 +51,7 @@ fn list(app: &App, as_json: bool) -> Result<(), Failure> {
     }
     let now = SystemClock.now();
     for item in &items {
-        let Trashed {
+        let TrashItem {
             id, path, files, ..
         } = item;
         let age = age(item.deleted_at, now);
@@ -67,19 +67,19 @@ fn list(app: &App, as_json: bool) -> Result<(), Failure> {
         screen::print(&sanitize(&format!("created by a command: {name}")))?;
     }
     if !items.is_empty() {
-        screen::say("get back: lango trash restore ID");
+        screen::say("restore: lango trash restore ID");
     }
     if !after_commands.is_empty() {
         let folder = app.loaded.paths.clean_up_trash();
         screen::say(&format!(
-            "look at files that a command created before you move them back, in {}",
+            "files that a command created are in {}; check them before you move them back",
             folder.display()
         ));
     }
     Ok(())
 }
 
-/// Files that commands may not create, and that clean-up moved here.
+/// Returns the protected files that commands created and clean-up moved here.
 fn removed_after_commands(app: &App) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(app.loaded.paths.clean_up_trash());
     let entries = entries.into_iter().flatten().flatten();

@@ -1,6 +1,7 @@
-//! `lango config trust`: takes the project's files at their word as they are now, says what that is, or takes it back.
+//! `lango config trust`: trusts the current content of the project's files and reports what that enables, or revokes
+//! the trust.
 
-use crate::config::{self, Loaded, Paths, Surroundings, Trust};
+use crate::config::{self, LoadedConfig, Paths, ProcessEnv, TrustedFiles};
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::roster::{self, Roster};
@@ -8,124 +9,134 @@ use crate::screen;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Trusts the project's configuration, agents, topology and `AGENTS.md` as they are now.
-pub fn give(flags: Vec<String>) -> Result<(), Failure> {
-    let surroundings = Surroundings::from_process(flags)?;
-    let paths = Paths::locate(&surroundings)?;
-    let before = Trust::read(&paths);
-    let unheard = config::load(&surroundings).map(|loaded| loaded.unheard());
+/// Trusts the current content of the project's configuration, agents, topology and `AGENTS.md`.
+pub fn trust_project(flags: Vec<String>) -> Result<(), Failure> {
+    let process_env = ProcessEnv::from_process(flags)?;
+    let paths = Paths::locate(&process_env)?;
+    let before = TrustedFiles::read(&paths);
+    let ignored_settings = config::load(&process_env).map(|loaded| loaded.ignored_settings());
     let mut trust = before.clone();
-    match give_all(&surroundings, &paths, &mut trust) {
-        Ok(given) => {
-            let unheard = unheard.unwrap_or_default();
-            Ok(screen::print(&sanitize(&given.describe(&unheard)))?)
+    match trust_all(&process_env, &paths, &mut trust) {
+        Ok(trusted) => {
+            let ignored_settings = ignored_settings.unwrap_or_default();
+            Ok(screen::print(&sanitize(
+                &trusted.describe(&ignored_settings),
+            ))?)
         }
         Err(failure) => {
-            // What cannot be read, or makes no sense, is not trusted.
+            // Files that cannot be read, or are invalid, are not trusted.
             before
                 .write()
-                .map_err(|error| failed(&paths.trust_file(), &error))?;
+                .map_err(|error| trust_failure(&paths.trust_file(), &error))?;
             Err(failure)
         }
     }
 }
 
-/// Takes back what was given.
-pub fn take_back(flags: Vec<String>) -> Result<(), Failure> {
-    let surroundings = Surroundings::from_process(flags)?;
-    let paths = Paths::locate(&surroundings)?;
-    let mut trust = Trust::read(&paths);
+/// Stops trusting all files of the project.
+pub fn revoke_trust(flags: Vec<String>) -> Result<(), Failure> {
+    let process_env = ProcessEnv::from_process(flags)?;
+    let paths = Paths::locate(&process_env)?;
+    let mut trust = TrustedFiles::read(&paths);
     let mut files = vec![
-        paths.project_agents(&surroundings.cwd),
-        roster::instructions_file(&surroundings.cwd),
+        paths.project_agents(&process_env.cwd),
+        roster::instructions_file(&process_env.cwd),
     ];
     files.extend(paths.project_file.clone());
-    if let Ok(loaded) = config::load(&surroundings) {
-        let more = roster::project_files(&loaded, &surroundings.cwd).into_iter();
+    if let Ok(loaded) = config::load(&process_env) {
+        let more = roster::project_files(&loaded, &process_env.cwd).into_iter();
         files.extend(more.map(|file| file.path));
     }
     let mut was_trusted = false;
     for file in &files {
-        was_trusted |= trust.take_back(file);
+        was_trusted |= trust.revoke(file);
     }
     trust
         .write()
-        .map_err(|error| failed(&paths.trust_file(), &error))?;
-    let project = paths.project(&surroundings.cwd).display();
-    Ok(screen::print(&match was_trusted {
-        true => format!("nothing of {project} is trusted any more"),
-        false => format!("nothing of {project} was trusted"),
+        .map_err(|error| trust_failure(&paths.trust_file(), &error))?;
+    let project = paths.project(&process_env.cwd).display();
+    Ok(screen::print(&if was_trusted {
+        format!("no file of {project} is trusted any more")
+    } else {
+        format!("no file of {project} was trusted")
     })?)
 }
 
-/// What was trusted.
-struct Given {
+/// The project files that are now trusted.
+struct TrustedProject {
     project_file: Option<PathBuf>,
     files: Vec<PathBuf>,
     instructions: PathBuf,
     roster: Roster,
 }
 
-fn give_all(
-    surroundings: &Surroundings,
+fn trust_all(
+    process_env: &ProcessEnv,
     paths: &Paths,
-    trust: &mut Trust,
-) -> Result<Given, Failure> {
-    let write = |trust: &Trust| {
+    trust: &mut TrustedFiles,
+) -> Result<TrustedProject, Failure> {
+    let write = |trust: &TrustedFiles| {
         let stored = trust.write();
-        stored.map_err(|error| failed(&paths.trust_file(), &error))
+        stored.map_err(|error| trust_failure(&paths.trust_file(), &error))
     };
-    // A file of another user is read once the user trusts it.
+    // A file that belongs to another user is read once it is trusted.
     let foreign = paths.foreign_project_file().map(|foreign| &foreign.path);
     if let Some(file) = paths.project_file.as_ref().or(foreign) {
-        let content = std::fs::read(file).map_err(|error| failed(file, &error))?;
-        trust.give(file, content);
+        let content = std::fs::read(file).map_err(|error| trust_failure(file, &error))?;
+        trust.add(file, content);
         write(trust)?;
     }
-    // Only now it can be known which other files it names.
-    let loaded: Loaded = config::load(surroundings)?;
-    let files = roster::project_files(&loaded, &surroundings.cwd);
+    // Only the trusted configuration tells which other files belong to the project.
+    let loaded: LoadedConfig = config::load(process_env)?;
+    let files = roster::project_files(&loaded, &process_env.cwd);
     let project_file = loaded.paths.project_file.clone();
     if project_file.is_none() && files.is_empty() {
         let message = format!(
             "there is no lango.toml in this folder or above it, no AGENTS.md in this folder, and no agent in `{}`",
-            paths.project_agents(&surroundings.cwd).display()
+            paths.project_agents(&process_env.cwd).display()
         );
         return Err(Failure::new(Exit::Usage, message)
-            .next("`lango agents new --project NAME` writes an agent file"));
+            .next("`lango agents new --project NAME` creates an agent file"));
     }
     for file in &files {
-        let content = file.bytes().map_err(|error| failed(&file.path, &error))?;
-        trust.give(&file.path, content);
+        let content = file
+            .bytes()
+            .map_err(|error| trust_failure(&file.path, &error))?;
+        trust.add(&file.path, content);
     }
     write(trust)?;
-    let roster = Roster::read(&loaded, &surroundings.cwd)?;
-    Ok(Given {
+    let roster = Roster::read(&loaded, &process_env.cwd)?;
+    Ok(TrustedProject {
         project_file,
         files: files.into_iter().map(|file| file.path).collect(),
-        instructions: roster::instructions_file(&surroundings.cwd),
+        instructions: roster::instructions_file(&process_env.cwd),
         roster,
     })
 }
 
-impl Given {
-    fn describe(&self, unheard: &[String]) -> String {
+impl TrustedProject {
+    fn describe(&self, ignored_settings: &[String]) -> String {
         let mut lines = Vec::new();
-        let advice = "is trusted as it is now; a change has to be trusted again";
+        let advice = "is trusted with its current content; trust it again after a change";
         lines.extend(
             self.project_file
                 .iter()
                 .map(|file| format!("{} {advice}", file.display())),
         );
-        lines.extend(unheard.iter().map(|line| format!("  now heard: {line}")));
+        lines.extend(
+            ignored_settings
+                .iter()
+                .map(|line| format!("  now in effect: {line}")),
+        );
         for file in &self.files {
             lines.push(format!("{} {advice}", file.display()));
             if *file == self.instructions {
-                let told = self.roster.instructed();
-                let told: Vec<&str> = told.iter().map(|agent| agent.as_str()).collect();
-                lines.push(match told.is_empty() {
-                    true => "  no agent of this topology is told it".to_owned(),
-                    false => format!("  told to {}", told.join(", ")),
+                let readers = self.roster.instructed_agents();
+                let readers: Vec<&str> = readers.iter().map(|agent| agent.as_str()).collect();
+                lines.push(if readers.is_empty() {
+                    "  no agent of this topology gets it".to_owned()
+                } else {
+                    format!("  given to {}", readers.join(", "))
                 });
             }
             let Some(spec) = self.roster.agent_of(file) else {
@@ -139,25 +150,25 @@ impl Given {
                     .map(|entry| entry.prefix.as_str())
                     .collect();
                 lines.push(format!(
-                    "  holds the tools that begin with {}",
+                    "  owns the tools that start with {}",
                     prefixes.join(", ")
                 ));
             }
             lines.extend(
                 spec.model
                     .iter()
-                    .map(|model| format!("  is answered by {model}")),
+                    .map(|model| format!("  uses the model {model}")),
             );
             let settings = spec.model_settings();
             if !settings.is_default() {
-                lines.push(format!("  answers with {settings}"));
+                lines.push(format!("  uses the settings {settings}"));
             }
         }
         lines.join("\n")
     }
 }
 
-fn failed(file: &Path, error: &dyn Display) -> Failure {
+fn trust_failure(file: &Path, error: &dyn Display) -> Failure {
     let message = format!("`{}` cannot be trusted: {error}", file.display());
     Failure::new(Exit::Failed, message)
 }

@@ -1,72 +1,77 @@
-//! Running a turn while somebody watches: what is shown goes to a function, Ctrl-C stops the turn, and what waits for an
-//! answer is asked for until the turn ends or has to wait.
+//! Runs a turn while a user watches: events go to a callback, Ctrl-C stops the turn, and approvals are requested
+//! until the turn ends or has to wait.
 
-use super::ask::{Asker, Reply};
+use super::ask::{ApprovalMode, Reply};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::vault::UserVaults;
-use lango_core::{Answer, AnsweredBy, ApprovalId, TurnId, UserInput, Waiting};
-use lango_engine::{Conversation, RunnerError, Shown, Standing, Stop, TurnEnd};
+use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
+use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What a turn is given.
-pub enum Given<'a> {
-    /// A question begins one.
+/// The input that starts or continues a turn.
+pub enum TurnInput<'a> {
+    /// A question, which starts a turn.
     Question(&'a UserInput),
-    /// An answer lets the one that waits go on.
-    Answer(ApprovalId, Answer),
-    /// Nothing new: the one that was cut off goes on, the one that waits is asked about again. If somebody else saw to it
-    /// meanwhile, nothing waits.
-    Nothing,
+    /// The answer to an approval, which continues the waiting turn.
+    Answer(ApprovalId, ApprovalAnswer),
+    /// Nothing new: an interrupted turn is resumed, and pending approvals are asked again. If another process has
+    /// finished the turn meanwhile, nothing is pending.
+    Continue,
 }
 
-/// How far a turn came while it was watched.
-pub struct Watched {
-    /// How far it came.
+/// The result of watching a turn.
+pub struct WatchedTurn {
     pub end: TurnEnd,
-    /// What was denied because nobody could be asked.
-    pub denied: Vec<Waiting>,
+    /// Calls that were denied because no user could be asked.
+    pub denied: Vec<PendingApproval>,
 }
 
-/// Where the user is asked.
+/// What prompts to the user need.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
-    /// The folder that the agents work in.
+pub struct PromptContext<'a> {
+    /// The workspace, for approvals that apply to a folder.
     pub folder: &'a str,
-    /// The vaults that calls may need unlocked.
+    /// The vaults that a call may need to unlock.
     pub vaults: &'a UserVaults,
 }
 
-/// Runs a turn until it ends, or until it has to wait. That nobody looks any more is no failure.
+/// Runs a turn until it ends or has to wait. If the output is closed, the turn still runs to its end, without an
+/// error.
 pub async fn watch(
     conversation: &mut Conversation,
-    given: Given<'_>,
-    asker: Asker,
-    place: Place<'_>,
-    mut show: impl FnMut(Shown) -> std::io::Result<()>,
-) -> Result<Watched, Failure> {
+    input: TurnInput<'_>,
+    approval_mode: ApprovalMode,
+    context: PromptContext<'_>,
+    mut show: impl FnMut(TurnUpdate) -> std::io::Result<()>,
+) -> Result<WatchedTurn, Failure> {
     let mut denied = Vec::new();
-    let mut end = match given {
-        Given::Question(question) => go(conversation, Go::Ask(question), &mut show).await?,
-        Given::Answer(request, answer) => {
-            let answer = prepare(conversation, place, &request, answer).await?;
-            let go_on = Go::Answer(request, answer, AnsweredBy::Person);
-            go(conversation, go_on, &mut show).await?
+    let mut end = match input {
+        TurnInput::Question(question) => {
+            drive(conversation, TurnAction::Ask(question), &mut show).await?
         }
-        Given::Nothing if conversation.is_cut_off() => {
-            go(conversation, Go::Resume, &mut show).await?
+        TurnInput::Answer(request, answer) => {
+            let answer = prepare(conversation, context, &request, answer).await?;
+            let action = TurnAction::Answer(request, answer, AnswerSource::Person);
+            drive(conversation, action, &mut show).await?
         }
-        Given::Nothing => TurnEnd::Waiting(conversation.waiting().to_vec()),
+        TurnInput::Continue if conversation.is_interrupted() => {
+            drive(conversation, TurnAction::Resume, &mut show).await?
+        }
+        TurnInput::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
     while let TurnEnd::Waiting(waiting) = &end {
-        let next = match asker.ask(conversation, waiting, place.folder).await? {
+        let next = match approval_mode
+            .ask(conversation, waiting, context.folder)
+            .await?
+        {
             Reply::Wait => break,
-            Reply::Stop => Go::Stop,
+            Reply::Stop => TurnAction::Cancel,
             Reply::Answered(answer, by) => {
-                if by == AnsweredBy::Nobody {
+                if by == AnswerSource::Unattended {
                     denied.extend(waiting.first().cloned());
                 }
                 let request = waiting[0].request.id.clone();
@@ -74,99 +79,103 @@ pub async fn watch(
                 conversation.refresh().await?;
                 let mut left = conversation.waiting().iter();
                 if !left.any(|waiting| waiting.request.id == request) {
-                    screen::say("answered elsewhere; the turn goes on there");
-                    end = outcome(conversation, &turn).await?;
+                    screen::say("answered by another process, which continues the turn");
+                    end = wait_for_outcome(conversation, &turn).await?;
                     continue;
                 }
-                match prepare(conversation, place, &request, answer).await {
-                    Ok(answer) => Go::Answer(request, answer, by),
+                match prepare(conversation, context, &request, answer).await {
+                    Ok(answer) => TurnAction::Answer(request, answer, by),
                     // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
-                    Err(failure) if failure.exit == Exit::Interrupted => Go::Stop,
+                    Err(failure) if failure.exit == Exit::Interrupted => TurnAction::Cancel,
                     Err(failure) => return Err(failure),
                 }
             }
         };
-        end = go(conversation, next, &mut show).await?;
+        end = drive(conversation, next, &mut show).await?;
     }
     crate::clean_up::warn();
-    Ok(Watched { end, denied })
+    Ok(WatchedTurn { end, denied })
 }
 
-/// Interval between two looks at a turn that another process continues.
-const POLL: Duration = Duration::from_millis(200);
+/// Interval between checks of a turn that another process continues.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until a turn that another process continues ends or waits again.
-async fn outcome(conversation: &Conversation, turn: &TurnId) -> Result<TurnEnd, Failure> {
+async fn wait_for_outcome(conversation: &Conversation, turn: &TurnId) -> Result<TurnEnd, Failure> {
     loop {
-        match conversation.standing(turn).await? {
-            Standing::Finished(report) => return Ok(TurnEnd::Finished(report)),
-            Standing::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
-            Standing::Unfinished => tokio::time::sleep(POLL).await,
-            Standing::Unknown => return Err(RunnerError::NothingWaits.into()),
+        match conversation.turn_status(turn).await? {
+            TurnStatus::Finished(report) => return Ok(TurnEnd::Finished(report)),
+            TurnStatus::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
+            TurnStatus::Unfinished => tokio::time::sleep(POLL_INTERVAL).await,
+            TurnStatus::Unknown => return Err(RunnerError::NothingPending.into()),
         }
     }
 }
 
-/// Asks for what an allowed call needs, while the turn waits. Returns the answer, or a refusal if it was not given.
+/// Prompts for what an allowed call needs, such as a passphrase, while the turn waits. Returns the user's answer, or
+/// a denial if the prompt was declined.
 async fn prepare(
     conversation: &Conversation,
-    place: Place<'_>,
+    context: PromptContext<'_>,
     request: &ApprovalId,
-    answer: Answer,
-) -> Result<Answer, Failure> {
+    answer: ApprovalAnswer,
+) -> Result<ApprovalAnswer, Failure> {
     let mut waiting = conversation.waiting().iter();
     let waiting = waiting.find(|waiting| waiting.request.id == *request);
     match waiting.filter(|_| answer.allows()) {
         Some(waiting) => {
-            let prepared = place.vaults.prepare(conversation.user(), waiting).await?;
+            let prepared = context.vaults.prepare(conversation.user(), waiting).await?;
             Ok(prepared.unwrap_or(answer))
         }
         None => Ok(answer),
     }
 }
 
-/// What a conversation does next.
-enum Go<'a> {
+/// The next action on a conversation.
+enum TurnAction<'a> {
     Ask(&'a UserInput),
     Resume,
-    Answer(ApprovalId, Answer, AnsweredBy),
-    Stop,
+    Answer(ApprovalId, ApprovalAnswer, AnswerSource),
+    Cancel,
 }
 
-async fn go(
+async fn drive(
     conversation: &mut Conversation,
-    go: Go<'_>,
-    show: &mut impl FnMut(Shown) -> std::io::Result<()>,
+    action: TurnAction<'_>,
+    show: &mut impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<TurnEnd, Failure> {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let (sender, shown) = mpsc::channel(64);
-    let is_begun = Cell::new(!matches!(go, Go::Ask(_)));
+    let has_started = Cell::new(!matches!(action, TurnAction::Ask(_)));
     let run = async {
-        // The sender is dropped with the turn, which ends the showing.
+        // Dropping the sender with the turn ends the display loop.
         let sender = sender;
-        let turn = act(conversation, go, &stop, &sender);
+        let turn = perform(conversation, action, &stop, &sender);
         tokio::pin!(turn);
         tokio::select! {
             end = &mut turn => end,
-            () = asked_to_stop() => {
-                stop.stop();
+            () = stop_requested() => {
+                stop.cancel();
                 turn.await
             }
         }
     };
-    // The receiver is dropped when showing fails, so that the turn goes on to its end and waits for nobody.
+    // If the display fails, the receiver is dropped, so that the turn can run to its end without blocking.
     let showing = async {
         let mut shown = shown;
         while let Some(item) = shown.recv().await {
-            is_begun.set(is_begun.get() || matches!(item, Shown::Stored(_)));
+            has_started.set(has_started.get() || matches!(item, TurnUpdate::Stored(_)));
             show(item)?;
         }
         Ok::<(), std::io::Error>(())
     };
     let (end, showing) = tokio::join!(run, showing);
-    let end = end.map_err(|error| match is_begun.get() {
-        true => Failure::in_turn(error, conversation.session()),
-        false => error.into(),
+    let end = end.map_err(|error| {
+        if has_started.get() {
+            Failure::in_turn(error, conversation.session())
+        } else {
+            error.into()
+        }
     })?;
     match showing {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -174,36 +183,36 @@ async fn go(
     }
 }
 
-async fn act(
+async fn perform(
     conversation: &mut Conversation,
-    go: Go<'_>,
-    stop: &Stop,
-    shown: &mpsc::Sender<Shown>,
+    action: TurnAction<'_>,
+    stop: &CancelToken,
+    shown: &mpsc::Sender<TurnUpdate>,
 ) -> Result<TurnEnd, RunnerError> {
-    match go {
-        Go::Ask(question) => conversation.turn(question.clone(), stop, shown).await,
-        Go::Resume => {
+    match action {
+        TurnAction::Ask(question) => conversation.turn(question.clone(), stop, shown).await,
+        TurnAction::Resume => {
             let end = conversation.resume(stop, shown).await?;
-            // Whoever was at work on it has brought it to its end: nothing is left, and nothing waits.
+            // Another process has finished the turn: nothing is left to do, and nothing is pending.
             Ok(end.unwrap_or_else(|| TurnEnd::Waiting(Vec::new())))
         }
-        Go::Answer(request, answer, by) => {
+        TurnAction::Answer(request, answer, by) => {
             conversation.answer(&request, answer, by, stop, shown).await
         }
-        Go::Stop => conversation.stop_waiting(shown).await,
+        TurnAction::Cancel => conversation.cancel_waiting(shown).await,
     }
 }
 
-/// Waits for Ctrl-C, or for the signals with which systems end a service.
-async fn asked_to_stop() {
+/// Waits for Ctrl-C or a termination signal.
+async fn stop_requested() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
-        () = asked_to_end() => {}
+        () = termination_requested() => {}
     }
 }
 
-/// Waits for the signals with which systems end a service.
-pub async fn asked_to_end() {
+/// Waits for a termination signal (SIGTERM or SIGHUP).
+pub async fn termination_requested() {
     use tokio::signal::unix::{SignalKind, signal};
     let other = |kind| async move {
         match signal(kind) {

@@ -1,21 +1,20 @@
-//! The keys under `browser`: whether agents have one, which program, and how long it stays open.
+//! The keys under `browser`: whether agents have a browser, which program it is, and how long it stays open.
 
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
 
-use super::setting::{Base, Expected, Setting};
+use super::setting::{Expected, Setting, ValueContext};
 
 /// The keys under `browser`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserSettings {
-    /// Whether agents have a browser.
     pub enabled: BrowserUse,
-    /// The program.
+    /// The browser's executable; detected if not set.
     pub path: Option<PathBuf>,
-    /// How long a browser is left open without a call.
+    /// How long a browser stays open without a call.
     pub idle_time: Duration,
-    /// The address of a search, with `{query}` in it.
+    /// The address of a search page, with a `{query}` placeholder.
     pub search_url: Option<String>,
 }
 
@@ -24,10 +23,10 @@ pub struct BrowserSettings {
 pub enum BrowserUse {
     /// `false`: never.
     Never,
-    /// `"auto"`: if one is installed and the sandbox can hold it.
+    /// `"auto"`: if a browser is installed and the sandbox supports it.
     #[default]
     Auto,
-    /// `true`: always; without one lango does not start.
+    /// `true`: always; lango does not start without a browser.
     Always,
 }
 
@@ -43,7 +42,7 @@ impl Default for BrowserSettings {
 }
 
 impl Setting for BrowserUse {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = match (value.as_bool(), value.as_str()) {
             (Some(true), _) | (_, Some("true")) => Self::Always,
             (Some(false), _) | (_, Some("false")) => Self::Never,
@@ -53,7 +52,7 @@ impl Setting for BrowserUse {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(match self {
             Self::Never => false.into(),
             Self::Auto => "auto".into(),

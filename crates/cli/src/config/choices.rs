@@ -1,27 +1,28 @@
-//! Values with a meaning of their own: which topology, whose tools, what store.
+//! Settings that choose between alternatives: the topology, the orchestrator's tools, the store, the behaviour of a
+//! busy session.
 
 use std::path::PathBuf;
 
 use lango_core::UserId;
-use lango_models::{Api, Kind};
+use lango_models::{OpenAiApi, ProviderFamily};
 use toml::de::DeValue;
 
-use super::setting::{Base, Expected, Setting};
+use super::setting::{Expected, Setting, ValueContext};
 
-/// `agent.topology`: which agents there are and who calls whom.
+/// `agent.topology`: which agents exist and which agent calls which.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Topology {
-    /// A topology that is known by its name, such as `specialists` or `classic`.
+pub enum TopologyChoice {
+    /// A topology known by name, such as `specialists` or `classic`.
     Named(String),
-    /// A file or a folder that describes one: any value with a `/` in it or `.toml` at its end.
+    /// A file or directory that describes a topology: any value that contains a `/` or ends in `.toml`.
     File(PathBuf),
 }
 
-impl Setting for Topology {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+impl Setting for TopologyChoice {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         *self = match value.as_str() {
             Some(path) if path.contains('/') || path.ends_with(".toml") => {
-                Self::File(base.resolve(path)?)
+                Self::File(context.resolve(path)?)
             }
             Some(name) if !name.is_empty() => Self::Named(name.into()),
             _ => {
@@ -31,7 +32,7 @@ impl Setting for Topology {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(match self {
             Self::Named(name) => name.clone().into(),
             Self::File(path) => path.to_string_lossy().into_owned().into(),
@@ -39,17 +40,17 @@ impl Setting for Topology {
     }
 }
 
-/// `agent.orchestratorTools`: what the orchestrator may call itself, whatever its topology says.
+/// `agent.orchestratorTools`: which tools the orchestrator may call itself. Overrides the topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrchestratorTools {
-    /// Nothing: it can only delegate.
+    /// None: the orchestrator can only delegate.
     None,
-    /// Every tool, beside delegating.
+    /// All tools, in addition to delegating.
     All,
 }
 
 impl Setting for Option<OrchestratorTools> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = match value.as_str() {
             Some("none") => Some(OrchestratorTools::None),
             Some("all") => Some(OrchestratorTools::All),
@@ -58,7 +59,7 @@ impl Setting for Option<OrchestratorTools> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(|tools| match tools {
             OrchestratorTools::None => "none".into(),
             OrchestratorTools::All => "all".into(),
@@ -66,30 +67,30 @@ impl Setting for Option<OrchestratorTools> {
     }
 }
 
-/// `session.store`: where sessions are kept.
+/// `session.store`: the database that stores sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreLocation {
     /// `sqlite:PATH`: a database file.
     Sqlite(PathBuf),
-    /// `postgres://…`: a database on a server, which many copies of lango can share.
+    /// `postgres://…`: a database server, which many replicas of lango can share.
     Postgres(String),
 }
 
 impl StoreLocation {
-    /// The place that `text` means, as it stands here.
-    pub(super) fn read(text: &str, base: &Base<'_>) -> Result<Self, Expected> {
+    /// Parses a location; relative paths are resolved with `context`.
+    pub(super) fn read(text: &str, context: &ValueContext<'_>) -> Result<Self, Expected> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
         let path = text.strip_prefix("sqlite:").filter(|path| !path.is_empty());
         let path =
             path.ok_or("`sqlite:` and the path of a file, or `postgres://user@host/database`")?;
-        Ok(Self::Sqlite(base.resolve(path)?))
+        Ok(Self::Sqlite(context.resolve(path)?))
     }
 }
 
 impl std::fmt::Display for StoreLocation {
-    /// Without the password, if there is one.
+    /// Leaves out the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
@@ -99,45 +100,45 @@ impl std::fmt::Display for StoreLocation {
 }
 
 impl Setting for StoreLocation {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        *self = Self::read(value.as_str().unwrap_or_default(), base)?;
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
+        *self = Self::read(value.as_str().unwrap_or_default(), context)?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(self.to_string().into())
     }
 }
 
-/// `session.user` and `server.user`: whose sessions they are.
+/// `session.user` and `server.user`: the user who owns the sessions.
 impl Setting for UserId {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let user = value.as_str().map(Self::from).filter(Self::can_be_kept);
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
+        let user = value.as_str().map(Self::from).filter(Self::is_valid);
         *self = user.ok_or_else(|| {
             format!(
                 "a name of at most {} bytes without control characters",
-                Self::LONGEST
+                Self::MAX_BYTES
             )
         })?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(self.as_str().into())
     }
 }
 
-/// `session.whenBusy`: what a question does that finds its session busy with another turn.
+/// `session.whenBusy`: what happens to a question when its session is busy with another turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenBusy {
-    /// It waits in line.
+pub enum BusySetting {
+    /// The question waits in a queue.
     Wait,
-    /// It is refused.
+    /// The question is refused.
     Refuse,
 }
 
-impl Setting for WhenBusy {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+impl Setting for BusySetting {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = match value.as_str() {
             Some("wait") => Self::Wait,
             Some("refuse") => Self::Refuse,
@@ -146,7 +147,7 @@ impl Setting for WhenBusy {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(match self {
             Self::Wait => "wait".into(),
             Self::Refuse => "refuse".into(),
@@ -154,28 +155,30 @@ impl Setting for WhenBusy {
     }
 }
 
-impl Setting for Option<Kind> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+impl Setting for Option<ProviderFamily> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let name = value.as_str().unwrap_or_default();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = ProviderFamily::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name);
         *self = Some(kind.ok_or("`openai`, `anthropic` or `gemini`")?);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(|kind| kind.name().into())
     }
 }
 
-impl Setting for Option<Api> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+impl Setting for Option<OpenAiApi> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let name = value.as_str().unwrap_or_default();
-        let api = Api::ALL.into_iter().find(|api| api.name() == name);
+        let api = OpenAiApi::ALL.into_iter().find(|api| api.name() == name);
         *self = Some(api.ok_or("`responses` or `chat`")?);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(|api| api.name().into())
     }
 }

@@ -1,12 +1,12 @@
-//! Durations as people write them: a whole number and its unit.
+//! Durations in configuration syntax: a whole number and its unit.
 
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::setting::{Base, Expected, Setting};
+use super::setting::{Expected, Setting, ValueContext};
 
-/// The units, smallest first, with their length in milliseconds.
+/// The units, smallest first, with their lengths in milliseconds.
 const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("s", 1000),
@@ -17,19 +17,19 @@ const UNITS: [(&str, u64); 5] = [
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// A year: longer than anything waits, short enough that adding it to a clock never overflows.
+/// A year: longer than any timeout needs, and short enough that adding it to a clock never overflows.
 const LONGEST_MS: u64 = 365 * DAY_MS;
 
-/// A century: how long something may be kept.
+/// A century: the longest retention period.
 const LONGEST_AGE_MS: u64 = 36_500 * DAY_MS;
 
 impl Setting for Duration {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        *self = parse(written(value)?)?;
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
+        *self = parse(duration_text(value)?)?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         let ms = self.as_millis();
         let fits = |(_, length): &&(&str, u64)| ms.is_multiple_of(u128::from(*length));
         let (unit, length) = UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0]);
@@ -37,16 +37,16 @@ impl Setting for Duration {
     }
 }
 
-/// `session.lease`: how long a session stays held by a copy that is not heard of.
+/// `session.lease`: how long a replica's lease on a session lasts without renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease(pub Duration);
 
-/// The shortest lease that makes sense: it is renewed three times before it is over.
+/// The shortest sensible lease: it is renewed three times before it expires.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 impl Setting for Lease {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        let lease = parse(written(value)?)?;
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
+        let lease = parse(duration_text(value)?)?;
         if lease < SHORTEST_LEASE {
             return Err("`1s` or longer, such as `15s`".into());
         }
@@ -54,26 +54,26 @@ impl Setting for Lease {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        self.0.shown()
+    fn to_toml(&self) -> Option<toml::Value> {
+        self.0.to_toml()
     }
 }
 
-/// An age; it is not set where nothing ever is too old.
+/// A maximum age; `None` means unlimited.
 impl Setting for Option<Duration> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
-        *self = Some(parse_age(written(value)?)?);
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
+        *self = Some(parse_age(duration_text(value)?)?);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        self.and_then(|age| age.shown())
+    fn to_toml(&self) -> Option<toml::Value> {
+        self.and_then(|age| age.to_toml())
     }
 }
 
 const FORM: &str = "a duration such as `500ms`, `30s`, `15m`, `2h` or `30d`";
 
-fn written<'a>(value: &'a DeValue<'_>) -> Result<&'a str, Expected> {
+fn duration_text<'a>(value: &'a DeValue<'_>) -> Result<&'a str, Expected> {
     match value {
         DeValue::String(text) => Ok(text),
         DeValue::Integer(number) => Ok(number.as_str()),
@@ -81,17 +81,18 @@ fn written<'a>(value: &'a DeValue<'_>) -> Result<&'a str, Expected> {
     }
 }
 
-/// Reads one.
+/// Parses a duration of at most a year.
 pub fn parse(text: &str) -> Result<Duration, Expected> {
     parse_up_to(text, LONGEST_MS)
 }
 
-/// Reads an age, which may be longer and is never nothing.
+/// Parses an age: at most a century, and never zero.
 pub fn parse_age(text: &str) -> Result<Duration, Expected> {
     let age = parse_up_to(text, LONGEST_AGE_MS)?;
-    match age.is_zero() {
-        true => Err("longer than nothing, such as `30d`".into()),
-        false => Ok(age),
+    if age.is_zero() {
+        Err("greater than zero, such as `30d`".into())
+    } else {
+        Ok(age)
     }
 }
 
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn invalid_durations_are_refused() {
         for text in ["", "s", "-5s", "1.5h", "5 s", "5D", "5S", "٣s", "1h30m"] {
             assert_eq!(parse(text).unwrap_err(), FORM, "{text}");
         }
@@ -160,17 +161,17 @@ mod tests {
     }
 
     #[test]
-    fn an_age_may_be_a_century_and_is_never_nothing() {
+    fn an_age_may_be_a_century_and_is_never_zero() {
         assert_eq!(parse_age("36500d").unwrap().as_secs(), 36_500 * 86_400);
         assert!(parse_age("36501d").unwrap_err().contains("36500d"));
-        assert!(parse_age("0d").unwrap_err().contains("longer than nothing"));
+        assert!(parse_age("0d").unwrap_err().contains("greater than zero"));
     }
 
     proptest! {
         #[test]
-        fn a_duration_that_is_shown_reads_back_the_same(ms in 0..=LONGEST_MS) {
+        fn a_duration_round_trips_through_toml(ms in 0..=LONGEST_MS) {
             let duration = Duration::from_millis(ms);
-            let shown = duration.shown().unwrap();
+            let shown = duration.to_toml().unwrap();
             prop_assert_eq!(parse(shown.as_str().unwrap()), Ok(duration));
         }
     }

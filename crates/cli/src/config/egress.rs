@@ -3,35 +3,34 @@
 use lango_net::{EgressLimits, HostPattern, HostPatternError};
 use toml::de::DeValue;
 
-use super::quote::shortened;
-use super::setting::{Base, Expected, Setting};
+use super::quote::shorten;
+use super::setting::{Expected, Setting, ValueContext};
 
 /// The keys under `egress`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressSettings {
-    /// Hosts that may be contacted though they are not public.
+    /// Hosts that may be contacted although they are not public.
     pub allow: AllowedHosts,
-    /// Hosts that are never contacted.
     pub deny: Vec<HostPattern>,
-    /// Requests of a turn.
+    /// The most requests per turn.
     pub max_requests: u64,
-    /// Bytes that a turn may receive and send.
+    /// The most bytes that a turn may send and receive, in total.
     pub max_bytes: u64,
 }
 
-/// Hosts that are named one by one: `*` would name nothing that is not allowed anyway.
+/// A list of hosts without `*`. Public hosts are allowed anyway, and others must be named one by one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedHosts(pub Vec<HostPattern>);
 
-/// What commands, or the program of an MCP server, reach of the network.
+/// The network access of commands, or of an MCP server's program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NetworkAccess {
-    /// `false`, or a list without hosts: nothing.
+    /// `false` or an empty list: no network.
     #[default]
     Closed,
-    /// These hosts, through a proxy that keeps the rules under `egress` too.
+    /// These hosts, through a proxy that also enforces the rules under `egress`.
     Hosts(Vec<HostPattern>),
-    /// `true`: every address that this machine reaches, without a proxy.
+    /// `true`: every address that this machine can reach, without a proxy.
     Open,
 }
 
@@ -48,8 +47,8 @@ impl Default for EgressSettings {
 }
 
 impl Setting for Vec<HostPattern> {
-    /// A list, or text with commas in between, as variables and flags have it.
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    /// Accepts a list, or comma-separated text, as in variables and flags.
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let expected =
             || Expected::from("a list of hosts, such as `[\"example.com\", \"10.0.0.5:8080\"]`");
         let items: Vec<&str> = match value {
@@ -64,13 +63,13 @@ impl Setting for Vec<HostPattern> {
         let hosts = items.into_iter().map(str::parse::<HostPattern>);
         let hosts: Result<Vec<_>, _> = hosts.collect();
         *self = hosts.map_err(|error| {
-            let entry = shortened(&error.entry);
+            let entry = shorten(&error.entry);
             format!("a list of hosts; {}", HostPatternError { entry, ..error })
         })?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(
             self.iter()
                 .map(ToString::to_string)
@@ -81,14 +80,14 @@ impl Setting for Vec<HostPattern> {
 }
 
 impl Setting for NetworkAccess {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         if let Some(is_open) = value.as_bool() {
             *self = if is_open { Self::Open } else { Self::Closed };
             return Ok(());
         }
         let mut hosts = Vec::new();
         hosts
-            .assign(value, base)
+            .assign(value, context)
             .map_err(|expected| format!("`true`, `false` or {expected}"))?;
         *self = if hosts.is_empty() {
             Self::Closed
@@ -98,29 +97,29 @@ impl Setting for NetworkAccess {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         match self {
             Self::Closed => Some(false.into()),
-            Self::Hosts(hosts) => hosts.shown(),
+            Self::Hosts(hosts) => hosts.to_toml(),
             Self::Open => Some(true.into()),
         }
     }
 }
 
 impl Setting for AllowedHosts {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         let mut hosts = Vec::new();
-        hosts.assign(value, base)?;
+        hosts.assign(value, context)?;
         if hosts.iter().any(HostPattern::is_any) {
             return Err(
-                "a list of hosts without `*`: public hosts are allowed anyway, and others have to be named".into(),
+                "a list of hosts without `*`: public hosts are allowed anyway, and others must be named one by one".into(),
             );
         }
         self.0 = hosts;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        self.0.shown()
+    fn to_toml(&self) -> Option<toml::Value> {
+        self.0.to_toml()
     }
 }

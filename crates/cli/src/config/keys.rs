@@ -1,7 +1,7 @@
-//! The registry of keys. To add one, add a row here and its field in [`Settings`], and decide what a project's file may do
-//! with it before it is trusted ([`Untrusted`]).
+//! The registry of keys. To add one, add a row here and a field in [`Settings`], and decide what a project's file may
+//! do with it while it is untrusted ([`Untrusted`]).
 //!
-//! The kind of a key is the type of its field, the default is what [`Settings::with_defaults`] puts there, so neither
+//! The type of a key is the type of its field, and its default is the one in [`Settings::with_defaults`], so neither
 //! can disagree with the code that uses it.
 
 mod browser;
@@ -15,39 +15,38 @@ use super::setting::Setting;
 use super::settings::Settings;
 pub use table::KEYS;
 
-/// One key of the configuration.
 pub struct Key {
-    /// The dotted name in its exact spelling; `<id>` stands for a name that the person chooses.
+    /// The dotted name in its exact spelling; `<id>` stands for a name that the user chooses.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A one-line description.
     pub help: &'static str,
-    /// Where its value lives; the text is what stands for `<id>`.
+    /// Returns the field with the value; the text replaces `<id>`.
     pub(super) field: for<'a> fn(&'a mut Settings, &str) -> &'a mut dyn Setting,
-    /// What a project's file may do with it before the user trusts the file.
+    /// What a project's file may do with the key while the user does not trust the file.
     pub(super) untrusted: Untrusted,
 }
 
-/// What a project's file that the user does not trust may do with a key. A file that was cloned must not choose where
-/// the content of the workspace is sent, what agents reach, or how much a turn may spend.
+/// What an untrusted project file may do with a key. A cloned file must not choose where the content of the workspace
+/// is sent, what agents can reach, or how much a turn may spend.
 #[derive(Clone, Copy)]
 pub(super) enum Untrusted {
-    /// Nothing: the value is ignored, with a warning.
+    /// Nothing: lango ignores the value and warns.
     Ignored,
-    /// It may permit less than the weaker layers do. The function measures how much the settings permit; a value that
-    /// permits more is ignored, with a warning.
+    /// Only lower what weaker layers permit. The function measures how much the settings permit; lango ignores a
+    /// value that permits more and warns.
     OnlyLower(fn(&Settings) -> u64),
-    /// The type of the key drops what would permit something.
+    /// Set it; the key's type drops the parts that would permit something.
     Filtered,
 }
 
-/// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
-const NEAR: f64 = 0.7;
+/// How similar two names must be, from 0 to 1, for one to be suggested in place of the other.
+const MIN_SIMILARITY: f64 = 0.7;
 
-/// A little less than an equal name: a right last part in the wrong section.
+/// The weight of a matching last part in the wrong section: slightly less than a match of the whole name.
 const SAME_LAST_PART: f64 = 0.95;
 
 impl Key {
-    /// The environment variable that sets it: `agent.maxToolCalls` is `LANGO_AGENT_MAX_TOOL_CALLS`.
+    /// Returns the environment variable that sets the key: `LANGO_AGENT_MAX_TOOL_CALLS` for `agent.maxToolCalls`.
     pub fn variable(&self) -> String {
         let mut variable = String::from("LANGO_");
         for letter in self.name.chars() {
@@ -72,58 +71,59 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// A key, and what stands for its `<id>`.
+/// A key together with the value of its `<id>`, which is empty for keys without one.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct KeyMatch {
     pub key: &'static Key,
     pub id: String,
 }
 
-impl Found {
-    /// The whole name.
+impl KeyMatch {
+    /// Returns the full name, with the id filled in.
     pub fn name(&self) -> String {
         self.key.name.replace(ID, &self.id)
     }
 }
 
-/// What stands in a name for a part that the person chooses.
+/// The placeholder in a key's name for a part that the user chooses.
 pub(super) const ID: &str = "<id>";
 
-/// The key of exactly this name.
-pub(super) fn by_name(name: &str) -> Option<Found> {
+/// Finds the key with exactly this name.
+pub(super) fn find_by_name(name: &str) -> Option<KeyMatch> {
     KEYS.iter().find_map(|key| {
         let id = match key.name.split_once(ID) {
             None => (key.name == name).then_some("")?,
             Some((before, after)) => name.strip_prefix(before)?.strip_suffix(after)?,
         };
         let is_plain = !id.contains('.') && (key.name.contains(ID) != id.is_empty());
-        is_plain.then(|| Found {
+        is_plain.then(|| KeyMatch {
             key,
             id: id.to_owned(),
         })
     })
 }
 
-/// The key a `LANGO_*` variable means; `words` is what follows `LANGO_`, underscores and case do not matter. Where it could
-/// be several, as `clientSecretEnv` could be the `env` of something, the one whose own words are the most is meant.
-pub(super) fn by_variable(words: &str) -> Option<Found> {
-    let words = folded(words);
-    let found = KEYS.iter().filter_map(|key| {
+/// Finds the key that a `LANGO_*` variable sets; `suffix` is the part after `LANGO_`, and underscores and case do not
+/// matter. If several keys match, as `clientSecretEnv` could also be the `env` of a longer id, the one with the
+/// shortest id wins.
+pub(super) fn find_by_variable(suffix: &str) -> Option<KeyMatch> {
+    let suffix = normalized(suffix);
+    let matches = KEYS.iter().filter_map(|key| {
         let id = match key.name.split_once(ID) {
-            None => (folded(key.name) == words).then_some("")?,
-            Some((before, after)) => words
-                .strip_prefix(&folded(before))?
-                .strip_suffix(&folded(after))?,
+            None => (normalized(key.name) == suffix).then_some("")?,
+            Some((before, after)) => suffix
+                .strip_prefix(&normalized(before))?
+                .strip_suffix(&normalized(after))?,
         };
-        (key.name.contains(ID) != id.is_empty()).then(|| Found {
+        (key.name.contains(ID) != id.is_empty()).then(|| KeyMatch {
             key,
             id: id.to_owned(),
         })
     });
-    found.min_by_key(|found| found.id.len())
+    matches.min_by_key(|found| found.id.len())
 }
 
-/// Whether some key lies below `name`, as `agent.model` lies below `agent`.
+/// Returns whether a key lies below `name`, as `agent.model` lies below `agent`.
 pub(super) fn is_section(name: &str) -> bool {
     let parts: Vec<&str> = name.split('.').collect();
     KEYS.iter().any(|key| {
@@ -136,23 +136,24 @@ pub(super) fn is_section(name: &str) -> bool {
     })
 }
 
-/// The key that somebody who wrote `name` most likely meant, if one is near enough.
+/// Returns the key that was most likely meant by `name`, if one is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static Key> {
-    let likeness = |key: &Key| {
-        let whole = strsim::normalized_damerau_levenshtein(&folded(name), &folded(key.name));
+    let similarity = |key: &Key| {
+        let whole =
+            strsim::normalized_damerau_levenshtein(&normalized(name), &normalized(key.name));
         let last = strsim::normalized_damerau_levenshtein(&last_part(name), &last_part(key.name));
         whole.max(last * SAME_LAST_PART)
     };
-    // Of two that are equally near the first one.
+    // Among equally similar keys the first one wins.
     KEYS.iter()
         .rev()
-        .map(|key| (likeness(key), key))
-        .filter(|(likeness, _)| *likeness >= NEAR)
+        .map(|key| (similarity(key), key))
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, key)| key)
 }
 
-fn folded(name: &str) -> String {
+fn normalized(name: &str) -> String {
     name.chars()
         .filter(|letter| letter.is_alphanumeric())
         .flat_map(char::to_lowercase)
@@ -160,7 +161,7 @@ fn folded(name: &str) -> String {
 }
 
 fn last_part(name: &str) -> String {
-    folded(name.rsplit('.').next().unwrap_or(name))
+    normalized(name.rsplit('.').next().unwrap_or(name))
 }
 
 #[cfg(test)]
@@ -169,22 +170,22 @@ mod tests {
 
     #[test]
     fn a_variable_spells_the_key_in_capitals_with_underscores_between_words() {
-        let variable = |name| by_name(name).unwrap().key.variable();
+        let variable = |name| find_by_name(name).unwrap().key.variable();
         assert_eq!(variable("agent.maxToolCalls"), "LANGO_AGENT_MAX_TOOL_CALLS");
         assert_eq!(variable("session.store"), "LANGO_SESSION_STORE");
     }
 
     #[test]
-    fn no_two_keys_share_a_name_or_a_variable_however_it_is_spelled() {
+    fn no_two_keys_share_a_name_or_a_variable_in_any_spelling() {
         for (index, key) in KEYS.iter().enumerate() {
             assert!(
                 KEYS[..index]
                     .iter()
-                    .all(|other| folded(other.name) != folded(key.name)),
+                    .all(|other| normalized(other.name) != normalized(key.name)),
                 "{}",
                 key.name
             );
-            let found = by_variable(&key.variable()["LANGO_".len()..]).unwrap();
+            let found = find_by_variable(&key.variable()["LANGO_".len()..]).unwrap();
             assert!(std::ptr::eq(found.key, key));
             assert!(!is_section(key.name), "{} is a key and a section", key.name);
         }
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_key_forgives_typing_spelling_and_section() {
+    fn the_nearest_key_is_found_despite_typos_other_spellings_and_the_wrong_section() {
         let nearest = |name| nearest(name).map(|key| key.name);
         assert_eq!(nearest("agent.modle"), Some("agent.model"));
         assert_eq!(nearest("agents.model"), Some("agent.model"));

@@ -1,4 +1,4 @@
-//! The keys under `mcp`: which servers there are, and how each is reached.
+//! The keys under `mcp`: which servers exist and how each one is reached.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::egress::NetworkAccess;
-use super::setting::{Base, Expected, Setting};
-use crate::screen::is_unseen;
+use super::setting::{Expected, Setting, ValueContext};
+use crate::screen::is_invisible;
 
 /// The keys under `mcp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpSettings {
-    /// How long a server may take to answer when it is connected.
+    /// How long a server may take to answer the connection handshake.
     pub start_timeout: Duration,
-    /// The servers, by the name that the person gave them.
+    /// The servers, by the name that the user gave them.
     pub servers: BTreeMap<String, McpServer>,
 }
 
@@ -31,46 +31,48 @@ impl Default for McpSettings {
 /// The keys under `mcp.servers.<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct McpServer {
-    /// The program that is started and its arguments.
-    pub command: Words,
-    /// The address, where nothing is started.
+    /// The program to start, with its arguments.
+    pub command: CommandLine,
+    /// The address of a remote server; no program is started for it.
     pub url: Option<String>,
-    /// Arguments of the program that name data, which may change.
+    /// Arguments that name data, which may change without asking for trust again.
     pub data: Vec<String>,
-    /// The variables of the program.
-    pub env: Variables,
-    /// The environment variable that holds the token for the address.
+    /// The environment variables of the program.
+    pub env: EnvVars,
+    /// The environment variable with the bearer token for `url`.
     pub token_env: Option<String>,
-    /// Who lango was registered as where access to the address is granted.
+    /// The OAuth client id under which lango is registered.
     pub client_id: Option<String>,
-    /// The environment variable that holds its secret there.
+    /// The environment variable with the OAuth client secret.
     pub client_secret_env: Option<String>,
-    /// What the program reaches of the network.
+    /// The network access of the program.
     pub network: NetworkAccess,
-    /// More that the program may read.
+    /// Additional paths that the program may read.
     pub read: Vec<PathBuf>,
-    /// More that the program may change.
+    /// Additional paths that the program may change.
     pub write: Vec<PathBuf>,
-    /// The agent that is given the tools.
+    /// The agent that gets the tools.
     pub agent: Option<String>,
-    /// What the agent can do with the tools, in words.
+    /// What the agent can do with the tools, for the orchestrator's instruction.
     pub capability: Capability,
-    /// What the names of the tools begin with.
+    /// The prefix of the tools' names.
     pub prefix: Prefix,
-    /// The tools that are wanted; none means all.
+    /// The tools to offer; empty means all.
     pub tools: Vec<String>,
-    /// Whether forms of the server are answered with its own defaults.
+    /// Whether lango answers the server's forms with the defaults they contain.
     pub form_defaults: bool,
 }
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Words(pub Vec<String>);
+pub struct CommandLine(pub Vec<String>);
 
-impl Setting for Words {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+impl Setting for CommandLine {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let expected = || {
-            Expected::from("a list of words, such as `[\"uvx\", \"mcp-server-time==2026.10.19\"]`")
+            Expected::from(
+                "a program and its arguments as a list, such as `[\"uvx\", \"mcp-server-time==2026.10.19\"]`",
+            )
         };
         let DeValue::Array(items) = value else {
             return Err(expected());
@@ -84,20 +86,20 @@ impl Setting for Words {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         (!self.0.is_empty()).then(|| self.0.clone().into())
     }
 }
 
-/// Variables for a program: by name, with the value that lango itself has, or with a value of their own.
+/// Environment variables for a program: a bare name passes lango's own value on, `NAME=value` sets one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Variables(pub Vec<(String, Option<String>)>);
+pub struct EnvVars(pub Vec<(String, Option<String>)>);
 
-impl Setting for Variables {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+impl Setting for EnvVars {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let expected = || {
             Expected::from(
-                "a list such as `[\"API_KEY\", \"LEVEL=debug\"]`: a name passes lango's own value on",
+                "a list such as `[\"API_KEY\", \"LEVEL=debug\"]`; a name without a value passes lango's own value on",
             )
         };
         let pairs: Option<Vec<(String, Option<String>)>> = match value {
@@ -130,8 +132,8 @@ impl Setting for Variables {
         Ok(())
     }
 
-    /// Values may be secret, and what is shown is often passed around.
-    fn shown(&self) -> Option<toml::Value> {
+    /// Leaves out values: they may be secret, and this output is often shared.
+    fn to_toml(&self) -> Option<toml::Value> {
         let shown = self.0.iter().map(|(name, value)| match value {
             Some(_) => format!("{name}=…"),
             None => name.clone(),
@@ -141,43 +143,43 @@ impl Setting for Variables {
     }
 }
 
-/// What the names of tools begin with; nothing is `<id>_`.
+/// The prefix of tool names; `<id>_` if not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prefix(pub Option<String>);
 
 impl Setting for Prefix {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let text = value
             .as_str()
             .filter(|text| text.len() <= 32 && text.chars().all(plain))
-            .ok_or("up to 32 letters, digits, `-`, `_` and `.`, or nothing")?;
+            .ok_or("up to 32 letters, digits, `-`, `_` and `.`, or an empty text")?;
         self.0 = Some(text.to_owned());
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.0.clone().map(Into::into)
     }
 }
 
-/// What an agent can do with a server's tools: a short text for the orchestrator.
+/// A short text for the orchestrator that says what an agent can do with a server's tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Capability(pub Option<String>);
 
 impl Capability {
-    /// The most characters it has.
+    /// The maximum length in characters.
     pub const LONGEST: usize = 80;
 
-    /// Whether a text is short, on one line, and free of characters that cannot be seen.
+    /// Returns whether a text is short enough, on one line, and free of invisible characters.
     pub fn fits(text: &str) -> bool {
         let is_short = (1..=Self::LONGEST).contains(&text.chars().count());
-        is_short && text.trim() == text && !text.contains(is_unseen)
+        is_short && text.trim() == text && !text.contains(is_invisible)
     }
 }
 
 impl Setting for Capability {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let text = value
             .as_str()
             .filter(|text| Self::fits(text))
@@ -186,7 +188,7 @@ impl Setting for Capability {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.0.clone().map(Into::into)
     }
 }

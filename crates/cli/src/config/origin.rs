@@ -1,21 +1,19 @@
-//! Where a value came from, in the words a person would look for it with.
+//! The origin of a configuration value, as a location that the user can look up.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The layer, and the place in it, that gave a key its value.
+/// The layer, and the position in it, that set a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// Not set anywhere.
     Default,
-    /// A configuration file.
     File {
-        /// The file.
         path: PathBuf,
-        /// The line the key stands in, counted from one.
+        /// The line of the key, counted from one.
         line: usize,
     },
-    /// An environment variable, by the name it was found under.
+    /// An environment variable, in the spelling that was used.
     Variable(String),
     /// A `-c` flag.
     Flag,

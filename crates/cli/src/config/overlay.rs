@@ -1,4 +1,4 @@
-//! Lays one layer over another. What is set later wins; what is wrong is noted, and reading goes on.
+//! Merges the layers of the configuration. A later layer wins; problems are collected, and reading continues.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,23 +8,23 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Value;
-use super::keys::{self, Found, KEYS, Key, Untrusted};
+use super::ConfigValue;
+use super::keys::{self, KEYS, Key, KeyMatch, Untrusted};
 use super::origin::Origin;
-use super::problem::{Problem, Problems};
-use super::quote;
-use super::setting::{Base, Expected};
-use super::settings::Settings;
-use super::surroundings::{
-    NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE,
+use super::problem::{ConfigProblem, ConfigProblems};
+use super::process_env::{
+    NEW_VAULT_PASSPHRASE, ProcessEnv, SERVER_VAULT_PASSPHRASE, VAULT_PASSPHRASE,
 };
+use super::quote;
+use super::setting::{Expected, ValueContext};
+use super::settings::Settings;
 use crate::redact::redact_value;
 use crate::text_file;
 
-/// What the names of our variables begin with.
+/// The prefix of lango's environment variables.
 const PREFIX: &str = "LANGO_";
 
-/// Variables that are ours but set no key.
+/// Variables with that prefix that set no key.
 const NOT_KEYS: [&str; 4] = [
     "LANGO_HOME",
     VAULT_PASSPHRASE,
@@ -32,39 +32,38 @@ const NOT_KEYS: [&str; 4] = [
     NEW_VAULT_PASSPHRASE,
 ];
 
-/// The largest file that is read. Nobody writes a longer one by hand.
+/// The largest configuration file that is read. Nobody writes a longer one by hand.
 const LARGEST_FILE_KIB: u64 = 64;
 
-/// Whose word a value is.
+/// How far the source of a value is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// The person's: their own file, the environment, a flag, or a project's file that they trust.
-    Person,
-    /// That of whoever made the folder.
-    Project,
+pub(super) enum TrustLevel {
+    /// Set by the user: in their own file, the environment, a flag, or a project file that they trust.
+    Trusted,
+    /// Set by a project file that the user has not trusted.
+    Untrusted,
 }
 
-/// The settings so far.
+/// The settings merged so far.
 pub(super) struct Overlay<'a> {
-    surroundings: &'a Surroundings,
+    process_env: &'a ProcessEnv,
     settings: Settings,
     origins: BTreeMap<String, Origin>,
-    problems: Vec<Problem>,
-    ignored: Vec<Ignored>,
+    problems: Vec<ConfigProblem>,
+    ignored: Vec<IgnoredSetting>,
 }
 
 /// A setting of a project's file that is ignored, because the user does not trust the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
-    /// The key.
+pub struct IgnoredSetting {
     pub key: String,
-    /// The place of the setting.
+    /// Where the value is set.
     pub origin: Origin,
-    /// Whether the file may set the key, and only this value permits too much.
+    /// Whether an untrusted file may set this key and only the value is too permissive.
     pub raises: bool,
 }
 
-impl std::fmt::Display for Ignored {
+impl std::fmt::Display for IgnoredSetting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { key, origin, .. } = self;
         if self.raises {
@@ -76,10 +75,9 @@ impl std::fmt::Display for Ignored {
 }
 
 impl<'a> Overlay<'a> {
-    /// Starts with the defaults.
-    pub fn new(surroundings: &'a Surroundings, defaults: Settings) -> Self {
+    pub fn new(process_env: &'a ProcessEnv, defaults: Settings) -> Self {
         Self {
-            surroundings,
+            process_env,
             settings: defaults,
             origins: BTreeMap::new(),
             problems: Vec::new(),
@@ -87,19 +85,19 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Lays a file over it; `whose` says whose word it is by its content. A file that is not there says nothing.
-    pub fn read_file(&mut self, path: &Path, whose: impl FnOnce(&str) -> Whose) {
-        let text = match contents(path) {
+    /// Merges a file; `trust_of` derives its trust level from the content. A missing file changes nothing.
+    pub fn read_file(&mut self, path: &Path, trust_of: impl FnOnce(&str) -> TrustLevel) {
+        let text = match read_config_text(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
             Err(cause) => {
-                return self.problems.push(Problem::Unreadable {
+                return self.problems.push(ConfigProblem::Unreadable {
                     path: path.into(),
                     cause,
                 });
             }
         };
-        let whose = whose(&text);
+        let trust_level = trust_of(&text);
         let (table, errors) = DeTable::parse_recoverable(&text);
         if errors.is_empty() {
             let earlier = self.problems.len();
@@ -107,15 +105,15 @@ impl<'a> Overlay<'a> {
                 &Document {
                     path,
                     text: &text,
-                    whose,
+                    trust_level,
                 },
                 "",
                 table.get_ref(),
             );
-            // A table is read in the order of its names, a person reads from the top.
-            self.problems[earlier..].sort_by_key(Problem::line);
+            // Tables are read in the order of their names, but a reader goes through the file from the top.
+            self.problems[earlier..].sort_by_key(ConfigProblem::line);
         }
-        // One slip can be several errors to the parser; the first of a line is the one to know.
+        // One mistake can cause several parser errors; only the first of each line is useful.
         let mut first_of_line = BTreeMap::new();
         for error in &errors {
             let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
@@ -125,7 +123,7 @@ impl<'a> Overlay<'a> {
         }
         for (line, (column, message)) in first_of_line {
             let message = message.replace('\n', ", ");
-            self.problems.push(Problem::Unparsable {
+            self.problems.push(ConfigProblem::Unparsable {
                 path: path.into(),
                 line,
                 column,
@@ -134,21 +132,21 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Lays the `LANGO_*` variables over it.
+    /// Merges the `LANGO_*` variables.
     pub fn read_environment(&mut self) {
         let mut seen: BTreeMap<String, String> = BTreeMap::new();
-        for (name, value) in &self.surroundings.env {
+        for (name, value) in &self.process_env.env {
             let name = name.to_string_lossy();
-            let Some(words) = name
+            let Some(suffix) = name
                 .strip_prefix(PREFIX)
                 .filter(|_| !NOT_KEYS.contains(&&*name))
             else {
                 continue;
             };
-            let Some(key) = keys::by_variable(words) else {
-                let nearest = keys::nearest(words).map(Key::variable);
-                self.problems.push(Problem::UnknownVariable {
-                    name: quote::shortened(&name),
+            let Some(key) = keys::find_by_variable(suffix) else {
+                let nearest = keys::nearest(suffix).map(Key::variable);
+                self.problems.push(ConfigProblem::UnknownVariable {
+                    name: quote::shorten(&name),
                     nearest,
                 });
                 continue;
@@ -157,7 +155,7 @@ impl<'a> Overlay<'a> {
                 continue;
             }
             if let Some(other) = seen.insert(key.name(), name.to_string()) {
-                self.problems.push(Problem::AmbiguousVariable {
+                self.problems.push(ConfigProblem::AmbiguousVariable {
                     name: name.into(),
                     other,
                 });
@@ -171,36 +169,38 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Lays the `-c` flags over it.
+    /// Merges the `-c` flags.
     pub fn read_flags(&mut self) {
-        for flag in &self.surroundings.flags {
+        for flag in &self.process_env.flags {
             let pair = flag
                 .split_once('=')
                 .map(|(name, value)| (name.trim(), value.trim()));
             let Some((name, value)) = pair.filter(|(name, _)| !name.is_empty()) else {
-                self.problems.push(Problem::MalformedFlag {
-                    flag: quote::shortened(flag),
+                self.problems.push(ConfigProblem::MalformedFlag {
+                    flag: quote::shorten(flag),
                 });
                 continue;
             };
-            match keys::by_name(name) {
+            match keys::find_by_name(name) {
                 Some(key) => self.set_text(&key, value, Origin::Flag),
-                None => self.unknown(name, quote::shortened(name), Origin::Flag),
+                None => self.unknown(name, quote::shorten(name), Origin::Flag),
             }
         }
     }
 
-    /// The settings and where each came from, unless something was wrong.
-    pub fn finish(mut self) -> Result<(Settings, Vec<Value>, Vec<Ignored>), Problems> {
-        Problems::refuse_if_any(self.problems)?;
+    /// Returns the settings and the origin of each, or all problems.
+    pub fn finish(
+        mut self,
+    ) -> Result<(Settings, Vec<ConfigValue>, Vec<IgnoredSetting>), ConfigProblems> {
+        ConfigProblems::refuse_if_any(self.problems)?;
         let mut values = Vec::new();
         for key in KEYS {
             for id in self.settings.ids(key) {
-                let value = (key.field)(&mut self.settings, &id).shown();
+                let value = (key.field)(&mut self.settings, &id).to_toml();
                 let value = value.map(redact_value);
-                let name = Found { key, id }.name();
+                let name = KeyMatch { key, id }.name();
                 let origin = self.origins.remove(&name).unwrap_or(Origin::Default);
-                values.push(Value {
+                values.push(ConfigValue {
                     key,
                     name,
                     value,
@@ -211,100 +211,105 @@ impl<'a> Overlay<'a> {
         Ok((self.settings, values, self.ignored))
     }
 
-    /// Goes through a table whose keys lie below `section`.
+    /// Reads a table whose keys lie below `section`.
     fn read_table(&mut self, document: &Document<'_>, section: &str, table: &DeTable<'_>) {
         for (name, value) in table {
             let path = format!("{section}{}", quote::segment(name.get_ref()));
             let origin = document.origin(name);
             let value = value.get_ref();
-            match (keys::by_name(&path), value) {
+            match (keys::find_by_name(&path), value) {
                 (Some(key), _) => {
                     let folder = document.path.parent().unwrap_or(Path::new("/"));
-                    let base = Base {
-                        whose: document.whose,
+                    let context = ValueContext {
+                        trust_level: document.trust_level,
                         origin: &origin,
                         folder,
-                        home: self.surroundings.home(),
+                        home: self.process_env.home(),
                     };
-                    let result = match document.whose {
-                        Whose::Person => self.set(&key, value, &base),
-                        Whose::Project => self.set_untrusted(&key, value, &base),
+                    let result = match document.trust_level {
+                        TrustLevel::Trusted => self.set(&key, value, &context),
+                        TrustLevel::Untrusted => self.set_untrusted(&key, value, &context),
                     };
                     if let Err(expected) = result {
-                        self.refuse(&path, quote::described(value), expected, origin);
+                        self.refuse(&path, quote::describe(value), expected, origin);
                     }
                 }
-                // An unknown section is looked into as well: its keys say better what was meant.
+                // An unknown section is read as well, because its keys hint better at what was meant.
                 (None, DeValue::Table(inner)) if !inner.is_empty() || keys::is_section(&path) => {
                     self.read_table(document, &format!("{path}."), inner);
                 }
                 (None, _) if keys::is_section(&path) => {
                     let expected = format!("a section: write `[{path}]` and its keys below");
-                    self.refuse(&path, quote::described(value), expected.into(), origin);
+                    self.refuse(&path, quote::describe(value), expected.into(), origin);
                 }
                 (None, _) => self.unknown(&path, path.clone(), origin),
             }
         }
     }
 
-    /// Sets a key from plain text: as TOML if that fits the key, else as the text it is.
-    fn set_text(&mut self, key: &Found, text: &str, origin: Origin) {
-        let base = Base {
-            whose: Whose::Person,
+    /// Sets a key from plain text: parsed as TOML if the result fits the key, otherwise taken literally.
+    fn set_text(&mut self, key: &KeyMatch, text: &str, origin: Origin) {
+        let context = ValueContext {
+            trust_level: TrustLevel::Trusted,
             origin: &origin,
-            folder: &self.surroundings.cwd,
-            home: self.surroundings.home(),
+            folder: &self.process_env.cwd,
+            home: self.process_env.home(),
         };
         let parsed = DeValue::parse(text).ok();
         let as_toml = parsed
             .as_ref()
-            .map(|value| (value.get_ref(), self.set(key, value.get_ref(), &base)));
+            .map(|value| (value.get_ref(), self.set(key, value.get_ref(), &context)));
         let result = match as_toml {
             Some((_, Ok(()))) => return,
-            // What is written as a list is meant as one.
+            // A value written as a list or table is meant as one.
             Some((DeValue::Array(_) | DeValue::Table(_), result)) => result,
-            _ => self.set(key, &DeValue::String(text.into()), &base),
+            _ => self.set(key, &DeValue::String(text.into()), &context),
         };
         if let Err(expected) = result {
-            self.refuse(&key.name(), quote::shortened(text), expected, origin);
+            self.refuse(&key.name(), quote::shorten(text), expected, origin);
         }
     }
 
     /// Sets a key from a file that the user does not trust, if the key permits that; see [`Untrusted`].
     fn set_untrusted(
         &mut self,
-        key: &Found,
+        key: &KeyMatch,
         value: &DeValue<'_>,
-        base: &Base<'_>,
+        context: &ValueContext<'_>,
     ) -> Result<(), Expected> {
         let measure = match key.key.untrusted {
-            Untrusted::Filtered => return self.set(key, value, base),
+            Untrusted::Filtered => return self.set(key, value, context),
             Untrusted::OnlyLower(measure) => Some(measure),
             Untrusted::Ignored => None,
         };
         if let Some(measure) = measure {
             let mut lowered = self.settings.clone();
-            (key.key.field)(&mut lowered, &key.id).assign(value, base)?;
+            (key.key.field)(&mut lowered, &key.id).assign(value, context)?;
             if measure(&lowered) <= measure(&self.settings) {
-                return self.set(key, value, base);
+                return self.set(key, value, context);
             }
         }
-        self.ignored.push(Ignored {
+        self.ignored.push(IgnoredSetting {
             key: key.name(),
-            origin: base.origin.clone(),
+            origin: context.origin.clone(),
             raises: measure.is_some(),
         });
         Ok(())
     }
 
-    fn set(&mut self, key: &Found, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        (key.key.field)(&mut self.settings, &key.id).assign(value, base)?;
-        self.origins.insert(key.name(), base.origin.clone());
+    fn set(
+        &mut self,
+        key: &KeyMatch,
+        value: &DeValue<'_>,
+        context: &ValueContext<'_>,
+    ) -> Result<(), Expected> {
+        (key.key.field)(&mut self.settings, &key.id).assign(value, context)?;
+        self.origins.insert(key.name(), context.origin.clone());
         Ok(())
     }
 
     fn refuse(&mut self, key: &str, found: String, expected: Expected, origin: Origin) {
-        self.problems.push(Problem::WrongValue {
+        self.problems.push(ConfigProblem::WrongValue {
             key: key.into(),
             origin,
             expected: expected.into(),
@@ -314,7 +319,7 @@ impl<'a> Overlay<'a> {
 
     fn unknown(&mut self, name: &str, shown: String, origin: Origin) {
         let nearest = keys::nearest(name).map(|key| key.name.into());
-        self.problems.push(Problem::UnknownKey {
+        self.problems.push(ConfigProblem::UnknownKey {
             name: shown,
             origin,
             nearest,
@@ -322,11 +327,11 @@ impl<'a> Overlay<'a> {
     }
 }
 
-/// A file while it is read.
+/// A file that is being read.
 struct Document<'a> {
     path: &'a Path,
     text: &'a str,
-    whose: Whose,
+    trust_level: TrustLevel,
 }
 
 impl Document<'_> {
@@ -338,7 +343,7 @@ impl Document<'_> {
     }
 }
 
-/// Line and column of a byte, both counted from one.
+/// Returns the line and column of a byte offset, both counted from one.
 fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(byte)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -348,11 +353,11 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
     )
 }
 
-/// The text of a configuration file; nothing if it does not exist.
-pub(super) fn contents(path: &Path) -> io::Result<Option<String>> {
+/// Reads a configuration file; `None` if it does not exist.
+pub(super) fn read_config_text(path: &Path) -> io::Result<Option<String>> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // Opening a pipe would wait for somebody to write into it.
+        // Checked before opening, because opening a pipe would block until another process writes to it.
         Err(error) => return Err(error),
         Ok(found) if !found.is_file() => return Err(io::Error::other("it is not a file")),
         Ok(_) => {}

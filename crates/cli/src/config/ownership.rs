@@ -1,7 +1,8 @@
-//! Whose files are read: a project's file that another user owns, or can change, is ignored, as git ignores such a
-//! repository. Otherwise a file left in a shared folder such as `/tmp` would speak for the project of everybody below it.
+//! Ownership checks. A project file that another user owns or can change is ignored, as git ignores such a
+//! repository. Otherwise a file that anyone left in a shared directory such as `/tmp` would configure lango for all
+//! users working below it.
 
-use super::surroundings::Surroundings;
+use super::process_env::ProcessEnv;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::Metadata;
@@ -9,48 +10,46 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The permission bits that decide here.
+/// The permission bits that matter here.
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
-/// In such a folder only the owner of an entry can rename or delete it.
+/// In a directory with this bit only the owner of an entry can rename or delete it.
 const STICKY: u32 = 0o1000;
 
-/// The user whose files are read.
+/// The user whose files are accepted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owner {
     user: u32,
     group: u32,
-    /// The user who started lango with `sudo`.
+    /// The user who started lango with `sudo`, if this process runs as root.
     sudo_user: Option<u32>,
 }
 
-/// A file or folder of a project that is ignored.
+/// A file or directory of a project that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignPath {
-    /// The file or folder.
     pub path: PathBuf,
-    /// Why it is ignored.
     pub reason: ForeignReason,
 }
 
-/// Why a file or folder is not the user's alone.
+/// Why a file or directory is not under the user's sole control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForeignReason {
-    /// Another user owns it, or the folder it lies in.
+    /// Another user owns it or its parent directory.
     Owner {
-        /// What the other user owns.
+        /// The path that the other user owns.
         path: PathBuf,
-        /// The number of that user.
+        /// The user id.
         user: u32,
     },
-    /// Other users can change it, or replace what lies in it.
+    /// Other users can change it, or replace entries in its parent directory.
     Writable {
-        /// What they can change.
+        /// The path that they can change.
         path: PathBuf,
     },
-    /// The system does not say.
+    /// The owner could not be determined.
     Unreadable {
-        /// The answer of the system.
+        /// The error of the operating system.
         cause: String,
     },
 }
@@ -68,27 +67,30 @@ impl fmt::Display for ForeignReason {
             Self::Writable { path } => {
                 write!(formatter, "other users can change `{}`", path.display())
             }
-            Self::Unreadable { cause } => write!(formatter, "its owner is not known: {cause}"),
+            Self::Unreadable { cause } => {
+                write!(formatter, "its owner could not be determined: {cause}")
+            }
         }
     }
 }
 
 impl Owner {
-    /// The user of this process.
-    pub fn of_process(surroundings: &Surroundings) -> Self {
+    /// Returns the user of this process.
+    pub fn of_process(process_env: &ProcessEnv) -> Self {
         let user = rustix::process::geteuid().as_raw();
-        let variable = surroundings.env.get(OsStr::new("SUDO_UID"));
+        let variable = process_env.env.get(OsStr::new("SUDO_UID"));
         let sudo_user = variable.and_then(|number| number.to_str()?.parse().ok());
         Self {
             user,
             group: rustix::process::getegid().as_raw(),
-            // Any other user could set the variable to any number.
+            // Users other than root could set the variable to any number.
             sudo_user: sudo_user.filter(|_| user == 0),
         }
     }
 
-    /// Why this path is not the user's alone, going by the path itself and by the folder it lies in.
-    pub fn objection(&self, path: &Path) -> Option<ForeignReason> {
+    /// Returns why this path is not under the user's sole control, judging by the path itself and its parent
+    /// directory.
+    pub fn foreign_reason(&self, path: &Path) -> Option<ForeignReason> {
         let folder = path.parent().unwrap_or(path);
         let checked = self.check(path).and_then(|own| match own {
             Some(reason) => Ok(Some(reason)),
@@ -101,16 +103,17 @@ impl Owner {
         })
     }
 
-    /// The entry itself and, if it is a link, what it leads to.
+    /// Checks the entry itself and, if it is a link, its target.
     fn check(&self, path: &Path) -> io::Result<Option<ForeignReason>> {
         let link = path.symlink_metadata()?;
         if !self.is_own(&link) {
-            return Ok(Some(owned(path, &link)));
+            return Ok(Some(owned_by_other(path, &link)));
         }
         Ok(self.check_metadata(path, &path.metadata()?))
     }
 
-    /// In a shared folder whose entries only their owners can replace, the entry alone decides.
+    /// Checks the parent directory. A shared directory with the sticky bit passes: there only the owner can replace
+    /// an entry.
     fn check_folder(&self, folder: &Path) -> io::Result<Option<ForeignReason>> {
         let metadata = folder.metadata()?;
         let is_shared = metadata.mode() & WRITABLE_BY_ALL != 0 && metadata.mode() & STICKY != 0;
@@ -123,10 +126,10 @@ impl Owner {
 
     fn check_metadata(&self, path: &Path, metadata: &Metadata) -> Option<ForeignReason> {
         if !self.is_own(metadata) {
-            return Some(owned(path, metadata));
+            return Some(owned_by_other(path, metadata));
         }
         let mode = metadata.mode();
-        // Where each user has a group of their own, files are writable by that group.
+        // On systems where each user has a private group, files are writable by that group.
         let by_others = mode & WRITABLE_BY_GROUP != 0 && metadata.gid() != self.group;
         (by_others || mode & WRITABLE_BY_ALL != 0).then(|| ForeignReason::Writable {
             path: path.to_path_buf(),
@@ -138,7 +141,7 @@ impl Owner {
     }
 }
 
-fn owned(path: &Path, metadata: &Metadata) -> ForeignReason {
+fn owned_by_other(path: &Path, metadata: &Metadata) -> ForeignReason {
     ForeignReason::Owner {
         path: path.to_path_buf(),
         user: metadata.uid(),
@@ -170,20 +173,20 @@ mod tests {
         let file = folder.path().join("lango.toml");
         fs::write(&file, "").unwrap();
         let owner = owner_of(&file);
-        assert_eq!(owner.objection(&file), None);
+        assert_eq!(owner.foreign_reason(&file), None);
         let other = Owner {
             user: owner.user + 1,
             ..owner
         };
         assert!(matches!(
-            other.objection(&file),
+            other.foreign_reason(&file),
             Some(ForeignReason::Owner { path, user }) if path == file && user == owner.user
         ));
         let with_sudo = Owner {
             sudo_user: Some(owner.user),
             ..other
         };
-        assert_eq!(with_sudo.objection(&file), None);
+        assert_eq!(with_sudo.foreign_reason(&file), None);
     }
 
     #[test]
@@ -194,18 +197,18 @@ mod tests {
         let owner = owner_of(&file);
         let writable = |path: &Path| Some(ForeignReason::Writable { path: path.into() });
         set_mode(&file, 0o666);
-        assert_eq!(owner.objection(&file), writable(&file));
+        assert_eq!(owner.foreign_reason(&file), writable(&file));
         set_mode(&file, 0o664);
-        assert_eq!(owner.objection(&file), None);
+        assert_eq!(owner.foreign_reason(&file), None);
         let in_other_group = Owner {
             group: owner.group + 1,
             ..owner
         };
-        assert_eq!(in_other_group.objection(&file), writable(&file));
+        assert_eq!(in_other_group.foreign_reason(&file), writable(&file));
         set_mode(&file, 0o644);
         set_mode(folder.path(), 0o777);
-        assert_eq!(owner.objection(&file), writable(folder.path()));
+        assert_eq!(owner.foreign_reason(&file), writable(folder.path()));
         set_mode(folder.path(), 0o1777);
-        assert_eq!(owner.objection(&file), None);
+        assert_eq!(owner.foreign_reason(&file), None);
     }
 }

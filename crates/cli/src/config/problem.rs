@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration. Each text says where it stands first, as compilers do.
+//! What can be wrong with a configuration. Each message starts with the location, as compilers do.
 
 use std::error::Error;
 use std::fmt;
@@ -7,88 +7,68 @@ use std::path::PathBuf;
 
 use super::origin::Origin;
 
-/// One thing that is wrong.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
-    /// No key has this name.
+pub enum ConfigProblem {
     #[error("{origin}: unknown key `{name}`{}", hint(nearest.as_deref()))]
     UnknownKey {
-        /// The name as it was written.
         name: String,
-        /// Where it was written.
         origin: Origin,
-        /// A key it may have meant.
+        /// The most similar key.
         nearest: Option<String>,
     },
-    /// No key has this variable.
     #[error("{name}: no key has this environment variable{}", hint(nearest.as_deref()))]
     UnknownVariable {
-        /// The variable.
         name: String,
-        /// A variable it may have meant.
+        /// The most similar variable.
         nearest: Option<String>,
     },
-    /// Two spellings of one variable are set, so neither can be believed.
+    /// Two spellings of one variable are set, so it is unclear which one is meant.
     #[error("{name}: sets the same key as `{other}`; unset one of them")]
-    AmbiguousVariable {
-        /// One variable.
-        name: String,
-        /// The other.
-        other: String,
-    },
-    /// The value does not fit the key.
+    AmbiguousVariable { name: String, other: String },
+    /// The value has the wrong type or is out of range.
     #[error("{origin}: `{key}` must be {expected}, found `{found}`")]
     WrongValue {
-        /// The key.
         key: String,
-        /// Where the value stands.
         origin: Origin,
-        /// What would fit.
+        /// What the key accepts.
         expected: String,
-        /// What is there.
+        /// The actual value.
         found: String,
     },
-    /// The file is not TOML.
     #[error("{}:{line}:{column}: not valid TOML: {message}", path.display())]
     Unparsable {
-        /// The file.
         path: PathBuf,
         /// The line, counted from one.
         line: usize,
         /// The character in the line, counted from one.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         message: String,
     },
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read `{}`", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why not.
         #[source]
         cause: io::Error,
     },
-    /// The working folder is gone, or may not be entered.
-    #[error("cannot tell the working folder")]
+    /// The working directory no longer exists or cannot be entered.
+    #[error("cannot determine the working folder")]
     NoWorkingFolder(#[source] io::Error),
-    /// Nothing says where files belong.
+    /// Neither `LANGO_HOME` nor `HOME` is set.
     #[error(
-        "cannot tell where lango keeps its files: `HOME` is not set; set `LANGO_HOME` to a folder"
+        "cannot determine where to store lango's files: `HOME` is not set; set `LANGO_HOME` to a folder"
     )]
     NoHome,
     /// A `-c` flag that is not `key=value`.
     #[error(
         "-c: `{flag}` is not of the form `key=value`; write for example `-c agent.maxToolCalls=10`"
     )]
-    MalformedFlag {
-        /// What was given.
-        flag: String,
-    },
+    MalformedFlag { flag: String },
 }
 
-impl Problem {
-    /// The line of the file that holds it, if one does.
+impl ConfigProblem {
+    /// Returns the line of the file that the problem is in, if it is in a file.
     pub(super) fn line(&self) -> Option<usize> {
         match self {
             Self::Unparsable { line, .. }
@@ -104,7 +84,8 @@ impl Problem {
         }
     }
 
-    /// Whether the command line is at fault (exit code 2), rather than a file or the environment (exit code 3).
+    /// Returns whether the command line is at fault (exit code 2), rather than a file or the environment (exit code
+    /// 3).
     pub fn is_usage(&self) -> bool {
         match self {
             Self::MalformedFlag { .. } => true,
@@ -116,16 +97,16 @@ impl Problem {
     }
 }
 
-/// How many problems are shown before the rest is only counted.
-const MOST_SHOWN: usize = 20;
+/// How many problems are shown; the others are only counted.
+const MAX_SHOWN: usize = 20;
 
-/// Everything that is wrong; at least one thing. Shown one a line.
+/// All problems, at least one; displayed one per line.
 #[derive(Debug)]
-pub struct Problems(Vec<Problem>);
+pub struct ConfigProblems(Vec<ConfigProblem>);
 
-impl Problems {
-    /// Refuses if there is anything to report.
-    pub(super) fn refuse_if_any(problems: Vec<Problem>) -> Result<(), Self> {
+impl ConfigProblems {
+    /// Fails if there are any problems.
+    pub(super) fn refuse_if_any(problems: Vec<ConfigProblem>) -> Result<(), Self> {
         if problems.is_empty() {
             Ok(())
         } else {
@@ -133,26 +114,26 @@ impl Problems {
         }
     }
 
-    /// Each of them, weakest layer first.
-    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+    /// Iterates over the problems, those of the weakest layer first.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigProblem> {
         self.0.iter()
     }
 
-    /// Whether the command line alone is at fault; see [`Problem::is_usage`].
+    /// Returns whether only the command line is at fault; see [`ConfigProblem::is_usage`].
     pub fn is_usage(&self) -> bool {
-        self.0.iter().all(Problem::is_usage)
+        self.0.iter().all(ConfigProblem::is_usage)
     }
 }
 
-impl From<Problem> for Problems {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigProblems {
+    fn from(problem: ConfigProblem) -> Self {
         Self(vec![problem])
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for ConfigProblems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().take(MOST_SHOWN).enumerate() {
+        for (index, problem) in self.0.iter().take(MAX_SHOWN).enumerate() {
             if index > 0 {
                 formatter.write_str("\n")?;
             }
@@ -161,14 +142,14 @@ impl fmt::Display for Problems {
                 write!(formatter, ": {cause}")?;
             }
         }
-        match self.0.len().saturating_sub(MOST_SHOWN) {
+        match self.0.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => write!(formatter, "\n… and {more} more"),
         }
     }
 }
 
-impl Error for Problems {}
+impl Error for ConfigProblems {}
 
 fn hint(nearest: Option<&str>) -> String {
     nearest

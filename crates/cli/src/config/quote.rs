@@ -1,27 +1,27 @@
-//! Values as text: always one line, always valid TOML, and nothing in it that a terminal would obey.
+//! Values as text: always one line, always valid TOML, and free of terminal control characters.
 
 use toml::de::DeValue;
 
 use crate::markdown::is_disruptive;
 use crate::redact::redact;
 
-/// How much of a value an error repeats.
-const LONGEST_FOUND: usize = 60;
+/// The most characters of a value that an error repeats.
+const MAX_VALUE_CHARS: usize = 60;
 
-/// A value as it would be written in a file.
-pub(super) fn rendered(value: &toml::Value) -> String {
+/// Renders a value as in a configuration file.
+pub(super) fn render(value: &toml::Value) -> String {
     match value {
-        toml::Value::String(text) => format!("\"{}\"", escaped(text)),
+        toml::Value::String(text) => format!("\"{}\"", escape(text)),
         other => other.to_string(),
     }
 }
 
-/// A value that was found where another was expected, short enough for an error.
-pub(super) fn described(value: &DeValue<'_>) -> String {
+/// Describes an unexpected value, short enough for an error.
+pub(super) fn describe(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("\"{}\"", shortened(text)),
-        DeValue::Integer(number) => shortened(&number.to_string()),
-        DeValue::Float(number) => shortened(&number.to_string()),
+        DeValue::String(text) => format!("\"{}\"", shorten(text)),
+        DeValue::Integer(number) => shorten(&number.to_string()),
+        DeValue::Float(number) => shorten(&number.to_string()),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(time) => time.to_string(),
         DeValue::Array(_) => "[…]".into(),
@@ -29,26 +29,26 @@ pub(super) fn described(value: &DeValue<'_>) -> String {
     }
 }
 
-/// The beginning of a text, escaped and without secrets.
-pub(super) fn shortened(text: &str) -> String {
+/// Returns the beginning of a text, escaped and without secrets.
+pub(super) fn shorten(text: &str) -> String {
     let text = &*redact(text);
-    match text.char_indices().nth(LONGEST_FOUND) {
-        Some((end, _)) => format!("{}…", escaped(&text[..end])),
-        None => escaped(text),
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
+        Some((end, _)) => format!("{}…", escape(&text[..end])),
+        None => escape(text),
     }
 }
 
-/// A name as TOML wants it in a dotted key: bare if it can be, else quoted.
+/// Returns a name as part of a dotted TOML key: bare if possible, otherwise quoted.
 pub(super) fn segment(name: &str) -> String {
     let is_bare = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     if !name.is_empty() && name.chars().all(is_bare) {
         name.into()
     } else {
-        format!("\"{}\"", escaped(name))
+        format!("\"{}\"", escape(name))
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -69,9 +69,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_rendered_is_one_line_and_reads_back_the_same(text in "(?s).{0,40}") {
+        fn a_rendered_value_is_one_line_and_parses_back_to_the_same_value(text in "(?s).{0,40}") {
             let value = toml::Value::String(text);
-            let line = rendered(&value);
+            let line = render(&value);
             prop_assert!(!line.contains(char::is_control), "{line:?}");
             prop_assert_eq!(line.parse::<toml::Value>().unwrap(), value);
         }

@@ -1,4 +1,4 @@
-//! `a2a.remoteAgents`: agents elsewhere, by name and the address of their card.
+//! `a2a.remoteAgents`: remote agents, by name and the address of their card.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,28 +7,27 @@ use lango_a2a::client::HeaderName;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::setting::{Base, Expected, Setting};
+use super::setting::{Expected, Setting, ValueContext};
 
-/// The remote agents, in their order.
+/// The remote agents, in the order of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RemoteAgents(pub Vec<RemoteAgentConfig>);
+pub struct RemoteAgentConfigs(pub Vec<RemoteAgentConfig>);
 
-/// One remote agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemoteAgentConfig {
-    /// What it is called here.
+    /// The name that this lango uses for the agent.
     pub name: String,
-    /// Where its card is.
+    /// The address of the agent card.
     pub agent_card_url: String,
-    /// The environment variable that holds its token.
+    /// The environment variable with the bearer token.
     pub token_env: Option<String>,
-    /// The environment variables that hold the values of more headers.
+    /// More headers to send, each with the environment variable that holds its value.
     pub headers_env: Vec<(HeaderName, String)>,
-    /// How long a call may take, if that is not `agent.toolTimeout`.
+    /// The time limit of a call; `agent.toolTimeout` if not set.
     pub timeout: Option<Duration>,
 }
 
-/// The fields of an entry.
+/// The error text for an unknown field.
 const FIELDS: &str =
     "agents with the fields `name`, `agentCardUrl`, `tokenEnv`, `headersEnv` and `timeout`";
 
@@ -48,29 +47,29 @@ const RESERVED_HEADERS: [&str; 12] = [
     "user-agent",
 ];
 
-/// What an entry looks like, for whoever wrote something else.
+/// The error text for a value that is not a list of agents.
 const EXPECTED: &str = "a list of agents, such as \
      `[{ name = \"weather\", agentCardUrl = \"https://weather.example\", tokenEnv = \"WEATHER_TOKEN\" }]`";
 
-impl Setting for RemoteAgents {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+impl Setting for RemoteAgentConfigs {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         let DeValue::Array(items) = value else {
             return Err(EXPECTED.into());
         };
         let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-            DeValue::Table(table) => agent(table, base),
+            DeValue::Table(table) => agent(table, context),
             _ => Err(EXPECTED.into()),
         };
         self.0 = items.iter().map(read).collect::<Result<_, _>>()?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        Some(self.0.iter().map(shown).collect::<Vec<_>>().into())
+    fn to_toml(&self) -> Option<toml::Value> {
+        Some(self.0.iter().map(agent_to_toml).collect::<Vec<_>>().into())
     }
 }
 
-fn agent(table: &DeTable<'_>, base: &Base<'_>) -> Result<RemoteAgentConfig, Expected> {
+fn agent(table: &DeTable<'_>, context: &ValueContext<'_>) -> Result<RemoteAgentConfig, Expected> {
     let mut agent = RemoteAgentConfig::default();
     for (name, value) in table {
         let value = value.get_ref();
@@ -86,7 +85,7 @@ fn agent(table: &DeTable<'_>, base: &Base<'_>) -> Result<RemoteAgentConfig, Expe
             "agentCardUrl" => agent.agent_card_url = text()?,
             "tokenEnv" => agent.token_env = Some(text()?),
             "headersEnv" => agent.headers_env = headers(value)?,
-            "timeout" => agent.timeout = Some(timeout(value, base)?),
+            "timeout" => agent.timeout = Some(timeout(value, context)?),
             _ => return Err(FIELDS.into()),
         }
     }
@@ -100,12 +99,12 @@ fn agent(table: &DeTable<'_>, base: &Base<'_>) -> Result<RemoteAgentConfig, Expe
     Ok(agent)
 }
 
-fn timeout(value: &DeValue<'_>, base: &Base<'_>) -> Result<Duration, Expected> {
+fn timeout(value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<Duration, Expected> {
     let mut timeout = Duration::ZERO;
-    let assigned = timeout.assign(value, base);
+    let assigned = timeout.assign(value, context);
     assigned.map_err(|expected| Expected::from(format!("agents whose `timeout` is {expected}")))?;
     if timeout.is_zero() {
-        return Err("agents whose `timeout` is longer than nothing, such as `10m`".into());
+        return Err("agents whose `timeout` is greater than zero, such as `10m`".into());
     }
     Ok(timeout)
 }
@@ -113,7 +112,7 @@ fn timeout(value: &DeValue<'_>, base: &Base<'_>) -> Result<Duration, Expected> {
 fn headers(value: &DeValue<'_>) -> Result<Vec<(HeaderName, String)>, Expected> {
     let expected = || {
         Expected::from(
-            "agents whose `headersEnv` has the names of headers and of variables, such as `{ X-API-Key = \"WEATHER_KEY\" }`",
+            "agents whose `headersEnv` maps names of headers to environment variables, such as `{ X-API-Key = \"WEATHER_KEY\" }`",
         )
     };
     let DeValue::Table(table) = value else {
@@ -127,7 +126,7 @@ fn headers(value: &DeValue<'_>) -> Result<Vec<(HeaderName, String)>, Expected> {
         let value = value.ok_or_else(expected)?;
         if RESERVED_HEADERS.contains(&name.as_str()) {
             return Err(format!(
-                "agents whose `headersEnv` has other headers than `{written}`, which lango sets"
+                "agents whose `headersEnv` does not contain `{written}`, which lango sets itself"
             )
             .into());
         }
@@ -135,13 +134,13 @@ fn headers(value: &DeValue<'_>) -> Result<Vec<(HeaderName, String)>, Expected> {
             .insert(name.to_string(), (name, value.to_owned()))
             .is_some()
         {
-            return Err(format!("agents whose `headersEnv` has `{written}` once").into());
+            return Err(format!("agents whose `headersEnv` contains `{written}` only once").into());
         }
     }
     Ok(headers.into_values().collect())
 }
 
-fn shown(agent: &RemoteAgentConfig) -> toml::Value {
+fn agent_to_toml(agent: &RemoteAgentConfig) -> toml::Value {
     let fields = [
         ("name", Some(agent.name.as_str())),
         ("agentCardUrl", Some(agent.agent_card_url.as_str())),
@@ -159,7 +158,7 @@ fn shown(agent: &RemoteAgentConfig) -> toml::Value {
             toml::Value::Table(headers.collect()),
         );
     }
-    if let Some(timeout) = agent.timeout.and_then(|timeout| timeout.shown()) {
+    if let Some(timeout) = agent.timeout.and_then(|timeout| timeout.to_toml()) {
         table.insert("timeout".to_owned(), timeout);
     }
     table.into()

@@ -1,56 +1,64 @@
-//! `approval.rules`: which calls run, which are asked for, which never run. The rules of all layers hold together, so that
-//! no layer can take away what another denies.
+//! `approval.rules`: which calls run, which need approval, and which never run. The rules of all layers apply
+//! together, so that no layer can lift what another denies.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use lango_engine::{Action, Rule};
+use lango_engine::{ApprovalRule, RuleAction};
 
-use super::overlay::Whose;
-use super::setting::{Base, Expected, Setting};
+use super::overlay::TrustLevel;
+use super::setting::{Expected, Setting, ValueContext};
 
 /// All rules, weakest layer first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ApprovalRules {
-    /// Those that hold.
-    pub rules: Vec<Rule>,
-    /// Those of a project that nobody trusts yet, and that would allow something.
-    pub ignored: Vec<Rule>,
+    /// The rules in force.
+    pub rules: Vec<ApprovalRule>,
+    /// Rules of an untrusted project that would allow something.
+    pub ignored: Vec<ApprovalRule>,
 }
 
-/// What a rule looks like, for whoever wrote something else.
+/// The error text for a value that is not a list of rules.
 const EXPECTED: &str =
     "a list of rules, such as `[{ action = \"allow\", tool = \"fs_write\", match = \"notes/*\" }]`";
 
 impl Setting for ApprovalRules {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         let DeValue::Array(items) = value else {
             return Err(EXPECTED.into());
         };
         let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-            DeValue::Table(table) => rule(table, base),
+            DeValue::Table(table) => rule(table, context),
             _ => Err(EXPECTED.into()),
         };
-        let rules: Vec<Rule> = items.iter().map(read).collect::<Result<_, _>>()?;
-        let is_ignored = |rule: &Rule| base.whose == Whose::Project && rule.action == Action::Allow;
-        let (ignored, held) = rules.into_iter().partition(is_ignored);
-        self.rules.extend::<Vec<Rule>>(held);
-        self.ignored.extend::<Vec<Rule>>(ignored);
+        let rules: Vec<ApprovalRule> = items.iter().map(read).collect::<Result<_, _>>()?;
+        let is_ignored = |rule: &ApprovalRule| {
+            context.trust_level == TrustLevel::Untrusted && rule.action == RuleAction::Allow
+        };
+        let (ignored, active) = rules.into_iter().partition(is_ignored);
+        self.rules.extend::<Vec<ApprovalRule>>(active);
+        self.ignored.extend::<Vec<ApprovalRule>>(ignored);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        Some(self.rules.iter().map(shown).collect::<Vec<_>>().into())
+    fn to_toml(&self) -> Option<toml::Value> {
+        Some(
+            self.rules
+                .iter()
+                .map(rule_to_toml)
+                .collect::<Vec<_>>()
+                .into(),
+        )
     }
 }
 
-fn rule(table: &DeTable<'_>, base: &Base<'_>) -> Result<Rule, Expected> {
-    let mut rule = Rule {
-        action: Action::Ask,
+fn rule(table: &DeTable<'_>, context: &ValueContext<'_>) -> Result<ApprovalRule, Expected> {
+    let mut rule = ApprovalRule {
+        action: RuleAction::Ask,
         agent: None,
         tool: None,
         matching: None,
-        origin: base.origin.to_string().into(),
+        origin: context.origin.to_string().into(),
     };
     let mut action = None;
     for (name, value) in table {
@@ -67,17 +75,17 @@ fn rule(table: &DeTable<'_>, base: &Base<'_>) -> Result<Rule, Expected> {
         }
     }
     rule.action = match action.as_deref() {
-        Some("allow") => Action::Allow,
-        Some("ask") => Action::Ask,
-        Some("deny") => Action::Deny,
+        Some("allow") => RuleAction::Allow,
+        Some("ask") => RuleAction::Ask,
+        Some("deny") => RuleAction::Deny,
         _ => return Err("rules whose `action` is `allow`, `ask` or `deny`".into()),
     };
     Ok(rule)
 }
 
-fn shown(rule: &Rule) -> toml::Value {
+fn rule_to_toml(rule: &ApprovalRule) -> toml::Value {
     let fields = [
-        ("action", Some(rule.action.word())),
+        ("action", Some(rule.action.name())),
         ("agent", rule.agent.as_deref()),
         ("tool", rule.tool.as_deref()),
         ("match", rule.matching.as_deref()),

@@ -1,40 +1,38 @@
-//! The keys under `search`: the services that `search_web` asks.
+//! The keys under `search`: the search services behind `search_web`.
 
 use lango_web::ProviderKind;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 
-use super::setting::{Base, Expected, Setting};
+use super::setting::{Expected, Setting, ValueContext};
 
 /// The keys under `search`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchSettings {
-    /// The services, by name.
     pub providers: BTreeMap<String, SearchProviderConfig>,
-    /// The names of services in the order in which they are asked.
+    /// The names of the services in the order in which they are tried.
     pub order: Vec<String>,
 }
 
 /// The keys under `search.providers.<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchProviderConfig {
-    /// How it is asked; its name says so when it is not set.
+    /// The service's protocol; derived from its name if not set.
     pub kind: Option<ProviderKind>,
-    /// Its address.
     pub url: Option<String>,
-    /// The environment variable that holds its key.
+    /// The environment variable with the API key.
     pub api_key_env: Option<String>,
 }
 
 impl SearchSettings {
-    /// The settings of one service, made when they are first written to.
+    /// Returns the settings of one service, and creates them if they do not exist.
     pub(super) fn provider(&mut self, id: &str) -> &mut SearchProviderConfig {
         self.providers.entry(id.to_owned()).or_default()
     }
 }
 
 impl Setting for Option<ProviderKind> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let name = value.as_str().unwrap_or_default();
         *self = Some(
             name.parse()
@@ -43,7 +41,7 @@ impl Setting for Option<ProviderKind> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(|kind| kind.to_string().into())
     }
 }

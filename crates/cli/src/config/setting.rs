@@ -1,6 +1,6 @@
-//! What a field of the settings must be able to do to be a key: take a value and show one.
+//! The trait for fields that a configuration key can set and display.
 //!
-//! The plain kinds are here; kinds with a meaning of their own implement the trait beside their type.
+//! Implementations for plain types are here; special types implement the trait next to their definition.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -8,34 +8,32 @@ use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 
 use super::origin::Origin;
-use super::overlay::Whose;
+use super::overlay::TrustLevel;
 
 /// A field that a key can set.
 pub(super) trait Setting {
-    /// Takes the value, or leaves the field as it was.
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected>;
+    /// Sets the field from a value, or leaves it unchanged on error.
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected>;
 
-    /// The value as TOML; nothing if it is not set.
-    fn shown(&self) -> Option<toml::Value>;
+    /// Returns the value as TOML for display; `None` if it is not set.
+    fn to_toml(&self) -> Option<toml::Value>;
 }
 
-/// What would have been accepted: the words that follow "must be".
+/// A description of the accepted values: the text that follows "must be".
 pub(super) type Expected = Cow<'static, str>;
 
-/// Where a value stands: what a relative path is relative to, and whose word it is.
-pub(super) struct Base<'a> {
-    /// Who wrote it.
-    pub whose: Whose,
-    /// The place.
+/// The context of a value: what relative paths refer to, and how far its source is trusted.
+pub(super) struct ValueContext<'a> {
+    pub trust_level: TrustLevel,
     pub origin: &'a Origin,
-    /// The folder of the file that holds the value, or the working folder.
+    /// The directory of the file that contains the value, or the working directory.
     pub folder: &'a Path,
     /// What `~` stands for.
     pub home: Option<&'a Path>,
 }
 
-impl Base<'_> {
-    /// The absolute path that `text` means here.
+impl ValueContext<'_> {
+    /// Resolves `text` to an absolute path.
     pub fn resolve(&self, text: &str) -> Result<PathBuf, Expected> {
         let path = match (text, text.strip_prefix("~/")) {
             ("", _) => return Err("a path".into()),
@@ -43,7 +41,7 @@ impl Base<'_> {
             (_, Some(rest)) => self.home()?.join(rest),
             _ => self.folder.join(text),
         };
-        // Taken apart and put together again, `/a/./b` is `/a/b`.
+        // Rebuilding the path from its components normalizes `/a/./b` to `/a/b`.
         Ok(path.components().collect())
     }
 
@@ -54,29 +52,29 @@ impl Base<'_> {
 }
 
 impl Setting for bool {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = value.as_bool().ok_or("`true` or `false`")?;
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some((*self).into())
     }
 }
 
 impl Setting for Option<bool> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = Some(value.as_bool().ok_or("`true` or `false`")?);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(Into::into)
     }
 }
 
 impl Setting for u32 {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         *self = value
             .as_integer()
             .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok())
@@ -84,13 +82,13 @@ impl Setting for u32 {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(i64::from(*self).into())
     }
 }
 
 impl Setting for Option<String> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let text = value
             .as_str()
             .filter(|text| !text.is_empty())
@@ -99,27 +97,27 @@ impl Setting for Option<String> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.clone().map(Into::into)
     }
 }
 
 impl Setting for Option<PathBuf> {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        *self = Some(base.resolve(value.as_str().unwrap_or_default())?);
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
+        *self = Some(context.resolve(value.as_str().unwrap_or_default())?);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.as_ref()
             .map(|path| path.to_string_lossy().into_owned().into())
     }
 }
 
 impl Setting for Vec<PathBuf> {
-    /// A list of paths, or one alone.
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
-        let resolve = |item: &DeValue<'_>| base.resolve(item.as_str().unwrap_or_default());
+    /// Accepts a list of paths, or a single path.
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
+        let resolve = |item: &DeValue<'_>| context.resolve(item.as_str().unwrap_or_default());
         *self = match value {
             DeValue::Array(items) => {
                 let paths = items.iter().map(|item| resolve(item.get_ref()));
@@ -130,27 +128,27 @@ impl Setting for Vec<PathBuf> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         let paths = self.iter().map(|path| path.to_string_lossy().into_owned());
         Some(paths.collect::<Vec<_>>().into())
     }
 }
 
 impl Setting for u64 {
-    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, context: &ValueContext<'_>) -> Result<(), Expected> {
         let mut number = None;
-        number.assign(value, base)?;
+        number.assign(value, context)?;
         *self = number.unwrap_or(*self);
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
-        Some(*self).shown()
+    fn to_toml(&self) -> Option<toml::Value> {
+        Some(*self).to_toml()
     }
 }
 
 impl Setting for Option<u64> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let number = value
             .as_integer()
             .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
@@ -159,13 +157,13 @@ impl Setting for Option<u64> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(|number| i64::try_from(number).unwrap_or(i64::MAX).into())
     }
 }
 
 impl Setting for Option<f64> {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let float = value
             .as_float()
             .and_then(|number| number.as_str().parse::<f64>().ok());
@@ -179,14 +177,14 @@ impl Setting for Option<f64> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         self.map(Into::into)
     }
 }
 
 impl Setting for Vec<String> {
-    /// A list, or text with commas in between, as variables and flags have it.
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    /// Accepts a list, or comma-separated text, as in variables and flags.
+    fn assign(&mut self, value: &DeValue<'_>, _: &ValueContext<'_>) -> Result<(), Expected> {
         let expected = || Expected::from("a list of names, such as `[\"openai/gpt-6.1-sol\"]`");
         let items: Vec<&str> = match value {
             DeValue::Array(items) => {
@@ -204,7 +202,7 @@ impl Setting for Vec<String> {
         Ok(())
     }
 
-    fn shown(&self) -> Option<toml::Value> {
+    fn to_toml(&self) -> Option<toml::Value> {
         Some(self.clone().into())
     }
 }

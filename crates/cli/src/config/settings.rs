@@ -1,200 +1,183 @@
-//! What the program runs with, as plain typed fields, and the defaults.
+//! The effective settings as plain typed fields, and their defaults.
 //!
-//! The numbers that bound a turn are not repeated here: their defaults are those of [`Limits`].
+//! The default limits of a turn are not repeated here; they come from [`Limits`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use lango_core::{Limits, ReasoningEffort, UserId};
-use lango_models::{Api, Kind, Patience};
+use lango_models::{OpenAiApi, ProviderFamily, ProviderTimeouts};
 
 use super::browser::BrowserSettings;
-use super::choices::{OrchestratorTools, StoreLocation, Topology, WhenBusy};
+use super::choices::{BusySetting, OrchestratorTools, StoreLocation, TopologyChoice};
 use super::duration::Lease;
 use super::egress::{EgressSettings, NetworkAccess};
 use super::keys::{ID, Key};
 use super::mcp::{McpServer, McpSettings};
 use super::model_settings::{OutputTokens, Temperature};
 use super::payment::PaymentSettings;
-use super::remote_agents::RemoteAgents;
+use super::process_env::Paths;
+use super::remote_agents::RemoteAgentConfigs;
 use super::rules::ApprovalRules;
 use super::search::SearchSettings;
-use super::surroundings::Paths;
 
 /// All settings, one field for each of the [`KEYS`](super::KEYS).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The keys under `agent`.
     pub agent: AgentSettings,
     /// The keys under `providers`, by the name of the provider.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// The keys under `approval`.
     pub approval: ApprovalSettings,
-    /// The keys under `tools`.
     pub tools: ToolSettings,
-    /// The keys under `egress`.
     pub egress: EgressSettings,
-    /// The keys under `browser`.
     pub browser: BrowserSettings,
-    /// The keys under `search`.
     pub search: SearchSettings,
-    /// The keys under `skill`.
     pub skill: SkillSettings,
-    /// The keys under `mcp`.
     pub mcp: McpSettings,
-    /// The keys under `graph`.
     pub graph: GraphConfig,
-    /// The keys under `embedding`.
     pub embedding: EmbeddingConfig,
     /// The keys under `observationalMemory`.
     pub memory: MemoryConfig,
-    /// The keys under `session`.
     pub session: SessionSettings,
-    /// The keys under `vault`.
     pub vault: VaultSettings,
-    /// The keys under `payment`.
     pub payment: PaymentSettings,
-    /// The keys under `a2a`.
     pub a2a: A2aSettings,
-    /// The keys under `server`.
     pub server: ServerConfig,
 }
 
 /// The keys under `vault`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VaultSettings {
-    /// A file with a key that unlocks it.
+    /// A file with a key that unlocks the vault.
     pub key_file: Option<PathBuf>,
 }
 
 /// The keys under `a2a`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct A2aSettings {
-    /// Whether agents elsewhere are asked at all.
+    /// Whether lango calls remote agents at all.
     pub enabled: bool,
-    /// Which there are.
-    pub remote_agents: RemoteAgents,
+    pub remote_agents: RemoteAgentConfigs,
 }
 
 /// The keys under `server`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// The address it listens at.
+    /// The address to listen on.
     pub host: Option<String>,
-    /// The port.
     pub port: u32,
-    /// More names under which it answers.
+    /// Additional host names that the server accepts.
     pub hosts: Vec<String>,
-    /// Where callers reach it, if that is not where it listens.
+    /// The server's address as callers see it, if it is behind a proxy.
     pub public_url: Option<String>,
-    /// Whether callers have to know the token.
+    /// Whether callers must send the token.
     pub require_token: bool,
-    /// Whose sessions, memory and knowledge callers work with.
+    /// The user whose sessions, memory and knowledge callers work with.
     pub user: UserId,
-    /// Tasks that run at a time.
+    /// The most tasks that run at the same time.
     pub max_running_tasks: u32,
-    /// Tasks that may wait to run.
+    /// The most tasks that may wait to run.
     pub queue_limit: u32,
     /// How long a task may wait to run.
     pub queue_timeout: Duration,
-    /// Open streams at a time.
+    /// The most streams open at the same time.
     pub max_streams: u32,
-    /// Open connections at a time.
+    /// The most connections open at the same time.
     pub max_connections: u32,
 }
 
 /// The keys under `graph`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphConfig {
-    /// Whether there is one.
+    /// Whether the librarian has a graph of facts.
     pub enabled: bool,
-    /// How many steps a walk may take.
+    /// The most steps of a walk through the graph.
     pub max_depth: u32,
-    /// How many facts are given at once.
+    /// The most facts per result.
     pub max_results: u32,
 }
 
 /// The keys under `embedding`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingConfig {
-    /// What makes vectors.
+    /// The provider of the embedding model.
     pub provider: Option<String>,
-    /// Its model.
     pub model: Option<String>,
-    /// How many numbers a vector has.
+    /// The length of a vector, for providers that let the caller choose.
     pub dimensions: Option<u64>,
 }
 
 /// The keys under `observationalMemory`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryConfig {
-    /// Whether the model observes, nobody does, or (not set) the built-in rules do.
+    /// `true`: the model observes; `false`: memory is off; not set: the built-in rules observe.
     pub enabled: Option<bool>,
-    /// Tokens of turns that are observed together.
+    /// Tokens of new turns that trigger an observation.
     pub message_token_threshold: u32,
-    /// Tokens of observations that are condensed.
+    /// Tokens of observations that trigger condensing them into reflections.
     pub observation_token_threshold: u32,
-    /// Tokens of reflections that are condensed.
+    /// Tokens of reflections that trigger condensing them further.
     pub reflection_token_threshold: u32,
-    /// Tokens that a turn is told at most.
+    /// The most tokens of memory in a turn's context.
     pub context_tokens: u32,
 }
 
 /// The keys under `approval`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalSettings {
-    /// Which calls run, which are asked for, which never run.
+    /// Which calls run, which need approval, and which never run.
     pub rules: ApprovalRules,
-    /// How long approvals of the server's callers stay pending.
+    /// How long approval requests of the server's callers stay pending.
     pub expiry: Duration,
 }
 
 /// The keys under `tools`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSettings {
-    /// What commands may do.
     pub exec: ExecSettings,
 }
 
 /// The keys under `tools.exec`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecSettings {
-    /// More that may be read.
+    /// Additional paths that commands and file tools may read.
     pub read: Vec<PathBuf>,
-    /// More that may be changed.
+    /// Additional paths that commands and file tools may change.
     pub write: Vec<PathBuf>,
-    /// What commands reach of the network.
+    /// The network access of commands.
     pub network: NetworkAccess,
     /// Whether commands may create git repositories in the workspace.
     pub allow_git_init: bool,
-    /// Processes that a command may have at once.
+    /// The most processes of a command at the same time.
     pub max_processes: u32,
-    /// Memory that a command may use, in MiB.
+    /// The most memory of a command, in MiB.
     pub max_memory_mb: u32,
 }
 
 /// The keys under `skill`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SkillSettings {
-    /// More folders with skills.
+    /// Additional directories with skills.
     pub dirs: Vec<PathBuf>,
 }
 
-/// The keys under `providers.<id>`. What is not set comes from the providers that lango knows by name.
+/// The keys under `providers.<id>`. For providers that lango knows by name, unset fields have defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderConfig {
-    /// How it is spoken to.
-    pub kind: Option<Kind>,
-    /// The API of OpenAI's kind to use.
-    pub api: Option<Api>,
-    /// Where it is.
+    /// The API family of the provider.
+    pub kind: Option<ProviderFamily>,
+    /// Which of OpenAI's APIs to use.
+    pub api: Option<OpenAiApi>,
+    /// The address of the API.
     pub base_url: Option<String>,
-    /// The environment variable that holds its key.
+    /// The environment variable with the API key.
     pub api_key_env: Option<String>,
-    /// How many tokens its models take at once.
+    /// Whether its key may be sent over plain HTTP to another machine.
+    pub allow_plain_http: bool,
+    /// The context window of the provider's models, in tokens.
     pub context_tokens: Option<u64>,
-    /// Whether its replies are streamed.
+    /// Whether to stream replies.
     pub stream: bool,
 }
 
@@ -205,6 +188,7 @@ impl Default for ProviderConfig {
             api: None,
             base_url: None,
             api_key_env: None,
+            allow_plain_http: false,
             context_tokens: None,
             stream: true,
         }
@@ -216,65 +200,65 @@ impl Default for ProviderConfig {
 pub struct AgentSettings {
     /// Whether there are sub-agents to delegate to.
     pub multi_agent: bool,
-    /// Which agents there are and who calls whom.
-    pub topology: Topology,
-    /// What the orchestrator may call itself; nothing leaves it to the topology.
+    /// Which agents exist and which agent calls which.
+    pub topology: TopologyChoice,
+    /// Which tools the orchestrator may call itself; if not set, the topology decides.
     pub orchestrator_tools: Option<OrchestratorTools>,
-    /// Provider and model, such as `offline/rules`; nothing lets lango choose.
+    /// Provider and model, such as `offline/rules`; if not set, lango chooses.
     pub model: Option<String>,
-    /// Models that are asked when that one fails.
+    /// Models to try in order when `model` fails.
     pub fallback: Vec<String>,
     /// The sampling temperature of every model.
     pub temperature: Option<Temperature>,
-    /// How much every model thinks before it answers.
+    /// The reasoning effort of every model.
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// The most tokens of one reply, reasoning included.
+    /// The most tokens of one reply, including reasoning.
     pub max_output_tokens: Option<OutputTokens>,
-    /// Delegation rounds of a turn, as written; [`limits`](Self::limits) reads zero as the default.
+    /// The most delegation rounds of a turn, as configured; [`limits`](Self::limits) reads zero as the default.
     pub max_delegation_rounds: u32,
-    /// Model calls of a turn.
+    /// The most model calls of a turn.
     pub max_model_calls: u32,
-    /// Tool calls of a turn.
+    /// The most tool calls of a turn.
     pub max_tool_calls: u32,
-    /// Tokens of a turn.
+    /// The most tokens of a turn.
     pub max_tokens: Option<u64>,
-    /// US dollars of a turn.
+    /// The most US dollars of a turn.
     pub max_cost: Option<f64>,
-    /// How long a model may be silent.
+    /// How long a model may send nothing.
     pub idle_timeout: Duration,
-    /// Active time of a turn.
+    /// The time limit of a turn, not counting waits for the user.
     pub turn_timeout: Duration,
-    /// Time of a single tool call or remote call.
+    /// The time limit of a single tool call or remote call.
     pub tool_timeout: Duration,
     /// Whether a tool that no agent owns is an error.
     pub strict_tools: bool,
-    /// The folder with definitions of further agents.
+    /// The directory with the user's own agent files.
     pub agents_dir: Option<PathBuf>,
 }
 
 /// The keys under `session`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Where sessions are kept.
+    /// The database that stores the sessions.
     pub store: StoreLocation,
-    /// Whose they are.
+    /// The user who owns the sessions.
     pub user: UserId,
-    /// How long one that is not used is kept; for ever if not set.
+    /// How long an unused session is stored; for ever if not set.
     pub ttl: Option<Duration>,
-    /// What a question does that finds its session busy.
-    pub when_busy: WhenBusy,
-    /// How many may wait for a session.
+    /// What happens to a question when its session is busy.
+    pub when_busy: BusySetting,
+    /// The most questions that may wait for a session.
     pub queue_limit: u32,
-    /// How long a session stays held by a copy of lango that is not heard of any more.
+    /// How long a replica's lease on a session lasts without renewal.
     pub lease: Lease,
 }
 
 impl SessionSettings {
-    /// What a question does that finds its session busy.
+    /// Returns the policy for questions to a busy session.
     pub fn busy_policy(&self) -> lango_core::BusyPolicy {
         match self.when_busy {
-            WhenBusy::Refuse => lango_core::BusyPolicy::Refuse,
-            WhenBusy::Wait => lango_core::BusyPolicy::Wait {
+            BusySetting::Refuse => lango_core::BusyPolicy::Refuse,
+            BusySetting::Wait => lango_core::BusyPolicy::Wait {
                 max_waiters: self.queue_limit as usize,
             },
         }
@@ -282,13 +266,13 @@ impl SessionSettings {
 }
 
 impl Settings {
-    /// What holds when nobody says anything; sessions go to the database in the data folder.
+    /// Returns the defaults; sessions are stored in the database in the data directory.
     pub fn with_defaults(paths: &Paths) -> Self {
         let limits = Limits::default();
         Self {
             agent: AgentSettings {
                 multi_agent: true,
-                topology: Topology::Named("specialists".into()),
+                topology: TopologyChoice::Named("specialists".into()),
                 orchestrator_tools: None,
                 model: None,
                 fallback: Vec::new(),
@@ -297,7 +281,7 @@ impl Settings {
                 max_output_tokens: None,
                 max_tokens: None,
                 max_cost: None,
-                idle_timeout: Patience::default().idle,
+                idle_timeout: ProviderTimeouts::default().idle,
                 max_delegation_rounds: limits.rounds,
                 max_model_calls: limits.model_calls,
                 max_tool_calls: limits.tool_calls,
@@ -347,7 +331,7 @@ impl Settings {
                 store: StoreLocation::Sqlite(paths.database()),
                 user: UserId::from("local"),
                 ttl: None,
-                when_busy: WhenBusy::Wait,
+                when_busy: BusySetting::Wait,
                 queue_limit: 16,
                 lease: Lease(Duration::from_secs(15)),
             },
@@ -355,7 +339,7 @@ impl Settings {
             payment: PaymentSettings::default(),
             a2a: A2aSettings {
                 enabled: true,
-                remote_agents: RemoteAgents::default(),
+                remote_agents: RemoteAgentConfigs::default(),
             },
             server: ServerConfig {
                 host: Some("127.0.0.1".to_owned()),
@@ -375,17 +359,17 @@ impl Settings {
 }
 
 impl Settings {
-    /// The settings of one provider, made when they are first written to.
+    /// Returns the settings of one provider, and creates them if they do not exist.
     pub(super) fn provider(&mut self, id: &str) -> &mut ProviderConfig {
         self.providers.entry(id.to_owned()).or_default()
     }
 
-    /// The settings of one MCP server, made when they are first written to.
+    /// Returns the settings of one MCP server, and creates them if they do not exist.
     pub(super) fn server(&mut self, id: &str) -> &mut McpServer {
         self.mcp.servers.entry(id.to_owned()).or_default()
     }
 
-    /// The names that stand for `<id>` in a key; one that is empty for a key without.
+    /// Returns the names configured for the `<id>` of a key; a single empty name for a key without one.
     pub(super) fn ids(&self, key: &Key) -> Vec<String> {
         match key.name.split_once(ID) {
             None => vec![String::new()],
@@ -397,7 +381,7 @@ impl Settings {
 }
 
 impl AgentSettings {
-    /// What a single turn may spend.
+    /// Returns the limits of a turn.
     pub fn limits(&self) -> Limits {
         Limits {
             rounds: Limits::DEFAULT_ROUNDS,

@@ -1,22 +1,22 @@
-//! What `lango config show` prints.
+//! The output of `lango config show`.
 
 use serde_json::json;
 
-use super::{Loaded, Value};
+use super::{ConfigValue, LoadedConfig};
 
-/// How to lay it out.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// `key = value` lines with their help, fit to become a `lango.toml`.
+    /// `key = value` lines with their help as comments, usable as a `lango.toml`.
     Toml,
-    /// `key = value` lines with where each value came from beside them.
+    /// `key = value` lines, each with its origin beside it.
     Origins,
-    /// One JSON object: name to `value` (null if not set), `origin` and `help`.
+    /// One JSON object that maps names to `value` (null if not set), `origin` and `help`.
     Json,
 }
 
-/// The configuration as text that ends in a newline.
-pub fn show(loaded: &Loaded, layout: Layout) -> String {
+/// Returns the configuration as text that ends in a newline.
+pub fn show(loaded: &LoadedConfig, layout: Layout) -> String {
     match layout {
         Layout::Toml => toml_text(&loaded.values),
         Layout::Origins => columns(&loaded.values),
@@ -24,14 +24,14 @@ pub fn show(loaded: &Loaded, layout: Layout) -> String {
     }
 }
 
-fn toml_text(values: &[Value]) -> String {
+fn toml_text(values: &[ConfigValue]) -> String {
     values
         .iter()
         .map(|value| format!("# {}\n{}\n", value.key.help, assignment(value)))
         .collect()
 }
 
-fn columns(values: &[Value]) -> String {
+fn columns(values: &[ConfigValue]) -> String {
     let width = values
         .iter()
         .map(|value| assignment(value).chars().count())
@@ -44,7 +44,7 @@ fn columns(values: &[Value]) -> String {
 }
 
 /// Returns the configuration as a JSON list, each value with its key, origin and help. Secrets are redacted.
-pub fn json(loaded: &Loaded) -> serde_json::Value {
+pub fn json(loaded: &LoadedConfig) -> serde_json::Value {
     let values = loaded.values.iter().map(|value| {
         json!({
             "key": value.name,
@@ -56,8 +56,8 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     json!({ "values": values.collect::<Vec<_>>() })
 }
 
-fn json_text(values: &[Value]) -> String {
-    let entry = |value: &Value| {
+fn json_text(values: &[ConfigValue]) -> String {
+    let entry = |value: &ConfigValue| {
         let content = json!({ "value": value.value, "origin": value.origin.to_string(), "help": value.key.help });
         (value.name.clone(), content)
     };
@@ -65,9 +65,9 @@ fn json_text(values: &[Value]) -> String {
     format!("{:#}\n", serde_json::Value::Object(object))
 }
 
-/// A key that is not set is a comment, so that the whole stays valid TOML.
-fn assignment(value: &Value) -> String {
-    match value.rendered() {
+/// Returns the assignment of one key. An unset key becomes a comment, so that the output stays valid TOML.
+fn assignment(value: &ConfigValue) -> String {
+    match value.render() {
         Some(rendered) => format!("{} = {rendered}", value.name),
         None => format!("# {} is not set", value.name),
     }

@@ -1,4 +1,4 @@
-//! Errors of the vault with their exit codes and next steps.
+//! Converts errors of the vault to failures with exit codes and next steps.
 
 use super::{Exit, Failure};
 use crate::config::VAULT_PASSPHRASE;
@@ -11,8 +11,8 @@ impl From<InvalidName> for Failure {
     }
 }
 
-/// Says how to give the secrets of unlock methods to `rotate --master`, or how to remove the methods.
-fn give_methods(missing: &[MethodId], without: &[u16]) -> String {
+/// Describes how to provide the secrets of unlock methods to `rotate --master`, or how to remove the methods.
+fn describe_missing_methods(missing: &[MethodId], without: &[u16]) -> String {
     let count = |kind| missing.iter().filter(|method| method.kind == kind).count();
     let steps = [
         (count(MethodKind::Passphrase) > 0)
@@ -31,34 +31,34 @@ fn give_methods(missing: &[MethodId], without: &[u16]) -> String {
         let flags = without.iter().map(|id| format!(" --without {id}"));
         let flags: String = flags.collect();
         text.push_str(&format!(
-            "; or remove what is missing: `lango secrets rotate --master{flags}`"
+            "; or remove the missing methods: `lango secrets rotate --master{flags}`"
         ));
     }
     text
 }
 
-/// Says how to go on after the record of a secret was damaged.
-fn replace_record(name: &str, kind: SecretKind) -> String {
-    let start = "find out who can write the database; then put a backup in its place, or";
+/// Describes what to do about a damaged record of a secret.
+fn describe_record_recovery(name: &str, kind: SecretKind) -> String {
+    let start = "find out who can write to the database; then restore a backup, or";
     match kind {
         SecretKind::PaymentKey => format!(
-            "{start}, if you have the wallet's key elsewhere, `lango secrets rm {name} --yes` and `lango payments wallet import {name}`"
+            "{start}, if you have another copy of the wallet's key, run `lango secrets rm {name} --yes` and `lango payments wallet import {name}`"
         ),
         kind if kind.is_key() => format!(
-            "{start} give the key up with `lango secrets rm {name}`; what it encrypted cannot be read any more then"
+            "{start} delete the key with `lango secrets rm {name}`; data encrypted with it is then lost"
         ),
-        _ => format!("{start} store the secret anew with `lango secrets set {name}`"),
+        _ => format!("{start} store the secret again with `lango secrets set {name}`"),
     }
 }
 
-/// Returns the text of an error about a whole vault with the vault's name; `None` for errors about something else.
-pub(super) fn name_vault(error: &VaultError, vault: &str) -> Option<String> {
+/// Returns the text of an error about a whole vault, with the vault's name; `None` for other errors.
+pub(super) fn text_with_vault_name(error: &VaultError, vault: &str) -> Option<String> {
     Some(match error {
         VaultError::Absent => format!("there is no {vault} yet"),
         VaultError::HeadMissing => format!(
             "the head of the {vault} is missing: it was deleted outside lango, and no secret opens without it"
         ),
-        VaultError::Exists => format!("there is a {vault} already"),
+        VaultError::Exists => format!("the {vault} already exists"),
         VaultError::WrongSecret { method } => format!("the {method} does not unlock the {vault}"),
         VaultError::NoMethod { method } => format!("the {vault} has no {method} to unlock it"),
         VaultError::NoSuchMethod { id } => format!("the {vault} has no unlock method {id}"),
@@ -69,7 +69,9 @@ pub(super) fn name_vault(error: &VaultError, vault: &str) -> Option<String> {
             format!("the {vault} was changed outside lango: {detail}")
         }
         VaultError::LastMethod => {
-            format!("this would leave no way to unlock the {vault}: one unlock method must remain")
+            format!(
+                "this would leave no way to unlock the {vault}: at least one unlock method must remain"
+            )
         }
         _ => return None,
     })
@@ -80,40 +82,40 @@ impl From<VaultError> for Failure {
         let (exit, next) = match &error {
             VaultError::Absent => (
                 Exit::Config,
-                Some("`lango secrets set NAME` or `lango secrets init` makes it"),
+                Some("create it with `lango secrets set NAME` or `lango secrets init`"),
             ),
             VaultError::HeadMissing => (
                 Exit::Failed,
                 Some(
-                    "find out who can write the database; then put a backup in its place, or give the secrets up with `lango secrets destroy --yes`",
+                    "find out who can write to the database; then restore a backup, or delete the secrets with `lango secrets destroy --yes`",
                 ),
             ),
             VaultError::Exists => (
                 Exit::Usage,
-                Some("`lango secrets methods add` adds a way to unlock it"),
+                Some("use `lango secrets methods add` to add a way to unlock it"),
             ),
             VaultError::WrongSecret { .. } => (
                 Exit::Config,
-                Some("try again; `lango secrets methods` shows what unlocks the vault"),
+                Some("try again; run `lango secrets methods` to see what unlocks the vault"),
             ),
             VaultError::NoMethod { .. } | VaultError::NoSuchMethod { .. } => (
                 Exit::Usage,
-                Some("`lango secrets methods` shows what unlocks the vault"),
+                Some("run `lango secrets methods` to see what unlocks the vault"),
             ),
             VaultError::MethodsNotGiven { missing, without } => {
-                let next = give_methods(missing, without);
+                let next = describe_missing_methods(missing, without);
                 return Self::of(Exit::Usage, error, Some(&next));
             }
             VaultError::RolledBack { name, kind, .. }
             | VaultError::RecordChanged { name, kind }
             | VaultError::RecordMissing { name, kind } => {
-                let next = replace_record(name, *kind);
+                let next = describe_record_recovery(name, *kind);
                 return Self::of(Exit::Failed, error, Some(&next));
             }
             VaultError::KeyFileExists { .. } => (
                 Exit::Usage,
                 Some(
-                    "name a path where nothing is; if the file is the key file of this vault already, set `vault.keyFile` to it",
+                    "name a path that does not exist; if the file is already the key file of this vault, set `vault.keyFile` to it",
                 ),
             ),
             VaultError::KeyOutdated => (Exit::Config, Some("lango secrets unlock")),
@@ -124,57 +126,60 @@ impl From<VaultError> for Failure {
             VaultError::Changed { .. } => (
                 Exit::Failed,
                 Some(
-                    "find out who can write the database; then put a backup in its place, or delete the vault with `lango secrets destroy --yes` and store the secrets anew",
+                    "find out who can write to the database; then restore a backup, or delete the vault with `lango secrets destroy --yes` and store the secrets again",
                 ),
             ),
             VaultError::RecordForeign { name } => {
-                let next = replace_record(name, SecretKind::Text);
+                let next = describe_record_recovery(name, SecretKind::Text);
                 return Self::of(Exit::Failed, error, Some(&next));
             }
-            VaultError::NotFound { .. } => (Exit::Usage, Some("`lango secrets list` shows them")),
+            VaultError::NotFound { .. } => (
+                Exit::Usage,
+                Some("run `lango secrets list` to see the secrets"),
+            ),
             VaultError::Expired { name, .. } => {
-                let next = format!("`lango secrets rotate {name}` gives it a new value");
+                let next = format!("use `lango secrets rotate {name}` to set a new value");
                 return Self::of(Exit::Config, error, Some(&next));
             }
             VaultError::InvalidName(_) => (
                 Exit::Usage,
                 Some(
-                    "give a name such as OPENAI_API_KEY; `lango secrets list` shows those that exist",
+                    "give a name such as OPENAI_API_KEY; run `lango secrets list` to see the existing ones",
                 ),
             ),
-            VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
-                (Exit::Usage, Some("nothing was changed; give another one"))
-            }
+            VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => (
+                Exit::Usage,
+                Some("nothing was changed; give a different one"),
+            ),
             VaultError::UnfitForHeader { name } => {
                 let next = format!(
-                    "store the value without line breaks, or let a program have it: `lango secrets bind {name} --program PROGRAM --env VARIABLE`"
+                    "store the value without line breaks, or bind it to a program: `lango secrets bind {name} --program PROGRAM --env VARIABLE`"
                 );
                 return Self::of(Exit::Usage, error, Some(&next));
             }
             VaultError::UnfitForBinding { .. } => (
                 Exit::Usage,
-                Some(
-                    "store the value as text, for instance in base64, if what uses it can decode it",
-                ),
+                Some("store the value as text, for example in base64, if its user can decode it"),
             ),
             VaultError::NotBound { .. }
             | VaultError::AlreadyBound { .. }
             | VaultError::VariableTaken { .. } => (
                 Exit::Usage,
-                Some("`lango secrets list` shows the secrets with their bindings"),
+                Some("run `lango secrets list` to see the secrets with their bindings"),
             ),
             VaultError::NameTaken { .. }
             | VaultError::IsKey { .. }
-            | VaultError::WrongKind { .. } => {
-                (Exit::Usage, Some("`lango secrets list` shows the secrets"))
-            }
-            VaultError::Limit { .. } => (Exit::Usage, Some("remove one that is not used")),
+            | VaultError::WrongKind { .. } => (
+                Exit::Usage,
+                Some("run `lango secrets list` to see the secrets"),
+            ),
+            VaultError::Limit { .. } => (Exit::Usage, Some("remove an unused one")),
             VaultError::LastMethod => (
                 Exit::Usage,
                 Some("add another one first: lango secrets methods add --passphrase"),
             ),
             VaultError::Contended => (Exit::Failed, Some("run the command again")),
-            VaultError::System(_) => (Exit::Config, Some("correct what is named above")),
+            VaultError::System(_) => (Exit::Config, Some("fix the problem named above")),
             VaultError::Store(_) => (Exit::Failed, None),
         };
         match error {

@@ -1,48 +1,48 @@
-//! Cuts a text that is still arriving into blocks that can be rendered on their own.
+//! Splits a text that is still arriving into blocks that can be rendered on their own.
 //!
-//! Where a block ends is for the markdown parser to say, not for a second set of rules: at each blank line it is asked
-//! whether text that came now would be a new block. Cuts are only made where the answer cannot change any more.
+//! The markdown parser decides where a block ends, not a second set of rules: at each blank line it is asked whether
+//! the next text would start a new block. A cut is made only where the answer can no longer change.
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 
 use super::{is_blank, parser};
 
-/// The splitter. Whatever was pushed comes out again, in order and unchanged, from [`push`](Self::push) and
+/// The splitter. All text that is pushed is returned in order and unchanged by [`push`](Self::push) and
 /// [`finish`](Self::finish).
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// What has not come out yet.
+    /// The text that has not been returned yet.
     pending: String,
-    /// Where the first line of `pending` that was not looked at begins.
+    /// The start of the first line of `pending` that has not been checked.
     line_start: usize,
-    /// Whether the line before that is blank.
+    /// Whether the line before that one is blank.
     after_blank: bool,
-    /// Whether the beginning of that line was looked at already.
+    /// Whether the start of that line has already been checked.
     has_peeked: bool,
-    /// The fence of a code block that is open: nothing ends it but another one, so until then nobody needs to ask.
+    /// The fence of an open code block. Only another fence ends it, so the parser need not be asked until then.
     fence: Option<char>,
 }
 
 impl Blocks {
-    /// Takes the next piece of the text and gives the blocks that it completes.
+    /// Adds the next piece of the text and returns the blocks that it completes.
     pub fn push(&mut self, piece: &str) -> Vec<String> {
         self.pending.push_str(piece);
         let mut complete = Vec::new();
         while let Some(length) = self.pending[self.line_start..].find('\n') {
             let line_end = self.line_start + length + 1;
-            complete.extend(self.look_at_line(line_end));
+            complete.extend(self.check_line(line_end));
         }
-        complete.extend(self.look_at_beginning_of_line());
+        complete.extend(self.check_line_start());
         complete
     }
 
-    /// What is left when the text has ended.
+    /// Returns the rest at the end of the text.
     pub fn finish(self) -> Option<String> {
         Some(self.pending).filter(|rest| !rest.is_empty())
     }
 
-    /// Looks at the whole line that ends at `line_end`, and moves on to the next.
-    fn look_at_line(&mut self, line_end: usize) -> Option<String> {
+    /// Checks the complete line that ends at `line_end`, and moves on to the next.
+    fn check_line(&mut self, line_end: usize) -> Option<String> {
         let line = &self.pending[self.line_start..line_end];
         let is_blank = line.trim_matches(is_blank).is_empty();
         if self
@@ -53,10 +53,10 @@ impl Blocks {
         }
         let cut = match (self.fence, is_blank) {
             (Some(_), _) => None,
-            // Of several blank lines the first decides.
+            // The first of several blank lines decides.
             (None, true) if self.after_blank => None,
             (None, true) => self.ends_with_blank_line(line_end).then_some(line_end),
-            (None, false) => self.begins_block(line_end).then_some(self.line_start),
+            (None, false) => self.starts_block(line_end).then_some(self.line_start),
         };
         self.line_start = line_end;
         self.after_blank = is_blank;
@@ -64,26 +64,28 @@ impl Blocks {
         cut.and_then(|cut| self.take(cut))
     }
 
-    /// A line that begins with a letter is a paragraph after a blank line, however it goes on: no need to wait for all
-    /// of it.
-    fn look_at_beginning_of_line(&mut self) -> Option<String> {
+    /// Checks the start of an incomplete line. After a blank line, a line that starts with a letter is a paragraph,
+    /// whatever follows, so there is no need to wait for the rest.
+    fn check_line_start(&mut self) -> Option<String> {
         let line = &self.pending[self.line_start..];
         if self.has_peeked || self.fence.is_some() || !line.starts_with(char::is_alphabetic) {
             return None;
         }
         self.has_peeked = true;
-        self.begins_block(self.pending.len())
+        self.starts_block(self.pending.len())
             .then_some(self.line_start)
             .and_then(|cut| self.take(cut))
     }
 
-    /// Whether the blank line that ends at `line_end` ends the block before it for good.
+    /// Returns whether the blank line that ends at `line_end` definitely ends the block before it.
     fn ends_with_blank_line(&mut self, line_end: usize) -> bool {
         let mut probe = self.pending[..line_end].to_owned();
         probe.push('x');
         let mut blocks = top_level(&probe);
         match (blocks.pop(), blocks.pop()) {
-            (Some(last), Some(before)) if last.start == line_end => before.kind != Kind::MayGoOn,
+            (Some(last), Some(before)) if last.start == line_end => {
+                before.kind != Kind::MayContinue
+            }
             (Some(last), _) => {
                 self.fence = last.fence(&probe);
                 false
@@ -92,8 +94,8 @@ impl Blocks {
         }
     }
 
-    /// Whether the current line begins a new block after a blank line.
-    fn begins_block(&self, line_end: usize) -> bool {
+    /// Returns whether the current line starts a new block after a blank line.
+    fn starts_block(&self, line_end: usize) -> bool {
         let line = &self.pending[self.line_start..line_end];
         let text_start = self.line_start + (line.len() - line.trim_start_matches(is_blank).len());
         let is_here = |block: &Block| (self.line_start..=text_start).contains(&block.start);
@@ -109,7 +111,7 @@ impl Blocks {
     }
 }
 
-/// A block that is in no other.
+/// A top-level block.
 struct Block {
     start: usize,
     kind: Kind,
@@ -117,12 +119,12 @@ struct Block {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A paragraph, a table, a quote and the like; HTML too, unless the parser says that it is open.
+    /// A paragraph, a table, a quote and so on; also HTML, unless the parser considers it open.
     EndsAtBlankLine,
-    /// A code block between fences; a blank line ends it only if its fence is closed.
+    /// A fenced code block; a blank line ends it only if its fence is closed.
     Fenced,
-    /// A list, indented code: what comes after the blank line may still belong to it.
-    MayGoOn,
+    /// A list or indented code; text after the blank line may still belong to it.
+    MayContinue,
 }
 
 impl Block {
@@ -163,7 +165,7 @@ fn top_level(text: &str) -> Vec<Block> {
 fn kind(tag: &Tag<'_>) -> Kind {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(_)) => Kind::Fenced,
-        Tag::CodeBlock(CodeBlockKind::Indented) | Tag::List(_) => Kind::MayGoOn,
+        Tag::CodeBlock(CodeBlockKind::Indented) | Tag::List(_) => Kind::MayContinue,
         _ => Kind::EndsAtBlankLine,
     }
 }

@@ -1,30 +1,29 @@
-//! The lines of a rendered text: where blocks begin, and what stands before each line inside quotes and lists.
+//! The lines of a rendered text: where blocks start, and the prefix of each line inside quotes and lists.
 //!
-//! The gap before a block is only remembered, and written with the block's first line, so that a block without any
-//! text leaves no trace.
+//! The gap before a block is written together with the block's first line, so that an empty block leaves no trace.
 
 use std::cmp::Reverse;
 
-use super::ink::{Ink, Look, Painted};
+use super::styled_text::{StyledText, TextAttribute, TextAttributes};
 
-/// How deep quotes and lists are indented. Deeper ones are shown at this depth, so that a text of nothing but `>` does
-/// not grow with the square of its length.
-const DEEPEST: usize = 12;
+/// The maximum indentation depth of quotes and lists. Deeper ones are shown at this depth, so that a text that
+/// consists only of `>` does not grow quadratically.
+const MAX_DEPTH: usize = 12;
 
-/// The lines so far.
+/// The lines written so far.
 #[derive(Default)]
 pub(super) struct Page {
     out: String,
     containers: Vec<Container>,
-    /// Nothing was written since the last line break.
+    /// Whether nothing was written since the last line break.
     at_line_start: bool,
-    /// What sets the current block apart, until its first line is written.
+    /// The gap before the current block, until its first line is written.
     gap: Option<String>,
-    /// The last block has ended and no other has begun.
+    /// Whether the last block has ended and no other has started.
     is_between_blocks: bool,
 }
 
-/// What a block can be inside of.
+/// A container that blocks can be nested in.
 enum Container {
     Quote,
     List {
@@ -38,23 +37,23 @@ enum Container {
 }
 
 impl Page {
-    /// Sets a new block apart from what stands before it. The first block in a container is set apart with it.
+    /// Starts a block, separated from the previous one. The first block in a container shares the container's gap.
     pub fn begin_block(&mut self) {
         if self.gap.is_some() && !self.is_between_blocks {
             return;
         }
-        let gap = match (self.out.is_empty(), self.has_room_between_blocks()) {
+        let gap = match (self.out.is_empty(), self.has_blank_line_between_blocks()) {
             (true, _) => String::new(),
             (false, false) => "\n".into(),
-            (false, true) => format!("\n{}\n", self.begun_prefix().trim_end()),
+            (false, true) => format!("\n{}\n", self.written_prefix().trim_end()),
         };
-        // A block that stayed empty may have left a gap: the higher one holds, or else that of the outer container.
+        // An empty block may have left a gap: the larger one wins, or else the one of the outer container.
         let rank = |gap: &String| (gap.matches('\n').count(), Reverse(gap.len()));
         self.gap = self.gap.take().into_iter().chain([gap]).max_by_key(rank);
         self.is_between_blocks = false;
     }
 
-    /// A paragraph; inside an item it makes the list a loose one, with room between its items.
+    /// Starts a paragraph; inside an item it makes the list a loose one, with blank lines between its items.
     pub fn begin_paragraph(&mut self) {
         if let [.., Container::List { is_loose, .. }, Container::Item { .. }] =
             self.containers.as_mut_slice()
@@ -101,7 +100,7 @@ impl Page {
         self.is_between_blocks = true;
     }
 
-    /// Leaves the innermost quote, list or item. An item that stayed empty still shows its marker.
+    /// Leaves the innermost quote, list or item. An empty item still shows its marker.
     pub fn end_container(&mut self) {
         if let Some(Container::Item {
             marker: Some(_), ..
@@ -113,20 +112,20 @@ impl Page {
         self.end_block();
     }
 
-    /// Writes text, which may hold newlines, in the given ink.
-    pub fn write(&mut self, text: &str, ink: Ink) {
+    /// Writes text, which may contain newlines, with these attributes.
+    pub fn write(&mut self, text: &str, attributes: TextAttributes) {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
                 self.break_line();
             }
-            let mut painted = Painted::default();
-            painted.push(line, ink);
-            self.write_painted(&painted.text);
+            let mut styled = StyledText::default();
+            styled.push(line, attributes);
+            self.write_styled(&styled.text);
         }
     }
 
-    /// Writes text that carries its own escape sequences.
-    pub fn write_painted(&mut self, text: &str) {
+    /// Writes text that already contains its escape sequences.
+    pub fn write_styled(&mut self, text: &str) {
         if !text.is_empty() {
             self.begin_line();
             self.out.push_str(text);
@@ -139,7 +138,7 @@ impl Page {
         self.at_line_start = true;
     }
 
-    /// The whole text without line breaks at its end.
+    /// Returns the whole text without trailing line breaks.
     pub fn finish(mut self) -> String {
         self.out.truncate(self.out.trim_end_matches('\n').len());
         self.out
@@ -156,15 +155,15 @@ impl Page {
     fn begin_line(&mut self) {
         self.write_gap();
         if self.at_line_start {
-            let prefix: String = self.begun_prefix() + &self.markers();
+            let prefix: String = self.written_prefix() + &self.markers();
             self.out.push_str(&prefix);
             self.at_line_start = false;
         }
     }
 
-    /// What stands before a line, up to the first item whose marker was not written yet.
-    fn begun_prefix(&self) -> String {
-        let has_begun = |container: &&Container| {
+    /// Returns the prefix of a line, up to the first item whose marker has not been written.
+    fn written_prefix(&self) -> String {
+        let is_written = |container: &&Container| {
             !matches!(
                 container,
                 Container::Item {
@@ -175,13 +174,13 @@ impl Page {
         };
         self.containers
             .iter()
-            .take(DEEPEST)
-            .take_while(has_begun)
+            .take(MAX_DEPTH)
+            .take_while(is_written)
             .map(Container::prefix)
             .collect()
     }
 
-    /// What follows it: the markers that were not written yet, with what stands between them. Uses the markers up.
+    /// Returns what follows that prefix: the unwritten markers and what lies between them. Consumes the markers.
     fn markers(&mut self) -> String {
         let is_new = |container: &Container| {
             matches!(
@@ -203,14 +202,14 @@ impl Page {
                 Container::Item {
                     marker: Some(_), ..
                 } => markers.push_str(&container.take_marker()),
-                _ if depth < DEEPEST => markers.push_str(&container.prefix()),
+                _ if depth < MAX_DEPTH => markers.push_str(&container.prefix()),
                 _ => {}
             }
         }
         markers
     }
 
-    fn has_room_between_blocks(&self) -> bool {
+    fn has_blank_line_between_blocks(&self) -> bool {
         let list = self
             .containers
             .iter()
@@ -227,12 +226,12 @@ impl Page {
 }
 
 impl Container {
-    /// What stands before each of its lines.
+    /// Returns the prefix of each of its lines.
     fn prefix(&self) -> String {
         match self {
             Self::Quote => {
-                let mut bar = Painted::default();
-                bar.push("│", Ink::default().and(Look::Dim));
+                let mut bar = StyledText::default();
+                bar.push("│", TextAttributes::default().and(TextAttribute::Dim));
                 bar.text + " "
             }
             Self::List { .. } => String::new(),

@@ -1,10 +1,10 @@
-//! Makes text harmless for a terminal: what would be obeyed is shown instead.
+//! Makes text harmless for a terminal: shows control characters instead of obeying them.
 
 use std::borrow::Cow;
 
-/// The text with every control and format character but newline and tab replaced by a visible sign, so that it can
-/// neither move the cursor, nor set a title, nor hide, reorder or smuggle other text. A carriage return before a newline is
-/// dropped. What holds an emoji or a word of a joining script together stays.
+/// Replaces every control and format character except newline and tab by a visible symbol, so that the text cannot
+/// move the cursor, set a title, or hide, reorder or smuggle other text. A carriage return before a newline is
+/// dropped. Joiners inside an emoji or a word of a joining script stay.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if !text.contains(is_disruptive) {
         return Cow::Borrowed(text);
@@ -16,8 +16,8 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
         let next = letters.peek().copied();
         let shown = match letter {
             '\r' if next == Some('\n') => continue,
-            _ if !is_disruptive(letter) || is_part_of_a_sign(before, letter, next) => letter,
-            _ => sign_for(letter),
+            _ if !is_disruptive(letter) || is_part_of_glyph(before, letter, next) => letter,
+            _ => visible_symbol(letter),
         };
         out.push(shown);
         before = Some(shown);
@@ -28,17 +28,17 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a terminal would act on the character, show nothing for it, or show other text differently because of it: the
-/// control characters, the format characters of Unicode (category Cf), and other characters that look like nothing.
+/// Returns whether a terminal would act on the character, show nothing for it, or change other text because of it:
+/// control characters, Unicode format characters (category Cf), and other invisible characters.
 pub(crate) fn is_disruptive(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' => true,
-        // Letters that look like nothing.
+        // Invisible letters.
         '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' => true,
-        // Zero-width characters, joiners, and everything about writing directions and lines.
+        // Zero-width characters, joiners, and characters that control direction and line breaks.
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        // Variation selectors: by their number they can spell any text.
+        // Variation selectors: a sequence of them can encode any text.
         '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => true,
         '\u{feff}' | '\u{fff0}'..='\u{fffb}' => true,
         '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' => true,
@@ -48,8 +48,8 @@ pub(crate) fn is_disruptive(letter: char) -> bool {
     }
 }
 
-/// Whether a joiner or a variation selector belongs to what stands around it, and so is seen.
-fn is_part_of_a_sign(before: Option<char>, letter: char, next: Option<char>) -> bool {
+/// Returns whether a joiner or a variation selector belongs to a visible glyph around it.
+fn is_part_of_glyph(before: Option<char>, letter: char, next: Option<char>) -> bool {
     let (Some(before), next) = (before, next.unwrap_or(' ')) else {
         return false;
     };
@@ -62,7 +62,7 @@ fn is_part_of_a_sign(before: Option<char>, letter: char, next: Option<char>) -> 
     }
 }
 
-/// Pictures, and the symbols that can be shown as one.
+/// Returns whether the character is an emoji or a symbol that can be shown as one.
 fn is_emoji(letter: char) -> bool {
     matches!(letter, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
         | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}'
@@ -70,7 +70,8 @@ fn is_emoji(letter: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Letters of the scripts whose spelling needs joiners: Arabic, Syriac, and those of India and its neighbours.
+/// Returns whether the character belongs to a script whose spelling needs joiners: Arabic, Syriac, and those of India
+/// and its neighbours.
 fn is_joining(letter: char) -> bool {
     matches!(letter, '\u{620}'..='\u{109f}' | '\u{1780}'..='\u{18af}') && !is_disruptive(letter)
 }
@@ -79,8 +80,8 @@ fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Unicode has a picture for each of the old control characters.
-fn sign_for(letter: char) -> char {
+/// Returns the Unicode picture of an ASCII control character, or the replacement character.
+fn visible_symbol(letter: char) -> char {
     match letter {
         '\0'..='\u{1f}' => {
             char::from_u32(0x2400 + u32::from(letter)).unwrap_or(char::REPLACEMENT_CHARACTER)
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_look_like_nothing_become_visible() {
+    fn invisible_characters_become_visible() {
         for letter in [
             '\u{ad}',
             '\u{61c}',
@@ -160,15 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_of_the_other_kind_stay_line_ends() {
+    fn carriage_returns_before_newlines_are_dropped() {
         assert_eq!(sanitize("a\r\nb\r\n"), "a\nb\n");
     }
 
     proptest! {
         #[test]
-        fn nothing_disruptive_is_left_and_once_is_enough(text in "(?s)[a👩\u{200b}-\u{200f}\u{fe0f}\u{e0041}\u{1b}क]{0,12}.{0,60}") {
+        fn nothing_disruptive_is_left_and_sanitizing_twice_changes_nothing(text in "(?s)[a👩\u{200b}-\u{200f}\u{fe0f}\u{e0041}\u{1b}क]{0,12}.{0,60}") {
             let clean = sanitize(&text).into_owned();
-            let always = |letter: char| is_disruptive(letter) && !is_part_of_a_sign(Some('👩'), letter, Some('👩')) && !is_part_of_a_sign(Some('क'), letter, Some('क')) && !('\u{e0100}'..='\u{e01ef}').contains(&letter);
+            let always = |letter: char| is_disruptive(letter) && !is_part_of_glyph(Some('👩'), letter, Some('👩')) && !is_part_of_glyph(Some('क'), letter, Some('क')) && !('\u{e0100}'..='\u{e01ef}').contains(&letter);
             prop_assert!(!clean.contains(always));
             prop_assert_eq!(sanitize(&clean), clean.as_str());
         }

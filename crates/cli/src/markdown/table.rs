@@ -1,17 +1,17 @@
-//! Tables: cells are collected, then drawn in columns that line up.
+//! Tables: collects the cells, then draws them in aligned columns.
 
 use pulldown_cmark::Alignment;
 
-use super::ink::{Ink, Look, Painted};
 use super::page::Page;
+use super::styled_text::{StyledText, TextAttribute, TextAttributes};
 
-/// The widest a column is made. A longer cell sticks out of it, rather than widening every other line.
-const WIDEST_COLUMN: usize = 60;
+/// The maximum width of a column. A longer cell sticks out, instead of widening every other line.
+const MAX_COLUMN_WIDTH: usize = 60;
 
-/// The cells so far.
+/// The cells collected so far.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
-    rows: Vec<Vec<Painted>>,
+    rows: Vec<Vec<StyledText>>,
 }
 
 impl Table {
@@ -28,29 +28,32 @@ impl Table {
 
     pub fn begin_cell(&mut self) {
         if let Some(row) = self.rows.last_mut() {
-            row.push(Painted::default());
+            row.push(StyledText::default());
         }
     }
 
     /// Adds text to the last cell. A cell has one line.
-    pub fn write(&mut self, text: &str, ink: Ink) {
+    pub fn write(&mut self, text: &str, attributes: TextAttributes) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
-            cell.push(&text.replace(['\n', '\t'], " "), ink);
+            cell.push(&text.replace(['\n', '\t'], " "), attributes);
         }
     }
 
-    /// Draws it: the heading, a rule, the rows.
+    /// Writes the table to a page: the heading, a rule, the rows.
     pub fn draw(&self, page: &mut Page) {
         let widths = self.column_widths();
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {
                 page.break_line();
             }
-            page.write_painted(&self.line(row, &widths));
+            page.write_styled(&self.line(row, &widths));
             if index == 0 {
                 page.break_line();
                 let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-                page.write(&rules.join("─┼─"), Ink::default().and(Look::Dim));
+                page.write(
+                    &rules.join("─┼─"),
+                    TextAttributes::default().and(TextAttribute::Dim),
+                );
             }
         }
     }
@@ -59,25 +62,25 @@ impl Table {
         let mut widths = vec![0; self.alignments.len()];
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.width.clamp(*width, WIDEST_COLUMN.max(*width));
+                *width = cell.width.clamp(*width, MAX_COLUMN_WIDTH.max(*width));
             }
         }
         widths
     }
 
-    fn line(&self, row: &[Painted], widths: &[usize]) -> String {
-        let mut bar = Painted::default();
-        bar.push(" │ ", Ink::default().and(Look::Dim));
+    fn line(&self, row: &[StyledText], widths: &[usize]) -> String {
+        let mut bar = StyledText::default();
+        bar.push(" │ ", TextAttributes::default().and(TextAttribute::Dim));
         let cells: Vec<String> = row
             .iter()
             .zip(widths.iter().zip(&self.alignments))
-            .map(|(cell, (width, alignment))| padded(cell, *width, *alignment))
+            .map(|(cell, (width, alignment))| pad(cell, *width, *alignment))
             .collect();
         cells.join(&bar.text).trim_end().into()
     }
 }
 
-fn padded(cell: &Painted, width: usize, alignment: Alignment) -> String {
+fn pad(cell: &StyledText, width: usize, alignment: Alignment) -> String {
     let room = width.saturating_sub(cell.width);
     let before = match alignment {
         Alignment::None | Alignment::Left => 0,

@@ -1,32 +1,35 @@
-//! What the orchestrator is told of a server's tools.
+//! The text that describes a server's tools to the orchestrator.
 //!
-//! It is told what an agent can do, in words, and never the name of a tool: an orchestrator that reads `tracker_search`
-//! takes it for an agent. So a text that holds the name of a tool or of an agent, or a bare prefix of tools, is not used.
-//! A server's own title is only a suggestion from outside, and is held to plain characters besides.
+//! The text says in plain language what an agent can do, and never names a tool: an orchestrator that reads
+//! `tracker_search` takes it for an agent. So a text that contains the name of a tool or an agent, or a bare prefix
+//! of tools, is not used. A server's own title is untrusted, and may in addition only contain plain characters.
 
-use super::Surrounding;
+use super::McpContext;
 use crate::config::Capability;
 use lango_engine::{DELEGATE, GENERAL_ACTIONS, Topology, Tree};
-use lango_mcp::{Overview, ToolState};
+use lango_mcp::{ServerOverview, ToolState};
 use std::collections::BTreeSet;
 
-/// Prefixes of tools that a model takes for agents when they stand alone.
+/// Tool prefixes that models take for agents when they stand alone.
 const PREFIXES: [&str; 5] = ["exec", "fs", "browser", "crypto", "rag"];
 
-/// Words that no capability may hold.
-pub(super) struct ReservedWords {
+/// Names that no capability may contain.
+pub(super) struct ReservedNames {
     tools: BTreeSet<String>,
-    /// Tools that a server added after it was pinned. The user did not accept their names yet.
+    /// Tools that a server added after it was pinned; the user has not accepted their names yet.
     new_tools: BTreeSet<String>,
     agents: BTreeSet<String>,
 }
 
-impl ReservedWords {
-    pub(super) fn new(here: &Surrounding<'_>, servers: &[Overview]) -> Self {
+impl ReservedNames {
+    pub(super) fn new(context: &McpContext<'_>, servers: &[ServerOverview]) -> Self {
         let all = servers.iter().flat_map(|server| &server.tools);
         let (new, known): (Vec<_>, Vec<_>) = all.partition(|tool| tool.state == ToolState::New);
         let name = |tool: &lango_mcp::ToolOverview| tool.name.to_string();
-        let own = here.tools.iter().map(|tool| tool.spec().name.to_string());
+        let own = context
+            .tools
+            .iter()
+            .map(|tool| tool.spec().name.to_string());
         let built_in = Topology::BUILT_IN.iter();
         let built_in = built_in.filter_map(|name| Topology::built_in(name).ok());
         let built_in = built_in.flat_map(|topology| {
@@ -38,9 +41,9 @@ impl ReservedWords {
                 .chain([topology.root.to_string()])
                 .collect::<Vec<_>>()
         });
-        let remote = here.loaded.settings.a2a.remote_agents.0.iter();
+        let remote = context.loaded.settings.a2a.remote_agents.0.iter();
         let remote = remote.map(|agent| agent.name.clone());
-        let agents = here.agents.iter().map(ToString::to_string);
+        let agents = context.agents.iter().map(ToString::to_string);
         let agents = agents.chain(built_in).chain(remote);
         Self {
             tools: own
@@ -52,11 +55,11 @@ impl ReservedWords {
         }
     }
 
-    /// What an agent can do with a server's tools: what the user says, else the server's title, else general actions. An
-    /// error says what is wrong with the user's text.
+    /// Returns the capability text: the user's, else the server's title, else a general text. Fails if the user's
+    /// text is invalid.
     pub(super) fn capability(
         &self,
-        server: &Overview,
+        server: &ServerOverview,
         configured: Option<&str>,
     ) -> Result<String, String> {
         let text = match configured {
@@ -69,45 +72,46 @@ impl ReservedWords {
                 .as_deref()
                 .filter(|title| self.is_usable(title)),
         };
-        // A server cannot make the user's text an error by what it calls a new tool.
-        let names_new_tool = |text: &&str| self.new_tools.iter().any(|tool| holds_word(text, tool));
+        // The name of a new tool must not turn the user's text into an error.
+        let names_new_tool =
+            |text: &&str| self.new_tools.iter().any(|tool| contains_word(text, tool));
         let text = text.filter(|text| !names_new_tool(text));
         Ok(text.unwrap_or(GENERAL_ACTIONS).to_owned())
     }
 
-    /// Whether the title that a server gives itself can be told to the orchestrator.
+    /// Returns whether the orchestrator may see the title that a server gives itself.
     fn is_usable(&self, title: &str) -> bool {
         let plain = |c: char| c.is_alphanumeric() || " -_.,&+/()'".contains(c);
         Capability::fits(title) && title.chars().all(plain) && self.problem(title).is_none()
     }
 
-    /// What is wrong with a text.
+    /// Describes what is wrong with a text.
     fn problem(&self, text: &str) -> Option<String> {
-        let is_in = |word: &&str| holds_word(text, word);
+        let is_in = |word: &&str| contains_word(text, word);
         let found = |words: &BTreeSet<String>| {
             let mut words = words.iter().map(String::as_str);
             words.find(is_in).map(str::to_owned)
         };
-        let in_words = "say in plain words what the tools are for";
+        let advice = "describe in plain words what the tools are for";
         if let Some(tool) = found(&self.tools) {
             return Some(format!(
-                "holds `{tool}`, which is the name of a tool; {in_words}"
+                "contains `{tool}`, which is the name of a tool; {advice}"
             ));
         }
         if let Some(agent) = found(&self.agents) {
             return Some(format!(
-                "holds `{agent}`, which is the name of an agent; {in_words}"
+                "contains `{agent}`, which is the name of an agent; {advice}"
             ));
         }
         let prefix = PREFIXES.iter().copied().find(is_in)?;
         Some(format!(
-            "holds `{prefix}`, which a model takes for the name of an agent; {in_words}"
+            "contains `{prefix}`, which a model takes for the name of an agent; {advice}"
         ))
     }
 }
 
-/// Whether a word, or several, stand in the text as a whole, in any case.
-fn holds_word(text: &str, word: &str) -> bool {
+/// Returns whether a text contains a word or phrase as a whole, ignoring case.
+fn contains_word(text: &str, word: &str) -> bool {
     let (text, word) = (text.to_lowercase(), word.to_lowercase());
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     let mut places = text.match_indices(&word);
@@ -123,17 +127,17 @@ mod tests {
     use lango_core::ToolName;
     use lango_mcp::ToolOverview;
 
-    fn words() -> ReservedWords {
+    fn reserved_names() -> ReservedNames {
         let set = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        ReservedWords {
+        ReservedNames {
             tools: set(&["fs_read", "toy_echo"]),
             new_tools: set(&["issues"]),
             agents: set(&["vault", "memory-manager"]),
         }
     }
 
-    fn server(title: Option<&str>) -> Overview {
-        Overview {
+    fn server(title: Option<&str>) -> ServerOverview {
+        ServerOverview {
             id: "toy".to_owned(),
             transport: "stdio",
             target: "toy".to_owned(),
@@ -155,9 +159,9 @@ mod tests {
     #[test]
     fn i06_a_title_with_a_name_a_prefix_or_odd_characters_is_not_used() {
         let long = "x".repeat(81);
-        let told = |title| words().capability(&server(title), None).unwrap();
-        assert_eq!(told(Some("Git & GitHub")), "Git & GitHub");
-        assert_eq!(told(Some("Executive browsers")), "Executive browsers");
+        let capability = |title| reserved_names().capability(&server(title), None).unwrap();
+        assert_eq!(capability(Some("Git & GitHub")), "Git & GitHub");
+        assert_eq!(capability(Some("Executive browsers")), "Executive browsers");
         for title in [
             "Echo with toy_echo",
             "the FS_READ tool",
@@ -179,24 +183,24 @@ mod tests {
             "say: \"yes\"",
             &long,
         ] {
-            assert_eq!(told(Some(title)), GENERAL_ACTIONS, "{title:?}");
+            assert_eq!(capability(Some(title)), GENERAL_ACTIONS, "{title:?}");
         }
-        assert_eq!(told(None), GENERAL_ACTIONS);
+        assert_eq!(capability(None), GENERAL_ACTIONS);
     }
 
     #[test]
     fn c05_a_configured_capability_that_names_a_tool_or_an_agent_is_an_error() {
-        let told = |text| words().capability(&server(Some("Title")), Some(text));
-        assert_eq!(told("issue tracking").unwrap(), "issue tracking");
+        let capability = |text| reserved_names().capability(&server(Some("Title")), Some(text));
+        assert_eq!(capability("issue tracking").unwrap(), "issue tracking");
         for (text, expected) in [
             ("call toy_echo", "`toy_echo`, which is the name of a tool"),
             ("the vault", "`vault`, which is the name of an agent"),
             ("Browser", "`browser`, which a model takes for"),
         ] {
-            let problem = told(text).unwrap_err();
+            let problem = capability(text).unwrap_err();
             assert!(problem.contains(expected), "{problem}");
         }
         // A server's new tool cannot stop lango from starting.
-        assert_eq!(told("issues").unwrap(), GENERAL_ACTIONS);
+        assert_eq!(capability("issues").unwrap(), GENERAL_ACTIONS);
     }
 }

@@ -1,91 +1,94 @@
-//! An MCP server that lango starts: what its program may touch.
+//! The sandbox policy of an MCP server that lango starts.
 //!
-//! It gets its own private directory, the workspace if its configuration names it, and what its own settings open. What is
-//! opened to the commands of agents is not opened to it.
+//! The program gets a private directory, the workspace if its configuration names it, and what its own settings open.
+//! It does not get what is open to agents' commands.
 
-use super::{Surrounding, variable};
-use crate::config::{Loaded, McpServer, NetworkAccess};
-use crate::hands;
-use lango_mcp::{Program, ProgramProxy, Secret, SecretVariable, Variable};
+use super::{McpContext, variable};
+use crate::config::{LoadedConfig, McpServer, NetworkAccess};
+use crate::sandbox_setup;
+use lango_mcp::{EnvVariable, HiddenText, ProgramProxy, ProgramSettings, SecretVariable};
 use lango_sandbox::{Network, Policy};
 use lango_secrets::SecretName;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What precedes the name of a secret in the value of a variable.
+/// The prefix of a variable's value that names a secret.
 const SECRET_PREFIX: &str = "secret:";
 
-/// What decides over lango in the folder of its settings.
+/// Files and directories that configure lango, in the directory of its settings.
 const SETTINGS: [&str; 3] = ["lango.toml", "agents", "skills"];
 const SETTINGS_FOLDERS: [&str; 2] = ["agents", "skills"];
 
-/// Makes the private directories of all servers. One that does not exist could not be hidden from the others, nor from
-/// agents whose workspace is the home.
-pub(super) fn make_folders(loaded: &Loaded) {
+/// Creates the private directories of all servers. A missing directory could not be hidden from the other servers,
+/// nor from agents whose workspace is the home directory.
+pub(super) fn create_directories(loaded: &LoadedConfig) {
     let mut folders = std::fs::DirBuilder::new();
     folders.recursive(true).mode(0o700);
-    for folder in program_ids(loaded).flat_map(|id| own_folders(loaded, id)) {
-        // Where it cannot be made the server does not start, and says why.
+    for folder in program_ids(loaded).flat_map(|id| private_directories(loaded, id)) {
+        // If this fails, the server does not start and reports why.
         let _ = folders.create(folder);
     }
 }
 
-/// The program of a server. The error says what is wrong with its settings.
+/// Builds the program of a server. The error says what is wrong with its settings.
 pub(super) fn program(
     id: &str,
     server: &McpServer,
-    here: &Surrounding<'_>,
-) -> Result<Program, String> {
+    context: &McpContext<'_>,
+) -> Result<ProgramSettings, String> {
     let argv = server.command.0.clone();
     let secrets = secret_variables(server)?;
     let is_secret = |variable: &str| secrets.iter().any(|secret| secret.variable == variable);
     let env = server.env.0.iter().filter(|(name, _)| !is_secret(name));
-    let env = env.map(|(name, value)| Variable {
+    let env = env.map(|(name, value)| EnvVariable {
         name: name.clone(),
         is_passed_on: value.is_none(),
         value: match value {
-            Some(value) => Some(Secret::new(value.clone())),
-            None => variable(here.env, name),
+            Some(value) => Some(HiddenText::new(value.clone())),
+            None => variable(context.env, name),
         },
     });
-    let env: Vec<Variable> = env.collect();
-    let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
-        paths.iter().map(|path| hands::real(path)).collect()
+    let env: Vec<EnvVariable> = env.collect();
+    let resolve_all = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        paths
+            .iter()
+            .map(|path| sandbox_setup::resolve_links(path))
+            .collect()
     };
-    let [private, copies] = own_folders(here.loaded, id);
-    let mut write = real(&server.write);
-    if Program::names_workspace(&argv, &env) {
-        write.push(here.policy.workspace.clone());
+    let [private, copies] = private_directories(context.loaded, id);
+    let mut write = resolve_all(&server.write);
+    if ProgramSettings::names_workspace(&argv, &env) {
+        write.push(context.policy.workspace.clone());
     }
     let mut policy = Policy {
-        kept: kept(&private, &write, here),
+        read_only: read_only_paths(&private, &write, context),
         unprotected: vec![private.clone()],
         workspace: private,
-        read: real(&server.read),
+        read: resolve_all(&server.read),
         write,
-        hidden: hidden(id, here),
+        hidden: hidden(id, context),
         network: match server.network {
             NetworkAccess::Closed => Network::None,
             NetworkAccess::Hosts(_) => Network::Proxied,
             NetworkAccess::Open => Network::Host,
         },
-        hide_dotfiles_in: here.policy.hide_dotfiles_in.clone(),
-        allow_git_init: here.policy.allow_git_init,
+        hide_dotfiles_in: context.policy.hide_dotfiles_in.clone(),
+        allow_git_init: context.policy.allow_git_init,
     };
     policy.read.push(copies.clone());
-    Ok(Program {
+    Ok(ProgramSettings {
         argv,
         env,
-        proxy: proxy(server, secrets, here)?,
+        proxy: proxy(server, secrets, context)?,
         data: server.data.clone(),
         policy,
-        limits: hands::limits(here.loaded),
-        agents: here.policy.clone(),
+        limits: sandbox_setup::limits(context.loaded),
+        agents: context.policy.clone(),
         copies,
     })
 }
 
-/// Returns the variables that are secrets of the vault.
+/// Returns the variables whose values are secrets in the vault.
 fn secret_variables(server: &McpServer) -> Result<Vec<SecretVariable>, String> {
     let values = server.env.0.iter();
     let secrets = values.filter_map(|(variable, value)| {
@@ -102,37 +105,38 @@ fn secret_variables(server: &McpServer) -> Result<Vec<SecretVariable>, String> {
     secrets.collect()
 }
 
-/// Returns the proxy of a program that may contact some hosts and not all.
+/// Returns the proxy for a program that may contact only some hosts.
 fn proxy(
     server: &McpServer,
     secrets: Vec<SecretVariable>,
-    here: &Surrounding<'_>,
+    context: &McpContext<'_>,
 ) -> Result<Option<ProgramProxy>, String> {
     match &server.network {
         NetworkAccess::Hosts(hosts) => Ok(Some(ProgramProxy {
-            egress: here.egress.clone(),
+            egress: context.egress.clone(),
             hosts: hosts.clone(),
-            user: here.loaded.settings.session.user.clone(),
-            access: here.secrets.clone(),
+            user: context.loaded.settings.session.user.clone(),
+            access: context.secrets.clone(),
             secrets,
         })),
         NetworkAccess::Closed | NetworkAccess::Open => match secrets.first() {
             None => Ok(None),
             Some(SecretVariable { variable, name }) => Err(format!(
-                "`env.{variable}` is the secret `{name}`, which only the proxy of a list of hosts can replace; set \
+                "`env.{variable}` is the secret `{name}`, which is replaced only by the proxy for a list of hosts; set \
                  `network = [\"HOST\"]` with the host that the secret is bound to"
             )),
         },
     }
 }
 
-/// What is hidden from a server: all that is hidden from agents, but of the servers' private directories only those of
-/// others.
-fn hidden(id: &str, here: &Surrounding<'_>) -> Vec<PathBuf> {
-    let all = hands::real(&here.loaded.paths.mcp_servers());
-    let own = own_folders(here.loaded, id);
-    let hidden = here.policy.hidden.iter().filter(|path| **path != all);
-    let configured = program_ids(here.loaded).flat_map(|id| own_folders(here.loaded, id));
+/// Returns the paths that are hidden from a server: everything that is hidden from agents, but among the servers'
+/// private directories only those of other servers.
+fn hidden(id: &str, context: &McpContext<'_>) -> Vec<PathBuf> {
+    let all = sandbox_setup::resolve_links(&context.loaded.paths.mcp_servers());
+    let own = private_directories(context.loaded, id);
+    let hidden = context.policy.hidden.iter().filter(|path| **path != all);
+    let configured =
+        program_ids(context.loaded).flat_map(|id| private_directories(context.loaded, id));
     let found = all.read_dir().into_iter().flatten().flatten();
     let others = configured.chain(found.map(|entry| entry.path()));
     let others = others.filter(|path| !own.contains(path));
@@ -142,38 +146,38 @@ fn hidden(id: &str, here: &Surrounding<'_>) -> Vec<PathBuf> {
     hidden
 }
 
-/// What a server must not write: what agents must not. Where everything is in one folder, that folder holds the server's
-/// private directory too; it is then kept entry by entry.
-fn kept(private: &Path, write: &[PathBuf], here: &Surrounding<'_>) -> Vec<PathBuf> {
-    let mut kept = Vec::new();
-    for path in &here.policy.kept {
+/// Returns the paths that a server must not write, which are the same as for agents. If lango uses a single
+/// directory, that also contains the server's private directory; then its other entries are protected one by one.
+fn read_only_paths(private: &Path, write: &[PathBuf], context: &McpContext<'_>) -> Vec<PathBuf> {
+    let mut read_only = Vec::new();
+    for path in &context.policy.read_only {
         if !private.starts_with(path) {
-            kept.push(path.clone());
+            read_only.push(path.clone());
             continue;
         }
         let settings = SETTINGS.map(|name| path.join(name));
         if write.iter().any(|folder| path.starts_with(folder)) {
-            // What does not exist cannot be covered.
+            // A path that does not exist cannot be protected.
             let _ = SETTINGS_FOLDERS.map(|name| std::fs::create_dir(path.join(name)));
         }
         let entries = path.read_dir().into_iter().flatten().flatten();
         let entries = entries.map(|entry| entry.path());
         let entries = entries.filter(|entry| !private.starts_with(entry));
-        kept.extend(entries.chain(settings));
+        read_only.extend(entries.chain(settings));
     }
-    kept.sort();
-    kept.dedup();
-    kept
+    read_only.sort();
+    read_only.dedup();
+    read_only
 }
 
-/// The private directory of a server, and that of the copies of its code.
-fn own_folders(loaded: &Loaded, id: &str) -> [PathBuf; 2] {
+/// Returns the private directory of a server, and the directory with copies of its code.
+fn private_directories(loaded: &LoadedConfig, id: &str) -> [PathBuf; 2] {
     let paths = &loaded.paths;
-    [paths.mcp_server(id), paths.mcp_copies(id)].map(|path| hands::real(&path))
+    [paths.mcp_server(id), paths.mcp_copies(id)].map(|path| sandbox_setup::resolve_links(&path))
 }
 
-/// The servers that are started here.
-fn program_ids(loaded: &Loaded) -> impl Iterator<Item = &str> {
+/// Returns the servers that lango starts as programs.
+fn program_ids(loaded: &LoadedConfig) -> impl Iterator<Item = &str> {
     let servers = loaded.settings.mcp.servers.iter();
     let started = servers.filter(|(_, server)| !server.command.0.is_empty());
     started.map(|(id, _)| id.as_str())

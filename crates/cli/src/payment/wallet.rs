@@ -1,36 +1,35 @@
-//! The configured wallet as far as it shows without the chain: its name in the vault, and its address, which is stored in
-//! clear beside the key.
+//! The configured wallet without contacting the chain: its name in the vault, and its address, which is stored
+//! unencrypted beside the key.
 
-use super::{SetupProblem, Source};
+use super::{PaymentSource, SetupProblem};
 use crate::exit::Failure;
-use crate::vault::{Asking, Locked, Opening, VaultAccess, derive_address, secret_of};
+use crate::vault::{LockedVault, OpenResult, PromptMode, VaultAccess, derive_address, secret_of};
 use lango_core::RecordSelection;
 use lango_payment::Address;
-use lango_vault::{Entry, SecretKind, SecretName};
+use lango_vault::{SecretEntry, SecretKind, SecretName};
 
-/// The wallet that the configuration names.
+/// The configured wallet.
 pub struct StoredWallet {
-    /// Its address.
     pub address: Address,
     /// The locked vault, if the address could not be authenticated.
-    pub locked: Option<Locked>,
+    pub locked: Option<LockedVault>,
 }
 
 impl StoredWallet {
-    /// Reads the wallet. Asks for nothing, and contacts nothing.
-    pub async fn read(source: &Source<'_>) -> Result<Self, Failure> {
+    /// Reads the wallet. Never prompts, and contacts nothing.
+    pub async fn read(source: &PaymentSource<'_>) -> Result<Self, Failure> {
         let access = &source.vault;
         let name = wallet_name(source, access).await?;
         let sealed = access.sealed().await?;
-        match access.try_open(Asking::Never).await? {
-            Opening::Open(open) => {
+        match access.try_open(PromptMode::Never).await? {
+            OpenResult::Open(open) => {
                 let address = derive_address(&open, &name).await?;
                 Ok(Self {
                     address,
                     locked: None,
                 })
             }
-            Opening::Locked(locked) => {
+            OpenResult::Locked(locked) => {
                 let entry = sealed.entries().find(|own| own.name == name);
                 match entry.and_then(stored_address) {
                     Some(address) => Ok(Self {
@@ -44,13 +43,13 @@ impl StoredWallet {
     }
 }
 
-fn stored_address(entry: &Entry) -> Option<Address> {
+fn stored_address(entry: &SecretEntry) -> Option<Address> {
     Address::parse(entry.public_id.as_deref()?).ok()
 }
 
-/// A reason why the configuration names no wallet.
+/// Why there is no usable wallet name.
 pub(super) enum WalletNameError {
-    /// The setup lacks it.
+    /// The setup is incomplete.
     Setup(SetupProblem),
     /// The vault cannot be read.
     Failed(Failure),
@@ -77,9 +76,9 @@ impl From<WalletNameError> for Failure {
     }
 }
 
-/// Returns the secret that `payment.wallet` names. Fails with the next step if it names none that exists.
+/// Returns the secret that `payment.wallet` names. Fails with the next step if it does not exist.
 pub(super) async fn wallet_name(
-    source: &Source<'_>,
+    source: &PaymentSource<'_>,
     access: &VaultAccess,
 ) -> Result<SecretName, WalletNameError> {
     let file = source.loaded.paths.user_file.display();
@@ -111,7 +110,7 @@ pub(super) async fn wallet_name(
     };
     let Some(name) = secret_of(setting) else {
         return Err(SetupProblem {
-            message: "`payment.wallet` names no secret of the vault".to_owned(),
+            message: "`payment.wallet` does not name a secret in the vault".to_owned(),
             next: choose(format!(
                 "set payment.wallet = \"secret:WALLET_KEY\" in {file}"
             )),
@@ -128,7 +127,7 @@ pub(super) async fn wallet_name(
                 entry.kind
             ),
             next: choose(format!(
-                "`lango payments wallet create` makes a wallet, `lango payments wallet import NAME` stores a key that you have; then set payment.wallet to it in {file}"
+                "`lango payments wallet create` creates a wallet, `lango payments wallet import NAME` stores an existing key; then set payment.wallet to it in {file}"
             )),
         }
         .into());
@@ -139,7 +138,7 @@ pub(super) async fn wallet_name(
     Err(SetupProblem {
         message: format!("there is no secret `{name}`, which `payment.wallet` names"),
         next: choose(format!(
-            "`lango payments wallet create {name}` makes a wallet, `lango payments wallet import {name}` stores a key that you have"
+            "`lango payments wallet create {name}` creates a wallet, `lango payments wallet import {name}` stores an existing key"
         )),
     }
     .into())

@@ -1,6 +1,6 @@
-//! Finding and reading agent files: which there are in a folder, whether they are heard, and what is wrong with them.
+//! Finds and reads agent files: which ones a directory has, whether they are trusted, and what is wrong with them.
 
-use crate::config::Trust;
+use crate::config::TrustedFiles;
 use crate::exit::{Exit, Failure};
 use lango_engine::AgentFile;
 use rustix::fs::OFlags;
@@ -11,52 +11,50 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How many agent files of one folder are read.
-const MOST_FILES: usize = 64;
+/// The most agent files of one directory that are read.
+const MAX_FILES: usize = 64;
 
-/// How many entries of a folder are looked at.
-const MOST_ENTRIES: usize = 4096;
+/// The most entries of a directory that are listed.
+const MAX_ENTRIES: usize = 4096;
 
-/// How many problems are shown before the rest is only counted.
-const MOST_SHOWN: usize = 20;
+/// How many problems are shown; the others are only counted.
+const MAX_SHOWN: usize = 20;
 
-/// Whose word a file is.
+/// Who controls a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The person's.
-    Person,
-    /// That of whoever made the folder; heard when it is trusted.
+pub enum FileOwner {
+    User,
+    /// The project; its files are used only if the user trusts them.
     Project,
 }
 
-impl Whose {
-    /// The label of what a file says. Trusting a project's file lets its agents work; its words stay the project's.
-    pub(super) fn label(self) -> lango_core::Trust {
+impl FileOwner {
+    /// Returns the trust label for the text of a file. Trusting a project's file lets its agents work, but its text
+    /// stays untrusted data.
+    pub(super) fn trust_label(self) -> lango_core::Trust {
         match self {
-            Self::Person => lango_core::Trust::Trusted,
+            Self::User => lango_core::Trust::Trusted,
             Self::Project => lango_core::Trust::Untrusted,
         }
     }
 }
 
-/// A folder with agent files.
+/// A directory with agent files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFolder {
-    /// The folder.
     pub path: PathBuf,
-    /// Whose files are in it.
-    pub whose: Whose,
+    pub owner: FileOwner,
 }
 
-/// Something that is wrong with a file.
+/// A problem with an agent file.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct AgentFileProblem {
     pub path: PathBuf,
     pub line: Option<usize>,
     pub detail: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for AgentFileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match self.line {
@@ -66,12 +64,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with all files.
+/// The problems of all agent files.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Vec<Problem>);
+pub(super) struct AgentFileProblems(Vec<AgentFileProblem>);
 
-impl Problems {
-    pub fn push(&mut self, problem: Problem) {
+impl AgentFileProblems {
+    pub fn push(&mut self, problem: AgentFileProblem) {
         self.0.push(problem);
     }
 
@@ -79,61 +77,60 @@ impl Problems {
         if self.0.is_empty() {
             return Ok(());
         }
-        // What is found late about a file stands with the rest of it.
+        // Groups the problems of each file, also those found later.
         self.0
             .sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
         let mut lines: Vec<String> = self
             .0
             .iter()
-            .take(MOST_SHOWN)
-            .map(Problem::to_string)
+            .take(MAX_SHOWN)
+            .map(AgentFileProblem::to_string)
             .collect();
-        match self.0.len().saturating_sub(MOST_SHOWN) {
+        match self.0.len().saturating_sub(MAX_SHOWN) {
             0 => {}
             more => lines.push(format!("… and {more} more")),
         }
-        let next = "correct what is named above; `lango config check` tells when all is well";
+        let next = "fix the problems above; `lango config check` checks the configuration again";
         Err(Failure::new(Exit::Config, lines.join("\n")).next(next))
     }
 }
 
 impl AgentFolder {
-    /// The agent files in it, by name, read or not; none if it cannot be looked into.
+    /// Returns the paths of the agent files, without reading them; empty if the directory cannot be listed.
     pub fn names(&self) -> Vec<PathBuf> {
         self.list().unwrap_or_default()
     }
 
-    /// The agents in it, in the order of their files' names. What is not trusted goes to `unheard`, and nothing that is
-    /// wrong with it is told: nobody asked for it.
+    /// Reads the agents in it, sorted by file name. Untrusted files go to `untrusted_files`, and their problems are
+    /// not reported.
     pub(super) fn read(
         &self,
-        trust: &Trust,
-        unheard: &mut Vec<PathBuf>,
-        problems: &mut Problems,
+        trust: &TrustedFiles,
+        untrusted_files: &mut Vec<PathBuf>,
+        problems: &mut AgentFileProblems,
     ) -> Vec<(PathBuf, AgentFile)> {
-        let paths = match (self.list(), self.whose) {
+        let paths = match (self.list(), self.owner) {
             (Ok(paths), _) => paths,
-            (Err(_), Whose::Project) => {
-                unheard.push(self.path.clone());
+            (Err(_), FileOwner::Project) => {
+                untrusted_files.push(self.path.clone());
                 return Vec::new();
             }
-            (Err(error), Whose::Person) => {
-                problems
-                    .push(self.problem(format!("the folder of agents cannot be read: {error}")));
+            (Err(error), FileOwner::User) => {
+                problems.push(self.problem(format!("cannot read the folder of agents: {error}")));
                 return Vec::new();
             }
         };
         let number = paths.len();
         let mut found = Vec::new();
-        for path in paths.into_iter().take(MOST_FILES) {
+        for path in paths.into_iter().take(MAX_FILES) {
             let bytes = self.bytes_of(&path);
-            let is_heard = match (self.whose, &bytes) {
-                (Whose::Person, _) => true,
-                (Whose::Project, Ok(bytes)) => trust.holds(&path, bytes),
-                (Whose::Project, Err(_)) => false,
+            let is_accepted = match (self.owner, &bytes) {
+                (FileOwner::User, _) => true,
+                (FileOwner::Project, Ok(bytes)) => trust.is_trusted(&path, bytes),
+                (FileOwner::Project, Err(_)) => false,
             };
-            if !is_heard {
-                unheard.push(path);
+            if !is_accepted {
+                untrusted_files.push(path);
                 continue;
             }
             let parsed = match &bytes {
@@ -141,17 +138,17 @@ impl AgentFolder {
                 Err(error) => {
                     let detail = format!("the file cannot be read: {error}");
                     let line = None;
-                    problems.push(Problem { path, line, detail });
+                    problems.push(AgentFileProblem { path, line, detail });
                     continue;
                 }
             };
             match parsed {
                 Ok(mut file) => {
-                    file.spec.trust = self.whose.label();
+                    file.spec.trust = self.owner.trust_label();
                     found.push((path, file));
                 }
                 Err(wrong) => wrong.into_iter().for_each(|problem| {
-                    problems.push(Problem {
+                    problems.push(AgentFileProblem {
                         path: path.clone(),
                         line: Some(problem.line),
                         detail: problem.detail,
@@ -159,36 +156,36 @@ impl AgentFolder {
                 }),
             }
         }
-        // Whoever cloned too many did not ask for them.
-        let is_wanted = self.whose == Whose::Person || !found.is_empty();
-        if number > MOST_FILES && is_wanted {
+        // Too many untrusted files are no problem, because they are not used.
+        let is_used = self.owner == FileOwner::User || !found.is_empty();
+        if number > MAX_FILES && is_used {
             let detail =
-                format!("it has {number} agent files, {MOST_FILES} at most are read; remove some");
+                format!("it has {number} agent files; the limit is {MAX_FILES}, so remove some");
             problems.push(self.problem(detail));
         }
         found
     }
 
-    fn problem(&self, detail: String) -> Problem {
-        Problem {
+    fn problem(&self, detail: String) -> AgentFileProblem {
+        AgentFileProblem {
             path: self.path.clone(),
             line: None,
             detail,
         }
     }
 
-    /// The files of it that are meant as agents, in their order; none if it is not there.
+    /// Lists the agent files, sorted; empty if the directory does not exist.
     fn list(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        // What is in a workspace may have been put there by anyone, a link to a folder of the person's included.
-        if self.whose == Whose::Project && self.path.canonicalize()? != self.path {
-            return Err(io::Error::other("a link leads to it"));
+        // Anyone may have created the content of a workspace, including a link to one of the user's directories.
+        if self.owner == FileOwner::Project && self.path.canonicalize()? != self.path {
+            return Err(io::Error::other("its path contains a link"));
         }
         let mut paths = Vec::new();
-        for entry in entries.take(MOST_ENTRIES) {
+        for entry in entries.take(MAX_ENTRIES) {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -203,26 +200,27 @@ impl AgentFolder {
         Ok(paths)
     }
 
-    /// No more of a file than an agent has, and one byte. Nothing but a file is opened: a pipe would wait for somebody.
+    /// Reads a file up to one byte more than an agent file may have. Only a regular file is opened, because a pipe
+    /// would block.
     pub(super) fn bytes_of(&self, path: &Path) -> io::Result<Vec<u8>> {
-        read_bytes(path, self.whose, AgentFile::LARGEST_KIB)
+        read_bytes(path, self.owner, AgentFile::MAX_KIB)
     }
 }
 
-/// The bytes of a file, up to a limit and one more; a project's must not be a link. The file is opened once and judged by its
-/// handle, so that nothing can take its place in between.
-pub(super) fn read_bytes(path: &Path, whose: Whose, most_kib: usize) -> io::Result<Vec<u8>> {
-    let flags = match whose {
-        Whose::Person => OFlags::NONBLOCK,
-        Whose::Project => OFlags::NONBLOCK | OFlags::NOFOLLOW,
+/// Reads a file up to a limit plus one byte; a project's file must not be a link. The file is opened once and checked
+/// through its handle, so that it cannot be swapped in between.
+pub(super) fn read_bytes(path: &Path, owner: FileOwner, max_kib: usize) -> io::Result<Vec<u8>> {
+    let flags = match owner {
+        FileOwner::User => OFlags::NONBLOCK,
+        FileOwner::Project => OFlags::NONBLOCK | OFlags::NOFOLLOW,
     };
     let file = File::options()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(|error| match error.raw_os_error() {
-            Some(code) if code == Errno::LOOP.raw_os_error() && whose == Whose::Project => {
-                io::Error::other("it is a link; a project's file must be a file of its own")
+            Some(code) if code == Errno::LOOP.raw_os_error() && owner == FileOwner::Project => {
+                io::Error::other("it is a link; a project's file must be a regular file")
             }
             _ => error,
         })?;
@@ -230,7 +228,7 @@ pub(super) fn read_bytes(path: &Path, whose: Whose, most_kib: usize) -> io::Resu
         return Err(io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
-    file.take(most_kib as u64 * 1024 + 1)
+    file.take(max_kib as u64 * 1024 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }

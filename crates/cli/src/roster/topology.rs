@@ -1,39 +1,38 @@
-//! The topology that `agent.topology` names: built in, a file, or a folder of agent files.
+//! Reads the topology that `agent.topology` names: built in, a file, or a directory of agent files.
 
-use super::files::{Problem, Problems, read_bytes};
-use super::{AgentFolder, Whose, agents_dir};
-use crate::config::{self, Loaded, Trust};
+use super::files::{AgentFileProblem, AgentFileProblems, read_bytes};
+use super::{AgentFolder, FileOwner, agents_dir};
+use crate::config::{self, LoadedConfig, TrustedFiles};
 use crate::exit::{Exit, Failure};
 use crate::text_file;
 use lango_engine::{AgentFile, Topology, TopologyError};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The largest topology file that is read.
-pub(super) const LARGEST_TOPOLOGY_KIB: usize = 1024;
+/// The largest accepted topology file.
+pub(super) const MAX_TOPOLOGY_KIB: usize = 1024;
 
-/// What a folder's topology says besides its agents.
+/// The file in a topology's directory with everything besides its agents.
 const HEAD: &str = "topology.toml";
 
-/// Where a topology is.
-pub(super) enum Named {
-    /// In lango itself.
+/// The source of a topology.
+pub(super) enum TopologySource {
     BuiltIn(Topology),
-    /// In a file.
     File(PathBuf),
-    /// In a folder: a head, and a file for each agent.
+    /// A directory: a head file, and a file for each agent.
     Folder(AgentFolder),
 }
 
-impl Named {
-    /// A built-in topology, a path, or a name that stands for a file or a folder in the folder of agents.
-    pub fn find(loaded: &Loaded) -> Result<Self, Failure> {
+impl TopologySource {
+    /// Finds the configured topology: a built-in one, a path, or the name of a file or directory in the directory of
+    /// agents.
+    pub fn find(loaded: &LoadedConfig) -> Result<Self, Failure> {
         let path = match &loaded.settings.agent.topology {
-            config::Topology::File(path) => path.clone(),
-            config::Topology::Named(name) if Topology::BUILT_IN.contains(&name.as_str()) => {
+            config::TopologyChoice::File(path) => path.clone(),
+            config::TopologyChoice::Named(name) if Topology::BUILT_IN.contains(&name.as_str()) => {
                 return Ok(Self::BuiltIn(Topology::built_in(name)?));
             }
-            config::Topology::Named(name) => {
+            config::TopologyChoice::Named(name) => {
                 let folder = agents_dir(loaded);
                 let places = [folder.join(format!("{name}.toml")), folder.join(name)];
                 match places.into_iter().find(|path| path.exists()) {
@@ -42,29 +41,34 @@ impl Named {
                 }
             }
         };
-        let whose = whose(loaded);
-        Ok(match path.is_dir() {
-            true => Self::Folder(AgentFolder { path, whose }),
-            false => Self::File(path),
+        let owner = owner(loaded);
+        Ok(if path.is_dir() {
+            Self::Folder(AgentFolder { path, owner })
+        } else {
+            Self::File(path)
         })
     }
 }
 
-/// Whose word the topology is.
-pub(super) fn whose(loaded: &Loaded) -> Whose {
-    let is_named = matches!(loaded.settings.agent.topology, config::Topology::Named(_));
-    let is_in_folder = is_named && loaded.is_the_projects("agent.agentsDir");
-    match loaded.is_the_projects("agent.topology") || is_in_folder {
-        true => Whose::Project,
-        false => Whose::Person,
+/// Returns whether the user or the project chose the topology.
+pub(super) fn owner(loaded: &LoadedConfig) -> FileOwner {
+    let is_named = matches!(
+        loaded.settings.agent.topology,
+        config::TopologyChoice::Named(_)
+    );
+    let is_in_folder = is_named && loaded.is_set_by_project("agent.agentsDir");
+    if loaded.is_set_by_project("agent.topology") || is_in_folder {
+        FileOwner::Project
+    } else {
+        FileOwner::User
     }
 }
 
-/// The files of a topology that is the project's.
-pub(super) fn project_files(loaded: &Loaded) -> Vec<PathBuf> {
-    match Named::find(loaded) {
-        Ok(Named::File(path)) if whose(loaded) == Whose::Project => vec![path],
-        Ok(Named::Folder(folder)) if folder.whose == Whose::Project => {
+/// Returns the files of a topology that the project chose.
+pub(super) fn project_files(loaded: &LoadedConfig) -> Vec<PathBuf> {
+    match TopologySource::find(loaded) {
+        Ok(TopologySource::File(path)) if owner(loaded) == FileOwner::Project => vec![path],
+        Ok(TopologySource::Folder(folder)) if folder.owner == FileOwner::Project => {
             let head = Some(folder.path.join(HEAD)).filter(|head| head.exists());
             head.into_iter().chain(folder.names()).collect()
         }
@@ -72,36 +76,41 @@ pub(super) fn project_files(loaded: &Loaded) -> Vec<PathBuf> {
     }
 }
 
-pub(super) fn read_file(path: &Path, whose: Whose, trust: &Trust) -> Result<Topology, Failure> {
-    let text = text_of(path, whose, trust)?;
+pub(super) fn read_file(
+    path: &Path,
+    owner: FileOwner,
+    trust: &TrustedFiles,
+) -> Result<Topology, Failure> {
+    let text = text_of(path, owner, trust)?;
     let mut topology = Topology::parse(&text, &path.display().to_string())?;
-    topology.trust = whose.label();
+    topology.trust = owner.trust_label();
     for spec in &mut topology.agents {
-        spec.trust = whose.label();
+        spec.trust = owner.trust_label();
     }
     Ok(topology)
 }
 
-/// A topology of the agents whose files are in this folder, and of no others.
+/// Reads a topology with exactly the agents whose files are in this directory.
 pub(super) fn read_folder(
     folder: &AgentFolder,
-    trust: &Trust,
+    trust: &TrustedFiles,
 ) -> Result<(Topology, Vec<(PathBuf, AgentFile)>), Failure> {
     let path = folder.path.join(HEAD);
-    let head = match path.exists() {
-        true => Some(text_of(&path, folder.whose, trust)?),
-        false => None,
+    let head = if path.exists() {
+        Some(text_of(&path, folder.owner, trust)?)
+    } else {
+        None
     };
-    let (mut unheard, mut problems) = (Vec::new(), Problems::default());
-    let files = folder.read(trust, &mut unheard, &mut problems);
-    if let Some(path) = unheard.first() {
+    let (mut untrusted_files, mut problems) = (Vec::new(), AgentFileProblems::default());
+    let files = folder.read(trust, &mut untrusted_files, &mut problems);
+    if let Some(path) = untrusted_files.first() {
         return Err(untrusted(path));
     }
     if folder.names().is_empty() {
-        problems.push(Problem {
+        problems.push(AgentFileProblem {
             path: folder.path.clone(),
             line: None,
-            detail: "a topology in a folder has a file NAME.md for each of its agents, and there is none".to_owned(),
+            detail: "a topology in a folder needs a file NAME.md for each of its agents, but there is none".to_owned(),
         });
     }
     problems.refuse_if_any()?;
@@ -117,40 +126,40 @@ pub(super) fn read_folder(
     };
     let mut topology =
         Topology::of_agents(head.as_deref(), &origin.display().to_string(), &name, specs)?;
-    topology.trust = folder.whose.label();
+    topology.trust = folder.owner.trust_label();
     Ok((topology, files))
 }
 
-fn text_of(path: &Path, whose: Whose, trust: &Trust) -> Result<String, Failure> {
+fn text_of(path: &Path, owner: FileOwner, trust: &TrustedFiles) -> Result<String, Failure> {
     let unreadable = |error: std::io::Error| TopologyError::Malformed {
         origin: path.display().to_string(),
         detail: error.to_string(),
     };
-    let most_kib = LARGEST_TOPOLOGY_KIB;
-    let text = match whose {
-        // Whatever the person names is read, be it a pipe.
-        Whose::Person => File::open(path).and_then(|file| text_file::read(file, most_kib as u64)),
-        Whose::Project => {
-            let bytes = read_bytes(path, whose, most_kib).map_err(unreadable)?;
-            if !trust.holds(path, &bytes) {
+    let max_kib = MAX_TOPOLOGY_KIB;
+    let text = match owner {
+        // The user's own file may be anything, even a pipe.
+        FileOwner::User => File::open(path).and_then(|file| text_file::read(file, max_kib as u64)),
+        FileOwner::Project => {
+            let bytes = read_bytes(path, owner, max_kib).map_err(unreadable)?;
+            if !trust.is_trusted(path, &bytes) {
                 return Err(untrusted(path));
             }
-            text_file::read(bytes.as_slice(), most_kib as u64)
+            text_file::read(bytes.as_slice(), max_kib as u64)
         }
     };
     Ok(text.map_err(unreadable)?)
 }
 
-/// Running other agents than the project's would not be what anybody asked for.
+/// Returns the failure for an untrusted file: running other agents instead would not be what the user wants.
 fn untrusted(path: &Path) -> Failure {
     let message = format!(
-        "`{}` belongs to the topology that the project's file names, and nobody trusts it as it is now",
+        "`{}` belongs to the topology that the project's file names, and its current content is not trusted",
         path.display()
     );
-    Failure::new(Exit::Config, message).next("read it, then `lango config trust`")
+    Failure::new(Exit::Config, message).next("read it, then run `lango config trust`")
 }
 
-/// Says where the name was looked for, and which names are there.
+/// Returns the failure for an unknown topology, with the directory that was searched and the names in it.
 fn unknown_topology(name: &str, folder: &Path) -> Failure {
     let files = folder.read_dir().into_iter().flatten().flatten();
     let paths = files.map(|file| file.path());
@@ -164,14 +173,15 @@ fn unknown_topology(name: &str, folder: &Path) -> Failure {
         .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
         .collect();
     names.sort();
-    let found = match names.is_empty() {
-        true => "no topology file there".to_owned(),
-        false => format!("there are {}", names.join(", ")),
+    let found = if names.is_empty() {
+        "no topologies".to_owned()
+    } else {
+        format!("it has {}", names.join(", "))
     };
     let error = TopologyError::Unknown { name: name.into() };
     Failure::new(
         Exit::Config,
-        format!("{error}\n  looked in: `{}` ({found})", folder.display()),
+        format!("{error}\n  searched: `{}` ({found})", folder.display()),
     )
-    .next("`lango config show --origin` tells where agent.topology is set")
+    .next("run `lango config show --origin` to see where agent.topology is set")
 }

@@ -1,18 +1,18 @@
-//! How far long work is, on stderr: one line that changes on a terminal, a line now and then elsewhere.
+//! Progress of long operations on stderr: a line that changes on a terminal, otherwise a line at regular intervals.
 
 use crate::markdown::sanitize;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// One line on stderr that changes; nothing where stderr is no terminal.
-pub struct Bar {
+/// A line on stderr that changes in place; shows nothing if stderr is not a terminal.
+pub struct ProgressBar {
     is_shown: bool,
     width: AtomicUsize,
 }
 
-impl Bar {
-    /// Nothing is shown yet.
+impl ProgressBar {
+    /// Creates it without showing anything yet.
     pub fn new() -> Self {
         Self {
             is_shown: std::io::stderr().is_terminal(),
@@ -20,7 +20,7 @@ impl Bar {
         }
     }
 
-    /// Shows this in place of what is shown.
+    /// Replaces the line.
     pub fn show(&self, line: &str) {
         if self.is_shown {
             let width = line.chars().count();
@@ -30,7 +30,7 @@ impl Bar {
         }
     }
 
-    /// Shows nothing any more.
+    /// Clears the line.
     pub fn clear(&self) {
         let before = self.width.swap(0, Ordering::Relaxed);
         if before > 0 {
@@ -39,48 +39,50 @@ impl Bar {
     }
 }
 
-impl Default for Bar {
+impl Default for ProgressBar {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// How often the line changes on a terminal, and how often there is another one elsewhere.
-const REDRAWN_EVERY: Duration = Duration::from_millis(100);
-const SAID_EVERY: Duration = Duration::from_secs(5);
+/// Interval between updates on a terminal, and between lines without one.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A bar that also tells those who have no terminal, if it takes long.
+/// A progress bar that also prints lines without a terminal, if the work takes long.
 pub struct Ticker {
-    bar: Bar,
-    shown: Instant,
+    bar: ProgressBar,
+    last_shown: Instant,
 }
 
 impl Ticker {
-    /// Nothing is shown yet.
+    /// Creates it without showing anything yet.
     pub fn new() -> Self {
         Self {
-            bar: Bar::new(),
-            shown: Instant::now(),
+            bar: ProgressBar::new(),
+            last_shown: Instant::now(),
         }
     }
 
-    /// Shows what `line` gives, if it is time to.
+    /// Shows the result of `line`, if an update is due.
     pub fn show(&mut self, line: impl FnOnce() -> String) {
-        let pause = match self.bar.is_shown {
-            true => REDRAWN_EVERY,
-            false => SAID_EVERY,
+        let interval = if self.bar.is_shown {
+            REDRAW_INTERVAL
+        } else {
+            LINE_INTERVAL
         };
-        if self.shown.elapsed() < pause {
+        if self.last_shown.elapsed() < interval {
             return;
         }
-        self.shown = Instant::now();
-        match self.bar.is_shown {
-            true => self.bar.show(&line()),
-            false => super::say(&line()),
+        self.last_shown = Instant::now();
+        if self.bar.is_shown {
+            self.bar.show(&line());
+        } else {
+            super::say(&line());
         }
     }
 
-    /// Shows nothing any more.
+    /// Clears the line.
     pub fn clear(&self) {
         self.bar.clear();
     }
@@ -92,8 +94,8 @@ impl Default for Ticker {
     }
 }
 
-/// `████░░░░ 3/8`: a part of a whole.
-pub fn share(done: u64, total: u64) -> String {
+/// Formats a share of a total as a bar: `████░░░░ 3/8`.
+pub fn progress_share(done: u64, total: u64) -> String {
     const WIDTH: u64 = 20;
     let full = (done.saturating_mul(WIDTH))
         .checked_div(total)

@@ -1,20 +1,18 @@
-//! JSON for programs that may end up in front of a person: what a terminal would obey is written as an escape, which
-//! means the same to whoever parses it.
+//! JSON output that may also be shown on a terminal: control characters are escaped, which means the same to a
+//! parser.
 
 use crate::markdown::is_disruptive;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// How JSON is laid out.
+/// The layout of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// On one line.
     Line,
-    /// Indented.
     Indented,
 }
 
-/// A value as JSON text without a control character but the newlines of the layout.
+/// Formats a value as JSON without control characters, except for the newlines of the layout.
 pub fn json(value: &impl Serialize, layout: Layout) -> serde_json::Result<String> {
     let text = match layout {
         Layout::Line => serde_json::to_string(value)?,
@@ -23,7 +21,7 @@ pub fn json(value: &impl Serialize, layout: Layout) -> serde_json::Result<String
     if !text.contains(is_disruptive) {
         return Ok(text);
     }
-    // Outside of its strings JSON has no such characters.
+    // JSON has such characters only inside strings.
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         if is_disruptive(letter) {
@@ -44,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_text_is_harmless_and_means_the_same(text in "(?s).{0,40}") {
+        fn the_output_has_no_control_characters_and_parses_to_the_same_value(text in "(?s).{0,40}") {
             let value = vec![text, "\u{9b}31m\u{202e}\u{e0041}\u{7f}".to_owned()];
             for layout in [Layout::Line, Layout::Indented] {
                 let shown = json(&value, layout).unwrap();

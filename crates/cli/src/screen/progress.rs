@@ -1,24 +1,22 @@
-//! A turn as it happens: who was asked to do what, which tools ran, and what was put right. One line a fact.
+//! The progress of a turn: delegations, tool calls and corrections, one line each.
 
 use super::one_line;
 use crate::attach::attachment_line;
-use lango_core::{Answer, AnsweredBy, CallId, CallStatus, Event, EventBody, Timestamp};
+use lango_core::{AnswerSource, ApprovalAnswer, CallId, CallStatus, Event, EventBody, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Turns events into lines.
 #[derive(Default)]
 pub struct Progress {
     running: HashMap<CallId, (String, Timestamp)>,
 }
 
 impl Progress {
-    /// Nothing has happened yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The lines for one event; most messages have none, the answer is shown by itself.
+    /// Returns the lines for one event. Most messages have none, because the answer is shown separately.
     pub fn lines(&mut self, event: &Event) -> Vec<String> {
         let who = &event.author;
         let line = match &event.body {
@@ -45,21 +43,21 @@ impl Progress {
                 ..
             } => {
                 let first = one_line(first_line(output), 60);
-                // What never ran took no time.
-                let ran = self.running.remove(call).map(|(shown, began)| {
-                    let time = event.time.0.saturating_sub(began.0);
+                // A call that never ran has no duration.
+                let ran = self.running.remove(call).map(|(shown, started)| {
+                    let time = event.time.0.saturating_sub(started.0);
                     format!("{shown}  {time} ms  ")
                 });
                 let ran = ran.unwrap_or_default();
-                Some(format!("  {who} {} {ran}{first}", mark(*status)))
+                Some(format!("  {who} {} {ran}{first}", status_symbol(*status)))
             }
             EventBody::RemoteReturned { status, .. } => {
-                Some(format!("  {who} {} (remote)", mark(*status)))
+                Some(format!("  {who} {} (remote)", status_symbol(*status)))
             }
             EventBody::TurnCorrected { detail, .. } => {
                 Some(format!("  ! {}", one_line(detail, 100)))
             }
-            EventBody::ApprovalAnswered { answer, by, .. } => answered(answer, by),
+            EventBody::ApprovalAnswered { answer, by, .. } => answer_line(answer, by),
             EventBody::UserMessage { .. }
             | EventBody::ApprovalRequested(_)
             | EventBody::AgentMessage { .. }
@@ -73,27 +71,29 @@ impl Progress {
     }
 }
 
-/// How a request was answered, where the person has not just done so themselves.
-pub(super) fn answered(answer: &Answer, by: &AnsweredBy) -> Option<String> {
+/// Describes how a request was answered, if that is worth a line.
+pub(super) fn answer_line(answer: &ApprovalAnswer, by: &AnswerSource) -> Option<String> {
     match by {
-        AnsweredBy::Grant { grant } => Some(format!("  allowed before ({grant})")),
-        AnsweredBy::Person => Some(format!("  answered: {}", answer.word())),
-        AnsweredBy::Nobody | AnsweredBy::TurnEnded | AnsweredBy::Expired => None,
+        AnswerSource::Grant { grant } => Some(format!("  allowed by grant {grant}")),
+        AnswerSource::Person => Some(format!("  answered: {}", answer.name())),
+        AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => None,
     }
 }
 
-/// The first line of an output that says something. The mark of data from outside is for models, and alike for every call.
+/// Returns the first informative line of an output. It skips the mark for untrusted data, which is meant for models
+/// and the same for every call.
 pub(super) fn first_line(output: &str) -> &str {
     let mut lines = output.lines();
     let first = lines.next().unwrap_or_default();
-    match first.starts_with("[untrusted: ") {
-        true => lines.next().unwrap_or(first),
-        false => first,
+    if first.starts_with("[untrusted: ") {
+        lines.next().unwrap_or(first)
+    } else {
+        first
     }
 }
 
-/// The sign for how a call went.
-pub(super) fn mark(status: CallStatus) -> &'static str {
+/// Returns the symbol for the status of a call.
+pub(super) fn status_symbol(status: CallStatus) -> &'static str {
     match status {
         CallStatus::Ok => "✓",
         CallStatus::Error => "✗",
@@ -102,7 +102,7 @@ pub(super) fn mark(status: CallStatus) -> &'static str {
     }
 }
 
-/// `path=. lines=3` reads better than JSON.
+/// Formats arguments as `path=. lines=3`, which reads better than JSON.
 pub(super) fn brief_arguments(arguments: &Value) -> String {
     let Some(fields) = arguments.as_object() else {
         return arguments.to_string();
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_of_data_from_outside_is_no_first_line_unless_it_is_all_there_is() {
+    fn the_mark_for_untrusted_data_is_skipped_unless_it_is_the_only_line() {
         let marked = "[untrusted: MCP server s, tool t] Data.\n\u{7}the result\nmore\n[end]";
         assert_eq!(first_line(marked), "\u{7}the result");
         assert_eq!(first_line("[untrusted: x]"), "[untrusted: x]");

@@ -1,25 +1,32 @@
-//! A call that waits for a person, as they are shown it: who wants what, exactly as it would run, and why they are asked.
+//! A pending approval as it is shown to the user: which agent wants to call which tool, exactly as it would run, and
+//! why approval is needed.
 //!
-//! Everything in it was chosen by a model. So every line of the screen begins with a mark of ours, also where a long line
-//! goes on, and what a terminal would obey or hide is written out.
+//! A model chose all of its content. So every line starts with our own mark, also where a long line is continued, and
+//! control and invisible characters are escaped.
 
 use super::{count, one_line};
 use crate::markdown::is_disruptive;
-use lango_core::{ApprovalRequest, Asks, Risk, Waiting};
+use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
-/// How much of a call is shown.
+/// How much of a call to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown<'a> {
-    /// What its tool says it would change; without that, its arguments.
+pub enum RequestDetail<'a> {
+    /// The tool's preview of its changes, or else the arguments.
     Preview(Option<&'a str>),
-    /// All of what its tool says it would change, and every argument.
+    /// The tool's full preview of its changes, and every argument.
     Everything(Option<&'a str>),
 }
 
-/// The lines of a request on a screen of this width, without the keys that answer it. `more` others wait behind it.
-pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -> String {
+/// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of further
+/// requests.
+pub fn request(
+    waiting: &PendingApproval,
+    shown: RequestDetail<'_>,
+    more: usize,
+    width: usize,
+) -> String {
     let request = &waiting.request;
     let risk = match request.risk {
         Risk::Safe => "safe",
@@ -27,36 +34,44 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
         Risk::Dangerous => "can do harm",
     };
     let (agent, tool) = (
-        visible(request.agent.as_str()),
-        visible(request.tool.as_str()),
+        escape_invisible(request.agent.as_str()),
+        escape_invisible(request.tool.as_str()),
     );
-    let mut text = match request.asks {
-        Asks::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
-        Asks::Fate => format!("┌ {agent} used {tool}, and nobody knows whether it happened\n"),
-        Asks::Turn => "┌ a turn may have gone on in another copy of the database\n".to_owned(),
+    let mut text = match request.question {
+        ApprovalQuestion::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
+        ApprovalQuestion::UnknownOutcome => {
+            format!("┌ {agent} called {tool}, and its outcome is unknown\n")
+        }
+        ApprovalQuestion::ContinueTurn => {
+            "┌ a turn may have continued in another copy of the database\n".to_owned()
+        }
     };
     let content = match shown {
-        Shown::Preview(Some(preview)) => preview.to_owned(),
-        Shown::Everything(Some(preview)) => {
+        RequestDetail::Preview(Some(preview)) => preview.to_owned(),
+        RequestDetail::Everything(Some(preview)) => {
             let preview = preview.trim_end();
             format!("{preview}\nthe arguments:\n{}", arguments(request))
         }
-        Shown::Preview(None) | Shown::Everything(None) => arguments(request),
+        RequestDetail::Preview(None) | RequestDetail::Everything(None) => arguments(request),
     };
     for line in content.trim_end().lines() {
-        boxed(&mut text, line, width);
+        push_boxed_line(&mut text, line, width);
     }
     for note in &request.inspection.notes {
-        boxed(&mut text, note, width);
+        push_boxed_line(&mut text, note, width);
     }
-    let _ = write!(text, "│ why: {}", one_line(&visible(&request.reason), 200));
+    let _ = write!(
+        text,
+        "│ why: {}",
+        one_line(&escape_invisible(&request.reason), 200)
+    );
     if more > 0 {
-        let _ = write!(text, " · {} behind it", count(more as u64, "request"));
+        let _ = write!(text, " · {} more", count(more as u64, "request"));
     }
     text
 }
 
-/// Every argument, long texts as the lines they have.
+/// Formats every argument; texts with several lines keep them.
 fn arguments(request: &ApprovalRequest) -> String {
     let Some(fields) = request.arguments.as_object() else {
         return format!("{:#}", request.arguments);
@@ -72,14 +87,14 @@ fn arguments(request: &ApprovalRequest) -> String {
     text
 }
 
-/// One line in the box, on as many lines of the screen as it needs.
-fn boxed(text: &mut String, line: &str, width: usize) {
+/// Adds a line to the box, wrapped to the width of the screen.
+fn push_boxed_line(text: &mut String, line: &str, width: usize) {
     const FIRST: &str = "│   ";
     const NEXT: &str = "│ ↳ ";
     let room = width.saturating_sub(5).max(20);
     let (mut used, mut mark) = (0, FIRST);
     text.push_str(mark);
-    for letter in visible(line).chars() {
+    for letter in escape_invisible(line).chars() {
         let columns = letter.width().unwrap_or(1);
         if used + columns > room {
             mark = NEXT;
@@ -92,8 +107,8 @@ fn boxed(text: &mut String, line: &str, width: usize) {
     text.push('\n');
 }
 
-/// The same text with everything written out that a terminal would obey or hide.
-pub fn visible(text: &str) -> String {
+/// Escapes everything that a terminal would obey or hide.
+pub fn escape_invisible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -103,8 +118,8 @@ pub fn visible(text: &str) -> String {
                 let picture = char::from_u32(0x2400 + u32::from(letter));
                 shown.push(picture.unwrap_or('�'));
             }
-            // Here even a joiner that belongs to an emoji is written out: what is asked for must be seen exactly.
-            _ if is_unseen(letter) => {
+            // Here even a joiner inside an emoji is escaped: the user must see exactly what is requested.
+            _ if is_invisible(letter) => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(letter));
             }
             _ => shown.push(letter),
@@ -113,25 +128,25 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a reader would not see the character: it is for control or format, or looks like nothing.
-pub fn is_unseen(letter: char) -> bool {
+/// Returns whether a character is invisible: a control or format character, or one without width.
+pub fn is_invisible(letter: char) -> bool {
     letter.is_control() || is_disruptive(letter) || letter.width() == Some(0)
 }
 
-/// Who wants what, on one line.
+/// Describes which agent wants to call which tool, on one line.
 pub fn subject_line(request: &ApprovalRequest) -> String {
     let arguments = super::progress::brief_arguments(&request.arguments);
-    let arguments = visible(&arguments);
+    let arguments = escape_invisible(&arguments);
     format!(
         "{} {} {}",
-        visible(request.agent.as_str()),
-        visible(request.tool.as_str()),
+        escape_invisible(request.agent.as_str()),
+        escape_invisible(request.tool.as_str()),
         one_line(&arguments, 80)
     )
 }
 
-/// The rule that would have let this call run, as a flag; none if no rule can.
-pub fn allowing_rule(waiting: &Waiting) -> Option<String> {
+/// Returns the rule that would have allowed this call, as a flag; `None` if no rule can.
+pub fn allowing_rule(waiting: &PendingApproval) -> Option<String> {
     let request = &waiting.request;
     let pattern = request.pattern.as_ref()?;
     let fields = [("tool", request.tool.as_str()), ("match", pattern)];
@@ -148,9 +163,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_screen_is_marked_however_long_a_line_is() {
+    fn every_screen_line_is_marked_however_long_the_text_is() {
         let mut text = String::new();
-        boxed(
+        push_boxed_line(
             &mut text,
             &format!("ls{}│ why: it lists; rm x", " ".repeat(70)),
             40,
@@ -163,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_or_hide_is_written_out() {
+    fn control_and_invisible_characters_are_escaped() {
         assert_eq!(
-            visible("a\u{1b}[2J\nb\u{202e}c\u{200b}d"),
+            escape_invisible("a\u{1b}[2J\nb\u{202e}c\u{200b}d"),
             "a␛[2J␊b\\u{202e}c\\u{200b}d"
         );
-        assert_eq!(visible("naïve 日本"), "naïve 日本");
+        assert_eq!(escape_invisible("naïve 日本"), "naïve 日本");
         assert_eq!(
-            visible("a\u{61c}b\u{180e}c\u{3164}d\u{e0041}e\u{fe0f}"),
+            escape_invisible("a\u{61c}b\u{180e}c\u{3164}d\u{e0041}e\u{fe0f}"),
             "a\\u{61c}b\\u{180e}c\\u{3164}d\\u{e0041}e\\u{fe0f}"
         );
     }

@@ -1,24 +1,22 @@
-//! A stored session for reading: every message under its author, delegations and tools between them.
+//! A stored session as text: every message under its author, with delegations and tool calls in between.
 
-use super::progress::{brief_arguments, first_line, mark};
+use super::progress::{brief_arguments, first_line, status_symbol};
 use super::{one_line, subject_line};
 use crate::attach::attachment_line;
 use crate::markdown::sanitize;
-use lango_core::{AnsweredBy, Event, EventBody, Outcome};
+use lango_core::{AnswerSource, Event, EventBody, Outcome};
 
-/// Turns stored events into lines.
 #[derive(Default)]
 pub struct Transcript {
-    began: bool,
+    has_started: bool,
 }
 
 impl Transcript {
-    /// Nothing was read yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The lines for one event.
+    /// Returns the lines for one event.
     pub fn lines(&mut self, event: &Event) -> Vec<String> {
         let mut lines = self.event_lines(event);
         let attachments = event.body.attachments().iter();
@@ -30,12 +28,12 @@ impl Transcript {
         let who = &event.author;
         match &event.body {
             EventBody::UserMessage { text, .. } => {
-                let mut lines = if self.began {
+                let mut lines = if self.has_started {
                     vec![String::new()]
                 } else {
                     Vec::new()
                 };
-                self.began = true;
+                self.has_started = true;
                 lines.extend(message(event, text));
                 lines
             }
@@ -59,10 +57,14 @@ impl Transcript {
             }
             EventBody::ToolReturned { status, output, .. } => {
                 let first = one_line(first_line(output), 100);
-                vec![format!("{who} {} {first}", mark(*status))]
+                vec![format!("{who} {} {first}", status_symbol(*status))]
             }
             EventBody::ApprovalRequested(request) => {
-                vec![format!("waits: {} {}", request.id, subject_line(request))]
+                vec![format!(
+                    "needs approval: {} {}",
+                    request.id,
+                    subject_line(request)
+                )]
             }
             EventBody::ApprovalAnswered {
                 request,
@@ -70,13 +72,13 @@ impl Transcript {
                 by,
             } => {
                 let by = match by {
-                    AnsweredBy::Person => "",
-                    AnsweredBy::Grant { .. } => " (granted before)",
-                    AnsweredBy::Nobody => " (nobody could be asked)",
-                    AnsweredBy::TurnEnded => " (the turn ended)",
-                    AnsweredBy::Expired => " (nobody answered in time)",
+                    AnswerSource::Person => "",
+                    AnswerSource::Grant { .. } => " (by an earlier grant)",
+                    AnswerSource::Unattended => " (no user could be asked)",
+                    AnswerSource::TurnEnded => " (the turn ended)",
+                    AnswerSource::Expired => " (no answer in time)",
                 };
-                vec![format!("{who} answers {request}: {}{by}", answer.word())]
+                vec![format!("{who} answers {request}: {}{by}", answer.name())]
             }
             EventBody::RemoteReturned { output, .. } => message(event, output),
             EventBody::TurnCorrected { detail, .. } => vec![format!("! {}", one_line(detail, 120))],
@@ -85,7 +87,7 @@ impl Transcript {
                 Outcome::Answered { limit: Some(limit) } => {
                     vec![format!("(cut short by a limit: {})", limit.key())]
                 }
-                other => vec![format!("({})", other.word())],
+                other => vec![format!("({})", other.name())],
             },
         }
     }

@@ -1,4 +1,4 @@
-//! What the HTTP API shows of the program around it.
+//! The information that the HTTP API shows about this program.
 
 use super::ServedApp;
 use crate::commands::{agents, approvals::grants, archive, doctor, knowledge, mcp, models};
@@ -9,28 +9,28 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_api::{ApiContext, Part, Program};
 use lango_core::{
-    BoxFuture, BoxStream, Grant, SessionCatalog, SessionId, SessionQuery, Text, TurnId, UserId,
-    Waiting,
+    BoxFuture, BoxStream, Grant, PendingApproval, SessionCatalog, SessionId, SessionQuery, Text,
+    TurnId, UserId,
 };
-use lango_engine::Mode;
-use lango_knowledge::{Mode as SearchMode, Query};
-use lango_models::Offline;
+use lango_engine::TreeMode;
+use lango_knowledge::{LibraryQuery, LibrarySearchMode};
+use lango_models::OfflineModel;
 use lango_server::latest_attempt;
 use lango_store::{Generation, MemoryOwner, RecollectionOrder};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Lines of an export that wait to be sent.
+/// The most lines of an export that are buffered.
 const MAX_PENDING_LINES: usize = 16;
 
-/// Documents and memories that are listed.
+/// The most documents or memories in a list.
 const MAX_LISTED: usize = 200;
 
-/// Results of a search.
+/// The most results of a search.
 const MAX_HITS: usize = 20;
 
-/// Sessions whose observations are listed, and how many of each.
+/// How many recent sessions to list observations of, and how many of each.
 const RECENT_SESSIONS: usize = 30;
 const RECENT_OBSERVATIONS: usize = 3;
 
@@ -56,9 +56,9 @@ impl ApiContext for ServedApp {
         let (app, model) = (&agents.app, agents.model.name().to_owned());
         Program {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            is_demo: model == Offline::NAME,
+            is_demo: model == OfflineModel::NAME,
             model,
-            single_agent: app.tree.mode == Mode::Single,
+            single_agent: app.tree.mode == TreeMode::Single,
             has_memory: self.memory.is_some(),
             has_knowledge: app.knowledge.is_some(),
             store: match &app.loaded.settings.session.store {
@@ -100,20 +100,24 @@ impl ApiContext for ServedApp {
             let Some(library) = &self.library else {
                 return Ok(json!({ "hits": [] }));
             };
-            let query = Query {
+            let query = LibraryQuery {
                 text: query.to_owned(),
                 limit: MAX_HITS,
                 collections: Vec::new(),
-                mode: SearchMode::Fused,
+                mode: LibrarySearchMode::Fused,
             };
             let found = library.search(user, None, &query).await;
             let found = found.map_err(|error| error.to_string())?;
-            let hits: Vec<Value> = found.hits.iter().map(knowledge::hit).collect();
+            let hits: Vec<Value> = found.hits.iter().map(knowledge::hit_json).collect();
             Ok(json!({ "hits": hits, "notes": found.notes }))
         })
     }
 
-    fn grant_pattern(&self, waiting: &Waiting, given: Option<&str>) -> Result<Text, String> {
+    fn grant_pattern(
+        &self,
+        waiting: &PendingApproval,
+        given: Option<&str>,
+    ) -> Result<Text, String> {
         let pattern = self.with_app(|app| grants::pattern(app, waiting, given));
         pattern.map_err(|failure| failure.message())
     }
@@ -161,7 +165,7 @@ impl ServedApp {
         self.with_app(|app| {
             let mut tree = agents::as_json(&app.tree, app);
             tree["absent_tools"] = json!(app.absent_tools());
-            // Agents that could not be reached are absent, with the reason.
+            // Unreachable agents are listed as skipped, with the reason, so those in the tree are reachable.
             for agent in tree["agents"].as_array_mut().into_iter().flatten() {
                 let is_remote = agent["remote"] == json!(true);
                 agent["reachable"] = if is_remote { json!(true) } else { Value::Null };
@@ -220,7 +224,7 @@ impl ServedApp {
         let documents: Vec<Value> = documents
             .iter()
             .take(MAX_LISTED)
-            .map(knowledge::document)
+            .map(knowledge::document_json)
             .collect();
         let collections = self.store.all_collections(user).await?;
         let collections = collections.iter().map(|collection| {

@@ -1,9 +1,9 @@
-//! The addresses of wallets, which are stored in clear beside the keys. Older versions stored none; they are added when the
-//! vault is open.
+//! The addresses of wallets, which are stored unencrypted beside the keys. Older versions stored none; they are added
+//! when the vault is opened.
 
 use crate::exit::Failure;
 use lango_payment::{Address, address_of, parse_key};
-use lango_vault::{Entry, OpenVault, SealedVault, SecretKind, SecretName};
+use lango_vault::{OpenVault, SealedVault, SecretEntry, SecretKind, SecretName};
 
 /// Derives the address of a wallet from its key.
 pub async fn derive_address(open: &OpenVault, name: &SecretName) -> Result<Address, Failure> {
@@ -12,13 +12,13 @@ pub async fn derive_address(open: &OpenVault, name: &SecretName) -> Result<Addre
     Ok(address_of(&key)?)
 }
 
-/// Stores the addresses that wallets lack. A wallet whose key cannot be used stays without one.
+/// Stores missing addresses of wallets. A wallet whose key is invalid stays without one.
 pub(super) async fn add_missing(sealed: &SealedVault, open: &OpenVault) {
     let lacks_address =
-        |entry: &&Entry| entry.kind == SecretKind::PaymentKey && entry.public_id.is_none();
+        |entry: &&SecretEntry| entry.kind == SecretKind::PaymentKey && entry.public_id.is_none();
     for entry in sealed.entries().filter(lacks_address) {
         if let Ok(address) = derive_address(open, &entry.name).await {
-            // The next unlock tries it again.
+            // If this fails, the next unlock tries again.
             let _ = open
                 .add_public_id(&entry.name, address.to_string().into())
                 .await;

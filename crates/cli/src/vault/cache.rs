@@ -1,15 +1,16 @@
 //! The cache of an unlocked vault: the master key in the kernel's session keyring, for 15 minutes.
 //!
-//! The cache holds the raw key, because a wrapping key would have to be stored equally near. The kernel keeps it out of
-//! files, swap and core dumps, gives it only to processes of this login session, and deletes it after the timeout.
-//! Commands of agents cannot reach it: the sandbox refuses keyring system calls. On other systems each command asks.
+//! The cache holds the raw key, because a wrapping key would have to be stored just as close. The kernel keeps it out
+//! of files, swap and core dumps, gives it only to processes of this login session, and deletes it after the timeout.
+//! Commands of agents cannot reach it: the sandbox blocks keyring system calls. On other systems each command asks
+//! for the passphrase.
 
 use lango_vault::Key;
 
-/// Lifetime of an unlock.
-pub const LASTS_SECONDS: usize = 15 * 60;
+/// The lifetime of a cached unlock.
+pub const LIFETIME_SECONDS: usize = 15 * 60;
 
-/// Stores the master key of a vault. Returns whether this system supports it.
+/// Stores the master key of a vault. Returns whether this system supports that.
 pub fn store(vault: [u8; 16], master: &Key) -> bool {
     system::store(&description(vault), master).is_some()
 }
@@ -26,13 +27,12 @@ pub fn remove(vault: [u8; 16]) -> bool {
 
 /// Returns the name of the key, which contains the vault's random id.
 fn description(vault: [u8; 16]) -> String {
-    let digits = vault.iter().map(|byte| format!("{byte:02x}"));
-    format!("lango-vault:{}", digits.collect::<String>())
+    format!("lango-vault:{}", base16ct::lower::encode_string(&vault))
 }
 
 #[cfg(target_os = "linux")]
 mod system {
-    use super::LASTS_SECONDS;
+    use super::LIFETIME_SECONDS;
     use lango_vault::Key;
     use linux_keyutils::{KeyPermissionsBuilder, KeyRing, KeyRingIdentifier, Permission};
     use zeroize::Zeroizing;
@@ -44,16 +44,16 @@ mod system {
     }
 
     pub fn store(description: &str, master: &Key) -> Option<()> {
-        // One that exists would be updated in place, which its permissions refuse.
+        // An existing key would be updated in place, which its permissions forbid.
         remove(description);
         let key = session()?.add_key(description, master.expose()).ok()?;
         let own = Permission::VIEW | Permission::READ | Permission::SEARCH | Permission::SETATTR;
         let permissions = KeyPermissionsBuilder::builder().posessor(own).build();
-        let is_bounded = key.set_timeout(LASTS_SECONDS).is_ok();
+        let is_bounded = key.set_timeout(LIFETIME_SECONDS).is_ok();
         if is_bounded && key.set_perms(permissions).is_ok() {
             return Some(());
         }
-        // One that would never end is worse than none.
+        // A key that never expires is worse than none.
         let _ = key.revoke();
         None
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_comes_back_until_it_is_removed_and_has_an_end() {
+    fn a_cached_key_can_be_loaded_until_it_is_removed_and_expires() {
         let vault = [0xa7; 16];
         remove(vault);
         assert!(load(vault).is_none());
@@ -106,10 +106,10 @@ mod tests {
         let listed = std::fs::read_to_string("/proc/keys").unwrap();
         let line = listed.lines().find(|line| line.contains(&"a7".repeat(16)));
         let fields: Vec<&str> = line.unwrap().split_whitespace().collect();
-        // The time that is left, and who may do what: the possessor, and nobody else.
+        // The remaining time, and the permissions: for the possessor only.
         assert!(["14m", "15m"].contains(&fields[3]), "{fields:?}");
         assert_eq!(fields[4], "2b000000", "{fields:?}");
-        // A second unlock starts the time anew.
+        // A second unlock restarts the time.
         assert!(store(vault, &Key::new([8; 32])));
         assert_eq!(load(vault).unwrap().expose(), &[8; 32]);
         assert!(remove(vault));

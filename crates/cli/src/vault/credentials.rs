@@ -1,9 +1,9 @@
-//! The keys and tokens that the configuration names: environment variables, and `secret:NAME` of the vault. They are looked up
-//! when a request is built, so that a secret that is rotated is used without a restart.
+//! The keys and tokens that the configuration names: environment variables, and `secret:NAME` for secrets in the
+//! vault. They are looked up when a request is built, so that a rotated secret is used without a restart.
 
 use super::references::{KeySetting, key_settings, secret_of};
 use super::source::{UseError, describe_unusable};
-use super::{Asking, UserVaults, can_ask};
+use super::{PromptMode, UserVaults, can_ask};
 use crate::config::Settings;
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -17,19 +17,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a value is used before the vault is asked again.
+/// How long a value is cached before the vault is read again.
 const CACHE_TIME: Duration = Duration::from_secs(5);
 
-/// Interval within which the audit log has one entry for the uses of a secret.
+/// Within this interval the audit log records the uses of a secret only once.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The keys and tokens of the configuration.
 pub struct Credentials {
     env: BTreeMap<OsString, OsString>,
     user: UserId,
     vaults: Arc<UserVaults>,
     masks: Masks,
-    /// The secrets that the vault had at the start.
+    /// The names of the secrets in the vault at the start.
     listed: BTreeSet<SecretName>,
     cache: Arc<Mutex<HashMap<SecretName, CachedValue>>>,
     uses: Mutex<HashMap<SecretName, Instant>>,
@@ -41,30 +40,25 @@ struct CachedValue {
     read: Instant,
 }
 
-/// What credentials are made of.
+/// The parts that [`Credentials`] are built from.
 pub struct CredentialParts<'a> {
-    /// The configuration.
     pub settings: &'a Settings,
-    /// lango's environment.
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// The vaults.
     pub vaults: Arc<UserVaults>,
-    /// The values to mask.
     pub masks: Masks,
-    /// Whether the passphrase may be asked for.
-    pub asking: Asking,
+    pub prompt_mode: PromptMode,
 }
 
 impl Credentials {
-    /// Finds out which credentials there are. Does not touch the vault if no setting names a secret. A vault that cannot be
-    /// opened is no error: only what needs a secret fails.
+    /// Finds out which credentials exist. Does not touch the vault if no setting names a secret. A vault that cannot
+    /// be opened is not an error: only operations that need a secret fail.
     pub async fn open(parts: CredentialParts<'_>) -> Result<Arc<Self>, Failure> {
         let CredentialParts {
             settings,
             env,
             vaults,
             masks,
-            asking,
+            prompt_mode,
         } = parts;
         let named = key_settings(settings);
         let mut secrets = Vec::new();
@@ -82,7 +76,7 @@ impl Credentials {
                     let entries = sealed.iter().flat_map(|sealed| sealed.entries());
                     listed.extend(entries.map(|entry| entry.name.clone()));
                 }
-                Err(error) => screen::say(&format!("the vault cannot be read: {error}")),
+                Err(error) => screen::say(&format!("cannot read the vault: {error}")),
             }
         }
         let credentials = Self {
@@ -100,12 +94,12 @@ impl Credentials {
             *is_needed && credentials.listed.contains(name)
         };
         if secrets.iter().any(is_needed) {
-            credentials.unlock(asking).await?;
+            credentials.unlock(prompt_mode).await?;
         }
         Ok(Arc::new(credentials))
     }
 
-    /// Returns whether there is a value for a setting, as far as it shows without unlocking.
+    /// Returns whether a setting has a value, as far as that is known without unlocking.
     pub fn has(&self, setting: &str) -> bool {
         match secret_of(setting) {
             Some(name) => SecretName::new(name).is_ok_and(|name| self.listed.contains(&name)),
@@ -123,21 +117,20 @@ impl Credentials {
         Credential::new(Arc::clone(self) as Arc<dyn CredentialSource>, setting)
     }
 
-    /// Returns the masked values.
     pub fn masks(&self) -> &Masks {
         &self.masks
     }
 
-    /// Looks a value up, for a command that cannot go on without it.
+    /// Checks that a value is available, for a command that cannot work without it.
     pub async fn check(&self, setting: &str) -> Result<(), SecretError> {
         self.look_up(setting).await.map(|_| ())
     }
 
-    /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed; only Ctrl-C and
-    /// signals that end the process are errors.
-    async fn unlock(&self, asking: Asking) -> Result<(), Failure> {
-        let problem = match asking {
-            Asking::Never => {
+    /// Unlocks the vault while the user can be prompted. Other failures are only printed, because they recur where a
+    /// secret is needed; Ctrl-C and termination signals are errors.
+    async fn unlock(&self, prompt_mode: PromptMode) -> Result<(), Failure> {
+        let problem = match prompt_mode {
+            PromptMode::Never => {
                 let opened = self.vaults.opened(&self.user).await;
                 opened.err().map(|error| error.to_string())
             }
@@ -148,12 +141,12 @@ impl Credentials {
                     unlocked => unlocked.err().map(|failure| failure.to_string()),
                 }
             }
-            // It is opened when it is needed.
+            // The vault is opened when it is needed.
             _ => None,
         };
         if let Some(problem) = problem {
             screen::say(&format!(
-                "{problem}\nthe secrets that the configuration names are not used until the vault is unlocked"
+                "{problem}\nthe secrets named in the configuration are not used until the vault is unlocked"
             ));
         }
         Ok(())
@@ -164,7 +157,7 @@ impl Credentials {
         (!value.is_empty()).then_some(value)
     }
 
-    /// Masks the values of variables from the start: programs that lango starts may print them.
+    /// Masks the values of variables from the start, because programs that lango starts may print them.
     fn mask_environment(&self, named: &[KeySetting<'_>]) {
         let known = known_providers().iter();
         let known = known.flat_map(|known| known.keys.iter().map(String::as_str));
@@ -202,7 +195,7 @@ impl Credentials {
             let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
             uses.insert(name.clone(), Instant::now());
         }
-        self.remember(name, &value);
+        self.cache_value(name, &value);
         Ok(value)
     }
 
@@ -213,8 +206,8 @@ impl Credentials {
         cached.map(|cached| Arc::clone(&cached.value))
     }
 
-    /// Caches a value, and drops it from memory after [`CACHE_TIME`].
-    fn remember(&self, name: SecretName, value: &Arc<SecretValue>) {
+    /// Caches a value, and removes it from memory after [`CACHE_TIME`].
+    fn cache_value(&self, name: SecretName, value: &Arc<SecretValue>) {
         let cached = CachedValue {
             value: Arc::clone(value),
             read: Instant::now(),
@@ -255,7 +248,7 @@ impl fmt::Debug for Credentials {
 fn invalid(setting: &KeySetting<'_>, error: &lango_secrets::InvalidName) -> Failure {
     let message = format!("{} = \"{}\": {error}", setting.key, setting.value);
     Failure::new(Exit::Config, message).next(format!(
-        "write `secret:` and the name of a secret in {}; `lango secrets list` shows them",
+        "write `secret:` and the name of a secret in {}; run `lango secrets list` to see them",
         setting.key
     ))
 }

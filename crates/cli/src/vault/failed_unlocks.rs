@@ -1,18 +1,18 @@
-//! The passphrases and keys of this machine that did not unlock a vault. Several parts of a process open the same vault; a
-//! secret that failed is neither tried nor logged again until the methods of the vault change.
+//! Passphrases and keys of this machine that failed to unlock a vault. Several parts of a process open the same
+//! vault; a failed secret is neither tried nor logged again until the vault's methods change.
 
 use lango_vault::{SealedVault, UnlockMethod, UnlockSecret};
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of failures to remember.
-const MOST: usize = 16;
+const MAX_FAILURES: usize = 16;
 
 struct FailedUnlock {
     methods: Vec<UnlockMethod>,
     secret: UnlockSecret,
 }
 
-/// The unlocks that failed.
+/// The failed unlocks of this process.
 #[derive(Default)]
 pub struct FailedUnlocks(Mutex<Vec<FailedUnlock>>);
 
@@ -24,10 +24,10 @@ impl FailedUnlocks {
         failed.any(|own| own.methods == vault.methods() && own.secret.is_same(secret))
     }
 
-    /// Remembers a secret that failed.
+    /// Records a failed secret.
     pub fn add(&self, vault: &SealedVault, secret: UnlockSecret) {
         let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed.len() >= MOST {
+        if failed.len() >= MAX_FAILURES {
             failed.remove(0);
         }
         failed.push(FailedUnlock {

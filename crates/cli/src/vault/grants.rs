@@ -1,7 +1,7 @@
 //! The file with the logins of MCP servers, encrypted with a key from the vault. lango renews these logins itself, so
 //! they stay in their own file; `lango secrets import-env` encrypts it.
 
-use super::{Asking, VaultAccess};
+use super::{PromptMode, VaultAccess};
 use crate::config::Paths;
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the secret with the key.
+/// The name of the secret that holds the key.
 const KEY: &str = "lango-mcp-logins-key";
 
 /// The purpose of the key.
@@ -38,14 +38,14 @@ impl VaultAccess {
     pub async fn grants_seal(
         &self,
         paths: &Paths,
-        asking: Asking,
+        prompt_mode: PromptMode,
     ) -> Result<Option<Arc<dyn FileSeal>>, Failure> {
         if !is_sealed(&paths.mcp_grants()) {
             return Ok(None);
         }
-        let open = match self.open(asking).await {
+        let open = match self.open(prompt_mode).await {
             Ok(open) => open,
-            // The logins of servers are missing then, and nothing else.
+            // Only the logins of servers are missing then.
             Err(failure) => {
                 screen::say(&format!("logins of MCP servers are not used: {failure}"));
                 return Ok(None);
@@ -56,7 +56,7 @@ impl VaultAccess {
             Err(VaultError::NotFound { .. }) => {
                 let file = paths.mcp_grants();
                 screen::say(&format!(
-                    "warning: {} was encrypted by the secret {KEY}, which is gone; delete the file, and log in to the servers anew",
+                    "warning: {} was encrypted with the secret {KEY}, which no longer exists; delete the file, and log in to the servers again",
                     file.display()
                 ));
                 Ok(None)
@@ -91,6 +91,6 @@ fn sealer(key: &lango_vault::SecretValue) -> Result<Sealer, Failure> {
     Sealer::new(key, PURPOSE).ok_or_else(|| {
         let message = format!("the secret `{KEY}` is not the key that lango stored");
         Failure::new(Exit::Config, message)
-            .next("remove the file with logins, and log in to every server anew")
+            .next("remove the file with logins, and log in to every server again")
     })
 }

@@ -2,7 +2,7 @@
 //! desktops, `security` for the macOS Keychain. The key passes through standard input and output, never the command
 //! line.
 //!
-//! The library for it uses D-Bus and would add more crates than the rest of the vault; the programs come with every
+//! A library would need D-Bus and more crates than the rest of the vault, while these programs come with every
 //! keyring. If a keyring is missing or does not respond, lango tries the next method.
 
 use lango_vault::{Key, key_file};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// Timeout of a keyring, which may ask the user to unlock it first.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Interval between checks whether the program has ended.
-const CHECK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Maximum size of a response in bytes.
-const LONGEST_ANSWER: u64 = 4096;
+const MAX_RESPONSE_BYTES: u64 = 4096;
 
 /// Environment variables for the programs, which need them to find the desktop session.
 const VARIABLES: [&str; 7] = [
@@ -90,22 +90,20 @@ impl OsKeyring {
             .spawn()
             .map_err(|error| format!("the keyring cannot be used: `{program}`: {error}"))?;
         if let Some(mut input) = child.stdin.take() {
-            // A program that does not read it fails by itself.
+            // If the program does not read it, the program itself fails.
             let _ = input.write_all(request.input.as_bytes());
         }
         let output = child.stdout.take();
         let answer = std::thread::spawn(move || {
-            let mut answer = Zeroizing::new(String::with_capacity(LONGEST_ANSWER as usize));
-            let output = output.map(|output| output.take(LONGEST_ANSWER));
+            let mut answer = Zeroizing::new(String::with_capacity(MAX_RESPONSE_BYTES as usize));
+            let output = output.map(|output| output.take(MAX_RESPONSE_BYTES));
             let read = output.map(|mut output| output.read_to_string(&mut answer));
             read.is_none_or(|read| read.is_ok()).then_some(answer)
         });
         wait(&mut child)
             .map_err(|problem| format!("the keyring cannot be used: `{program}` {problem}"))?;
         let answer = answer.join().ok().flatten();
-        answer.ok_or_else(|| {
-            format!("the keyring cannot be used: `{program}` did not answer in text")
-        })
+        answer.ok_or_else(|| format!("the keyring cannot be used: `{program}` did not return text"))
     }
 }
 
@@ -115,11 +113,11 @@ fn wait(child: &mut Child) -> Result<(), String> {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
             Ok(Some(status)) => return Err(format!("found nothing or failed ({status})")),
-            Ok(None) if started.elapsed() < LONGEST => std::thread::sleep(CHECK_EVERY),
+            Ok(None) if started.elapsed() < TIMEOUT => std::thread::sleep(CHECK_INTERVAL),
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("did not answer within {} s", LONGEST.as_secs()));
+                return Err(format!("did not answer within {} s", TIMEOUT.as_secs()));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -127,14 +125,14 @@ fn wait(child: &mut Child) -> Result<(), String> {
 }
 
 fn account(vault: [u8; 16]) -> String {
-    vault.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&vault)
 }
 
 #[cfg(not(target_os = "macos"))]
 fn lookup(account: &str) -> Request {
     Request {
         program: "secret-tool",
-        arguments: words(&["lookup", "service", SERVICE, "vault", account]),
+        arguments: to_strings(&["lookup", "service", SERVICE, "vault", account]),
         input: Zeroizing::default(),
     }
 }
@@ -143,7 +141,7 @@ fn lookup(account: &str) -> Request {
 fn store(account: &str, key: &str) -> Request {
     Request {
         program: "secret-tool",
-        arguments: words(&[
+        arguments: to_strings(&[
             "store",
             "--label=lango vault",
             "service",
@@ -159,22 +157,25 @@ fn store(account: &str, key: &str) -> Request {
 fn lookup(account: &str) -> Request {
     Request {
         program: "/usr/bin/security",
-        arguments: words(&["find-generic-password", "-s", SERVICE, "-a", account, "-w"]),
+        arguments: to_strings(&["find-generic-password", "-s", SERVICE, "-a", account, "-w"]),
         input: Zeroizing::default(),
     }
 }
 
 #[cfg(target_os = "macos")]
 fn store(account: &str, key: &str) -> Request {
-    // It reads commands from standard input with `-i`; as an argument the key could be seen by others.
+    // With `-i` it reads commands from standard input; as an argument the key would be visible to others.
     let line = format!("add-generic-password -U -s {SERVICE} -a {account} -w {key}\n");
     Request {
         program: "/usr/bin/security",
-        arguments: words(&["-i"]),
+        arguments: to_strings(&["-i"]),
         input: Zeroizing::new(line),
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn to_strings(arguments: &[&str]) -> Vec<String> {
+    arguments
+        .iter()
+        .map(|argument| (*argument).to_owned())
+        .collect()
 }

@@ -1,24 +1,23 @@
-//! A vault that nothing unlocked: the reasons, and the next step for the unlock methods that it has.
+//! A vault that no method unlocked: the reasons, and the next step for each of its unlock methods.
 
 use super::VaultAccess;
 use crate::exit::{Exit, Failure};
 use lango_vault::{MethodKind, SealedVault};
 
-/// A vault that is locked.
 #[derive(Debug, Clone)]
-pub struct Locked {
-    /// The reasons why the methods of this machine failed.
+pub struct LockedVault {
+    /// Why the methods of this machine failed.
     pub problems: Vec<String>,
     methods: Vec<MethodKind>,
     has_key_file_setting: bool,
     is_passphrase_wrong: bool,
     name: String,
     command: &'static str,
-    /// The variable for the passphrase.
+    /// The environment variable for the passphrase.
     variable: &'static str,
 }
 
-impl Locked {
+impl LockedVault {
     pub(super) fn new(access: &VaultAccess, sealed: &SealedVault, problems: Vec<String>) -> Self {
         let methods = sealed.methods().iter().map(|method| method.kind());
         Self {
@@ -32,7 +31,7 @@ impl Locked {
         }
     }
 
-    /// Returns the same for a passphrase of the environment that is wrong.
+    /// Marks that the passphrase in the environment is wrong.
     pub(super) fn with_wrong_passphrase(mut self) -> Self {
         self.is_passphrase_wrong = true;
         let (variable, name) = (self.variable, &self.name);
@@ -40,7 +39,7 @@ impl Locked {
         self
     }
 
-    /// Returns whether a passphrase that somebody types at a terminal unlocks it.
+    /// Returns whether typing the passphrase at a terminal would unlock it.
     pub fn can_be_typed(&self) -> bool {
         !self.is_passphrase_wrong && self.methods.contains(&MethodKind::Passphrase)
     }
@@ -50,7 +49,7 @@ impl Locked {
         &self.name
     }
 
-    /// Says that it is locked, and why what is here does not unlock it.
+    /// Describes that it is locked, and why the methods of this machine failed.
     pub fn status(&self) -> String {
         let problems = self.problems.join("; ");
         if self.is_passphrase_wrong {
@@ -62,7 +61,7 @@ impl Locked {
         }
     }
 
-    /// Says how to unlock it.
+    /// Describes how to unlock it.
     pub fn next_step(&self) -> String {
         let (command, variable) = (self.command, self.variable);
         if self.is_passphrase_wrong {
@@ -75,7 +74,7 @@ impl Locked {
                     "`{command} unlock` at a terminal, or set {variable} for scripts and servers"
                 ),
                 MethodKind::KeyFile if self.has_key_file_setting => {
-                    "put the key file of this vault, readable by you alone, where `vault.keyFile` says"
+                    "put the key file of this vault, readable only by you, at the path in `vault.keyFile`"
                         .to_owned()
                 }
                 MethodKind::KeyFile => {
@@ -92,7 +91,7 @@ impl Locked {
         steps.join("; or ")
     }
 
-    /// Returns the reasons on one line, for results of tools.
+    /// Returns status and next step on one line, for tool results.
     pub fn line(&self) -> String {
         let next = self.next_step();
         let status = self.status();
@@ -103,8 +102,8 @@ impl Locked {
     }
 }
 
-impl From<Locked> for Failure {
-    fn from(locked: Locked) -> Self {
+impl From<LockedVault> for Failure {
+    fn from(locked: LockedVault) -> Self {
         let text = if locked.is_passphrase_wrong {
             locked.problems.join("\n  ")
         } else {

@@ -1,17 +1,17 @@
-//! The passphrases of the environment: one variable for the user's vault, one for that of the server.
+//! Passphrases in the environment: one variable for the user's vault, one for the server's.
 
 use super::VaultAccess;
 use crate::config::{SERVER_VAULT_PASSPHRASE, VAULT_PASSPHRASE};
 use lango_vault::{SecretValue, UnlockSecret};
 use std::sync::Arc;
 
-/// A passphrase of the environment.
+/// A passphrase from an environment variable.
 pub(super) struct EnvironmentPassphrase {
     value: Arc<SecretValue>,
-    /// The variable that has it.
     pub variable: &'static str,
-    /// Whether it is the one of another vault, used for want of one for this vault.
-    pub is_borrowed: bool,
+    /// Whether it is the passphrase of the user's vault, tried because the server's vault has no variable of its own
+    /// set.
+    pub is_fallback: bool,
 }
 
 impl EnvironmentPassphrase {
@@ -19,7 +19,7 @@ impl EnvironmentPassphrase {
         Self {
             value: Arc::clone(value),
             variable,
-            is_borrowed: false,
+            is_fallback: false,
         }
     }
 
@@ -29,7 +29,7 @@ impl EnvironmentPassphrase {
 }
 
 impl VaultAccess {
-    /// Returns the passphrase of the environment for this vault.
+    /// Returns the passphrase in the environment for this vault.
     pub(super) fn passphrase(&self) -> Option<EnvironmentPassphrase> {
         let own = self.own_passphrase.as_ref();
         let own = own.map(|value| EnvironmentPassphrase::new(value, VAULT_PASSPHRASE));
@@ -39,22 +39,22 @@ impl VaultAccess {
         let server = self.server_passphrase.as_ref();
         let server = server.map(|value| EnvironmentPassphrase::new(value, SERVER_VAULT_PASSPHRASE));
         server.or(own.map(|own| EnvironmentPassphrase {
-            is_borrowed: true,
+            is_fallback: true,
             ..own
         }))
     }
 
-    /// Returns the passphrase of the environment as an unlock secret, if it is set.
+    /// Returns the passphrase in the environment as an unlock secret, if it is set.
     pub fn environment_passphrase(&self) -> Option<UnlockSecret> {
         self.passphrase().map(|passphrase| passphrase.secret())
     }
 
-    /// Returns the variable that unlocks this vault now.
+    /// Returns the variable that currently provides the passphrase.
     pub fn passphrase_variable(&self) -> Option<&'static str> {
         self.passphrase().map(|passphrase| passphrase.variable)
     }
 
-    /// Returns the variable for the passphrase of this vault.
+    /// Returns the variable that is meant for this vault's passphrase.
     pub fn own_passphrase_variable(&self) -> &'static str {
         if self.is_own() {
             VAULT_PASSPHRASE

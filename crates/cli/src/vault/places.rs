@@ -1,4 +1,4 @@
-//! The places where values can be used here: the tools, fields and MCP servers that exist, and the hosts that the settings
+//! Where bound secrets can be used: the tools, fields and MCP servers that exist, and the hosts that the settings
 //! open to them.
 
 use crate::config::{NetworkAccess, Settings};
@@ -11,20 +11,20 @@ use lango_vault::{FieldPlace, SecretField, describe_choice};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The beginning of the tool of a binding for the program of an MCP server.
+/// The prefix of a binding's tool that stands for the program of an MCP server.
 const SERVER: &str = "mcp:";
 
-/// The places where values can be used.
+/// The places where bound secrets can be used.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct BindingPlaces {
     fields: Vec<SecretField>,
     commands: NetworkAccess,
     servers: BTreeMap<String, NetworkAccess>,
     egress: Egress,
 }
 
-impl Places {
-    /// Collects the places of the configuration, and the fields of tools.
+impl BindingPlaces {
+    /// Collects the places from the configuration and the fields of tools.
     pub fn new(settings: &Settings, egress: &Egress, fields: Vec<SecretField>) -> Self {
         let servers = settings.mcp.servers.iter();
         Self {
@@ -37,13 +37,13 @@ impl Places {
         }
     }
 
-    /// Returns the arguments of tools that can be bound.
+    /// Returns the tool arguments that can be bound.
     pub fn fields(&self) -> &[SecretField] {
         &self.fields
     }
 
-    /// Fails if nothing here has the place of a binding. Returns the settings that keep the binding from working, with what
-    /// to change; `None` if it works.
+    /// Fails if the place of a binding does not exist. Returns which settings keep the binding from working and how
+    /// to change them; `None` if it works.
     pub fn check(&self, binding: &Binding) -> Result<Option<String>, String> {
         let server = binding.tool.strip_prefix(SERVER);
         if let Some(id) = server
@@ -74,7 +74,7 @@ impl Places {
         }
     }
 
-    /// Returns why the egress guard refuses an origin, with the setting that permits it.
+    /// Returns why the egress guard refuses an origin, and which setting would permit it.
     pub fn refusal(&self, origin: &Origin) -> Option<String> {
         let url = Url::parse(&origin.to_string()).ok()?;
         let refusal = self.egress.check(&url).err()?;
@@ -82,14 +82,14 @@ impl Places {
     }
 }
 
-/// Says that the configuration has no such MCP server, and which ones it has.
+/// Formats the error for an unknown MCP server, with the known ones.
 pub fn no_server<'a>(id: &str, ids: impl Iterator<Item = &'a String>) -> String {
     let ids: Vec<&str> = ids.map(String::as_str).collect();
     let choice = describe_choice(id, &ids, "`mcp.servers` is empty");
     format!("there is no MCP server `{id}` in the configuration; {choice}")
 }
 
-/// Returns the fields of the tools of MCP servers: their arguments that can be text.
+/// Returns the bindable fields of MCP tools: their arguments that can be text.
 pub fn server_fields(servers: &Servers) -> impl Iterator<Item = SecretField> {
     servers.overview().iter().flat_map(move |server| {
         server.tools.iter().map(move |tool| {
@@ -107,7 +107,7 @@ pub fn server_fields(servers: &Servers) -> impl Iterator<Item = SecretField> {
     })
 }
 
-/// Returns the arguments of a schema that can be text; `None` if it lists none, or allows others.
+/// Returns the arguments of a schema that can be text; `None` if the schema lists none or allows additional ones.
 fn text_arguments(schema: &Value) -> Option<Vec<Text>> {
     let listed = schema["properties"].as_object()?;
     let others = &schema["additionalProperties"];

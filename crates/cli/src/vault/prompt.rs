@@ -1,12 +1,13 @@
-//! Reads secret values: from the terminal without echo, or from standard input. A signal ends a prompt. The echo stays off
-//! between the prompts of a command: what is typed while a passphrase is checked belongs to the next prompt.
+//! Reads secret values from the terminal without echo, or from standard input. A signal ends a prompt. The echo stays
+//! off between the prompts of a command, because what is typed while a passphrase is checked belongs to the next
+//! prompt.
 
-use super::{TRIES, VaultAccess};
+use super::{MAX_TRIES, VaultAccess};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::signals::StopSignals;
 use lango_vault::{
-    LEAST_PASSPHRASE_CHARACTERS, MOST_SECRET_BYTES, SecretValue, UnlockSecret, VaultError,
+    MAX_SECRET_BYTES, MIN_PASSPHRASE_CHARACTERS, SecretValue, UnlockSecret, VaultError,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -34,43 +35,45 @@ fn terminal() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }
 
-/// The terminal without echo, from the first prompt until the last clone is dropped or [`end`](Self::end) is called.
+/// A guard that keeps the terminal's echo off, from the first prompt until the last clone is dropped or
+/// [`end`](Self::end) is called.
 #[derive(Clone, Default)]
-pub struct Silence(Arc<Mutex<Option<SilentTerminal>>>);
+pub struct EchoGuard(Arc<Mutex<Option<SilentTerminal>>>);
 
-impl Silence {
-    fn begin(&self, terminal: &File) -> std::io::Result<()> {
+impl EchoGuard {
+    fn start(&self, terminal: &File) -> std::io::Result<()> {
         let mut silent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if silent.is_none() {
-            *silent = Some(SilentTerminal::begin(terminal.try_clone()?)?);
+            *silent = Some(SilentTerminal::start(terminal.try_clone()?)?);
         }
         Ok(())
     }
 
-    /// Brings the echo back.
+    /// Turns the echo back on.
     pub fn end(&self) {
         let mut silent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *silent = None;
     }
 }
 
-/// Prompts at the terminal without echo, regardless of standard input. Fails with a signal that ends the process. The echo is
-/// back when `silence` ends.
-pub async fn read_hidden(silence: &Silence, question: &str) -> Result<SecretValue, Failure> {
+/// Prompts at the terminal without echo, regardless of standard input. Fails on a termination signal. The echo is
+/// back when `echo_guard` ends.
+pub async fn read_hidden(echo_guard: &EchoGuard, question: &str) -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
             Exit::Failed,
-            format!("the terminal cannot be read: {error}"),
+            format!("cannot read from the terminal: {error}"),
         )
         .next("pipe the value to standard input")
     };
     let mut signals = StopSignals::listen().map_err(failed)?;
     let mut terminal = terminal().map_err(failed)?;
-    // The caller restores the terminal, not the thread that reads: this future may be dropped while the thread waits for a key.
-    silence.begin(&terminal).map_err(failed)?;
+    // The caller restores the terminal, not the reading thread: this future may be dropped while the thread waits for
+    // a key.
+    echo_guard.start(&terminal).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
     let (end, _ends_when_dropped) = std::io::pipe().map_err(failed)?;
-    let mut keys = Keys {
+    let mut keys = KeyReader {
         terminal: terminal.try_clone().map_err(failed)?,
         end,
     };
@@ -80,31 +83,31 @@ pub async fn read_hidden(silence: &Silence, question: &str) -> Result<SecretValu
         .await;
     terminal.write_all(b"\r\n").map_err(failed)?;
     match line?.flatten().map_err(failed)? {
-        Line::Typed(value) => Ok(value),
-        Line::Interrupted => {
+        TypedLine::Typed(value) => Ok(value),
+        TypedLine::Interrupted => {
             let message = "nothing was typed, so nothing was changed";
             Err(Failure::new(Exit::Interrupted, message).next("run the command again"))
         }
-        Line::TooLong => Err(too_long()),
+        TypedLine::TooLong => Err(too_long()),
     }
 }
 
-/// Prompts twice, and anew if the answer is refused by `check` or the second one differs. Fails after [`TRIES`] times.
+/// Prompts twice, and again if `check` refuses the answer or the second one differs, up to [`MAX_TRIES`] times.
 pub async fn read_confirmed(
-    silence: &Silence,
+    echo_guard: &EchoGuard,
     question: &str,
     again: &str,
     check: impl Fn(&SecretValue) -> Result<(), Failure>,
 ) -> Result<SecretValue, Failure> {
     let mut tries = 1;
     loop {
-        let first = read_hidden(silence, question).await?;
+        let first = read_hidden(echo_guard, question).await?;
         let confirmed = match check(&first) {
-            Ok(()) => same(first, &read_hidden(silence, again).await?),
+            Ok(()) => check_same(first, &read_hidden(echo_guard, again).await?),
             Err(failure) => Err(failure),
         };
         match confirmed {
-            Err(failure) if tries < TRIES => {
+            Err(failure) if tries < MAX_TRIES => {
                 tries += 1;
                 screen::say(&format!("{}; try again", failure.message()));
             }
@@ -113,31 +116,37 @@ pub async fn read_confirmed(
     }
 }
 
-fn same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure> {
+fn check_same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure> {
     if first.expose() == second.expose() {
         Ok(first)
     } else {
-        let message = "the two were not the same; nothing was changed";
+        let message = "the two entries differ; nothing was changed";
         Err(Failure::new(Exit::Usage, message).next("run the command again"))
     }
 }
 
-/// Prompts for the passphrase of a new vault, and checks its length before it is typed again. Nothing is stored yet, so
-/// that somebody who mistyped it tries again.
+/// Prompts for the passphrase of a new vault, and checks its length before the user types it again. Nothing is stored
+/// yet, so a mistyped passphrase can be retried.
 pub async fn new_passphrase(access: &VaultAccess) -> Result<UnlockSecret, Failure> {
     let question = format!(
-        "new passphrase of the {} ({LEAST_PASSPHRASE_CHARACTERS} characters or more): ",
+        "new passphrase of the {} ({MIN_PASSPHRASE_CHARACTERS} characters or more): ",
         access.name()
     );
     let check = |typed: &SecretValue| {
         let length = typed.expose_text().map(|text| text.chars().count());
-        let least = LEAST_PASSPHRASE_CHARACTERS;
-        if length.is_some_and(|length| length < least) {
-            return Err(VaultError::ShortPassphrase { least }.into());
+        let min_characters = MIN_PASSPHRASE_CHARACTERS;
+        if length.is_some_and(|length| length < min_characters) {
+            return Err(VaultError::ShortPassphrase { min_characters }.into());
         }
         Ok(())
     };
-    let typed = read_confirmed(&access.silence(), &question, "the same again: ", check).await?;
+    let typed = read_confirmed(
+        &access.echo_guard(),
+        &question,
+        "repeat the passphrase: ",
+        check,
+    )
+    .await?;
     Ok(UnlockSecret::Passphrase(typed))
 }
 
@@ -149,15 +158,18 @@ pub fn read_piped() -> Result<SecretValue, Failure> {
             format!("standard input cannot be read: {error}"),
         )
     };
-    // Without the buffer of the standard library, in which the value would stay behind.
+    // Bypasses the buffer of the standard library, in which the value would stay behind.
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let input = File::from(input.map_err(failed)?);
-    let limit = MOST_SECRET_BYTES + 2;
+    let limit = MAX_SECRET_BYTES + 2;
     let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 64));
-    let most = u64::try_from(limit).unwrap_or(u64::MAX);
-    input.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    let read_limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    input
+        .take(read_limit)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     let value = without_line_end(&bytes);
-    if value.len() > MOST_SECRET_BYTES {
+    if value.len() > MAX_SECRET_BYTES {
         return Err(too_long());
     }
     Ok(SecretValue::new(value))
@@ -170,7 +182,7 @@ fn without_line_end(bytes: &[u8]) -> &[u8] {
 }
 
 fn too_long() -> Failure {
-    let message = format!("the value is longer than {MOST_SECRET_BYTES} bytes");
+    let message = format!("the value is longer than {MAX_SECRET_BYTES} bytes");
     Failure::new(Exit::Usage, message).next("store a shorter one, or split it")
 }
 
@@ -181,15 +193,15 @@ struct SilentTerminal {
 }
 
 impl SilentTerminal {
-    fn begin(terminal: File) -> std::io::Result<Self> {
+    fn start(terminal: File) -> std::io::Result<Self> {
         let before = tcgetattr(&terminal)?;
         let mut silent = before.clone();
-        // Keys are handled here: the terminal's own way to interrupt would end the process before the echo is back.
+        // Keys are handled here, because the terminal's own interrupt would end the process before the echo is back.
         silent.local_modes -=
             LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON | LocalModes::ISIG;
         silent.special_codes[SpecialCodeIndex::VMIN] = 1;
         silent.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed ahead was shown; it is not part of the value.
+        // Text typed ahead was visible, so it is not part of the value.
         tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
         Ok(Self { terminal, before })
     }
@@ -201,13 +213,13 @@ impl Drop for SilentTerminal {
     }
 }
 
-/// The keys of a terminal, until the other end of a pipe is closed.
-struct Keys {
+/// Reads keys from a terminal until the other end of a pipe is closed.
+struct KeyReader {
     terminal: File,
     end: PipeReader,
 }
 
-impl Read for Keys {
+impl Read for KeyReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         loop {
             let mut waited = [
@@ -227,34 +239,34 @@ impl Read for Keys {
     }
 }
 
-/// The typed text.
-enum Line {
+/// The result of reading a line.
+enum TypedLine {
     Typed(SecretValue),
     Interrupted,
     TooLong,
 }
 
-fn read_line(keys: &mut impl Read) -> std::io::Result<Line> {
-    let mut typed = Zeroizing::new(Vec::with_capacity(MOST_SECRET_BYTES + 1));
+fn read_line(keys: &mut impl Read) -> std::io::Result<TypedLine> {
+    let mut typed = Zeroizing::new(Vec::with_capacity(MAX_SECRET_BYTES + 1));
     let mut key = [0];
     loop {
         if keys.read(&mut key)? == 0 {
-            return Ok(Line::Interrupted);
+            return Ok(TypedLine::Interrupted);
         }
         match key[0] {
-            b'\r' | b'\n' => return Ok(Line::Typed(SecretValue::new(&typed[..]))),
-            CTRL_C | ESCAPE => return Ok(Line::Interrupted),
-            CTRL_D if typed.is_empty() => return Ok(Line::Interrupted),
+            b'\r' | b'\n' => return Ok(TypedLine::Typed(SecretValue::new(&typed[..]))),
+            CTRL_C | ESCAPE => return Ok(TypedLine::Interrupted),
+            CTRL_D if typed.is_empty() => return Ok(TypedLine::Interrupted),
             CTRL_U => typed.clear(),
             key if BACKSPACES.contains(&key) => remove_last_character(&mut typed),
-            _ if typed.len() >= MOST_SECRET_BYTES => return Ok(Line::TooLong),
+            _ if typed.len() >= MAX_SECRET_BYTES => return Ok(TypedLine::TooLong),
             key => typed.push(key),
         }
     }
 }
 
 fn remove_last_character(typed: &mut Vec<u8>) {
-    // The bytes that continue a character of UTF-8.
+    // Also removes continuation bytes of a UTF-8 character.
     while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
 }
 
@@ -264,13 +276,13 @@ mod tests {
 
     fn typed(keys: &[u8]) -> Option<Vec<u8>> {
         match read_line(&mut &*keys).unwrap() {
-            Line::Typed(value) => Some(value.expose().to_vec()),
-            Line::Interrupted | Line::TooLong => None,
+            TypedLine::Typed(value) => Some(value.expose().to_vec()),
+            TypedLine::Interrupted | TypedLine::TooLong => None,
         }
     }
 
     #[test]
-    fn exactly_one_line_end_is_taken_off() {
+    fn exactly_one_line_end_is_removed() {
         for (piped, value) in [
             ("value\n", "value"),
             ("value\r\n", "value"),
@@ -293,8 +305,8 @@ mod tests {
         assert_eq!(typed(b"ab\x03"), None);
         assert_eq!(typed(b"\x04"), None);
         assert_eq!(typed(b"ab"), None);
-        assert_eq!(typed(&[b'x'; MOST_SECRET_BYTES + 1]), None);
-        let longest = [&[b'x'; MOST_SECRET_BYTES][..], b"\r"].concat();
-        assert_eq!(typed(&longest).unwrap().len(), MOST_SECRET_BYTES);
+        assert_eq!(typed(&[b'x'; MAX_SECRET_BYTES + 1]), None);
+        let longest = [&[b'x'; MAX_SECRET_BYTES][..], b"\r"].concat();
+        assert_eq!(typed(&longest).unwrap().len(), MAX_SECRET_BYTES);
     }
 }

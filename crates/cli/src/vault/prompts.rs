@@ -1,29 +1,30 @@
-//! What the user types after allowing a call of a vault tool: the passphrase of a vault that is locked or has to be created,
-//! and the value of a requested secret. The turn waits for the answer meanwhile, so nothing else writes to the terminal.
+//! Prompts after the user allowed a call of a vault tool: for the passphrase of a vault that is locked or must be
+//! created, and for the value of a requested secret. The turn waits meanwhile, so nothing else writes to the
+//! terminal.
 
-use super::{EmptyAnswer, Silence, UserVaults, new_passphrase, read_confirmed};
+use super::{EchoGuard, EmptyAnswer, UserVaults, new_passphrase, read_confirmed};
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use lango_core::{Answer, RecordSelection, UserId, Waiting};
-use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue, UNLOCK_REASON};
+use lango_core::{ApprovalAnswer, PendingApproval, RecordSelection, UserId};
+use lango_secrets::{MIN_MASKED_BYTES, SecretName, SecretValue, UNLOCK_REASON};
 use lango_vault::VaultProvider;
 
-/// The prefixes of the tools that need the vault.
+/// The prefixes of tools that need the vault.
 const VAULT_TOOLS: [&str; 2] = ["secrets_", "crypto_"];
 
-/// The tool whose value the user types.
+/// The tool for which the user types a value.
 const REQUEST_TOOL: &str = "secrets_request";
 
 impl UserVaults {
-    /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
-    /// nothing, or something wrong. A command or an MCP server that only uses bound secrets then goes on without them, and
-    /// this process does not prompt for those again. Fails with Ctrl-C, and with a signal that ends the process; the call then
-    /// still waits for an answer.
+    /// Prompts for what an allowed call needs. If the user types nothing, or something wrong, returns a denial that
+    /// replaces their answer. A command or an MCP server that only uses bound secrets instead continues without them,
+    /// and this process does not prompt for those again. Fails on Ctrl-C and termination signals; the call then stays
+    /// pending.
     pub async fn prepare(
         &self,
         user: &UserId,
-        waiting: &Waiting,
-    ) -> Result<Option<Answer>, Failure> {
+        waiting: &PendingApproval,
+    ) -> Result<Option<ApprovalAnswer>, Failure> {
         let request = &waiting.request;
         let tool = request.tool.as_str();
         let is_vault_tool = VAULT_TOOLS.iter().any(|prefix| tool.starts_with(prefix));
@@ -41,23 +42,23 @@ impl UserVaults {
             Err(failure) if !is_vault_tool => {
                 self.decline(user);
                 screen::say(&format!(
-                    "{failure}\nthe vault stays locked, so the call goes on without its secrets"
+                    "{failure}\nthe vault stays locked, so the call continues without its secrets"
                 ));
                 Ok(None)
             }
             Err(failure) => {
                 screen::say(&failure.to_string());
-                let reason = "the user allowed it and then did not type what was needed";
-                Ok(Some(Answer::No {
+                let reason = "the user allowed the call but did not enter what it needs";
+                Ok(Some(ApprovalAnswer::No {
                     reason: Some(reason.into()),
                 }))
             }
         }
     }
 
-    async fn prompt(&self, user: &UserId, waiting: &Waiting) -> Result<(), Failure> {
+    async fn prompt(&self, user: &UserId, waiting: &PendingApproval) -> Result<(), Failure> {
         let access = self.access().for_user(user.clone());
-        let access = access.silent_between_prompts();
+        let access = access.without_echo_between_prompts();
         if self.opened(user).await.is_err() {
             let open = match access.read(RecordSelection::None).await? {
                 Some(_) => access.ask(EmptyAnswer::Declines).await?,
@@ -67,39 +68,42 @@ impl UserVaults {
                     access.vault.create(vec![passphrase]).await?
                 }
             };
-            self.keep_open(user, open).await;
+            self.store_open(user, open).await;
         }
         if waiting.request.tool.as_str() == REQUEST_TOOL {
             let name = waiting.request.arguments["name"]
                 .as_str()
                 .unwrap_or_default();
             let name = SecretName::new(name)?;
-            let value = typed_value(&access.silence(), &name).await?;
+            let value = read_secret_value(&access.echo_guard(), &name).await?;
             let call = format!("{}/{}", waiting.turn, waiting.request.call);
-            self.keep_typed(call, value);
+            self.store_typed(call, value);
         }
         Ok(())
     }
 }
 
-/// Prompts for the value of a secret, twice.
-pub async fn typed_value(silence: &Silence, name: &SecretName) -> Result<SecretValue, Failure> {
-    let value = typed(silence, &format!("value of {name}")).await?;
+/// Prompts for the value of a secret, twice, and warns if it is short.
+pub async fn read_secret_value(
+    echo_guard: &EchoGuard,
+    name: &SecretName,
+) -> Result<SecretValue, Failure> {
+    let value = read_typed(echo_guard, &format!("value of {name}")).await?;
     warn_if_short(name, &value);
     Ok(value)
 }
 
-/// Prompts for something that can also be piped in, twice.
-pub async fn typed(silence: &Silence, thing: &str) -> Result<SecretValue, Failure> {
+/// Prompts twice for a value that can also be piped in.
+pub async fn read_typed(echo_guard: &EchoGuard, thing: &str) -> Result<SecretValue, Failure> {
     let check = |typed: &SecretValue| {
         if typed.is_empty() {
             let failure = Failure::new(Exit::Usage, "the value is empty");
-            return Err(failure.next("nothing was changed; give another one"));
+            return Err(failure.next("nothing was changed; give a different one"));
         }
         Ok(())
     };
     let (first, again) = (format!("{thing} (not shown): "), format!("{thing} again: "));
-    let value = read_confirmed(silence, &first, &again, check).await;
+    let value = read_confirmed(echo_guard, &first, &again, check).await;
     value.map_err(|failure| match failure.exit {
         Exit::Interrupted => {
             failure.next("run the command again, or pipe the value to standard input")
@@ -108,11 +112,11 @@ pub async fn typed(silence: &Silence, thing: &str) -> Result<SecretValue, Failur
     })
 }
 
-/// Warns about a value that is too short to be masked.
+/// Warns if a value is too short to be masked.
 pub fn warn_if_short(name: &SecretName, value: &SecretValue) {
-    if value.len() < LEAST_MASKED_BYTES {
+    if value.len() < MIN_MASKED_BYTES {
         screen::say(&format!(
-            "warning: {name} has fewer than {LEAST_MASKED_BYTES} bytes; if a service echoes it, lango cannot mask it"
+            "warning: {name} has fewer than {MIN_MASKED_BYTES} bytes; if a service echoes it, lango cannot mask it"
         ));
     }
 }

@@ -1,6 +1,6 @@
-//! The settings that name a key or token: an environment variable, or `secret:NAME` of the vault.
+//! The settings that name a key or token: an environment variable, or `secret:NAME` for a secret in the vault.
 
-use super::{Asking, VaultAccess};
+use super::{PromptMode, VaultAccess};
 use crate::config::Settings;
 use crate::exit::{Exit, Failure};
 use crate::token;
@@ -24,12 +24,12 @@ pub struct KeySetting<'a> {
     pub key: String,
     /// Its value: the name of a variable, or `secret:NAME`.
     pub value: &'a str,
-    /// The provider of models, if it is its key.
+    /// The model provider whose key this is, if any.
     provider: Option<&'a str>,
 }
 
 impl KeySetting<'_> {
-    /// Returns whether it is used whatever happens in a turn: keys of models that are not chosen are not.
+    /// Returns whether the key is always needed; keys of models that are not selected are not.
     pub fn is_needed_now(&self, settings: &Settings) -> bool {
         let Some(provider) = self.provider else {
             return true;
@@ -97,16 +97,16 @@ pub fn key_settings(settings: &Settings) -> Vec<KeySetting<'_>> {
 }
 
 impl VaultAccess {
-    /// Returns the server's token if it is in the vault.
+    /// Returns the server's token, if the vault has it.
     pub async fn server_token(&self) -> Result<Option<String>, Failure> {
         let sealed = self.read(RecordSelection::None).await?;
         let mut names = sealed.iter().flat_map(|sealed| sealed.entries());
         if !names.any(|entry| entry.name.as_str() == SERVER_TOKEN) {
             return Ok(None);
         }
-        let open = self.open(Asking::Allowed).await;
+        let open = self.open(PromptMode::Allowed).await;
         let open = open.map_err(|failure| match failure.exit {
-            Exit::Config => failure.at("the token of the server is in the vault"),
+            Exit::Config => failure.at("the server's token is in the vault"),
             _ => failure,
         })?;
         let value = match open.use_value(&SecretName::new(SERVER_TOKEN)?).await {

@@ -1,21 +1,21 @@
-//! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
+//! The vaults of the users of this process: each is opened when it is first needed and stays open.
 
 mod errors;
 mod masks;
 
 pub use errors::{UseError, describe_unusable};
 
-use super::{Asking, Locked, Opening, Places, VaultAccess, can_ask};
+use super::{BindingPlaces, LockedVault, OpenResult, PromptMode, VaultAccess, can_ask};
 use crate::exit::Failure;
 use crate::screen;
-use errors::{absent, failed};
+use errors::{missing_vault, unavailable};
 use lango_core::{BoxFuture, Clock, RecordSelection, Text, UserId};
 use lango_engine::SystemClock;
 use lango_secrets::{
     Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretUser,
     SecretValue,
 };
-use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
+use lango_vault::{OpenVault, SealedVault, SecretEntry, SecretField, VaultError, VaultProvider};
 use masks::MaskCheck;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -23,40 +23,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval within which the audit log has one entry for equal uses or blocked placeholders. A single push makes dozens of requests.
+/// Within this interval the audit log records equal uses or blocked placeholders only once, because a single `git
+/// push` makes dozens of requests.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A use of a secret for a binding; without one for a placeholder that was blocked.
+/// A use of a secret for a binding; `None` stands for a blocked placeholder.
 type UseKey = (SecretUser, SecretName, Option<Binding>);
 
 /// Maximum number of uses to remember.
-const MOST_USES: usize = 1_000;
+const MAX_USES: usize = 1_000;
 
 /// Maximum number of problems to report in one process.
-const MOST_REPORTS: usize = 50;
+const MAX_REPORTS: usize = 50;
 
 /// The vaults of all users of this process.
 pub struct UserVaults {
     access: VaultAccess,
     masks: Masks,
-    /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
+    /// The open vaults. The lock is held during an unlock, so that a user's vault is never unlocked twice
+    /// concurrently.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
     uses: Mutex<BTreeMap<UseKey, Instant>>,
     mask_checks: Mutex<HashMap<UserId, MaskCheck>>,
-    /// Values that the user typed for calls that run next.
+    /// Values that the user typed for calls that are about to run.
     typed: Mutex<HashMap<String, SecretValue>>,
-    /// The places where values can be used here.
-    places: OnceLock<Places>,
-    /// The users who did not unlock their vaults when a command or an MCP server needed it.
+    /// Where bound secrets can be used.
+    places: OnceLock<BindingPlaces>,
+    /// Users who declined to unlock their vault for a command or an MCP server.
     declined: Mutex<BTreeSet<UserId>>,
-    /// Whether the command that runs here asks the user at the terminal.
+    /// Whether this process prompts the user at the terminal.
     is_interactive: AtomicBool,
-    /// The problems that were printed, if the command that runs here prints them.
+    /// The problems printed so far; `None` if this process does not print them.
     reported: Mutex<Option<BTreeSet<String>>>,
 }
 
 impl UserVaults {
-    /// Creates the vaults over the unlock methods of `access`. Opens none yet.
+    /// Creates the vaults with the unlock methods of `access`. Opens none yet.
     pub fn new(access: VaultAccess, masks: Masks) -> Self {
         Self {
             access,
@@ -72,8 +74,8 @@ impl UserVaults {
         }
     }
 
-    /// Prints problems of secrets that calls run into on standard error from now on, each once: an agent may not pass on
-    /// what it was told.
+    /// Starts printing problems with secrets on standard error, each once, because an agent may not report them to
+    /// the user.
     pub fn print_problems(&self) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.get_or_insert_default();
@@ -82,36 +84,37 @@ impl UserVaults {
     fn print_problem(&self, problem: &str) {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reported) = reported.as_mut()
-            && reported.len() < MOST_REPORTS
+            && reported.len() < MAX_REPORTS
             && reported.insert(problem.to_owned())
         {
             screen::say(&format!("warning: a secret was not used: {problem}"));
         }
     }
 
-    /// Returns the result after printing its problem.
-    fn reported<T>(&self, result: Result<T, SecretError>) -> Result<T, SecretError> {
+    /// Prints the problem, if there is one, and returns the result.
+    fn print_error<T>(&self, result: Result<T, SecretError>) -> Result<T, SecretError> {
         result.inspect_err(|error| self.print_problem(&error.to_string()))
     }
 
-    /// Lets tools ask for passphrases and values at the terminal, for a command that asks the user there.
+    /// Lets tools prompt for passphrases and values, for a command that is used at a terminal.
     pub fn allow_prompts(&self) {
         self.is_interactive.store(can_ask(), Ordering::Relaxed);
     }
 
-    /// Sets the places where values can be used. Later calls change nothing.
-    pub fn set_places(&self, places: Places) {
+    /// Sets where bound secrets can be used. Only the first call has an effect.
+    pub fn set_places(&self, places: BindingPlaces) {
         // The tools of a process do not change.
         let _ = self.places.set(places);
     }
 
-    /// Returns the arguments of tools that can be bound.
+    /// Returns the tool arguments that can be bound.
     pub fn fields(&self) -> Vec<SecretField> {
         let places = self.places.get();
         places.map_or_else(Vec::new, |places| places.fields().to_vec())
     }
 
-    /// Checks the place of a binding as [`Places::check`] does. Before the places are set every place is accepted.
+    /// Checks the place of a binding as [`BindingPlaces::check`] does. Until the places are set, every place is
+    /// accepted.
     pub fn check_place(&self, binding: &Binding) -> Result<Option<String>, String> {
         let places = self.places.get();
         places.map_or(Ok(None), |places| places.check(binding))
@@ -121,12 +124,12 @@ impl UserVaults {
         &self.access
     }
 
-    pub(super) async fn keep_open(&self, user: &UserId, vault: OpenVault) {
+    pub(super) async fn store_open(&self, user: &UserId, vault: OpenVault) {
         let mut open = self.open.lock().await;
         open.insert(user.clone(), Arc::new(vault));
     }
 
-    /// Remembers that a user did not unlock the vault for a command or an MCP server.
+    /// Records that a user declined to unlock the vault for a command or an MCP server.
     pub(super) fn decline(&self, user: &UserId) {
         let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         declined.insert(user.clone());
@@ -137,8 +140,8 @@ impl UserVaults {
         declined.contains(user)
     }
 
-    /// Keeps a value that the user typed until the call with this key runs.
-    pub(super) fn keep_typed(&self, call: String, value: SecretValue) {
+    /// Stores a value that the user typed until the call with this key runs.
+    pub(super) fn store_typed(&self, call: String, value: SecretValue) {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed.insert(call, value);
     }
@@ -150,25 +153,29 @@ impl UserVaults {
         records: RecordSelection,
     ) -> Result<Option<SealedVault>, SecretError> {
         let access = self.access.for_user(user.clone());
-        access.read(records).await.map_err(|error| failed(&error))
+        access
+            .read(records)
+            .await
+            .map_err(|error| unavailable(&error))
     }
 
-    /// Returns a user's vault, opened by the methods of this machine. Fails if there is none, or if it needs a prompt.
+    /// Returns a user's vault, opened with the methods of this machine. Fails if there is none, or if it needs a
+    /// prompt.
     pub async fn opened(&self, user: &UserId) -> Result<Arc<OpenVault>, SecretError> {
         let access = self.access.for_user(user.clone());
         let opened = self.try_opened(&access).await;
-        match opened.map_err(|error| failed(&error))? {
+        match opened.map_err(|error| unavailable(&error))? {
             Some(Ok(vault)) => Ok(vault),
             Some(Err(locked)) => Err(SecretError::Unavailable {
                 detail: locked.line(),
             }),
-            None => Err(absent(&access)),
+            None => Err(missing_vault(&access)),
         }
     }
 
-    /// Returns the locked state of a user's vault that the methods of this machine do not open; `None` if they do, or if it
-    /// has no secrets.
-    pub async fn locked_vault(&self, user: &UserId) -> Result<Option<Locked>, Failure> {
+    /// Returns the state of a user's vault if the methods of this machine do not open it; `None` if they do, or if
+    /// the vault has no secrets.
+    pub async fn locked_vault(&self, user: &UserId) -> Result<Option<LockedVault>, Failure> {
         let access = self.access.for_user(user.clone());
         let sealed = access.read(RecordSelection::None).await?;
         if sealed.is_none_or(|sealed| sealed.entries().next().is_none()) {
@@ -178,11 +185,11 @@ impl UserVaults {
         Ok(opened.and_then(Result::err))
     }
 
-    /// Opens a vault by the methods of this machine, and keeps it open; `None` if there is none.
+    /// Opens a vault with the methods of this machine and leaves it open; `None` if there is none.
     async fn try_opened(
         &self,
         access: &VaultAccess,
-    ) -> Result<Option<Result<Arc<OpenVault>, Locked>>, Failure> {
+    ) -> Result<Option<Result<Arc<OpenVault>, LockedVault>>, Failure> {
         let user = access.vault.user();
         let mut open = self.open.lock().await;
         if let Some(vault) = open.get(user) {
@@ -191,33 +198,34 @@ impl UserVaults {
         if access.read(RecordSelection::None).await?.is_none() {
             return Ok(None);
         }
-        Ok(Some(match access.try_open(Asking::Never).await? {
-            Opening::Open(vault) => {
+        Ok(Some(match access.try_open(PromptMode::Never).await? {
+            OpenResult::Open(vault) => {
                 let vault = Arc::new(vault);
                 open.insert(user.clone(), Arc::clone(&vault));
                 Ok(vault)
             }
-            Opening::Locked(locked) => Err(locked),
+            OpenResult::Locked(locked) => Err(locked),
         }))
     }
 
-    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it. Fails if an empty line is typed.
+    /// Opens a user's vault, prompting for the passphrase if no other method works. Fails if the user types an empty
+    /// line.
     pub async fn unlock(&self, user: &UserId) -> Result<(), Failure> {
         let mut open = self.open.lock().await;
         if !open.contains_key(user) {
             let access = self.access.for_user(user.clone());
-            let vault = access.open(Asking::AllowedOrDeclined).await?;
+            let vault = access.open(PromptMode::AllowedOrDeclined).await?;
             open.insert(user.clone(), Arc::new(vault));
         }
         Ok(())
     }
 
-    /// Closes a user's vault after its master key was replaced elsewhere.
+    /// Closes a user's vault after another process replaced its master key.
     async fn close(&self, user: &UserId) {
         self.open.lock().await.remove(user);
     }
 
-    /// Runs an operation on a user's vault; once more if the master key was replaced meanwhile.
+    /// Runs an operation on a user's vault; retries once if the master key was replaced meanwhile.
     pub async fn with_open<T, F>(
         &self,
         user: &UserId,
@@ -246,21 +254,21 @@ impl UserVaults {
 
     fn remember_use(&self, key: UseKey) {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        if uses.len() >= MOST_USES {
+        if uses.len() >= MAX_USES {
             uses.retain(|_, at| at.elapsed() < USE_INTERVAL);
         }
-        if uses.len() < MOST_USES {
+        if uses.len() < MAX_USES {
             uses.insert(key, Instant::now());
         }
     }
 
     async fn find(&self, user: &UserId, tool: &str) -> Result<Vec<BoundSecret>, SecretError> {
-        let is_bound = |entry: &&Entry| {
+        let is_bound = |entry: &&SecretEntry| {
             let mut tools = entry.bindings.iter().map(|binding| &*binding.tool);
             tools.any(|own| own == tool)
         };
         let sealed = self.sealed(user, RecordSelection::None).await?;
-        // What nothing claims to be bound to needs no unlocking.
+        // If no entry is bound to the tool, nothing has to be unlocked.
         let is_needed = |sealed: &SealedVault| sealed.entries().any(|entry| is_bound(&entry));
         let Some(sealed) = sealed.filter(is_needed) else {
             return Ok(Vec::new());
@@ -287,7 +295,7 @@ impl UserVaults {
             }
             Ok(value)
         });
-        let value = value.await.map_err(|error| error.about(name))?;
+        let value = value.await.map_err(|error| error.into_error_about(name))?;
         if !is_recorded {
             self.remember_use(key);
         }
@@ -297,12 +305,12 @@ impl UserVaults {
 }
 
 impl SecretSource for UserVaults {
-    fn bound<'a>(
+    fn bound_secrets<'a>(
         &'a self,
         user: &'a UserId,
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
-        Box::pin(async move { self.reported(self.find(user, tool).await) })
+        Box::pin(async move { self.print_error(self.find(user, tool).await) })
     }
 
     fn resolve<'a>(
@@ -310,7 +318,7 @@ impl SecretSource for UserVaults {
         by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
-        Box::pin(async move { self.reported(self.value(by, secret).await) })
+        Box::pin(async move { self.print_error(self.value(by, secret).await) })
     }
 
     fn load_masks<'a>(&'a self, user: &'a UserId, max_age: Duration) -> BoxFuture<'a, ()> {
@@ -324,7 +332,7 @@ impl SecretSource for UserVaults {
         place: &'a str,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // One entry for all places: an agent must not be able to fill the log.
+            // One entry covers all places: an agent must not be able to fill the log.
             let key = (by.clone(), name.clone(), None);
             if self.is_recorded(&key) {
                 return;
@@ -356,7 +364,11 @@ impl SecretSource for UserVaults {
         })
     }
 
-    fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+    fn locked_secrets<'a>(
+        &'a self,
+        user: &'a UserId,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Vec<BoundSecret>> {
         Box::pin(async move {
             if !self.can_prompt() || self.has_declined(user) {
                 return Vec::new();
@@ -365,7 +377,7 @@ impl SecretSource for UserVaults {
             let sealed = sealed.ok().flatten();
             let entries = sealed.iter().flat_map(|sealed| sealed.entries());
             let bound: Vec<_> = entries.flat_map(|entry| bound_to(entry, tool)).collect();
-            // What nothing claims to be bound to needs no unlocking.
+            // If no entry is bound to the tool, nothing has to be unlocked.
             if bound.is_empty() || self.opened(user).await.is_ok() {
                 return Vec::new();
             }
@@ -379,7 +391,7 @@ impl SecretSource for UserVaults {
 }
 
 /// Returns the bindings of an entry for a tool.
-fn bound_to(entry: &Entry, tool: &str) -> impl Iterator<Item = BoundSecret> {
+fn bound_to(entry: &SecretEntry, tool: &str) -> impl Iterator<Item = BoundSecret> {
     let own = entry.bindings.iter().filter(move |own| *own.tool == *tool);
     own.map(|binding| BoundSecret {
         name: entry.name.clone(),
@@ -425,7 +437,7 @@ impl VaultProvider for UserVaults {
     }
 }
 
-/// Returns the vault with the actor that its audit log names.
+/// Returns the vault with the actor to record in its audit log.
 fn acting_as(vault: Arc<OpenVault>, by: &SecretUser) -> Arc<OpenVault> {
     match &by.actor {
         Some(actor) => Arc::new(vault.acting_as(Text::clone(actor))),

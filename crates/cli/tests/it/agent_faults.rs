@@ -1,17 +1,17 @@
-//! Agent files that cannot be used, through the binary: what is said, and with which exit code.
+//! Invalid agent files, through the real binary: the reported errors and the exit codes.
 
-use crate::agent_files::{POET, in_home, refused, with_three};
+use crate::agent_files::{POET, assert_refused, in_home, with_agent_files};
 use crate::lango::Lango;
 
 #[test]
-fn t17_a_model_that_cannot_be_had_is_told_with_the_file_and_its_line() {
-    let lango = with_three();
+fn t17_an_unavailable_model_is_reported_with_the_file_and_line() {
+    let lango = with_agent_files();
     let place = format!(
         "{}:4: the model of `poet`: there is no provider `muse`",
         in_home(&lango, "poet.md").display()
     );
     for arguments in [&["run", "hello"][..], &["config", "check"]] {
-        refused(&lango, arguments, &[&place]);
+        assert_refused(&lango, arguments, &[&place]);
     }
     let doctor = lango.run(&["doctor"]).exits(3).stdout;
     assert!(
@@ -26,7 +26,7 @@ fn t17_a_model_that_cannot_be_had_is_told_with_the_file_and_its_line() {
         "there is no provider `muse`",
         "`anthropic` has no key: looked in ANTHROPIC_API_KEY (not set)",
     );
-    refused(
+    assert_refused(
         &lango,
         &["run", "hello"],
         &[&place, "export ANTHROPIC_API_KEY=…"],
@@ -42,13 +42,13 @@ fn t17_a_model_that_cannot_be_had_is_told_with_the_file_and_its_line() {
         "providers.muse.baseUrl=http://127.0.0.1:1",
     ];
     let bounded = [&mine[..], &["-c", "agent.maxCost=1", "config", "check"]].concat();
-    let unpriced = "poet.md:4: the model of `poet`: the price of `muse/small` is not known, so agent.maxCost cannot be held";
+    let unpriced = "poet.md:4: the model of `poet`: the price of `muse/small` is not known, so agent.maxCost cannot be enforced";
     lango.run(&bounded).refused(3, &[unpriced]);
 }
 
 #[test]
-fn t16_everything_that_is_wrong_is_told_at_once_with_file_line_and_field() {
-    let lango = with_three();
+fn t16_all_problems_are_reported_together_with_file_line_and_field() {
+    let lango = with_agent_files();
     let good = "---\ndescription: Does it\n---\nWords.\n";
     for (file, content, expected) in [
         (
@@ -74,32 +74,32 @@ fn t16_everything_that_is_wrong_is_told_at_once_with_file_line_and_field() {
         (
             "f.md",
             "---\ndescription: x\ndescription: y\n---\nWords.",
-            ":3: the field `description` is there twice, first in line 2; remove one",
+            ":3: the field `description` occurs twice, first in line 2; remove one",
         ),
         (
             "g.md",
             "---\ndescription: x\n",
-            ":1: its front matter is not closed by a line `---` within 64 KiB",
+            ":1: its front matter is not closed by a `---` line within 64 KiB",
         ),
         (
             "h.md",
             "---\nname: h\ndescription: a: b\n---\nWords.",
-            ":3: its front matter is not YAML: mapping values are not allowed in this context; quote a text that has a colon in it",
+            ":3: its front matter is not YAML: mapping values are not allowed in this context; quote a text that contains a colon",
         ),
         (
             "i.md",
             "---\ndescription: x\n---\n",
-            ":3: there are neither `prefixes` nor words below the front matter; write there what the agent is to do, or give it tools",
+            ":3: there are neither `prefixes` nor an instruction below the front matter; write there what the agent should do, or give it tools",
         ),
         (
             "j.md",
             "---\nname: k\ndescription: x\n---\nWords.",
-            ":2: `name` is `k`, and the file is `j.md`; make them the same, or leave `name` out",
+            ":2: `name` is `k`, but the file is `j.md`; make them the same, or leave `name` out",
         ),
         (
             "user.md",
             good,
-            ":1: `user` is the person's name; an agent needs another; rename the file",
+            ":1: `user` is reserved for the user; choose another name for the agent; rename the file",
         ),
         (
             "lango-orchestrator.md",
@@ -113,8 +113,7 @@ fn t16_everything_that_is_wrong_is_told_at_once_with_file_line_and_field() {
         ),
     ] {
         lango.home_file(&format!("agents/{file}"), content);
-        let next =
-            "\n  next: correct what is named above; `lango config check` tells when all is well\n";
+        let next = "\n  next: fix the problems above; `lango config check` checks the configuration again\n";
         let whole = format!("error: {}{expected}{next}", in_home(&lango, file).display());
         let ran = lango.run(&["agents"]).exits(3);
         assert_eq!((ran.stdout.as_str(), ran.stderr), ("", whole));
@@ -135,7 +134,7 @@ fn t16_everything_that_is_wrong_is_told_at_once_with_file_line_and_field() {
         "link.md: the file cannot be read: No such file or directory",
         "worst.md:1: the field `description` is missing; ",
         "worst.md:2: `model` must be a provider and a model, ",
-        "worst.md:3: unknown field `colour`; there are name, description, ",
+        "worst.md:3: unknown field `colour`; the fields are name, description, ",
     ];
     for arguments in [
         &["run", "hello"][..],
@@ -153,7 +152,7 @@ fn t16_everything_that_is_wrong_is_told_at_once_with_file_line_and_field() {
 }
 
 #[test]
-fn t16_nothing_in_a_file_reaches_the_terminal_as_a_control_character_and_many_are_counted() {
+fn t16_no_control_character_of_a_file_reaches_the_terminal_and_long_lists_are_truncated() {
     let lango = Lango::new();
     lango.home_file(
         "agents/a.md",
@@ -170,7 +169,7 @@ fn t16_nothing_in_a_file_reaches_the_terminal_as_a_control_character_and_many_ar
     lango.run(&["agents"]).refused(
         3,
         &[
-            "it has 71 agent files, 64 at most are read; remove some",
+            "it has 71 agent files; the limit is 64, so remove some",
             "… and ",
         ],
     );

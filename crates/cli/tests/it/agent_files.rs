@@ -1,4 +1,4 @@
-//! Agents as markdown files, through the binary: who is there and who is asked.
+//! Agents as markdown files, through the real binary: which agents exist and which are called.
 
 use crate::lango::{Lango, finish, of_type, text};
 use crate::models::{Provider, flags, run};
@@ -7,7 +7,7 @@ use lango_testkit::model::{call, delegate, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// New, and takes tools from the librarian.
+/// A new agent, which gets some of the librarian's tools.
 const RESEARCHER: &str = "\
 ---
 description: Looks things up in what is known
@@ -19,7 +19,7 @@ keywords: [research]
 Name every source.
 ";
 
-/// In the place of a built-in one.
+/// An agent that replaces a built-in one.
 const OPERATOR: &str = "\
 ---
 name: operator
@@ -29,7 +29,7 @@ accepts: the name of a file
 ---
 ";
 
-/// There for its words, with a model of its own.
+/// An agent without tools, with its own model.
 pub const POET: &str = "\
 ---
 description: Writes verse
@@ -39,7 +39,7 @@ model: muse/small
 Rhyme, whatever happens.
 ";
 
-pub fn with_three() -> Lango {
+pub fn with_agent_files() -> Lango {
     let lango = Lango::new();
     lango.home_file("agents/researcher.md", RESEARCHER);
     lango.home_file("agents/operator.md", OPERATOR);
@@ -65,9 +65,9 @@ fn agent<'a>(tree: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {name} in {tree:#}"))
 }
 
-/// It fails for its configuration and says this, after what else there was to say.
+/// Asserts that a command fails with a configuration error that contains these parts and a next step.
 #[track_caller]
-pub fn refused(lango: &Lango, arguments: &[&str], parts: &[&str]) {
+pub fn assert_refused(lango: &Lango, arguments: &[&str], parts: &[&str]) {
     let ran = lango.run(arguments).exits(3);
     for part in parts {
         assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");
@@ -81,8 +81,8 @@ fn names(tree: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn t15_files_are_agents_in_their_place_with_the_tools_they_name() {
-    let lango = with_three();
+fn t15_agent_files_define_agents_with_the_tools_they_name() {
+    let lango = with_agent_files();
     let tree = agents(&lango, &[]);
     let expected = [
         "operator",
@@ -159,7 +159,7 @@ fn t15_files_are_agents_in_their_place_with_the_tools_they_name() {
     );
 }
 
-/// A turn in which all three have work.
+/// The script of a turn in which all three agents work.
 fn script() -> Vec<ModelReply> {
     vec![
         delegate("researcher", "what is known of tea?"),
@@ -173,8 +173,8 @@ fn script() -> Vec<ModelReply> {
 }
 
 #[test]
-fn t17_each_of_them_does_its_work_and_is_answered_by_its_model() {
-    let lango = with_three();
+fn t17_each_agent_works_with_its_own_model() {
+    let lango = with_agent_files();
     let main = Provider::new(script());
     let muse = Provider::new(vec![say("O bread, thou art well-bred.")]);
     let mut flags = flags("openai", main.server.url());
@@ -225,8 +225,8 @@ fn t17_each_of_them_does_its_work_and_is_answered_by_its_model() {
 }
 
 #[test]
-fn agents_dir_moves_the_folder_and_a_single_agent_or_an_own_topology_leaves_files_out() {
-    let lango = with_three();
+fn agents_dir_moves_the_folder_and_a_single_agent_or_a_custom_topology_ignores_files() {
+    let lango = with_agent_files();
     lango.file("crew/poet.md", POET);
     let crew = agents(&lango, &["-c", "agent.agentsDir=crew"]);
     assert_eq!(names(&crew).last(), Some(&"poet"));
@@ -245,30 +245,30 @@ fn agents_dir_moves_the_folder_and_a_single_agent_or_an_own_topology_leaves_file
         );
         lango.run(&[flags, &["agents"]].concat()).ok().stdout
     };
-    // Not even a broken one stops what does not use it.
+    // Even a broken file does not stop a command that does not use it.
     lango.home_file("agents/poet.md", "broken");
     let single = unused(&["-c", "agent.multiAgent=false"]);
     assert!(
-        single.contains("not used, because a single agent answers: "),
+        single.contains("not used, because a single agent runs: "),
         "{single}"
     );
     lango.file("own.toml", "name = 'own'\n[[agents]]\nname = 'a'\nrole = 'x'\naccepts = 'x'\nreturns = 'x'\ncannot = 'x'\nalways_include = true\nmodel = 'muse/x'\n");
     let own = ["-c", "agent.topology=own.toml"];
     let shown = unused(&own);
     assert!(
-        shown.contains("not used, because the topology own has agents of its own: "),
+        shown.contains("not used, because the topology own defines its own agents: "),
         "{shown}"
     );
     let place = format!(
         "{}: the model of `a`: there is no provider `muse`",
         lango.workspace().join("own.toml").display()
     );
-    refused(&lango, &[&own[..], &["run", "hello"]].concat(), &[&place]);
+    assert_refused(&lango, &[&own[..], &["run", "hello"]].concat(), &[&place]);
 }
 
 #[test]
-fn t19_a_folder_is_a_topology_of_the_agents_in_it_and_no_others() {
-    let lango = with_three();
+fn t19_a_folder_is_a_topology_of_exactly_the_agents_in_it() {
+    let lango = with_agent_files();
     lango.file("team/poet.md", POET.replace("model: muse/small\n", ""));
     lango.file(
         "team/clerk.md",
@@ -297,7 +297,7 @@ fn t19_a_folder_is_a_topology_of_the_agents_in_it_and_no_others() {
             .contains("graph_query")
     );
 
-    // By its name in the folder of agents.
+    // By its name in the agents folder.
     lango.home_file("agents/pair/poet.md", POET);
     let tree = agents(&lango, &["-c", "agent.topology=pair"]);
     assert_eq!(names(&tree), ["poet"]);
@@ -313,11 +313,11 @@ fn t19_a_folder_is_a_topology_of_the_agents_in_it_and_no_others() {
     }
     lango.file("team/clerk.md", "");
     let ran = lango.run(&[&here[..], &["agents"]].concat());
-    ran.refused(3, &["team/clerk.md:1: it does not begin with a line `---`"]);
+    ran.refused(3, &["team/clerk.md:1: it does not start with a `---` line"]);
 }
 
 #[test]
-fn a_new_file_is_written_once_and_is_an_agent_at_once() {
+fn a_new_agent_file_is_not_overwritten_and_defines_an_agent_immediately() {
     let lango = Lango::new();
     let written = lango.run(&["agents", "new", "poet"]).ok();
     assert_eq!(
@@ -333,11 +333,11 @@ fn a_new_file_is_written_once_and_is_an_agent_at_once() {
         .refused(2, &["cannot be an agent's name"]);
     lango
         .run(&["agents", "new", "user"])
-        .refused(2, &["the person's name"]);
+        .refused(2, &["reserved for the user"]);
     lango
         .run(&["agents", "new", "lango-orchestrator"])
         .refused(2, &["is the name of the orchestrator"]);
-    // One of a built-in agent says what that one is.
+    // A new file for a built-in agent describes that agent.
     let before = agents(&lango, &[]);
     lango.run(&["agents", "new", "librarian"]).ok();
     let after = agents(&lango, &[]);
@@ -354,7 +354,7 @@ fn a_new_file_is_written_once_and_is_an_agent_at_once() {
 }
 
 #[test]
-fn agents_cannot_change_the_files_that_they_are_made_of() {
+fn agents_cannot_change_agent_files() {
     let lango = Lango::new();
     lango.file("crew/poet.md", POET.replace("model: muse/small\n", ""));
     let write = "approval.rules=[{action='allow'}]";

@@ -1,4 +1,4 @@
-//! A project's agent files are instructions from a folder that may have been cloned: who hears them, and when.
+//! Trust in a project's agent files, which are instructions from a folder that may have been cloned.
 
 use crate::lango::{Lango, text};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn in_project(lango: &Lango, file: &str) -> String {
 }
 
 #[test]
-fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then() {
+fn t18_a_projects_agents_are_used_only_with_trusted_content() {
     let lango = Lango::new();
     lango.file(".lango/agents/scout.md", SCOUT);
     let path = in_project(&lango, "scout.md");
@@ -33,7 +33,7 @@ fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then()
     assert_eq!(source(&lango, "scout"), None);
     unheard(json!([path]));
     let warning = format!(
-        "not heard, because these files of the project are not trusted as they are: {path}; read them, then `lango config trust`"
+        "ignored because the current content of these project files is not trusted: {path}; read them, then run `lango config trust`"
     );
     assert!(lango.run(&["agents"]).ok().stdout.contains(&warning));
     for arguments in [&["run", "hello"][..], &["config", "check"]] {
@@ -43,14 +43,14 @@ fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then()
 
     let trusted = lango.run(&["config", "trust"]).ok().stdout;
     let expected = format!(
-        "{path} is trusted as it is now; a change has to be trusted again\n  \
-         the agent `scout`: Looks around\n  holds the tools that begin with fs_\n"
+        "{path} is trusted with its current content; trust it again after a change\n  \
+         the agent `scout`: Looks around\n  owns the tools that start with fs_\n"
     );
     assert_eq!(trusted, expected);
     assert_eq!(source(&lango, "scout"), Some(path.clone()));
     unheard(json!([]));
 
-    // Another file, and a change, are not what was trusted.
+    // Another file and a change are not covered by the trust.
     lango.file(".lango/agents/other.md", SCOUT);
     assert_eq!(
         (source(&lango, "scout"), source(&lango, "other")),
@@ -69,7 +69,7 @@ fn t18_a_projects_agents_are_heard_once_they_are_trusted_and_as_they_were_then()
 }
 
 #[test]
-fn t18_what_was_trusted_at_the_former_place_of_the_list_holds_until_it_is_written_anew() {
+fn t18_the_trust_list_at_its_former_path_is_valid_until_a_new_one_is_written() {
     let lango = Lango::new();
     lango.file(".lango/agents/scout.md", SCOUT);
     lango.run(&["config", "trust"]).ok();
@@ -86,7 +86,7 @@ fn t18_what_was_trusted_at_the_former_place_of_the_list_holds_until_it_is_writte
 }
 
 #[test]
-fn t18_a_projects_agent_takes_the_place_of_yours_only_when_it_is_trusted() {
+fn t18_a_projects_agent_replaces_the_users_only_if_it_is_trusted() {
     let lango = Lango::new();
     lango.home_file("agents/scout.md", SCOUT);
     lango.home_file("agents/zebra.md", "---\ndescription: Stripes\n---\nStripe.");
@@ -120,7 +120,7 @@ fn t18_a_projects_agent_takes_the_place_of_yours_only_when_it_is_trusted() {
 }
 
 #[test]
-fn t18_nothing_broken_or_linked_of_a_strangers_project_stops_lango_or_is_trusted() {
+fn t18_broken_files_and_symlinks_of_an_untrusted_project_neither_stop_lango_nor_are_trusted() {
     let lango = Lango::new();
     lango.file(".lango/agents/scout.md", "---\ncolour: red\n---\n");
     lango.run(&["run", "hello"]).ok();
@@ -130,7 +130,11 @@ fn t18_nothing_broken_or_linked_of_a_strangers_project_stops_lango_or_is_trusted
     );
     lango.run(&["config", "trust"]).refused(3, &[&place]);
     assert!(
-        lango.run(&["agents"]).ok().stdout.contains("not heard"),
+        lango
+            .run(&["agents"])
+            .ok()
+            .stdout
+            .contains("ignored because"),
         "the trust was not kept"
     );
 
@@ -146,7 +150,7 @@ fn t18_nothing_broken_or_linked_of_a_strangers_project_stops_lango_or_is_trusted
         "{ran:#?}"
     );
 
-    // A folder that is a link is not looked into.
+    // A folder that is a symlink is ignored.
     lango.file("elsewhere/scout.md", SCOUT);
     std::fs::remove_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink(lango.workspace().join("elsewhere"), &folder).unwrap();
@@ -161,7 +165,7 @@ fn a_project_without_files_has_nothing_to_trust() {
 }
 
 #[test]
-fn t18_a_projects_file_cannot_name_agents_elsewhere_before_it_is_trusted() {
+fn t18_an_untrusted_project_cannot_name_agents_in_other_folders() {
     let lango = Lango::new();
     lango.file("crew/scout.md", SCOUT);
     for (key, agents) in [("agent.agentsDir", "crew"), ("agent.topology", "./crew")] {
@@ -174,7 +178,7 @@ fn t18_a_projects_file_cannot_name_agents_elsewhere_before_it_is_trusted() {
         );
         let trusted = lango.run(&["config", "trust"]).ok().stdout;
         for part in [
-            &format!("now heard: {key}"),
+            &format!("now in effect: {key}"),
             "crew/scout.md is trusted",
             "the agent `scout`",
         ] {
@@ -197,7 +201,7 @@ fn t18_a_projects_file_cannot_name_agents_elsewhere_before_it_is_trusted() {
         assert!(source(&lango, "scout").is_some(), "{key}");
         lango.run(&["config", "trust", "--revoke"]).ok();
     }
-    // Which built-in agents there are is the user's choice too.
+    // The choice of built-in agents is the user's too.
     lango.file("lango.toml", "agent.topology = 'classic'\n");
     assert_eq!(tree(&lango)["topology"], "specialists");
     lango.run(&["config", "trust"]).ok();

@@ -1,6 +1,6 @@
-//! `lango agents`: the tree for people and programs, other tool sets, and the instructions.
+//! `lango agents`: the tree as text and JSON, other tool lists, and the instructions.
 
-use crate::lango::{Lango, Ran, text};
+use crate::lango::{Lango, RunResult, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -10,7 +10,6 @@ const SIX: &str = r#"[
     "search_web", "memory_store", {"name": "teleport"}
 ]"#;
 
-/// The tools of the operator.
 const TOOLS: &str = "fs_list, fs_read, fs_stat, fs_write, fs_edit, fs_mkdir, fs_delete, fs_search, exec, exec_bg, exec_status, exec_stop";
 
 fn tree(lango: &Lango, arguments: &[&str]) -> Value {
@@ -27,13 +26,13 @@ fn keys(value: &Value) -> BTreeSet<&str> {
     value.as_object().unwrap().keys().map(|k| &**k).collect()
 }
 
-fn with_tools(lango: &Lango, list: impl AsRef<[u8]>) -> Ran {
+fn with_tools(lango: &Lango, list: impl AsRef<[u8]>) -> RunResult {
     lango.file("tools.json", list);
     lango.run(&["agents", "--json", "--tools", "tools.json"])
 }
 
 #[track_caller]
-fn has_exactly_its_keys(tree: &Value) {
+fn assert_keys(tree: &Value) {
     let all = [
         "absent_tools",
         "agents",
@@ -69,7 +68,7 @@ fn has_exactly_its_keys(tree: &Value) {
 #[test]
 fn the_specialists_are_those_with_tools_and_the_planner() {
     let tree = tree(&Lango::new(), &[]);
-    has_exactly_its_keys(&tree);
+    assert_keys(&tree);
     assert_eq!(tree["mode"], "multi");
     assert_eq!(tree["topology"], "specialists");
     let root = json!({ "name": "lango-orchestrator", "tools": [], "settings": {} });
@@ -100,22 +99,27 @@ fn the_specialists_are_those_with_tools_and_the_planner() {
 }
 
 #[test]
-fn the_classic_orchestrator_holds_the_tools_as_well() {
+fn the_classic_orchestrator_has_the_tools_too() {
     let tree = tree(&Lango::new(), &["-c", "agent.topology=classic"]);
-    has_exactly_its_keys(&tree);
+    assert_keys(&tree);
     assert_eq!(tree["topology"], "classic");
     let agents = ["executor", "researcher", "planner", "memory-manager"];
     assert_eq!(names(&tree["agents"]), agents);
     assert_eq!(names(&tree["skipped"]), [""; 0]);
-    let held = |agent: &Value| agent["tools"].as_array().unwrap().len();
-    let all: usize = tree["agents"].as_array().unwrap().iter().map(held).sum();
-    assert_eq!((held(&tree["root"]), all > 12), (all, true));
+    let tool_count = |agent: &Value| agent["tools"].as_array().unwrap().len();
+    let all: usize = tree["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(tool_count)
+        .sum();
+    assert_eq!((tool_count(&tree["root"]), all > 12), (all, true));
 }
 
 #[test]
-fn a_single_agent_holds_all_tools() {
+fn a_single_agent_has_all_tools() {
     let tree = tree(&Lango::new(), &["-c", "agent.multiAgent=false"]);
-    has_exactly_its_keys(&tree);
+    assert_keys(&tree);
     assert_eq!(tree["mode"], "single");
     assert_eq!(tree["root"]["name"], "lango-agent");
     let all = tree["root"]["tools"].as_array().unwrap();
@@ -124,9 +128,9 @@ fn a_single_agent_holds_all_tools() {
 }
 
 #[test]
-fn a_list_of_names_and_objects_shows_what_other_tools_would_give() {
+fn a_list_of_names_and_objects_shows_the_tree_for_other_tools() {
     let tree = with_tools(&Lango::new(), SIX).ok().json();
-    has_exactly_its_keys(&tree);
+    assert_keys(&tree);
     let six = [
         "operator",
         "navigator",
@@ -151,7 +155,7 @@ fn a_tool_list_can_come_from_standard_input() {
 }
 
 #[test]
-fn the_text_shows_the_tree_and_names_who_is_missing_and_what_nobody_holds() {
+fn the_text_shows_the_tree_the_missing_agents_and_the_unmatched_tools() {
     let lango = Lango::new();
     let shown = lango.run(&["agents"]).ok().stdout;
     let expected = format!(
@@ -163,13 +167,12 @@ lango-orchestrator (specialists topology)
 ├─ vault  "
     );
     assert!(shown.starts_with(&expected), "{shown}");
-    let missing =
-        "not here: navigator (no tools)\ntools not here: browser_* (`browser.enabled` is false";
+    let missing = "unavailable: navigator (no tools)\nunavailable tools: browser_* (`browser.enabled` is false";
     assert!(shown.contains(missing), "{shown}");
     lango.file("tools.json", SIX);
     let shown = lango.run(&["agents", "--tools", "tools.json"]).ok().stdout;
     assert!(shown.contains("├─ navigator  "), "{shown}");
-    let unmatched = "held by nobody, so they cannot run: teleport\n";
+    let unmatched = "not assigned to any agent, so they cannot run: teleport\n";
     assert!(shown.contains(unmatched), "{shown}");
 }
 
@@ -215,7 +218,7 @@ fn the_instruction_of_an_unknown_agent_is_refused_with_the_valid_names() {
 }
 
 #[test]
-fn a_tool_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason() {
+fn an_invalid_tool_list_is_refused_with_its_name_and_the_reason() {
     let lango = Lango::new();
     for (list, reason) in [
         ("[\n\"fs_read\",", "line 2"),
@@ -249,7 +252,7 @@ fn a_tool_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason() {
 }
 
 #[test]
-fn nothing_in_a_tool_list_or_a_topology_reaches_the_terminal_as_a_control_character() {
+fn no_control_character_of_a_tool_list_or_topology_reaches_the_terminal() {
     let lango = Lango::new();
     let ran = with_tools(&lango, r#"["fs_\u001b[2J"]"#);
     let ran = ran.refused(2, &["fs_␛[2J"]);

@@ -1,8 +1,8 @@
 //! The HTTP API and sign-in through the real binary: tokens, other processes and replicas, approvals of A2A tasks.
 
 use crate::approvals::CREATE;
-use crate::lango::{Lango, PATIENCE, text};
-use crate::serve::{Serving, message};
+use crate::lango::{Lango, TIMEOUT, text};
+use crate::serve::{TestServer, message};
 use lango_testkit::postgres;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest time from storing an event to its arrival at a reader.
+/// Maximum time from storing an event to its arrival at a reader.
 const MAX_DELAY: Duration = Duration::from_millis(500);
 
 fn token(lango: &Lango, scopes: &[&str]) -> String {
@@ -21,15 +21,15 @@ fn token(lango: &Lango, scopes: &[&str]) -> String {
     lango.run(&arguments).ok().stdout.trim().to_owned()
 }
 
-/// Sends a request with these headers; returns the status, the head and the body.
+/// Sends a request with these headers. Returns the status, the head and the body.
 fn send(
-    serving: &Serving,
+    server: &TestServer,
     first: &str,
     headers: &[(&str, &str)],
     body: &str,
 ) -> (u16, String, String) {
-    let mut stream = serving.connect();
-    let host = serving.url().trim_start_matches("http://").to_owned();
+    let mut stream = server.connect();
+    let host = server.url().trim_start_matches("http://").to_owned();
     let mut request = format!("{first} HTTP/1.0\r\nContent-Length: {}\r\n", body.len());
     if !headers.iter().any(|(name, _)| *name == "Host") {
         request += &format!("Host: {host}\r\n");
@@ -47,25 +47,25 @@ fn send(
     (status, head.to_owned(), body.to_owned())
 }
 
-/// Sends a request with a token; returns the JSON of its response.
-fn call(serving: &Serving, token: &str, first: &str, body: &Value) -> Value {
+/// Sends a request with a token. Returns the JSON of the response.
+fn call(server: &TestServer, token: &str, first: &str, body: &Value) -> Value {
     let bearer = format!("Bearer {token}");
     let headers = [
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
     ];
-    let (status, _, reply) = send(serving, first, &headers, &body.to_string());
+    let (status, _, reply) = send(server, first, &headers, &body.to_string());
     assert!(status < 300, "{first}: {status} {reply}");
     serde_json::from_str(&reply).unwrap_or(Value::Null)
 }
 
-/// A reader of the stream of a page.
+/// A reader of the event stream that the page uses.
 struct Reader(BufReader<TcpStream>);
 
 impl Reader {
-    fn open(serving: &Serving, token: &str, query: &str) -> Self {
-        let mut stream = serving.connect();
-        let host = serving.url().trim_start_matches("http://").to_owned();
+    fn open(server: &TestServer, token: &str, query: &str) -> Self {
+        let mut stream = server.connect();
+        let host = server.url().trim_start_matches("http://").to_owned();
         let request = format!(
             "GET /api/events{query} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
         );
@@ -77,7 +77,7 @@ impl Reader {
     fn until(&mut self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let (started, mut is_named) = (Instant::now(), false);
         loop {
-            assert!(started.elapsed() < PATIENCE, "no `{name}` that fits");
+            assert!(started.elapsed() < TIMEOUT, "no `{name}` that fits");
             let mut line = String::new();
             assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream ended");
             if let Some(found) = line.strip_prefix("event: ") {
@@ -97,24 +97,25 @@ fn now_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap()
 }
 
-/// Asserts that a turn of another process arrives at a reader in time. The machine may be busy, so the fastest of three counts.
-fn assert_live(serving: &Serving, token: &str, ask: impl Fn(&str)) {
+/// Asserts that a turn of another process arrives at a reader in time. Takes the fastest of three, because the machine
+/// may be busy.
+fn assert_live(server: &TestServer, token: &str, ask: impl Fn(&str)) {
     let mut fastest = Duration::MAX;
     let session = {
-        let mut lists = Reader::open(serving, token, "");
+        let mut lists = Reader::open(server, token, "");
         lists.until("approvals", |_| true);
         ask("");
         text(&lists.until("session", |_| true)["id"]).to_owned()
     };
     for _ in 0..3 {
         let last = call(
-            serving,
+            server,
             token,
             &format!("GET /api/sessions/{session}"),
             &Value::Null,
         );
         let after = last["events"].as_u64().unwrap();
-        let mut reader = Reader::open(serving, token, &format!("?session={session}&after={after}"));
+        let mut reader = Reader::open(server, token, &format!("?session={session}&after={after}"));
         ask(&session);
         let event = reader.until("event", |event| event["type"] == "user.message");
         let delay = now_ms().saturating_sub(event["time"].as_u64().unwrap());
@@ -134,20 +135,20 @@ fn ask_in(lango: &Lango, session: &str, more: &[&str]) {
 }
 
 #[test]
-fn a_turn_of_the_terminal_appears_within_half_a_second() {
-    let serving = Serving::start();
-    let token = token(&serving.lango, &["read"]);
-    assert_live(&serving, &token, |session| {
-        ask_in(&serving.lango, session, &[])
+fn a_turn_in_the_terminal_appears_within_half_a_second() {
+    let server = TestServer::start();
+    let token = token(&server.lango, &["read"]);
+    assert_live(&server, &token, |session| {
+        ask_in(&server.lango, session, &[])
     });
 }
 
 #[test]
 fn a_turn_of_another_replica_appears_within_half_a_second() {
-    let store = format!("session.store={}", postgres::empty());
+    let store = format!("session.store={}", postgres::fresh_schema());
     let settings = ["-c", store.as_str()];
-    let here = Serving::start_with(Lango::new(), &settings);
-    let there = Serving::start_with(Lango::new(), &settings);
+    let here = TestServer::start_with(Lango::new(), &settings);
+    let there = TestServer::start_with(Lango::new(), &settings);
     let created = here
         .lango
         .run(&["-c", &store, "tokens", "create", "test"])
@@ -169,12 +170,12 @@ fn a_turn_of_another_replica_appears_within_half_a_second() {
 
 #[test]
 fn an_approval_that_is_answered_in_the_terminal_disappears_from_the_page() {
-    let serving = Serving::start();
-    let token = token(&serving.lango, &["read", "run"]);
-    let mut reader = Reader::open(&serving, &token, "");
+    let server = TestServer::start();
+    let token = token(&server.lango, &["read", "run"]);
+    let mut reader = Reader::open(&server, &token, "");
     reader.until("approvals", |list| list["count"] == 0);
     call(
-        &serving,
+        &server,
         &token,
         "POST /api/turns",
         &json!({ "text": CREATE }),
@@ -189,63 +190,63 @@ fn an_approval_that_is_answered_in_the_terminal_disappears_from_the_page() {
         "-c",
         "agent.model=offline/rules",
     ];
-    serving.lango.run(&answered);
+    server.lango.run(&answered);
     reader.until("approvals", |list| list["count"] == 0);
 }
 
 #[test]
-fn an_approval_of_an_a2a_task_is_answered_over_the_api_and_the_server_goes_on() {
-    let serving = Serving::start();
-    let token = token(&serving.lango, &["read", "approve"]);
-    let sent = serving.rpc("SendMessage", message(CREATE));
+fn an_approval_of_an_a2a_task_is_answered_over_the_api_and_the_task_continues() {
+    let server = TestServer::start();
+    let token = token(&server.lango, &["read", "approve"]);
+    let sent = server.rpc("SendMessage", message(CREATE));
     let task = &sent["result"]["task"];
     assert_eq!(
         task["status"]["state"], "TASK_STATE_AUTH_REQUIRED",
         "{sent}"
     );
-    let listed = call(&serving, &token, "GET /api/approvals", &Value::Null);
+    let listed = call(&server, &token, "GET /api/approvals", &Value::Null);
     let id = text(&listed["pending"][0]["id"]).to_owned();
     assert_eq!(listed["pending"][0]["user"], "a2a");
     let details = call(
-        &serving,
+        &server,
         &token,
         &format!("GET /api/approvals/{id}"),
         &Value::Null,
     );
     assert!(text(&details["preview"]).contains("+hi"), "{details}");
     let first = format!("POST /api/approvals/{id}");
-    call(&serving, &token, &first, &json!({ "answer": "once" }));
+    call(&server, &token, &first, &json!({ "answer": "once" }));
     let started = Instant::now();
     loop {
-        let got = serving.rpc("GetTask", json!({ "id": task["id"] }));
+        let got = server.rpc("GetTask", json!({ "id": task["id"] }));
         if got["result"]["status"]["state"] == "TASK_STATE_COMPLETED" {
             break;
         }
-        assert!(started.elapsed() < PATIENCE, "{got}");
+        assert!(started.elapsed() < TIMEOUT, "{got}");
         thread::sleep(Duration::from_millis(50));
     }
-    let written = serving.lango.workspace().join("notes/a.md");
+    let written = server.lango.workspace().join("notes/a.md");
     assert_eq!(std::fs::read_to_string(written).unwrap(), "hi\n");
 }
 
 #[test]
-fn a_deleted_session_disappears_from_the_page_whoever_deletes_it() {
-    let serving = Serving::start();
-    let token = token(&serving.lango, &["read", "run"]);
+fn a_deleted_session_disappears_from_the_page_however_it_was_deleted() {
+    let server = TestServer::start();
+    let token = token(&server.lango, &["read", "run"]);
     for is_here in [true, false] {
-        let mut reader = Reader::open(&serving, &token, "");
+        let mut reader = Reader::open(&server, &token, "");
         reader.until("approvals", |_| true);
-        let session = serving.lango.session("hello");
+        let session = server.lango.session("hello");
         reader.until("session", |summary| summary["id"] == session.as_str());
         if is_here {
             call(
-                &serving,
+                &server,
                 &token,
                 &format!("DELETE /api/sessions/{session}"),
                 &Value::Null,
             );
         } else {
-            serving
+            server
                 .lango
                 .run(&["sessions", "delete", "--yes", &session])
                 .ok();
@@ -255,14 +256,14 @@ fn a_deleted_session_disappears_from_the_page_whoever_deletes_it() {
 }
 
 #[test]
-fn a_server_with_open_streams_stops_at_once() {
-    let mut serving = Serving::start();
-    let token = token(&serving.lango, &["read"]);
-    let mut reader = Reader::open(&serving, &token, "");
+fn a_server_with_open_streams_stops_immediately() {
+    let mut server = TestServer::start();
+    let token = token(&server.lango, &["read"]);
+    let mut reader = Reader::open(&server, &token, "");
     reader.until("approvals", |_| true);
     let started = Instant::now();
-    let (said, code) = serving.end();
-    assert_eq!(code, Some(0), "{said}");
+    let (printed, code) = server.end();
+    assert_eq!(code, Some(0), "{printed}");
     assert!(
         started.elapsed() < Duration::from_secs(2),
         "{:?}",
@@ -271,10 +272,10 @@ fn a_server_with_open_streams_stops_at_once() {
 }
 
 #[test]
-fn foreign_hosts_and_origins_are_refused_before_the_token_is_looked_at() {
-    let serving = Serving::start();
-    let token = format!("Bearer {}", token(&serving.lango, &["read"]));
-    let own = serving.url();
+fn foreign_hosts_and_origins_are_refused_before_the_token_is_checked() {
+    let server = TestServer::start();
+    let token = format!("Bearer {}", token(&server.lango, &["read"]));
+    let own = server.url();
     for path in [
         "/api/me",
         "/v1/models",
@@ -291,28 +292,23 @@ fn foreign_hosts_and_origins_are_refused_before_the_token_is_looked_at() {
             &[("Origin", "null")],
         ] {
             let headers = [headers, &[("Authorization", token.as_str())]].concat();
-            let (status, _, body) = send(&serving, &first, &headers, "");
+            let (status, _, body) = send(&server, &first, &headers, "");
             assert_eq!(status, 403, "{path} {headers:?}: {body}");
         }
     }
     let headers = [("Origin", own.as_str()), ("Authorization", &token)];
-    assert_eq!(send(&serving, "GET /api/me", &headers, "").0, 200);
+    assert_eq!(send(&server, "GET /api/me", &headers, "").0, 200);
 }
 
 #[test]
-fn tokens_of_the_api_and_of_a2a_do_not_open_each_other() {
-    let serving = Serving::start();
-    let a2a = format!("Bearer {}", serving.token());
-    let (status, _, body) = send(
-        &serving,
-        "GET /api/sessions",
-        &[("Authorization", &a2a)],
-        "",
-    );
+fn api_tokens_and_the_a2a_token_are_not_interchangeable() {
+    let server = TestServer::start();
+    let a2a = format!("Bearer {}", server.token());
+    let (status, _, body) = send(&server, "GET /api/sessions", &[("Authorization", &a2a)], "");
     assert_eq!(status, 403, "{body}");
     let api = format!(
         "Bearer {}",
-        token(&serving.lango, &["read", "run", "approve"])
+        token(&server.lango, &["read", "run", "approve"])
     );
     for (first, headers) in [
         ("GET /tasks", vec![]),
@@ -322,7 +318,7 @@ fn tokens_of_the_api_and_of_a2a_do_not_open_each_other() {
         ("GET /tenant/tasks", vec![]),
         ("POST /", vec![]),
     ] {
-        let (status, _, body) = send(&serving, first, &headers, "");
+        let (status, _, body) = send(&server, first, &headers, "");
         assert!(
             matches!(status, 401 | 404),
             "{first} {headers:?}: {status} {body}"
@@ -333,11 +329,11 @@ fn tokens_of_the_api_and_of_a2a_do_not_open_each_other() {
 
 #[test]
 fn a_link_signs_one_browser_in_and_revoking_it_signs_it_out() {
-    let serving = Serving::start();
-    let url = serving.url();
-    let link = serving.lango.run(&["tokens", "link", "--url", &url]).ok();
+    let server = TestServer::start();
+    let url = server.url();
+    let link = server.lango.run(&["tokens", "link", "--url", &url]).ok();
     let path = link.stdout.trim().strip_prefix(&url).unwrap().to_owned();
-    let (status, head, _) = send(&serving, &format!("GET {path}"), &[], "");
+    let (status, head, _) = send(&server, &format!("GET {path}"), &[], "");
     assert_eq!(status, 200);
     let cookie = head
         .lines()
@@ -345,23 +341,23 @@ fn a_link_signs_one_browser_in_and_revoking_it_signs_it_out() {
         .unwrap();
     let cookie = cookie.split(';').next().unwrap();
     assert_eq!(
-        send(&serving, "GET /api/me", &[("Cookie", cookie)], "").0,
+        send(&server, "GET /api/me", &[("Cookie", cookie)], "").0,
         200
     );
     assert_eq!(
-        send(&serving, &format!("GET {path}"), &[], "").0,
+        send(&server, &format!("GET {path}"), &[], "").0,
         401,
         "the link was used"
     );
-    let tokens = serving.lango.run(&["tokens", "list", "--json"]).ok().json();
+    let tokens = server.lango.run(&["tokens", "list", "--json"]).ok().json();
     let id = text(&tokens[0]["id"]).to_owned();
     assert_eq!(tokens[0]["kind"], "browser");
-    serving.lango.run(&["tokens", "revoke", &id]).ok();
+    server.lango.run(&["tokens", "revoke", &id]).ok();
     assert_eq!(
-        send(&serving, "GET /api/me", &[("Cookie", cookie)], "").0,
+        send(&server, "GET /api/me", &[("Cookie", cookie)], "").0,
         401
     );
-    serving
+    server
         .lango
         .run(&["tokens", "revoke", &id])
         .refused(2, &["lango tokens list"]);
@@ -369,10 +365,10 @@ fn a_link_signs_one_browser_in_and_revoking_it_signs_it_out() {
 
 #[test]
 fn an_export_of_the_api_can_be_imported() {
-    let serving = Serving::start();
-    let token = token(&serving.lango, &["read", "run"]);
+    let server = TestServer::start();
+    let token = token(&server.lango, &["read", "run"]);
     let started = call(
-        &serving,
+        &server,
         &token,
         "POST /api/turns",
         &json!({ "text": "hello" }),
@@ -380,13 +376,13 @@ fn an_export_of_the_api_can_be_imported() {
     let session = text(&started["session"]).to_owned();
     let path = format!("GET /api/sessions/{session}");
     let waiting = Instant::now();
-    while call(&serving, &token, &path, &Value::Null)["status"] != "idle" {
-        assert!(waiting.elapsed() < PATIENCE);
+    while call(&server, &token, &path, &Value::Null)["status"] != "idle" {
+        assert!(waiting.elapsed() < TIMEOUT);
         thread::sleep(Duration::from_millis(20));
     }
     let bearer = format!("Bearer {token}");
     let (_, _, lines) = send(
-        &serving,
+        &server,
         &format!("{path}/export"),
         &[("Authorization", &bearer)],
         "",
@@ -394,5 +390,5 @@ fn an_export_of_the_api_can_be_imported() {
     let other = Lango::new();
     other.file("export.jsonl", &lines);
     other.run(&["sessions", "import", "export.jsonl"]).ok();
-    assert_eq!(other.events(&session), serving.lango.events(&session));
+    assert_eq!(other.events(&session), server.lango.events(&session));
 }

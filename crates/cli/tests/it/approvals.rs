@@ -1,6 +1,6 @@
-//! Asking before something is done: at a terminal, with nobody there, by rules, later and from elsewhere.
+//! Approvals: at a terminal, without one, by rules, later, and by other processes.
 
-use crate::lango::{Lango, each, finish, of_type, text};
+use crate::lango::{Lango, field_values, finish, of_type, text};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
@@ -10,42 +10,43 @@ const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_write"}]"#;
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
-pub fn written(lango: &Lango, path: &str) -> Option<String> {
+pub fn workspace_file(lango: &Lango, path: &str) -> Option<String> {
     fs::read_to_string(lango.workspace().join(path)).ok()
 }
 
-/// A terminal in which one question runs, at the point where the person is asked.
-pub fn asked(lango: &Lango, question: &str) -> (Terminal, String) {
+/// Runs a question in a terminal until lango asks for an approval. Returns the terminal and what it has shown.
+pub fn run_until_asked(lango: &Lango, question: &str) -> (Terminal, String) {
     let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
     let shown = terminal.prompt();
     (terminal, shown)
 }
 
-/// The events of the only session.
-fn only_log(lango: &Lango) -> Vec<Value> {
+/// Returns the events of the only session.
+fn only_session_events(lango: &Lango) -> Vec<Value> {
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     lango.events(text(&listed[0]["id"]))
 }
 
-pub fn waiting(lango: &Lango) -> Vec<Value> {
+pub fn waiting_approvals(lango: &Lango) -> Vec<Value> {
     let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
     listed["waiting"].as_array().unwrap().clone()
 }
 
 #[test]
-fn without_anybody_to_ask_a_write_is_denied_with_exit_code_4_and_the_rule_that_would_allow_it() {
+fn without_a_terminal_a_write_is_denied_with_exit_code_4_and_the_rule_that_would_allow_it() {
     let lango = Lango::new();
     let ran = lango.run(&["run", CREATE]).exits(4);
-    assert!(ran.stdout.contains("nobody could be asked"), "{ran:#?}");
+    assert!(ran.stdout.contains("no user could be asked"), "{ran:#?}");
     let rule = r#"next: allow it with -c 'approval.rules=[{action="allow",tool="fs_write",match="notes/*"}]'"#;
     assert!(
-        ran.stderr.contains("denied: operator wanted fs_write"),
+        ran.stderr
+            .contains("denied: operator wanted to call fs_write"),
         "{ran:#?}"
     );
     assert!(ran.stderr.contains(rule), "{ran:#?}");
-    assert_eq!(written(&lango, "notes/a.md"), None);
-    let log = only_log(&lango);
+    assert_eq!(workspace_file(&lango, "notes/a.md"), None);
+    let log = only_session_events(&lango);
     let answered = of_type(&log, "approval.answered");
     assert_eq!(
         (text(&answered[0]["answer"]), text(&answered[0]["by"])),
@@ -58,34 +59,40 @@ fn without_anybody_to_ask_a_write_is_denied_with_exit_code_4_and_the_rule_that_w
 }
 
 #[test]
-fn the_rule_that_is_named_does_allow_it() {
+fn the_suggested_rule_allows_the_call() {
     let lango = Lango::new();
     let ran = lango.run(&["run", CREATE]).exits(4);
     let (_, rule) = ran.stderr.split_once("-c '").unwrap();
     let (rule, _) = rule.split_once("'\n").unwrap();
     lango.run(&["run", "-c", rule, CREATE]).ok();
-    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    assert_eq!(
+        workspace_file(&lango, "notes/a.md").as_deref(),
+        Some("hi\n")
+    );
     let other = "create elsewhere.md with the word hi";
     lango.run(&["run", "-c", rule, other]).exits(4);
 }
 
 #[test]
-fn a_rule_in_a_flag_or_in_the_persons_file_lets_it_run() {
+fn a_rule_in_a_flag_or_in_the_users_file_allows_a_call() {
     let lango = Lango::new();
     lango.run(&["-c", ALLOW, "run", CREATE]).ok();
-    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    assert_eq!(
+        workspace_file(&lango, "notes/a.md").as_deref(),
+        Some("hi\n")
+    );
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
         "[[approval.rules]]\naction = 'allow'\ntool = 'fs_*'\n",
     );
     lango.run(&["run", CREATE]).ok();
-    assert!(written(&lango, "notes/a.md").is_some());
+    assert!(workspace_file(&lango, "notes/a.md").is_some());
     let deny = r#"approval.rules=[{action="deny",match="*.md"}]"#;
     let ran = lango.run(&["-c", deny, "run", "create b.md with the word hi"]);
     let ran = ran.ok();
     assert!(
-        ran.stdout.contains("forbids it") && written(&lango, "b.md").is_none(),
+        ran.stdout.contains("forbids it") && workspace_file(&lango, "b.md").is_none(),
         "{ran:#?}"
     );
 }
@@ -99,7 +106,7 @@ fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
     );
     let ran = lango.run(&["run", CREATE]).exits(4);
     for part in [
-        "ignored, because",
+        "ignored because",
         "tools.exec.network",
         "lango config trust",
     ] {
@@ -129,10 +136,10 @@ fn a_projects_file_can_forbid_and_cannot_allow_until_it_is_trusted() {
 }
 
 #[test]
-fn a_terminal_shows_the_difference_and_a_yes_lets_it_run_once() {
+fn a_terminal_shows_the_difference_and_yes_allows_the_call_once() {
     let lango = Lango::new();
     lango.file("notes/a.md", "old\n");
-    let (mut terminal, shown) = asked(&lango, CREATE);
+    let (mut terminal, shown) = run_until_asked(&lango, CREATE);
     for part in [
         "operator wants to use fs_write",
         "-old",
@@ -141,12 +148,18 @@ fn a_terminal_shows_the_difference_and_a_yes_lets_it_run_once() {
     ] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
-    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("old\n"));
+    assert_eq!(
+        workspace_file(&lango, "notes/a.md").as_deref(),
+        Some("old\n")
+    );
     terminal.press("y\r");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
-    let log = only_log(&lango);
+    assert_eq!(
+        workspace_file(&lango, "notes/a.md").as_deref(),
+        Some("hi\n")
+    );
+    let log = only_session_events(&lango);
     let answered = of_type(&log, "approval.answered");
     assert_eq!(
         (text(&answered[0]["answer"]), text(&answered[0]["by"])),
@@ -157,17 +170,17 @@ fn a_terminal_shows_the_difference_and_a_yes_lets_it_run_once() {
 }
 
 #[test]
-fn a_no_is_no_and_its_reason_goes_to_the_agent() {
+fn a_no_denies_the_call_and_its_reason_is_sent_to_the_agent() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, CREATE);
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
     terminal.press("n\r");
     assert_eq!(
         terminal.end().0,
         Some(0),
-        "a person said no: nothing is amiss"
+        "a denial by the user is not a failure"
     );
-    assert_eq!(written(&lango, "notes/a.md"), None);
-    let (mut terminal, _) = asked(&lango, CREATE);
+    assert_eq!(workspace_file(&lango, "notes/a.md"), None);
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
     terminal.press("e\r");
     terminal.wait_for("why not?");
     terminal.press("not in this folder\r");
@@ -179,9 +192,9 @@ fn a_no_is_no_and_its_reason_goes_to_the_agent() {
 }
 
 #[test]
-fn always_stores_the_pattern_that_is_shown_and_can_be_edited_until_it_is_revoked() {
+fn always_stores_the_edited_pattern_until_it_is_revoked() {
     let lango = Lango::new();
-    let (mut terminal, shown) = asked(&lango, CREATE);
+    let (mut terminal, shown) = run_until_asked(&lango, CREATE);
     assert!(!shown.contains("for calls like"), "{shown}");
     terminal.press("p\r");
     terminal.wait_for("for calls like > ");
@@ -208,29 +221,35 @@ fn always_stores_the_pattern_that_is_shown_and_can_be_edited_until_it_is_revoked
         .exits(4);
     lango
         .run(&["approvals", "revoke", id])
-        .refused(2, &["nothing of the id"]);
+        .refused(2, &["no grant has the id"]);
 }
 
 #[test]
-fn a_turn_that_waits_survives_the_end_of_its_process_and_the_tool_runs_once() {
+fn a_waiting_turn_survives_a_killed_process_and_the_tool_runs_once() {
     let lango = Lango::new();
-    let (terminal, _) = asked(&lango, "run `echo ran >> count.txt`");
-    // Dropping it kills the process while it waits.
+    let (terminal, _) = run_until_asked(&lango, "run `echo ran >> count.txt`");
+    // Dropping the terminal kills the process while it waits.
     drop(terminal);
-    let waiting = waiting(&lango);
+    let waiting = waiting_approvals(&lango);
     assert_eq!((waiting.len(), text(&waiting[0]["tool"])), (1, "exec"));
     let session = text(&waiting[0]["session"]);
     let behind = lango.run(&["run", "--session", session, "hello"]);
-    behind.refused(4, &["has to wait", "lango approvals answer p_"]);
+    behind.refused(4, &["waits for approval", "lango approvals answer p_"]);
     let id = text(&waiting[0]["id"]);
     let ran = lango.run(&["approvals", "answer", id, "yes"]).ok();
     assert!(ran.stdout.contains("exit code 0"), "{ran:#?}");
-    assert_eq!(written(&lango, "count.txt").as_deref(), Some("ran\n"));
+    assert_eq!(
+        workspace_file(&lango, "count.txt").as_deref(),
+        Some("ran\n")
+    );
     let again = lango.run(&["approvals", "answer", id, "yes"]);
-    again.refused(2, &["nothing of the id"]);
-    assert_eq!(written(&lango, "count.txt").as_deref(), Some("ran\n"));
+    again.refused(2, &["no pending approval has the id"]);
+    assert_eq!(
+        workspace_file(&lango, "count.txt").as_deref(),
+        Some("ran\n")
+    );
     let log = lango.events(session);
-    let kinds = each(&log, "type");
+    let kinds = field_values(&log, "type");
     assert_eq!(
         kinds.iter().filter(|kind| **kind == "tool.called").count(),
         1
@@ -239,32 +258,36 @@ fn a_turn_that_waits_survives_the_end_of_its_process_and_the_tool_runs_once() {
 }
 
 #[test]
-fn what_waits_can_be_denied_with_a_reason_or_granted_with_a_pattern_from_elsewhere() {
+fn a_waiting_call_can_be_denied_with_a_reason_or_granted_with_a_pattern_by_another_process() {
     let lango = Lango::new();
     for (answer, code) in [
         (vec!["no", "--because", "too early"], None),
         (vec!["always", "--pattern", "notes/*"], Some("hi\n")),
     ] {
-        let (mut terminal, _) = asked(&lango, CREATE);
+        let (mut terminal, _) = run_until_asked(&lango, CREATE);
         terminal.press(CTRL_D);
         let (exit, shown) = terminal.end();
         assert_eq!(exit, Some(4), "{shown}");
         assert!(shown.contains("next: lango approvals answer p_"), "{shown}");
-        let id = text(&waiting(&lango)[0]["id"]).to_owned();
+        let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
         let arguments = [vec!["approvals", "answer", &id], answer].concat();
         let ran = lango.run(&arguments).ok();
-        assert_eq!(written(&lango, "notes/a.md").as_deref(), code, "{ran:#?}");
+        assert_eq!(
+            workspace_file(&lango, "notes/a.md").as_deref(),
+            code,
+            "{ran:#?}"
+        );
     }
     lango.run(&["run", CREATE]).ok();
 }
 
 #[test]
-fn an_answer_from_another_folder_changes_nothing_there() {
+fn an_answer_from_another_folder_is_refused() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, "delete notes.md");
+    let (mut terminal, _) = run_until_asked(&lango, "delete notes.md");
     terminal.press(CTRL_D);
     terminal.end();
-    let waiting = waiting(&lango);
+    let waiting = waiting_approvals(&lango);
     assert_eq!(
         text(&waiting[0]["folder"]),
         lango.workspace().canonicalize().unwrap().to_str().unwrap()
@@ -274,14 +297,14 @@ fn an_answer_from_another_folder_changes_nothing_there() {
     let id = text(&waiting[0]["id"]);
     let mut command = lango.command(&["approvals", "answer", id, "yes"]);
     let ran = finish(command.current_dir(&elsewhere), b"");
-    ran.refused(2, &["was asked for in", "can only go on there"]);
-    assert!(elsewhere.join("notes.md").exists() && written(&lango, "notes.md").is_some());
+    ran.refused(2, &["was requested in", "can only be answered there"]);
+    assert!(elsewhere.join("notes.md").exists() && workspace_file(&lango, "notes.md").is_some());
     lango.run(&["approvals", "answer", id, "yes"]).ok();
-    assert!(elsewhere.join("notes.md").exists() && written(&lango, "notes.md").is_none());
+    assert!(elsewhere.join("notes.md").exists() && workspace_file(&lango, "notes.md").is_none());
 }
 
 #[test]
-fn a_projects_file_can_neither_bring_its_own_grants_nor_rename_an_agent_away_from_a_rule() {
+fn an_untrusted_project_can_neither_bring_grants_nor_bypass_a_rule_for_an_agent() {
     let lango = Lango::new();
     lango.file(
         "lango.toml",
@@ -302,19 +325,19 @@ fn a_projects_file_can_neither_bring_its_own_grants_nor_rename_an_agent_away_fro
 }
 
 #[test]
-fn ctrl_c_at_the_question_stops_the_turn() {
+fn ctrl_c_at_an_approval_prompt_cancels_the_turn() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, CREATE);
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
     terminal.press(CTRL_C);
     assert_eq!(terminal.end().0, Some(130));
-    assert!(waiting(&lango).is_empty());
-    let log = only_log(&lango);
+    assert!(waiting_approvals(&lango).is_empty());
+    let log = only_session_events(&lango);
     assert_eq!(log.last().unwrap()["outcome"], "cancelled");
     assert_eq!(of_type(&log, "approval.answered")[0]["by"], "turn_ended");
 }
 
 #[test]
-fn a_chat_asks_goes_on_and_asks_again_when_it_is_resumed() {
+fn a_chat_continues_after_an_answer_and_asks_again_when_it_is_resumed() {
     let lango = Lango::new();
     let mut terminal = Terminal::start(&lango, 100, &[], &[]);
     terminal.prompt();
@@ -323,7 +346,7 @@ fn a_chat_asks_goes_on_and_asks_again_when_it_is_resumed() {
     terminal.press("y\r");
     terminal.wait_for("1 tool call");
     terminal.prompt();
-    assert_eq!(written(&lango, "notes.md"), None);
+    assert_eq!(workspace_file(&lango, "notes.md"), None);
     terminal.say("delete budget.csv");
     terminal.press(CTRL_D);
     terminal.wait_for("waiting: p_");
@@ -335,21 +358,21 @@ fn a_chat_asks_goes_on_and_asks_again_when_it_is_resumed() {
     let mut terminal = Terminal::start(&lango, 100, &["sessions", "resume", session], &[]);
     let shown = terminal.prompt();
     assert!(shown.contains("waits for your answer"), "{shown}");
-    assert!(written(&lango, "budget.csv").is_some());
+    assert!(workspace_file(&lango, "budget.csv").is_some());
     terminal.press("y\r");
     terminal.wait_for("1 tool call");
     terminal.prompt();
-    assert_eq!(written(&lango, "budget.csv"), None);
+    assert_eq!(workspace_file(&lango, "budget.csv"), None);
     let listed = lango.run(&["trash", "list", "--json"]).ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
     lango
         .run(&["trash", "restore", text(&listed[0]["id"])])
         .ok();
-    assert!(written(&lango, "budget.csv").is_some());
+    assert!(workspace_file(&lango, "budget.csv").is_some());
 }
 
 #[test]
-fn rules_that_make_no_sense_are_said_to() {
+fn invalid_rules_are_refused_with_the_reason() {
     let lango = Lango::new();
     for (rules, expected) in [
         ("7", "a list of rules"),
@@ -367,7 +390,7 @@ fn rules_that_make_no_sense_are_said_to() {
 }
 
 #[test]
-fn misspelt_rules_are_told_and_only_a_file_that_makes_sense_is_trusted() {
+fn misspelt_rules_are_reported_and_only_a_valid_file_can_be_trusted() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -381,7 +404,7 @@ fn misspelt_rules_are_told_and_only_a_file_that_makes_sense_is_trusted() {
     );
     let trusted = lango.run(&["config", "trust"]).ok().stdout;
     assert!(
-        trusted.contains("now heard: tools.exec.network"),
+        trusted.contains("now in effect: tools.exec.network"),
         "{trusted}"
     );
     lango.file("lango.toml", "tools.exec.netwrk = true\n");

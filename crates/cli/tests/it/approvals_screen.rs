@@ -1,11 +1,11 @@
-//! The question on the screen: what is shown, what counts as an answer, and how to leave.
+//! The approval prompt in a terminal: what it shows, what counts as an answer, and how to leave it.
 
-use crate::approvals::{CREATE, asked, waiting, written};
+use crate::approvals::{CREATE, run_until_asked, waiting_approvals, workspace_file};
 use crate::lango::{Lango, text};
 use crate::models::{Provider, flags};
 use crate::terminal::Terminal;
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, Fault};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use serde_json::json;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
 #[test]
-fn nothing_that_a_terminal_would_obey_gets_into_the_question() {
+fn no_control_sequence_reaches_the_approval_prompt() {
     let lango = Lango::new();
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "x"),
@@ -40,14 +40,15 @@ fn nothing_that_a_terminal_would_obey_gets_into_the_question() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer() {
+fn input_typed_before_the_prompt_is_not_an_answer() {
     let lango = Lango::new();
-    // Byte by byte, so that there is time to type.
+    // Send the reply byte by byte, so that there is time to type.
     let slow = Fault::Drip(Duration::from_millis(4));
     let provider = Provider::new(vec![
-        Answer::from(delegate_and_finish("operator", "x")),
-        Answer::from(call("fs_write", json!({ "path": "a.md", "content": "x" }))).with(slow),
-        Answer::from(say("Done.")),
+        ScriptedAnswer::from(delegate_and_finish("operator", "x")),
+        ScriptedAnswer::from(call("fs_write", json!({ "path": "a.md", "content": "x" })))
+            .with(slow),
+        ScriptedAnswer::from(say("Done.")),
     ]);
     let model = flags("openai", provider.server.url());
     let arguments: Vec<&str> = ["run"]
@@ -63,20 +64,20 @@ fn what_was_typed_before_the_question_is_no_answer() {
     assert!(shown.contains("type one of the letters"), "{shown}");
     terminal.press("n\r");
     terminal.end();
-    assert_eq!(written(&lango, "a.md"), None);
+    assert_eq!(workspace_file(&lango, "a.md"), None);
 }
 
 #[test]
-fn everything_about_a_call_can_be_seen_before_it_is_answered() {
+fn every_detail_of_a_call_can_be_viewed_before_the_answer() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, "run `ls #\ntouch planted`");
+    let (mut terminal, _) = run_until_asked(&lango, "run `ls #\ntouch planted`");
     let shown = terminal.say("v");
     assert!(shown.contains("│   touch planted"), "{shown}");
     terminal.press(CTRL_D);
     terminal.end();
     let listed = lango.run(&["approvals"]).ok().stdout;
     assert!(listed.contains("ls #␊touch planted"), "{listed}");
-    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
     let shown = lango.run(&["approvals", "show", &id]).ok().stdout;
     assert!(shown.contains("│   touch planted"), "{shown}");
     let ran = lango.run(&["approvals", "answer", &id, "no"]).ok();
@@ -87,7 +88,7 @@ fn everything_about_a_call_can_be_seen_before_it_is_answered() {
 }
 
 #[test]
-fn what_cannot_wait_is_stopped_instead() {
+fn an_ephemeral_turn_is_cancelled_because_it_cannot_wait() {
     let lango = Lango::new();
     let mut terminal = Terminal::start(&lango, 100, &["run", "--ephemeral", CREATE], &[]);
     let shown = terminal.prompt();
@@ -99,12 +100,12 @@ fn what_cannot_wait_is_stopped_instead() {
 }
 
 #[test]
-fn ctrl_c_at_an_older_question_asks_nothing_new() {
+fn ctrl_c_at_an_older_request_does_not_start_the_new_turn() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, CREATE);
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
     terminal.press(CTRL_D);
     terminal.end();
-    let session = text(&waiting(&lango)[0]["session"]).to_owned();
+    let session = text(&waiting_approvals(&lango)[0]["session"]).to_owned();
     let arguments = ["run", "--session", &session, "hello"];
     let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
     let shown = terminal.prompt();
@@ -120,14 +121,17 @@ fn ctrl_c_at_an_older_question_asks_nothing_new() {
 }
 
 #[test]
-fn an_answer_that_was_given_elsewhere_ends_the_question_with_the_turn() {
+fn an_answer_by_another_process_ends_the_prompt_and_the_turn() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, CREATE);
-    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let (mut terminal, _) = run_until_asked(&lango, CREATE);
+    let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
     lango.run(&["approvals", "answer", &id, "yes"]).ok();
     terminal.press("y\r");
     let (code, shown) = terminal.end();
-    assert!(shown.contains("answered elsewhere"), "{shown}");
+    assert!(shown.contains("answered by another process"), "{shown}");
     assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+    assert_eq!(
+        workspace_file(&lango, "notes/a.md").as_deref(),
+        Some("hi\n")
+    );
 }

@@ -1,10 +1,10 @@
-//! Sessions written out, checked and taken in again: to the byte, or not at all.
+//! Export, verification and import of sessions: a session is imported byte for byte, or not at all.
 
-use crate::lango::{Lango, Ran, finish_child, of_type, text};
+use crate::lango::{Lango, RunResult, finish_child, of_type, text};
 use crate::terminal::Terminal;
 use lango_core::{BusyPolicy, SessionId, SessionStore};
 use lango_store::Store;
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
@@ -14,40 +14,40 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The key of another database in the same workspace.
 const OTHER: &str = "session.store=sqlite:other.db";
 
+/// Adds flags that make a command use another database in the same workspace.
 pub fn in_other<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["-c", OTHER], arguments].concat()
 }
 
-fn exported(lango: &Lango) -> String {
+fn export_all(lango: &Lango) -> String {
     lango.run(&["sessions", "export", "--all"]).ok().stdout
 }
 
 /// Imports a text into another database.
-fn import(lango: &Lango, text: impl AsRef<[u8]>) -> Ran {
+fn import(lango: &Lango, text: impl AsRef<[u8]>) -> RunResult {
     lango.piped(&in_other(&["sessions", "import", "-"]), text)
 }
 
-/// A database with events of every kind that a turn with a tool, strange letters and a waiting call leave.
-fn filled() -> (Lango, [String; 3]) {
+/// Creates sessions with a tool call, with unusual characters and with a waiting call.
+fn with_sessions() -> (Lango, [String; 3]) {
     let lango = Lango::new();
-    let [one, two] = ended(&lango);
-    let three = waiting(&lango);
+    let [one, two] = finished_sessions(&lango);
+    let three = waiting_session(&lango);
     (lango, [one, two, three])
 }
 
-/// Sessions whose turns are all at their ends.
-fn ended(lango: &Lango) -> [String; 2] {
+/// Creates sessions whose turns are all finished.
+fn finished_sessions(lango: &Lango) -> [String; 2] {
     let one = lango.session("what files are here?");
     let two = lango.session("hello \u{202e}\u{9b} you \u{7f}\u{1}\n\tnext");
     lango.run(&["run", "--session", &two, "and \"then\"?"]).ok();
     [one, two]
 }
 
-/// A session in which a call waits for the person.
-pub fn waiting(lango: &Lango) -> String {
+/// Creates a session in which a call waits for the user, and returns its id.
+pub fn waiting_session(lango: &Lango) -> String {
     let question = "create notes/a.md with the word hi";
     let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
     terminal.prompt();
@@ -58,8 +58,8 @@ pub fn waiting(lango: &Lango) -> String {
 }
 
 #[test]
-fn an_export_is_the_events_as_they_are_shown_with_their_hashes() {
-    let (lango, sessions) = filled();
+fn an_export_contains_the_shown_events_with_their_hashes() {
+    let (lango, sessions) = with_sessions();
     for session in &sessions {
         let ran = lango.run(&["sessions", "export", session]).ok();
         assert!(ran.stderr.starts_with("exported 1 session, "), "{ran:#?}");
@@ -84,9 +84,9 @@ fn an_export_is_the_events_as_they_are_shown_with_their_hashes() {
 }
 
 #[test]
-fn what_is_exported_and_imported_is_the_same_to_the_byte_and_can_be_gone_on_with() {
+fn an_imported_session_is_identical_and_can_be_continued() {
     let lango = Lango::new();
-    let sessions = ended(&lango);
+    let sessions = finished_sessions(&lango);
     let file = lango.workspace().join("out.jsonl");
     let export = ["sessions", "export", "--all", "--output", "out.jsonl"];
     let ran = lango.run(&export).ok();
@@ -115,11 +115,11 @@ fn what_is_exported_and_imported_is_the_same_to_the_byte_and_can_be_gone_on_with
 }
 
 #[test]
-fn a_turn_that_was_not_at_its_end_is_closed_where_it_is_imported() {
+fn an_unfinished_turn_is_closed_by_the_import() {
     let lango = Lango::new();
-    let session = waiting(&lango);
+    let session = waiting_session(&lango);
     let before = lango.events(&session);
-    let text = exported(&lango);
+    let text = export_all(&lango);
     let ran = import(&lango, &text).ok();
     assert!(
         ran.stderr.contains("1 turn not at the end closed"),
@@ -134,35 +134,44 @@ fn a_turn_that_was_not_at_its_end_is_closed_where_it_is_imported() {
     lango.run(&in_other(&["sessions", "verify", "--all"])).ok();
     assert!(!lango.workspace().join("notes/a.md").exists());
     let again = import(&lango, &text).ok();
-    assert!(again.stdout.contains("is here already"), "{again:#?}");
+    assert!(again.stdout.contains("already here"), "{again:#?}");
 }
 
 #[test]
-fn what_is_here_already_is_skipped_if_it_is_the_same_and_refused_if_it_is_not() {
+fn an_existing_session_is_skipped_if_identical_and_refused_otherwise() {
     let lango = Lango::new();
     let session = lango.session("hello");
-    let before = exported(&lango);
+    let before = export_all(&lango);
     let ran = lango.piped(&["sessions", "import", "-"], &before).ok();
-    assert!(ran.stdout.contains("is here already, the same"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("already here and identical"),
+        "{ran:#?}"
+    );
     import(&lango, &before).ok();
     lango.run(&["run", "--session", &session, "again"]).ok();
-    let after = exported(&lango);
+    let after = export_all(&lango);
     let ran = lango.piped(&["sessions", "import", "-"], &before).ok();
-    assert!(ran.stdout.contains("is here already, the same"), "{ran:#?}");
-    assert_eq!(exported(&lango), after);
+    assert!(
+        ran.stdout.contains("already here and identical"),
+        "{ran:#?}"
+    );
+    assert_eq!(export_all(&lango), after);
     let ran = import(&lango, &after);
-    ran.refused(2, &["line 1", &session, "another one", "--skip-existing"]);
+    ran.refused(
+        2,
+        &["line 1", &session, "a different log", "--skip-existing"],
+    );
     let skip = in_other(&["sessions", "import", "--skip-existing", "-"]);
     let ran = lango.piped(&skip, &after).ok();
-    assert!(ran.stdout.contains("left as it is"), "{ran:#?}");
+    assert!(ran.stdout.contains("left unchanged"), "{ran:#?}");
     let kept = lango.run(&in_other(&["sessions", "export", "--all"])).ok();
     assert_eq!(kept.stdout, before);
 }
 
 #[test]
-fn grants_do_not_come_along() {
+fn grants_are_not_imported() {
     let lango = Lango::new();
-    waiting(&lango);
+    waiting_session(&lango);
     let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
     let id = text(&listed["waiting"][0]["id"]).to_owned();
     lango.run(&["approvals", "answer", &id, "always"]).ok();
@@ -172,7 +181,7 @@ fn grants_do_not_come_along() {
         listed["granted"].as_array().unwrap().len()
     };
     assert_eq!(granted(&[]), 1);
-    let ran = import(&lango, exported(&lango)).ok();
+    let ran = import(&lango, export_all(&lango)).ok();
     assert!(
         ran.stderr.contains("1 answer for calls to come left out"),
         "{ran:#?}"
@@ -180,9 +189,9 @@ fn grants_do_not_come_along() {
     assert_eq!(granted(&["-c", OTHER]), 0);
 }
 
-/// Sees that a text is refused at this line, and that nothing is there afterwards.
+/// Asserts that importing a text is refused at this line, and that nothing is imported.
 #[track_caller]
-fn refused(lango: &Lango, text: impl AsRef<[u8]>, line: usize, why: &str) {
+fn assert_refused(lango: &Lango, text: impl AsRef<[u8]>, line: usize, why: &str) {
     let ran = import(lango, text.as_ref());
     let ran = ran.refused(2, &[&format!("line {line}: "), why]);
     let listed = lango.run(&in_other(&["sessions", "list", "--json"])).ok();
@@ -193,12 +202,12 @@ fn refused(lango: &Lango, text: impl AsRef<[u8]>, line: usize, why: &str) {
 fn a_changed_byte_in_any_field_is_refused_with_its_line() {
     let lango = Lango::new();
     lango.session("what files are here?");
-    let whole = exported(&lango);
+    let whole = export_all(&lango);
     let lines: Vec<&str> = whole.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         let fields: Value = serde_json::from_str(line).unwrap();
         for name in fields.as_object().unwrap().keys() {
-            // The last letter of the value that can be another one.
+            // Change the first letter or digit of the value.
             let key = format!("\"{name}\":");
             let begin = line.find(&key).unwrap() + key.len();
             let rest = &line[begin..];
@@ -208,48 +217,48 @@ fn a_changed_byte_in_any_field_is_refused_with_its_line() {
             *byte = if *byte == b'7' { b'8' } else { b'7' };
             let mut changed: Vec<&[u8]> = lines.iter().map(|line| line.as_bytes()).collect();
             changed[at] = &bytes;
-            refused(&lango, changed.join(&b"\n"[..]), at + 1, "");
+            assert_refused(&lango, changed.join(&b"\n"[..]), at + 1, "");
         }
     }
 }
 
 #[test]
-fn lines_that_are_missing_swapped_doubled_or_strange_are_refused_with_their_number() {
+fn missing_swapped_duplicate_or_invalid_lines_are_refused_with_their_number() {
     let lango = Lango::new();
     lango.session("hello");
-    let whole = exported(&lango);
+    let whole = export_all(&lango);
     let lines: Vec<&str> = whole.lines().collect();
     assert_eq!(lines.len(), 4);
     let of = |order: &[usize]| {
         let picked: Vec<&str> = order.iter().map(|at| lines[*at]).collect();
         picked.join("\n") + "\n"
     };
-    refused(&lango, of(&[0, 1, 3]), 3, "events before it are missing");
-    refused(&lango, of(&[0, 1, 2]), 3, "1 are missing");
-    refused(&lango, of(&[0]), 1, "3 are missing");
-    refused(&lango, of(&[1, 2, 3]), 1, "before the line of its session");
-    refused(&lango, of(&[0, 2, 1, 3]), 2, "events before it are missing");
-    refused(&lango, of(&[0, 1, 1, 2, 3]), 3, "it is there twice");
-    refused(&lango, of(&[0, 1, 2, 3, 3]), 5, "should end after 3 events");
-    refused(&lango, of(&[0, 0, 1, 2, 3]), 2, "3 are missing");
+    assert_refused(&lango, of(&[0, 1, 3]), 3, "events before it are missing");
+    assert_refused(&lango, of(&[0, 1, 2]), 3, "1 are missing");
+    assert_refused(&lango, of(&[0]), 1, "3 are missing");
+    assert_refused(&lango, of(&[1, 2, 3]), 1, "before the line of its session");
+    assert_refused(&lango, of(&[0, 2, 1, 3]), 2, "events before it are missing");
+    assert_refused(&lango, of(&[0, 1, 1, 2, 3]), 3, "it is a duplicate");
+    assert_refused(&lango, of(&[0, 1, 2, 3, 3]), 5, "should end after 3 events");
+    assert_refused(&lango, of(&[0, 0, 1, 2, 3]), 2, "3 are missing");
     let half = &whole[..whole.len() - 40];
-    refused(&lango, half, 4, "it is cut off");
-    refused(&lango, whole.replace('\n', "\r\n"), 1, "its seal");
-    refused(
+    assert_refused(&lango, half, 4, "it ends too early");
+    assert_refused(&lango, whole.replace('\n', "\r\n"), 1, "its seal");
+    assert_refused(
         &lango,
         format!("{}\n\n{}", lines[0], lines[1]),
         2,
         "it is empty",
     );
-    refused(
+    assert_refused(
         &lango,
         [lines[0].as_bytes(), b"\n\xff\xfe"].concat(),
         2,
         "not UTF-8",
     );
-    refused(&lango, "[".repeat(100_000), 1, "it cannot be read as JSON");
+    assert_refused(&lango, "[".repeat(100_000), 1, "it cannot be read as JSON");
     let newer = lines[0].replace("\"lango_session\":1", "\"lango_session\":2");
-    refused(&lango, newer, 1, "its seal");
+    assert_refused(&lango, newer, 1, "its seal");
     import(&lango, "").refused(2, &["there is no session in"]);
     let missing = lango.run(&["sessions", "import", "nowhere.jsonl"]);
     missing.refused(2, &["nowhere.jsonl", "cannot be read"]);
@@ -260,55 +269,56 @@ fn lines_that_are_missing_swapped_doubled_or_strange_are_refused_with_their_numb
 }
 
 #[test]
-fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+fn an_endless_line_is_refused_before_it_fills_the_memory() {
     let lango = Lango::new();
     let endless = vec![b'x'; 70 << 20];
     import(&lango, endless).refused(2, &["line 1: it is longer than 64 MiB"]);
 }
 
 #[test]
-fn what_came_whole_before_a_bad_line_stays() {
+fn complete_sessions_before_a_bad_line_are_imported() {
     let lango = Lango::new();
     let sessions = ["a", "b", "c"].map(|title| lango.session(title));
-    let whole = exported(&lango);
+    let whole = export_all(&lango);
     let cut: Vec<&str> = whole.lines().take(11).collect();
     let ran = import(&lango, cut.join("\n"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(
-        ran.stderr.contains("2 sessions before it came in whole"),
+        ran.stderr
+            .contains("2 sessions before it imported completely"),
         "{ran:#?}"
     );
     let listed = lango.run(&in_other(&["sessions", "list", "--json"])).ok();
     assert_eq!(listed.json().as_array().unwrap().len(), 2);
     let ran = import(&lango, &whole).ok();
-    assert_eq!(ran.stdout.matches("the same").count(), 2, "{ran:#?}");
+    assert_eq!(ran.stdout.matches("identical").count(), 2, "{ran:#?}");
     assert_eq!(ran.stdout.matches("imported").count(), 1, "{ran:#?}");
     for session in sessions {
         lango.run(&in_other(&["sessions", "verify", &session])).ok();
     }
 }
 
-/// Adds this many turns to a session of a database, behind the binary's back.
+/// Adds this many turns to a session directly in the database, without the binary.
 pub fn add_turns(path: &Path, session: &str, turns: usize) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let store = Store::sqlite(path, "lango-orchestrator".into()).unwrap();
         let id = SessionId::from(session);
         let next = store.open(&id).await.unwrap().next_seq;
-        let mut sketch = Sketch::of(&id).at(next);
+        let mut builder = LogBuilder::new(&id).at(next);
         for turn in 0..turns {
-            sketch = sketch.exchange(&format!("question {turn}"), "an answer");
+            builder = builder.exchange(&format!("question {turn}"), "an answer");
         }
-        store.append(sketch.batch()).await.unwrap();
+        store.append(builder.batch()).await.unwrap();
     });
 }
 
 #[test]
-fn an_import_that_is_killed_leaves_nothing_that_anybody_sees_and_can_be_done_again() {
+fn a_killed_import_leaves_nothing_visible_and_can_be_repeated() {
     let lango = Lango::new();
     let session = lango.session("hello");
     add_turns(&lango.database(), &session, 300);
-    let whole = exported(&lango);
+    let whole = export_all(&lango);
     let half: String = whole.split_inclusive('\n').take(700).collect();
     let mut command = lango.command(&in_other(&["sessions", "import", "-"]));
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -320,7 +330,7 @@ fn an_import_that_is_killed_leaves_nothing_that_anybody_sees_and_can_be_done_aga
         .write_all(half.as_bytes())
         .unwrap();
     let other = lango.workspace().join("other.db");
-    let began = Instant::now();
+    let started = Instant::now();
     loop {
         let stored = Connection::open(&other).and_then(|database| {
             database.query_row("SELECT count(*) FROM events", [], |row| {
@@ -329,13 +339,13 @@ fn an_import_that_is_killed_leaves_nothing_that_anybody_sees_and_can_be_done_aga
         });
         match stored {
             Ok(400..) => break,
-            _ => assert!(began.elapsed() < crate::lango::PATIENCE, "{stored:?}"),
+            _ => assert!(started.elapsed() < crate::lango::TIMEOUT, "{stored:?}"),
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // Nobody sees it while it comes, and nobody can go on with it.
-    let gone_on = lango.run(&in_other(&["run", "--session", &session, "hello"]));
-    gone_on.refused(2, &[&session]);
+    // During the import, the session is not visible and cannot be continued.
+    let continued = lango.run(&in_other(&["run", "--session", &session, "hello"]));
+    continued.refused(2, &[&session]);
     child.kill().unwrap();
     child.wait().unwrap();
     let listed = lango.run(&in_other(&["sessions", "list", "--json"])).ok();
@@ -347,7 +357,7 @@ fn an_import_that_is_killed_leaves_nothing_that_anybody_sees_and_can_be_done_aga
 }
 
 #[test]
-fn an_export_beside_running_turns_is_whole() {
+fn an_export_during_running_turns_is_consistent() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let has_ended = AtomicBool::new(false);
@@ -358,7 +368,7 @@ fn an_export_beside_running_turns_is_whole() {
             }
         });
         for round in 0..6 {
-            let export = exported(&lango);
+            let export = export_all(&lango);
             let into = format!("session.store=sqlite:copy-{round}.db");
             let import = ["-c", &into, "sessions", "import", "-"];
             lango.piped(&import, export).ok();
@@ -368,14 +378,14 @@ fn an_export_beside_running_turns_is_whole() {
 }
 
 #[test]
-fn an_export_does_not_touch_a_file_that_is_there_and_leaves_none_that_is_not_whole() {
+fn an_export_does_not_overwrite_files_and_leaves_no_incomplete_one() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");
     lango.file("taken.jsonl", "mine");
     let to = |file| ["sessions", "export", "--all", "--output", file];
     lango
         .run(&to("taken.jsonl"))
-        .refused(2, &["taken.jsonl", "there already"]);
+        .refused(2, &["taken.jsonl", "already exists"]);
     assert_eq!(
         fs::read(lango.workspace().join("taken.jsonl")).unwrap(),
         b"mine"
@@ -399,7 +409,7 @@ fn tamper(lango: &Lango, sql: &str) {
 }
 
 #[test]
-fn damage_is_found_and_said_and_the_other_sessions_are_whole() {
+fn verify_reports_damaged_sessions_and_the_others_as_intact() {
     let lango = Lango::new();
     let [one, two, three] = ["a", "b", "c"].map(|title| lango.session(title));
     let ran = lango.run(&["sessions", "verify", "--all"]).ok();
@@ -436,7 +446,7 @@ fn damage_is_found_and_said_and_the_other_sessions_are_whole() {
 }
 
 #[test]
-fn before_anything_is_stored_there_is_nothing_to_export() {
+fn export_and_verify_are_refused_before_anything_is_stored() {
     let lango = Lango::new();
     for command in ["export", "verify"] {
         let ran = lango.run(&["sessions", command, "--all"]);
@@ -446,27 +456,27 @@ fn before_anything_is_stored_there_is_nothing_to_export() {
 }
 
 #[test]
-fn a_session_that_is_busy_here_is_not_imported_over() {
+fn an_import_does_not_overwrite_a_busy_session() {
     let lango = Lango::new();
     let session = lango.session("hello");
-    let whole = exported(&lango);
+    let whole = export_all(&lango);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let other = lango.workspace().join("other.db");
     let store = Store::sqlite(other, "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
-    let held = runtime
+    let lease = runtime
         .block_on(store.acquire(&id, BusyPolicy::Refuse))
         .unwrap();
     let ran = import(&lango, &whole);
     ran.refused(1, &[&session, "busy"]);
-    drop(held);
+    drop(lease);
     import(&lango, &whole).ok();
     let events = lango.events(&session);
     assert_eq!(of_type(&events, "user.message").len(), 1);
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_an_export_quietly() {
+fn a_closed_pipe_ends_an_export_quietly() {
     let lango = Lango::new();
     let session = lango.session("hello");
     add_turns(&lango.database(), &session, 400);

@@ -1,15 +1,15 @@
-//! Sessions with attachments, written out and taken in again: with their bytes, or not at all.
+//! Export and import of sessions with attachments: they are imported with their bytes, or not at all.
 
 use crate::archive::in_other;
-use crate::lango::{Lango, Ran};
+use crate::lango::{Lango, RunResult};
 use lango_core::{AttachmentStore, SessionId, SessionStore, UserId};
 use lango_store::Store;
-use lango_testkit::session_store_contract::{Sketch, attachment};
+use lango_testkit::session_store_contract::{LogBuilder, attachment};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Adds a turn to a session that refers to two files, one of them twice.
+/// Adds turns to a session that refer to two files, to one of them twice.
 fn attach(lango: &Lango, session: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -24,7 +24,7 @@ fn attach(lango: &Lango, session: &str) {
             files.push(attachment(name, &digest, bytes.len()));
         }
         let next = store.open(&id).await.unwrap().next_seq;
-        let turns = Sketch::of(&id).at(next).ask("see").attach(&files[0]);
+        let turns = LogBuilder::new(&id).at(next).ask("see").attach(&files[0]);
         let turns = turns
             .attach(&files[1])
             .say("lango-orchestrator", "", "seen");
@@ -34,8 +34,8 @@ fn attach(lango: &Lango, session: &str) {
     });
 }
 
-/// A session with attachments, and its export.
-fn exported(lango: &Lango) -> (String, String) {
+/// Creates a session with attachments. Returns its id and its export.
+fn export_with_attachments(lango: &Lango) -> (String, String) {
     let session = lango.session("hello");
     attach(lango, &session);
     let ran = lango.run(&["sessions", "export", &session]).ok();
@@ -43,7 +43,7 @@ fn exported(lango: &Lango) -> (String, String) {
     (session, ran.stdout)
 }
 
-fn import(lango: &Lango, text: impl AsRef<[u8]>) -> Ran {
+fn import(lango: &Lango, text: impl AsRef<[u8]>) -> RunResult {
     lango.piped(&in_other(&["sessions", "import", "-"]), text)
 }
 
@@ -56,7 +56,7 @@ fn count(database: &Path, table: &str) -> i64 {
 #[test]
 fn attachments_are_exported_imported_and_deleted_with_their_session() {
     let lango = Lango::new();
-    let (session, whole) = exported(&lango);
+    let (session, whole) = export_with_attachments(&lango);
     assert_eq!(whole.matches("{\"lango_attachment\":1,").count(), 2);
     assert!(whole.starts_with("{\"lango_session\":2,"), "{whole}");
     import(&lango, &whole).ok();
@@ -65,7 +65,7 @@ fn attachments_are_exported_imported_and_deleted_with_their_session() {
     let other = lango.workspace().join("other.db");
     assert_eq!(count(&other, "attachments"), 2);
     import(&lango, &whole).ok();
-    assert_eq!(count(&other, "attachment_puts"), 0, "it was here already");
+    assert_eq!(count(&other, "attachment_puts"), 0, "it already existed");
     let delete = in_other(&["sessions", "delete", &session, "--yes"]);
     lango.run(&delete).ok();
     for table in ["attachments", "attachment_references", "attachment_puts"] {
@@ -74,9 +74,9 @@ fn attachments_are_exported_imported_and_deleted_with_their_session() {
 }
 
 #[test]
-fn an_export_whose_attachments_are_not_whole_is_refused_with_the_place() {
+fn an_export_with_wrong_attachments_is_refused_with_the_line() {
     let lango = Lango::new();
-    let (_, whole) = exported(&lango);
+    let (_, whole) = export_with_attachments(&lango);
     let lines: Vec<&str> = whole.lines().collect();
     let is_attachment = |line: &&str| line.starts_with("{\"lango_attachment\":");
     let first = lines.iter().position(is_attachment).unwrap();
@@ -101,7 +101,7 @@ fn an_export_whose_attachments_are_not_whole_is_refused_with_the_place() {
 
     let mut twice = lines.clone();
     twice.insert(first, lines[first]);
-    import(&lango, joined(&twice)).refused(2, &["is there twice"]);
+    import(&lango, joined(&twice)).refused(2, &["occurs twice"]);
 
     let mut early = lines.clone();
     early.swap(0, first);
@@ -113,9 +113,9 @@ fn an_export_whose_attachments_are_not_whole_is_refused_with_the_place() {
 }
 
 #[test]
-fn a_session_whose_attachment_is_gone_is_damaged_and_not_exported() {
+fn a_session_with_a_missing_attachment_is_damaged_and_not_exported() {
     let lango = Lango::new();
-    let (session, _) = exported(&lango);
+    let (session, _) = export_with_attachments(&lango);
     let database = Connection::open(lango.database()).unwrap();
     database.execute("DELETE FROM attachments", []).unwrap();
     let ran = lango.run(&["sessions", "verify", &session]);

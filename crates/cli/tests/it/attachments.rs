@@ -1,21 +1,21 @@
-//! Images and files through the real binary: what the model is sent, what is refused, and what is stored.
+//! Images and files through the real binary: what is sent to the model, what is refused, and what is stored.
 
 use crate::lango::{Lango, of_type, text};
 use crate::models::{Provider, flags, run};
-use crate::serve::Serving;
+use crate::serve::TestServer;
 use crate::terminal::Terminal;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// A PNG of one pixel, and what it is in base64.
+/// A PNG of one pixel.
 pub const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
     \0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
 pub const PIXEL_BASE64: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAACklEQVR4nGMAAQAABQABDQottAAAAABJRU5ErkJggg==";
 
-/// The bodies that a provider was sent.
+/// Returns the bodies of the requests that a provider received.
 fn bodies(provider: &Provider) -> Vec<String> {
     let requests = provider.server.requests();
     requests
@@ -24,7 +24,7 @@ fn bodies(provider: &Provider) -> Vec<String> {
         .collect()
 }
 
-/// How many rows a table has.
+/// Counts the rows of a table.
 fn count(lango: &Lango, table: &str) -> i64 {
     let database = rusqlite::Connection::open(lango.database()).unwrap();
     let query = format!("SELECT count(*) FROM {table}");
@@ -32,7 +32,7 @@ fn count(lango: &Lango, table: &str) -> i64 {
 }
 
 #[test]
-fn every_kind_of_model_is_sent_an_image_in_its_turn_and_in_the_next() {
+fn every_kind_of_provider_gets_an_image_in_its_turn_and_in_the_next() {
     for kind in ["openai", "anthropic", "gemini"] {
         let provider = Provider::new(vec![say("A dot."), say("Black.")]);
         let lango = Lango::new();
@@ -72,7 +72,7 @@ fn every_kind_of_model_is_sent_an_image_in_its_turn_and_in_the_next() {
 }
 
 #[test]
-fn a_turn_without_files_is_asked_as_before() {
+fn a_turn_without_attachments_mentions_none() {
     let provider = Provider::new(vec![say("Hello.")]);
     let lango = Lango::new();
     run(&lango, &flags("openai", provider.server.url()), &["hello"]).ok();
@@ -87,7 +87,7 @@ fn a_turn_without_files_is_asked_as_before() {
 }
 
 #[test]
-fn a_sub_agent_is_shown_the_files_that_its_delegation_names_and_no_others() {
+fn a_sub_agent_sees_only_the_files_that_its_delegation_names() {
     let delegate = |attachments: Value| {
         let arguments = json!({ "agent": "operator", "task": "look", "attachments": attachments });
         call("delegate", arguments)
@@ -124,7 +124,7 @@ fn a_sub_agent_is_shown_the_files_that_its_delegation_names_and_no_others() {
 }
 
 #[test]
-fn text_and_pages_are_attached_as_text_beside_what_is_piped() {
+fn text_and_html_files_are_attached_as_text_in_addition_to_piped_input() {
     let provider = Provider::new(vec![say("Read.")]);
     let lango = Lango::new();
     lango.file(
@@ -151,7 +151,7 @@ fn text_and_pages_are_attached_as_text_beside_what_is_piped() {
 }
 
 #[test]
-fn what_cannot_be_attached_is_refused_before_a_model_is_asked() {
+fn an_invalid_attachment_is_refused_before_a_model_is_called() {
     let provider = Provider::new(vec![say("never")]);
     let lango = Lango::new();
     let mut image = PIXEL.to_vec();
@@ -181,7 +181,7 @@ fn what_cannot_be_attached_is_refused_before_a_model_is_asked() {
         ),
         (
             "large.txt",
-            "has 10000001 bytes; a file may have 10000000 at most",
+            "has 10000001 bytes; a file can have at most 10000000",
         ),
         (
             "archive.zip",
@@ -195,7 +195,7 @@ fn what_cannot_be_attached_is_refused_before_a_model_is_asked() {
 }
 
 #[test]
-fn the_same_image_is_stored_once_and_named_apart() {
+fn the_same_image_is_stored_once_but_gets_distinct_names() {
     let provider = Provider::new(vec![say("One."), say("Two.")]);
     let lango = Lango::new();
     lango.file("plan.png", PIXEL);
@@ -240,7 +240,7 @@ fn an_ephemeral_turn_sends_files_and_stores_none() {
 }
 
 #[test]
-fn a_file_that_is_mentioned_in_a_chat_is_attached_and_any_other_at_sign_is_text() {
+fn a_mentioned_file_is_attached_in_a_chat_and_any_other_at_sign_is_text() {
     let provider = Provider::new(vec![say("A dot.")]);
     let lango = Lango::new();
     lango.file("plan.png", PIXEL);
@@ -270,11 +270,11 @@ fn a_file_that_is_mentioned_in_a_chat_is_attached_and_any_other_at_sign_is_text(
 }
 
 #[test]
-fn another_lango_is_given_the_image_that_the_delegation_names() {
+fn another_lango_receives_the_image_that_the_delegation_names() {
     let theirs = Provider::new(vec![say("It is a dot.")]);
     let their_flags = flags("anthropic", theirs.server.url());
     let their_flags: Vec<&str> = their_flags.iter().map(String::as_str).collect();
-    let other = Serving::start_with(Lango::new(), &their_flags);
+    let other = TestServer::start_with(Lango::new(), &their_flags);
     let task = json!({
         "agent": "neighbour", "task": "what is in it?", "attachments": ["plan.png"], "finish": true,
     });
@@ -305,7 +305,7 @@ fn another_lango_is_given_the_image_that_the_delegation_names() {
 }
 
 #[test]
-fn an_image_of_the_workspace_is_read_and_shown_to_the_agent_that_read_it() {
+fn an_image_in_the_workspace_is_shown_to_the_agent_that_reads_it() {
     for kind in ["openai", "anthropic", "gemini"] {
         let provider = Provider::new(vec![
             delegate_and_finish("operator", "look at plan.png"),

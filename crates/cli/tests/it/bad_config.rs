@@ -1,16 +1,16 @@
-//! A configuration that is wrong, and surroundings in which lango cannot work: what is said, and with which exit code.
+//! Invalid configurations and unusable environments: the reported errors and the exit codes.
 
-use crate::lango::{Lango, Ran, finish};
+use crate::lango::{Lango, RunResult, finish};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
-fn with_variable(lango: &Lango, name: &str, value: &str) -> Ran {
+fn with_variable(lango: &Lango, name: &str, value: &str) -> RunResult {
     finish(lango.command(&["run", "hello"]).env(name, value), b"")
 }
 
 #[test]
-fn an_unknown_key_in_a_file_is_named_with_its_line_and_the_nearest_key() {
+fn an_unknown_key_in_a_file_is_reported_with_its_line_and_the_nearest_key() {
     let lango = Lango::new();
     let text = "[agent]\nmaxModelCalls = 9\nmaxDelegationRound = 2\n";
     lango.file("lango.toml", text);
@@ -36,7 +36,7 @@ fn an_unknown_key_in_a_file_is_named_with_its_line_and_the_nearest_key() {
 }
 
 #[test]
-fn an_unknown_key_in_a_flag_is_a_fault_of_the_command_line() {
+fn an_unknown_key_in_a_flag_is_a_usage_error() {
     let lango = Lango::new();
     let ran = lango.run(&["-c", "agent.modle=x", "run", "hello"]);
     let ran = ran.refused(2, &["-c: ", "`agent.modle`", "`agent.model`?"]);
@@ -52,7 +52,7 @@ fn an_unknown_key_in_a_flag_is_a_fault_of_the_command_line() {
 }
 
 #[test]
-fn an_unknown_variable_is_named_with_the_nearest_one() {
+fn an_unknown_variable_is_reported_with_the_nearest_one() {
     let lango = Lango::new();
     let ran = with_variable(&lango, "LANGO_MODEL", "x");
     ran.refused(
@@ -65,7 +65,7 @@ fn an_unknown_variable_is_named_with_the_nearest_one() {
 }
 
 #[test]
-fn a_file_that_is_not_toml_is_named_with_line_and_column() {
+fn invalid_toml_is_reported_with_line_and_column() {
     let lango = Lango::new();
     lango.home_file("lango.toml", "[agent]\nmultiAgent = = true\n");
     let place = format!("{}/lango.toml:2:14", lango.home().display());
@@ -74,7 +74,7 @@ fn a_file_that_is_not_toml_is_named_with_line_and_column() {
 }
 
 #[test]
-fn a_failure_is_json_too_where_json_was_asked_for() {
+fn with_json_a_failure_is_json_too() {
     let lango = Lango::new();
     lango.file("lango.toml", "agent.colour = 1\n");
     for flag in ["--json", "--jsonl"] {
@@ -100,7 +100,7 @@ fn without_a_home_lango_says_which_variable_to_set() {
 }
 
 #[test]
-fn a_workspace_that_was_deleted_is_said_to_be_gone() {
+fn a_deleted_workspace_is_reported() {
     let lango = Lango::new();
     let gone = lango.workspace().join("gone");
     fs::create_dir(&gone).unwrap();
@@ -111,7 +111,7 @@ fn a_workspace_that_was_deleted_is_said_to_be_gone() {
         let shell = lango.prepare(&mut shell).current_dir(&gone);
         let shell = shell.args(["-c", script, crate::lango::BINARY]);
         let ran = finish(shell.args(arguments), b"");
-        ran.refused(3, &["working folder", "change to a folder that exists"]);
+        ran.refused(3, &["working folder", "change to an existing folder"]);
     }
     assert!(!lango.home().exists());
 }
@@ -155,7 +155,7 @@ fn a_wrong_command_line_is_a_usage_error_with_help() {
 }
 
 #[test]
-fn a_projects_file_cannot_send_keys_to_an_address_of_its_own() {
+fn an_untrusted_project_cannot_send_keys_to_its_own_url() {
     let lango = Lango::new();
     lango.file(
         "lango.toml",

@@ -1,19 +1,19 @@
-//! Questions that cannot be asked: each is refused with what is wrong and what to do, and nothing is stored.
+//! Invalid questions: each is refused with the reason and a next step, and nothing is stored.
 
 use crate::lango::{Lango, text};
 use std::process::Stdio;
 
-/// The longest question.
-const MOST: usize = 1024 * 1024;
+/// Maximum length of a question in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
 
 #[test]
-fn a_question_that_is_not_utf_8_is_refused_with_the_place() {
+fn a_question_that_is_not_utf_8_is_refused_with_the_position() {
     let lango = Lango::new();
     let ran = lango.piped(&["run"], b"caf\xc3\xa9 \xff and more");
     ran.refused(2, &["standard input", "UTF-8", "byte is number 7", "iconv"]);
     let ran = lango.piped(&["run", "what is this?"], b"\xff");
     ran.refused(2, &["byte is number 1"]);
-    // A letter that was cut off at the end.
+    // An incomplete character at the end.
     lango
         .piped(&["run"], b"hello \xc3")
         .refused(2, &["number 7"]);
@@ -26,7 +26,7 @@ fn a_question_of_ten_megabytes_is_refused_with_the_limit() {
     let ten_megabytes = "long ".repeat(2_000_000);
     for arguments in [&["run"][..], &[], &["run", "-"], &["run", "summarise"]] {
         let ran = lango.piped(arguments, &ten_megabytes);
-        ran.refused(2, &["1048576 bytes", "put it into a file"]);
+        ran.refused(2, &["1048576 bytes", "save it to a file"]);
     }
     assert!(!lango.home().exists());
 }
@@ -34,7 +34,7 @@ fn a_question_of_ten_megabytes_is_refused_with_the_limit() {
 #[test]
 fn a_question_of_many_long_arguments_is_refused_with_the_limit() {
     let lango = Lango::new();
-    // The system takes 128 KiB an argument at most, and about 2 MiB in all.
+    // Linux limits an argument to 128 KiB, and all arguments to about 2 MiB.
     let piece = "x".repeat(120_000);
     let arguments = [&["run"], &[&*piece; 10][..]].concat();
     let ran = lango
@@ -48,15 +48,15 @@ fn a_question_of_many_long_arguments_is_refused_with_the_limit() {
 }
 
 #[test]
-fn the_longest_question_is_taken_and_one_byte_more_is_not() {
+fn a_question_of_the_maximum_length_is_accepted_and_one_byte_more_is_not() {
     let lango = Lango::new();
-    let longest = "x".repeat(MOST);
+    let longest = "x".repeat(MAX_BYTES);
     let summary = lango.piped(&["run", "--json"], &longest).ok().json();
     let events = lango.events(text(&summary["session"]));
     assert_eq!(events[0]["text"], longest);
     let ran = lango.piped(&["run"], format!("{longest}x"));
     ran.refused(2, &["1048576"]);
-    let ran = lango.piped(&["run", "hello"], &longest[..MOST - 10]);
+    let ran = lango.piped(&["run", "hello"], &longest[..MAX_BYTES - 10]);
     ran.refused(2, &["1048576"]);
 }
 
@@ -78,7 +78,7 @@ fn an_empty_question_is_refused_with_an_example() {
 }
 
 #[test]
-fn a_question_with_a_nul_is_stored_as_it_is() {
+fn a_question_with_a_nul_is_stored_unchanged() {
     let lango = Lango::new();
     let summary = lango.piped(&["run", "--json"], "hello\0you").ok().json();
     let events = lango.events(text(&summary["session"]));
@@ -88,7 +88,7 @@ fn a_question_with_a_nul_is_stored_as_it_is() {
 }
 
 #[test]
-fn input_that_cannot_be_read_is_refused() {
+fn unreadable_input_is_refused() {
     let lango = Lango::new();
     let folder = std::fs::File::open(lango.workspace()).unwrap();
     let mut command = lango.command(&["run", "hello"]);
@@ -99,7 +99,7 @@ fn input_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn a_file_that_does_not_exist_is_told_by_the_agent_and_is_no_failure() {
+fn a_missing_file_is_reported_by_the_agent_and_is_not_a_failure() {
     let lango = Lango::new();
     let summary = lango.ask("read nowhere.txt");
     assert_eq!(summary["outcome"], "answered");
@@ -108,7 +108,7 @@ fn a_file_that_does_not_exist_is_told_by_the_agent_and_is_no_failure() {
 }
 
 #[test]
-fn a_file_outside_of_the_workspace_is_not_read() {
+fn a_file_outside_the_workspace_is_not_read() {
     let lango = Lango::new();
     lango.home_file("secret.txt", "the secret");
     for question in ["read ../home/secret.txt", "read /etc/passwd"] {

@@ -1,4 +1,4 @@
-//! A database that is not ours, too new, damaged, full or read-only: said clearly, and left as it was.
+//! A database that is foreign, too new, damaged, full or read-only: lango reports it clearly and does not change it.
 
 use crate::disk::Disk;
 use crate::lango::{Lango, finish_child, text};
@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-/// The commands that need the database.
+/// Returns commands that need the database.
 fn commands() -> [&'static [&'static str]; 4] {
     [
         &["run", "hello"],
@@ -18,7 +18,7 @@ fn commands() -> [&'static [&'static str]; 4] {
 }
 
 #[test]
-fn a_folder_in_place_of_the_database_is_said_to_be_one() {
+fn a_folder_in_place_of_the_database_is_reported() {
     let lango = Lango::new();
     lango.home_file("lango.db/inside", "kept");
     let path = lango.database().display().to_string();
@@ -31,37 +31,37 @@ fn a_folder_in_place_of_the_database_is_said_to_be_one() {
 }
 
 #[test]
-fn the_database_of_another_program_is_left_byte_for_byte() {
+fn the_database_of_another_program_is_not_changed() {
     let lango = Lango::new();
     fs::create_dir(lango.home()).unwrap();
     let connection = Connection::open(lango.database()).unwrap();
     let sql = "CREATE TABLE events (id, text); INSERT INTO events VALUES (1, 'mine')";
     connection.execute_batch(sql).unwrap();
     connection.close().unwrap();
-    left_as_it_is(&lango, &["of another program", "session.store"]);
+    assert_unchanged(&lango, &["of another program", "session.store"]);
 }
 
 #[test]
-fn a_file_that_is_no_database_is_left_byte_for_byte() {
+fn a_file_that_is_not_a_database_is_not_changed() {
     let lango = Lango::new();
     lango.home_file("lango.db", "my diary, longer than a header\n".repeat(200));
-    left_as_it_is(&lango, &["not a SQLite database", "session.store"]);
+    assert_unchanged(&lango, &["not a SQLite database", "session.store"]);
     lango.home_file("lango.db", "x");
-    left_as_it_is(&lango, &["is not a lango database", "session.store"]);
+    assert_unchanged(&lango, &["is not a lango database", "session.store"]);
 }
 
 #[test]
-fn a_database_of_a_newer_lango_is_left_byte_for_byte() {
+fn a_database_of_a_newer_lango_is_not_changed() {
     let lango = Lango::new();
     lango.session("hello");
     let connection = Connection::open(lango.database()).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     connection.close().unwrap();
-    left_as_it_is(&lango, &["newer lango", "schema 99", "a newer one"]);
+    assert_unchanged(&lango, &["newer lango", "schema 99", "a newer one"]);
 }
 
 #[track_caller]
-fn left_as_it_is(lango: &Lango, names: &[&str]) {
+fn assert_unchanged(lango: &Lango, names: &[&str]) {
     let before = lango.stored_files();
     let path = lango.database().display().to_string();
     for command in commands() {
@@ -74,8 +74,8 @@ fn left_as_it_is(lango: &Lango, names: &[&str]) {
 }
 
 #[test]
-fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
-    let disk = Disk::of("2m");
+fn a_full_disk_is_reported_and_stored_data_stays() {
+    let disk = Disk::with_size("2m");
     let lango = Lango::with_home(disk.path());
     let session = lango.session("hello");
     let stored = lango.events(&session);
@@ -83,7 +83,7 @@ fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
     let question = "a long question ".repeat(4000);
     for arguments in [&["run"][..], &["run", "--session", &session]] {
         let ran = lango.piped(arguments, &question);
-        ran.refused(1, &["no room left", "lango.db", "make room"]);
+        ran.refused(1, &["no space left", "lango.db", "free some disk space"]);
     }
     fs::remove_file(ballast).unwrap();
     assert_eq!(lango.events(&session), stored);
@@ -94,18 +94,18 @@ fn a_full_disk_is_said_to_be_full_and_what_was_stored_stays() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_said_to_be_full() {
-    let disk = Disk::of("64k");
+fn a_disk_that_is_full_from_the_start_is_reported() {
+    let disk = Disk::with_size("64k");
     disk.fill();
     let lango = Lango::with_home(disk.path());
     let ran = lango.run(&["run", "hello"]);
-    ran.refused(1, &["no room left", "lango.db", "make room"]);
+    ran.refused(1, &["no space left", "lango.db", "free some disk space"]);
     lango.run(&["run", "--ephemeral", "hello"]).ok();
 }
 
 #[test]
-fn a_home_that_cannot_be_written_is_said_so_and_ephemeral_still_works() {
-    let disk = Disk::of("2m");
+fn an_unwritable_home_is_reported_and_ephemeral_still_works() {
+    let disk = Disk::with_size("2m");
     let lango = Lango::with_home(disk.path());
     disk.make_read_only();
     let ran = lango.run(&["run", "hello"]);
@@ -120,8 +120,8 @@ fn a_home_that_cannot_be_written_is_said_so_and_ephemeral_still_works() {
 }
 
 #[test]
-fn a_database_that_cannot_be_written_is_said_so() {
-    let disk = Disk::of("2m");
+fn an_unwritable_database_is_reported() {
+    let disk = Disk::with_size("2m");
     let lango = Lango::with_home(disk.path());
     let session = lango.session("hello");
     let before = lango.stored_files();
@@ -132,8 +132,8 @@ fn a_database_that_cannot_be_written_is_said_so() {
 }
 
 #[test]
-fn what_was_said_can_be_read_where_nothing_can_be_written() {
-    let disk = Disk::of("2m");
+fn stored_sessions_can_be_read_on_a_read_only_disk() {
+    let disk = Disk::with_size("2m");
     let lango = Lango::with_home(disk.path());
     let session = lango.session("hello");
     let reading: [&[&str]; 6] = [
@@ -155,8 +155,8 @@ fn what_was_said_can_be_read_where_nothing_can_be_written() {
 }
 
 #[test]
-fn a_database_with_an_unfinished_log_is_not_read_where_nothing_can_be_written() {
-    let disk = Disk::of("2m");
+fn a_database_with_a_write_ahead_log_cannot_be_read_on_a_read_only_disk() {
+    let disk = Disk::with_size("2m");
     let lango = Lango::with_home(disk.path());
     lango.session("hello");
     fs::write(disk.path().join("lango.db-wal"), "what was not done").unwrap();
@@ -166,7 +166,7 @@ fn a_database_with_an_unfinished_log_is_not_read_where_nothing_can_be_written() 
 }
 
 #[test]
-fn a_damaged_page_is_an_error_and_no_panic() {
+fn a_damaged_page_is_an_error_and_not_a_panic() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");
     let mut bytes = fs::read(lango.database()).unwrap();
@@ -180,7 +180,7 @@ fn a_damaged_page_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn only_the_owner_can_read_what_was_said() {
+fn only_the_owner_can_read_the_database() {
     let lango = Lango::new();
     lango.session("hello");
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -189,7 +189,7 @@ fn only_the_owner_can_read_what_was_said() {
 }
 
 #[test]
-fn two_processes_at_once_both_store_their_turns() {
+fn two_concurrent_processes_both_store_their_turns() {
     let lango = Lango::new();
     let ask = |_| {
         let mut command = lango.command(&["run", "-q", "--json", "what files are here?"]);

@@ -1,11 +1,11 @@
-//! The browser from outside: who has one, a page of the workspace, and what is left after the end.
+//! The browser through the real binary: when it is available, a page of the workspace, and what is left afterwards.
 
 use crate::lango::{Lango, finish};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The processes whose command line names this folder.
+/// Counts the processes whose command line contains this folder.
 fn processes(folder: &Path) -> usize {
     let named = folder.to_str().unwrap();
     let ids = std::fs::read_dir("/proc").unwrap().flatten();
@@ -24,7 +24,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn the_navigator_opens_a_page_of_the_workspace_and_leaves_nothing() {
+fn the_navigator_opens_a_workspace_page_and_leaves_no_process_or_file() {
     let lango = Lango::new();
     lango.file("page.html", "<title>Quarterly report</title><h1>Hi</h1>");
     let mut command = lango.command(&["run", "open page.html and tell me the title"]);
@@ -41,9 +41,9 @@ fn the_navigator_opens_a_page_of_the_workspace_and_leaves_nothing() {
 }
 
 #[test]
-fn no_process_outlives_a_lango_that_is_killed() {
+fn no_browser_process_outlives_a_killed_lango() {
     let lango = Lango::new();
-    // Never at rest, so that the call is still under way.
+    // The page never settles, so the call is still running.
     lango.file(
         "page.html",
         "<title>x</title><script>setInterval(() => document.title += 1, 10)</script>",
@@ -60,7 +60,7 @@ fn no_process_outlives_a_lango_that_is_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("all its processes end", || processes(&directories) == 0);
-    // Its directory is removed with the next browser.
+    // The next browser removes the directory that is left.
     lango.file("page.html", "<title>Quarterly report</title>");
     let mut command = lango.command(&["run", "open page.html and tell me the title"]);
     finish(command.env("LANGO_BROWSER_ENABLED", "true"), b"").ok();
@@ -79,8 +79,8 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
         command.env("LANGO_BROWSER_ENABLED", enabled);
         finish(command.env("LANGO_BROWSER_PATH", path), b"")
     };
-    let not_a_program = "which is not a program; set it to the program of Chromium, Chrome or Edge";
-    let disabled = "`browser.enabled` is false; set it to \"auto\" to have one";
+    let not_a_program = "which is not a program; set it to the path of Chromium, Chrome or Edge";
+    let disabled = "`browser.enabled` is false; set it to \"auto\" to use a browser";
     for (enabled, path, reason) in [
         ("auto", &inside, not_a_program),
         ("auto", &nowhere, not_a_program),
@@ -90,7 +90,7 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
         assert!(!shown.contains("├─ navigator"), "{shown}");
         let absent = shown
             .lines()
-            .find(|line| line.starts_with("tools not here: browser_* ("));
+            .find(|line| line.starts_with("unavailable tools: browser_* ("));
         assert!(absent.is_some_and(|line| line.contains(reason)), "{shown}");
         let shown = run(enabled, path, &["doctor"]).ok().stdout;
         let line = shown
@@ -101,11 +101,11 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
             line.starts_with("– browser") && line.contains(reason),
             "{shown}"
         );
-        // Everything else works, the page too: another agent reads it.
-        let said = run(enabled, path, &["run", "hello"]).ok().stdout;
+        // Everything else works. Even the page is read, by another agent.
+        let printed = run(enabled, path, &["run", "hello"]).ok().stdout;
         assert!(
-            said.contains("operator") && !said.contains("navigator"),
-            "{said}"
+            printed.contains("operator") && !printed.contains("navigator"),
+            "{printed}"
         );
         let request = "open page.html and tell me the title";
         let ran = run(enabled, path, &["run", request]).ok();
@@ -124,7 +124,7 @@ fn without_a_browser_there_is_no_navigator_and_lango_says_why() {
 }
 
 #[test]
-fn a_project_can_take_the_browser_away_and_nothing_else() {
+fn a_project_can_disable_the_browser_and_change_nothing_else() {
     let lango = Lango::new();
     let shown = |project: &str| {
         lango.file("lango.toml", project);

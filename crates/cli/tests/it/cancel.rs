@@ -1,6 +1,6 @@
-//! Ctrl-C outside of a chat: a turn that is running is stopped and recorded, anything else simply ends.
+//! Ctrl-C outside of a chat: a running turn is cancelled and stored as cancelled; anything else simply exits.
 
-use crate::lango::{Lango, PATIENCE, finish_child, of_type, text};
+use crate::lango::{Lango, TIMEOUT, finish_child, of_type, text};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -15,12 +15,12 @@ fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 
-/// Waits until the process is in this state.
+/// Waits until the status of a process meets a condition.
 fn wait_until(process: u32, what: &str, is_so: impl Fn(&str) -> bool) {
     let path = format!("/proc/{process}/status");
     let since = Instant::now();
     while !is_so(&fs::read_to_string(&path).unwrap()) {
-        assert!(since.elapsed() < PATIENCE, "it never {what}");
+        assert!(since.elapsed() < TIMEOUT, "the process never {what}");
         thread::yield_now();
     }
 }
@@ -30,14 +30,14 @@ fn wait_for_first_turn(process: u32) {
     wait_until(process, "began the turn", catches_interrupts);
 }
 
-/// Whether the process looks after interrupts itself; it does so from its first turn on.
+/// Returns whether the process handles SIGINT itself, which it does from its first turn on.
 fn catches_interrupts(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
     mask & (1 << (INTERRUPT - 1)) != 0
 }
 
-/// Whether a thread of the process waits for what comes through a pipe.
+/// Returns whether a thread of the process is reading from a pipe.
 fn is_reading(process: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     threads.flatten().any(|thread| {
@@ -46,22 +46,21 @@ fn is_reading(process: u32) -> bool {
     })
 }
 
-/// Holds the database, so that a turn that is started has to wait.
-pub fn hold(lango: &Lango) -> Connection {
+/// Locks the database, so that a turn has to wait.
+pub fn lock_database(lango: &Lango) -> Connection {
     let connection = Connection::open(lango.database()).unwrap();
-    connection.busy_timeout(PATIENCE).unwrap();
+    connection.busy_timeout(TIMEOUT).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     connection
 }
 
-/// Lets go of the database.
-pub fn release(connection: Connection) {
+pub fn unlock_database(connection: Connection) {
     connection.execute_batch("ROLLBACK").unwrap();
 }
 
-/// Starts a turn that waits for the database, which this test holds.
+/// Starts a turn that waits for the database, which this test has locked.
 fn start_turn(lango: &Lango, arguments: &[&str]) -> (Connection, Child) {
-    let connection = hold(lango);
+    let connection = lock_database(lango);
     let mut command = lango.command(arguments);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
@@ -70,7 +69,7 @@ fn start_turn(lango: &Lango, arguments: &[&str]) -> (Connection, Child) {
 }
 
 #[test]
-fn a_turn_that_is_interrupted_is_recorded_as_cancelled_and_exits_with_130() {
+fn an_interrupted_turn_is_stored_as_cancelled_and_exits_with_130() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let arguments = [
@@ -82,7 +81,7 @@ fn a_turn_that_is_interrupted_is_recorded_as_cancelled_and_exits_with_130() {
     ];
     let (connection, child) = start_turn(&lango, &arguments);
     interrupt(&child);
-    release(connection);
+    unlock_database(connection);
     let ran = finish_child(child, b"").exits(130);
     let summary = ran.json();
     assert_eq!(summary["outcome"], "cancelled");
@@ -94,9 +93,9 @@ fn a_turn_that_is_interrupted_is_recorded_as_cancelled_and_exits_with_130() {
     assert!(again.ok().stdout.contains("notes.md"));
 }
 
-/// A session whose second turn was cut off, because its process was killed.
-fn killed(lango: &Lango) -> String {
-    lango.many_files();
+/// Creates a session whose second turn was interrupted, because its process was killed.
+fn interrupted_session(lango: &Lango) -> String {
+    lango.create_many_files();
     let session = lango.session("hello");
     let question = "list the files in many/";
     let mut command = lango.command(&["run", "-q", "--jsonl", "--session", &session, question]);
@@ -104,11 +103,11 @@ fn killed(lango: &Lango) -> String {
     let events = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut events = events.map(|line| line.unwrap());
     assert!(events.any(|event| event.contains("\"agent.delegated\"")));
-    // The list is so long that there is time to take the database away before it is complete.
-    let connection = hold(lango);
+    // Listing takes long enough to lock the database before it is complete.
+    let connection = lock_database(lango);
     child.kill().unwrap();
     child.wait().unwrap();
-    release(connection);
+    unlock_database(connection);
     session
 }
 
@@ -119,9 +118,9 @@ fn outcomes(lango: &Lango, session: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_turn_whose_process_was_killed_goes_on_before_the_next_one() {
+fn a_turn_whose_process_was_killed_is_resumed_before_the_next_one() {
     let lango = Lango::new();
-    let session = killed(&lango);
+    let session = interrupted_session(&lango);
     let listed = lango.run(&["sessions", "list"]).ok().stdout;
     assert!(listed.contains("(not finished)"), "{listed}");
     let shown = lango.run(&["sessions", "show", &session]).ok().stderr;
@@ -137,9 +136,9 @@ fn a_turn_whose_process_was_killed_goes_on_before_the_next_one() {
 }
 
 #[test]
-fn a_turn_that_was_cut_off_goes_on_in_its_own_folder_or_is_closed() {
+fn an_interrupted_turn_is_resumed_in_its_own_folder_or_closed() {
     let lango = Lango::new();
-    let session = killed(&lango);
+    let session = interrupted_session(&lango);
     let before = lango.events(&session);
     let elsewhere = Lango::with_home(lango.home());
     let folder = lango.workspace().display().to_string();
@@ -156,7 +155,7 @@ fn a_turn_that_was_cut_off_goes_on_in_its_own_folder_or_is_closed() {
 }
 
 #[test]
-fn a_command_that_waits_for_input_ends_at_once_and_stores_nothing() {
+fn a_command_that_waits_for_input_exits_immediately_and_stores_nothing() {
     let lango = Lango::new();
     let mut command = lango.command(&["run"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -176,10 +175,10 @@ fn a_command_that_waits_for_input_says_so_after_a_while() {
     let mut command = lango.command(&["run", "--json", "hello"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut output = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    let hint = "waiting for the end of standard input; `< /dev/null` gives none\n";
+    output.read_line(&mut line).unwrap();
+    let hint = "waiting for the end of standard input; use `< /dev/null` to pass none\n";
     assert_eq!(line, hint);
     drop(child.stdin.take());
     let summary = finish_child(child, b"").ok().json();

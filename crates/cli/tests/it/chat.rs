@@ -1,7 +1,7 @@
 //! The chat in a real pseudo-terminal.
 
 use crate::cancel;
-use crate::lango::{Lango, each, of_type, text};
+use crate::lango::{Lango, field_values, of_type, text};
 use crate::terminal::Terminal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ fn chat(lango: &Lango) -> Terminal {
     Terminal::start(lango, 100, &[], &[])
 }
 
-/// The only session there is.
+/// Returns the id of the only session.
 fn only_session(lango: &Lango) -> String {
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
@@ -22,7 +22,7 @@ fn only_session(lango: &Lango) -> String {
 }
 
 #[test]
-fn the_banner_says_where_we_are_who_answers_and_that_it_is_no_ai_model() {
+fn the_banner_shows_the_folder_the_model_and_that_it_is_not_an_ai_model() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     let banner = terminal.prompt();
@@ -71,7 +71,7 @@ fn a_question_is_answered_with_progress_and_its_cost() {
 }
 
 #[test]
-fn help_lists_the_commands_and_an_unknown_one_is_not_asked() {
+fn help_lists_the_commands_and_an_unknown_command_is_not_sent_to_a_model() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     terminal.prompt();
@@ -87,13 +87,13 @@ fn help_lists_the_commands_and_an_unknown_one_is_not_asked() {
     terminal.press("/quit\r");
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0));
-    assert!(!last.contains("go on:"), "nothing was said: {last:?}");
+    assert!(!last.contains("continue:"), "nothing was said: {last:?}");
     let listed = lango.run(&["sessions", "list", "--json"]).ok();
     assert_eq!(listed.stdout, "[]\n");
 }
 
 #[test]
-fn ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_leaves_with_a_hint() {
+fn ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_exits_with_a_hint() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     terminal.prompt();
@@ -108,25 +108,25 @@ fn ctrl_c_at_the_prompt_clears_the_line_and_ctrl_d_leaves_with_a_hint() {
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0));
     let session = only_session(&lango);
-    let hint = format!("go on: lango sessions resume {session}\r\n");
+    let hint = format!("continue: lango sessions resume {session}\r\n");
     assert!(last.ends_with(&hint), "{last:?}");
     assert_eq!(lango.events(&session)[0]["text"], "hello");
 }
 
 #[test]
-fn ctrl_c_in_a_turn_stops_the_turn_and_not_the_chat() {
+fn ctrl_c_during_a_turn_cancels_the_turn_but_not_the_chat() {
     let lango = Lango::new();
-    lango.many_files();
+    lango.create_many_files();
     let mut terminal = chat(&lango);
     terminal.prompt();
     terminal.say("hello");
-    // The list is so long that there is time to take the database away before it is complete.
+    // Listing takes long enough to lock the database before it is complete.
     terminal.press("list the files in many/\r");
     terminal.wait_for("→ operator");
-    let held = cancel::hold(&lango);
+    let database_lock = cancel::lock_database(&lango);
     terminal.press(CTRL_C);
     terminal.wait_for("^C");
-    cancel::release(held);
+    cancel::unlock_database(database_lock);
     let shown = terminal.prompt();
     assert!(shown.contains("stopped"), "{shown:?}");
     assert!(!shown.contains("notes.md"), "{shown:?}");
@@ -145,7 +145,7 @@ fn each_outcome(events: &[serde_json::Value]) -> Vec<&str> {
 }
 
 #[test]
-fn resume_goes_on_with_the_session() {
+fn resume_continues_the_session() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let arguments = ["sessions", "resume", &session[..7]];
@@ -159,11 +159,11 @@ fn resume_goes_on_with_the_session() {
     let questions = of_type(&events, "user.message");
     assert_eq!(questions.len(), 2);
     assert_eq!(questions[1]["text"], "what files are here?");
-    assert!(each(&events, "author").contains(&"operator"));
+    assert!(field_values(&events, "author").contains(&"operator"));
 }
 
 #[test]
-fn the_history_is_kept_for_the_owner_only_and_comes_back() {
+fn the_input_history_is_readable_only_by_the_owner_and_is_restored() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     terminal.prompt();
@@ -186,7 +186,7 @@ fn the_history_is_kept_for_the_owner_only_and_comes_back() {
 }
 
 #[test]
-fn nothing_that_a_file_holds_reaches_the_terminal_as_a_control_character() {
+fn no_control_character_of_a_file_reaches_the_screen() {
     let lango = Lango::new();
     let evil = "calm\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m \u{202e}txt\rover\n\n# head\u{8}ing\n";
     lango.file("evil.txt", evil);
@@ -196,24 +196,24 @@ fn nothing_that_a_file_holds_reaches_the_terminal_as_a_control_character() {
         terminal.prompt();
         let shown = terminal.say("read evil.txt");
         assert!(shown.contains("calm␛[2J␛]0;title␇"), "{shown:?}");
-        is_harmless(&shown);
+        assert_harmless(&shown);
         let shown = terminal.say("what files are here?");
         assert!(shown.contains("evil"), "{shown:?}");
-        is_harmless(&shown);
+        assert_harmless(&shown);
     }
     let mut terminal = Terminal::start(&lango, 100, &["run", "read evil.txt"], &[]);
-    is_harmless(&terminal.wait_for("go on:"));
+    assert_harmless(&terminal.wait_for("continue:"));
     for flag in ["--json", "--jsonl"] {
         let arguments = ["run", "-q", flag, "read evil.txt"];
         let (code, shown) = Terminal::start(&lango, 100, &arguments, &[]).end();
         assert_eq!(code, Some(0));
         assert!(shown.contains("\\u009b31m \\u202etxt"), "{shown:?}");
-        is_harmless(&shown);
+        assert_harmless(&shown);
     }
 }
 
 #[track_caller]
-fn is_harmless(shown: &str) {
+fn assert_harmless(shown: &str) {
     for sequence in [
         "\u{1b}[2J",
         "\u{1b}]0;",
@@ -232,7 +232,7 @@ fn is_harmless(shown: &str) {
 }
 
 #[test]
-fn answers_are_coloured_unless_that_is_not_wanted() {
+fn answers_are_coloured_unless_colours_are_disabled() {
     let lango = Lango::new();
     let is_coloured = |env: &[(&str, &str)]| {
         let mut terminal = Terminal::start(&lango, 100, &[], env);
@@ -254,7 +254,7 @@ fn answers_are_coloured_unless_that_is_not_wanted() {
     );
 }
 
-/// Whether some `ESC [ … m` is in the text.
+/// Returns whether a text contains `ESC [ … m`.
 fn has_colours(shown: &str) -> bool {
     shown.split("\u{1b}[").skip(1).any(|sequence| {
         let end = sequence.find(|letter: char| letter.is_ascii_alphabetic());
@@ -263,7 +263,7 @@ fn has_colours(shown: &str) -> bool {
 }
 
 #[test]
-fn run_in_a_terminal_lays_the_answer_out_and_asks_for_a_question_if_there_is_none() {
+fn run_in_a_terminal_formats_the_answer_and_asks_for_a_missing_question() {
     let lango = Lango::new();
     let terminal = Terminal::start(&lango, 100, &["run", "read notes.md"], &[]);
     let (code, shown) = terminal.end();
@@ -273,7 +273,7 @@ fn run_in_a_terminal_lays_the_answer_out_and_asks_for_a_question_if_there_is_non
     let (code, shown) = Terminal::start(&lango, 100, &["run"], &[]).end();
     assert_eq!(code, Some(2));
     assert!(
-        shown.starts_with("error: there is nothing to ask\r\n  next: "),
+        shown.starts_with("error: no question was given\r\n  next: "),
         "{shown:?}"
     );
 }
@@ -289,7 +289,7 @@ fn a_chat_works_in_a_narrow_terminal() {
 }
 
 #[test]
-fn a_chat_whose_store_cannot_be_opened_says_so_and_ends() {
+fn a_chat_whose_store_cannot_be_opened_reports_it_and_exits() {
     let lango = Lango::new();
     lango.home_file("lango.db", "not a database");
     let (code, shown) = chat(&lango).end();
@@ -299,13 +299,13 @@ fn a_chat_whose_store_cannot_be_opened_says_so_and_ends() {
 }
 
 #[test]
-fn a_chat_goes_on_after_another_process_had_a_turn_in_its_session() {
+fn a_chat_continues_after_another_process_ran_a_turn_in_its_session() {
     let lango = Lango::new();
     let mut terminal = chat(&lango);
     terminal.prompt();
     terminal.say("hello");
     let session = only_session(&lango);
-    // Another process goes on with the same session.
+    // Another process continues the same session.
     lango.run(&["run", "--session", &session, "hello"]).ok();
     let shown = terminal.say("what files are here?");
     assert!(shown.contains("notes.md  22 B"), "{shown:?}");

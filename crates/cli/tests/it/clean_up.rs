@@ -1,6 +1,6 @@
-//! A repository that a command planted is gone when lango is gone, whatever ended it.
+//! Clean-up removes a repository that a command planted, however lango ends.
 
-use crate::lango::{Lango, PATIENCE, Ran, finish_child};
+use crate::lango::{Lango, RunResult, TIMEOUT, finish_child};
 use crate::models::{self, Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 const PLANT: &str = "mkdir -p docs/.git && echo '[core] fsmonitor=x' > docs/.git/config";
 
-fn planted(lango: &Lango) -> PathBuf {
+fn planted_path(lango: &Lango) -> PathBuf {
     lango.workspace().join("docs/.git")
 }
 
-/// A lango whose command has planted a repository and stays.
-fn planting(lango: &Lango, more: &[&str]) -> Child {
+/// Starts a lango whose command has planted a repository and keeps running.
+fn start_planting(lango: &Lango, more: &[&str]) -> Child {
     let question = format!("run `{PLANT}; sleep 600`");
     let arguments: Vec<&str> = ["-c", ALLOW]
         .iter()
@@ -35,19 +35,19 @@ fn planting(lango: &Lango, more: &[&str]) -> Child {
         .spawn()
         .unwrap();
     let since = Instant::now();
-    while !planted(lango).join("config").exists() {
-        assert!(since.elapsed() < PATIENCE, "the command did not start");
+    while !planted_path(lango).join("config").exists() {
+        assert!(since.elapsed() < TIMEOUT, "the command did not start");
         thread::sleep(Duration::from_millis(5));
     }
     child
 }
 
-fn assert_clean(lango: &Lango, ran: &Ran) {
-    assert!(!planted(lango).exists(), "{ran:#?}");
+fn assert_clean(lango: &Lango, ran: &RunResult) {
+    assert!(!planted_path(lango).exists(), "{ran:#?}");
 }
 
 #[test]
-fn a_job_that_still_runs_at_a_normal_exit_is_cleaned_up_after() {
+fn clean_up_runs_for_a_job_that_still_runs_at_exit() {
     let lango = Lango::new();
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "start"),
@@ -71,50 +71,53 @@ fn a_job_that_still_runs_at_a_normal_exit_is_cleaned_up_after() {
 }
 
 #[test]
-fn an_interrupt_from_the_terminal_is_followed_by_the_clean_up() {
+fn clean_up_runs_after_an_interrupt_from_the_terminal() {
     let lango = Lango::new();
-    let child = planting(&lango, &[]);
+    let child = start_planting(&lango, &[]);
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     assert_clean(&lango, &finish_child(child, b"").exits(130));
 }
 
 #[test]
-fn a_request_to_end_is_followed_by_the_clean_up() {
+fn clean_up_runs_after_sigterm() {
     let lango = Lango::new();
-    let child = planting(&lango, &[]);
+    let child = start_planting(&lango, &[]);
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_clean(&lango, &finish_child(child, b""));
 }
 
 #[test]
-fn the_time_limit_of_a_turn_is_followed_by_the_clean_up() {
+fn clean_up_runs_after_the_turn_timeout() {
     let lango = Lango::new();
-    let child = planting(&lango, &["-c", "agent.turnTimeout=3s"]);
+    let child = start_planting(&lango, &["-c", "agent.turnTimeout=3s"]);
     assert_clean(&lango, &finish_child(child, b""));
 }
 
 #[test]
-fn after_a_kill_the_clean_up_goes_on_and_the_next_start_reports_it() {
+fn after_a_kill_the_clean_up_still_runs_and_the_next_start_reports_it() {
     let lango = Lango::new();
-    let child = planting(&lango, &[]);
+    let child = start_planting(&lango, &[]);
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     finish_child(child, b"");
     let since = Instant::now();
-    while planted(&lango).exists() {
-        assert!(since.elapsed() < PATIENCE, "it is still there");
+    while planted_path(&lango).exists() {
+        assert!(since.elapsed() < TIMEOUT, "the repository was not removed");
         thread::sleep(Duration::from_millis(5));
     }
-    let mut said = String::new();
-    while said.is_empty() && since.elapsed() < PATIENCE {
-        said = lango.run(&["run", "-q", "hello"]).ok().stderr;
+    let mut printed = String::new();
+    while printed.is_empty() && since.elapsed() < TIMEOUT {
+        printed = lango.run(&["run", "-q", "hello"]).ok().stderr;
     }
-    assert!(said.contains("/docs/.git`: moved to the trash"), "{said}");
+    assert!(
+        printed.contains("/docs/.git`: moved to the trash"),
+        "{printed}"
+    );
     let again = lango.run(&["run", "-q", "hello"]).ok().stderr;
     assert!(!again.contains("trash"), "{again}");
 }
 
 #[test]
-fn what_was_removed_after_a_command_is_in_the_list_of_the_trash() {
+fn the_trash_lists_what_clean_up_removed() {
     let lango = Lango::new();
     let question = format!("run `{PLANT}`");
     lango.run(&["-c", ALLOW, "run", "-q", &question]).ok();
@@ -139,7 +142,7 @@ fn what_was_removed_after_a_command_is_in_the_list_of_the_trash() {
 }
 
 #[test]
-fn a_repository_that_a_command_creates_is_removed_with_a_word_unless_that_is_allowed() {
+fn a_repository_that_a_command_creates_is_removed_with_a_notice_unless_allowed() {
     let lango = Lango::new();
     let init = ["run", "run `git init -q repo`"];
     let run = |more: &[&str]| {

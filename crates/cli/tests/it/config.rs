@@ -1,4 +1,4 @@
-//! The configuration, read from real files in a folder of its own, with everything else made up.
+//! Tests of the configuration with real files in a temporary folder and a made-up environment.
 
 mod layers;
 mod problems;
@@ -9,16 +9,16 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use lango_cli::config::{self, Loaded, Problems, Surroundings};
+use lango_cli::config::{self, ConfigProblems, LoadedConfig, ProcessEnv};
 use tempfile::TempDir;
 
-/// A home with a project in it.
-struct Place {
+/// A temporary home with a project folder in it.
+struct Fixture {
     root: TempDir,
-    surroundings: Surroundings,
+    process_env: ProcessEnv,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let root = TempDir::new().unwrap();
         let cwd = root.path().join("home/project");
@@ -27,7 +27,7 @@ impl Place {
         let env = BTreeMap::from([("HOME".into(), home), ("PATH".into(), "/bin".into())]);
         Self {
             root,
-            surroundings: Surroundings {
+            process_env: ProcessEnv {
                 env,
                 cwd,
                 flags: Vec::new(),
@@ -58,32 +58,32 @@ impl Place {
     }
 
     fn variable(mut self, name: &str, value: impl Into<OsString>) -> Self {
-        self.surroundings.env.insert(name.into(), value.into());
+        self.process_env.env.insert(name.into(), value.into());
         self
     }
 
     fn flag(mut self, flag: &str) -> Self {
-        self.surroundings.flags.push(flag.into());
+        self.process_env.flags.push(flag.into());
         self
     }
 
-    fn load(&self) -> Loaded {
-        config::load(&self.surroundings).unwrap_or_else(|problems| panic!("{problems}"))
+    fn load(&self) -> LoadedConfig {
+        config::load(&self.process_env).unwrap_or_else(|problems| panic!("{problems}"))
     }
 
-    fn problems(&self) -> Problems {
-        config::load(&self.surroundings).unwrap_err()
+    fn problems(&self) -> ConfigProblems {
+        config::load(&self.process_env).unwrap_err()
     }
 
-    /// The problems as text, with the temporary folder cut out.
-    fn complaint(&self) -> String {
+    /// Returns the problems as text, without the path of the temporary folder.
+    fn problem_text(&self) -> String {
         self.problems()
             .to_string()
             .replace(self.root.path().to_str().unwrap(), "")
     }
 }
 
-fn origin_of(loaded: &Loaded, name: &str) -> String {
+fn origin_of(loaded: &LoadedConfig, name: &str) -> String {
     loaded
         .values
         .iter()

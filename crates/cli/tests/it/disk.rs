@@ -1,5 +1,5 @@
-//! Small real file systems to be full or read-only. Mounting one needs root on Linux; without it the tests fail, since
-//! skipping would hide what they are for.
+//! Small real file systems that can be full or read-only. Mounting them needs root on Linux. Without root the tests
+//! fail instead of being skipped, so that they are not forgotten.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,38 +7,37 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The file that takes all room.
+/// The file that fills the disk.
 pub const BALLAST: &str = "ballast";
 
-/// A file system in memory, unmounted at the end, whatever the end is.
+/// A file system in memory. It is unmounted when this value is dropped.
 pub struct Disk(TempDir);
 
 impl Disk {
-    /// One of this size, such as `256k`.
-    pub fn of(size: &str) -> Self {
+    /// Mounts a file system of this size, such as `256k`.
+    pub fn with_size(size: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = format!("size={size}");
         mount(&["-t", "tmpfs", "-o", &options, "tmpfs"], folder.path());
         Self(folder)
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Takes all room that is left; deleting the file gives it back.
+    /// Fills the disk with a file and returns its path. Deleting the file frees the space.
     pub fn fill(&self) -> PathBuf {
         fill(self.path())
     }
 
-    /// From now on nothing on it can be changed.
+    /// Remounts the file system read-only.
     pub fn make_read_only(&self) {
         mount(&["-o", "remount,ro"], self.path());
     }
 }
 
-/// Takes all room that is left where this folder is.
+/// Fills the file system of a folder with a file and returns the file's path.
 pub fn fill(folder: &Path) -> PathBuf {
     let path = folder.join(BALLAST);
     let mut file = File::create(&path).unwrap();
@@ -52,8 +51,8 @@ impl Drop for Disk {
     }
 }
 
-/// A real file system on a file, which turns read-only at its first error, whoever has files open on it: what a disk does
-/// that fails. A file system that is well cannot be made read-only while somebody writes.
+/// A real file system in an image file, which becomes read-only at its first error even if files are open, like a
+/// failing disk. A healthy file system cannot be remounted read-only while a file is open for writing.
 pub struct FailingDisk {
     folder: TempDir,
 }
@@ -71,7 +70,6 @@ impl FailingDisk {
         disk
     }
 
-    /// Where it is.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("disk")
     }
@@ -86,7 +84,7 @@ impl FailingDisk {
         mount(&["-o", "loop,errors=remount-ro", image], &self.path());
     }
 
-    /// What makes it fail.
+    /// Returns a function that makes the file system fail.
     pub fn failure(&self) -> impl FnOnce() + Send + 'static {
         let path = self.path();
         move || {
@@ -103,11 +101,11 @@ impl FailingDisk {
         }
     }
 
-    /// Makes it well again; nobody may have files open on it.
+    /// Repairs the file system. No process may have files open on it.
     pub fn repair(&mut self) {
         succeed(Command::new("umount").arg(self.path()));
         let mut check = Command::new("e2fsck");
-        // 1 means that errors were mended.
+        // Exit code 1 means that errors were corrected.
         let status = check.args(["-f", "-p"]).arg(self.image()).output().unwrap();
         assert!(
             status.status.code().is_some_and(|code| code < 2),
@@ -124,7 +122,7 @@ impl Drop for FailingDisk {
 }
 
 fn unmount(folder: &Path) {
-    // Lazily, so that a test that failed with a file still open leaves nothing behind.
+    // Unmount lazily, so that a failed test with an open file leaves nothing behind.
     let mut umount = Command::new("umount");
     let _ = umount.arg("--lazy").arg(folder).status();
 }
@@ -139,7 +137,7 @@ fn mount(arguments: &[&str], folder: &Path) {
     let output = output.expect("`mount` cannot be run");
     assert!(
         output.status.success(),
-        "this test has to mount a file system, as root on Linux: {}",
+        "this test must run as root on Linux to mount a file system: {}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -1,4 +1,4 @@
-//! `lango doctor`, `lango config` and the help pages: what a person looks at when something is unclear.
+//! `lango doctor`, `lango config` and the help pages.
 
 use crate::lango::{BINARY, Lango, finish, text};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
+fn doctor_lists_what_a_turn_needs_and_changes_nothing() {
     let lango = Lango::new();
     let shown = lango.run(&["doctor"]).ok().stdout;
     let is_well = |line: &str| {
@@ -21,11 +21,11 @@ fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
         "limits: processes by ",
         "✓ reach          read: nothing more; write: nothing more; network: closed\n",
         "✓ model          offline/rules (built-in rules, not an AI model)\n",
-        "✓ agents         operator, vault, librarian, planner, chronicler; not here: navigator (no tools)\n",
-        "– browser        none: `browser.enabled` is false; set it to \"auto\" to have one\n",
+        "✓ agents         operator, vault, librarian, planner, chronicler; unavailable: navigator (no tools)\n",
+        "– browser        none: `browser.enabled` is false; set it to \"auto\" to use a browser\n",
         "– web search     none; search_web needs a search service",
-        "lango.toml (none, not needed)\n",
-        "lango.db (made with the first turn)\n",
+        "lango.toml (does not exist, optional)\n",
+        "lango.db (created by the first turn)\n",
     ] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
@@ -39,7 +39,7 @@ fn a_healthy_doctor_names_what_a_turn_needs_and_changes_nothing() {
 }
 
 #[test]
-fn a_doctor_makes_no_database_out_of_an_empty_file() {
+fn doctor_does_not_turn_an_empty_file_into_a_database() {
     let lango = Lango::new();
     lango.home_file("lango.db", "");
     lango.run(&["doctor"]).ok();
@@ -47,7 +47,7 @@ fn a_doctor_makes_no_database_out_of_an_empty_file() {
 }
 
 #[test]
-fn a_doctor_that_finds_something_says_what_to_do() {
+fn doctor_says_what_to_do_about_a_problem() {
     let lango = Lango::new();
     lango.file("lango.toml", "agent.modle = 'x'\nagent.colour = 'red'\n");
     let ran = lango.run(&["doctor"]).exits(3);
@@ -55,7 +55,7 @@ fn a_doctor_that_finds_something_says_what_to_do() {
     let expected = format!(
         "✗ configuration  {file}:1: unknown key `agent.modle`; did you mean `agent.model`?\n                 \
          {file}:2: unknown key `agent.colour`\n                   \
-         next: correct what is named above; `lango config check` tells when all is well\n",
+         next: fix the problems above; `lango config check` checks the configuration again\n",
         file = file.display()
     );
     assert_eq!(ran.stdout, expected);
@@ -66,7 +66,7 @@ fn a_doctor_that_finds_something_says_what_to_do() {
 }
 
 #[test]
-fn a_bad_configuration_has_one_exit_code_whichever_command_finds_it() {
+fn a_bad_configuration_has_the_same_exit_code_for_every_command() {
     let lango = Lango::new();
     let commands: [&[&str]; 5] = [
         &["doctor"],
@@ -86,7 +86,7 @@ fn a_bad_configuration_has_one_exit_code_whichever_command_finds_it() {
 }
 
 #[test]
-fn a_doctor_prints_json() {
+fn doctor_prints_json() {
     let found = Lango::new().run(&["doctor", "--json"]).ok().json();
     let rows = found.as_array().unwrap();
     assert!(rows.iter().all(|row| row["ok"] == true), "{found}");
@@ -111,7 +111,7 @@ fn a_doctor_prints_json() {
 }
 
 #[test]
-fn the_shown_configuration_is_toml_that_loads_to_the_same() {
+fn the_shown_configuration_loads_to_the_same_settings() {
     let lango = Lango::new();
     lango.file(
         "lango.toml",
@@ -151,7 +151,7 @@ fn origins_name_the_layer_and_the_line() {
 }
 
 #[test]
-fn a_check_says_that_all_is_well_or_what_is_not() {
+fn config_check_reports_success_or_the_problems() {
     let lango = Lango::new();
     let ran = lango.run(&["config", "check"]).ok();
     let keys = plain_keys();
@@ -195,7 +195,7 @@ fn the_examples_of_the_help_pages_work() {
     let lango = Lango::new();
     lango.file("error.log", "it broke\n");
     lango.file("screen.png", crate::attachments::PIXEL);
-    // The examples say `lango`, so it has to be found under this name.
+    // The examples run `lango`, so a program of this name must be in PATH.
     let folder = Path::new(BINARY).parent().unwrap().display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
     let mut tried = 0;
@@ -203,7 +203,7 @@ fn the_examples_of_the_help_pages_work() {
         let shown = lango.run(&[page, "--help"]).ok().stdout;
         let (_, examples) = shown.split_once("Examples:\n").unwrap();
         let examples = examples.lines().map(str::trim);
-        // The one needs a session, the other a model that writes JSON.
+        // The first needs a session, the second a model that writes JSON.
         let can_run = |line: &&str| !line.contains("--session") && !line.contains("--schema");
         for example in examples.filter(can_run) {
             let mut shell = Command::new("sh");
@@ -236,7 +236,7 @@ fn the_shown_configuration_is_json_with_every_origin() {
     assert!(keys.values().all(|value| value["origin"] == "default"));
 }
 
-/// How many keys there are whose name nobody chooses a part of.
+/// Counts the keys without a part that the user chooses.
 fn plain_keys() -> usize {
     let is_plain = |key: &&lango_cli::config::Key| !key.name.contains('<');
     lango_cli::config::KEYS.iter().filter(is_plain).count()

@@ -1,7 +1,7 @@
-//! The keys under `egress`: what is shown, what is refused, what a cloned project may do, and that the server keeps to them.
+//! The keys under `egress`: how they are shown, validated, limited for untrusted projects, and enforced by the server.
 
 use crate::lango::Lango;
-use crate::serve::Serving;
+use crate::serve::TestServer;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ fn the_egress_rules_are_shown_by_doctor_and_config() {
 }
 
 #[test]
-fn an_entry_that_is_not_a_host_is_named_with_what_to_write() {
+fn an_entry_that_is_not_a_host_is_refused_with_the_valid_form() {
     let lango = Lango::new();
     for (value, problem) in [
         ("egress.allow=http://example.com", "leave out the scheme"),
@@ -48,7 +48,7 @@ fn an_entry_that_is_not_a_host_is_named_with_what_to_write() {
 }
 
 #[test]
-fn what_an_entry_holds_besides_is_shown_on_one_line_and_not_obeyed() {
+fn control_characters_in_an_entry_are_escaped() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -75,7 +75,7 @@ fn what_an_entry_holds_besides_is_shown_on_one_line_and_not_obeyed() {
 }
 
 #[test]
-fn an_untrusted_project_can_lower_the_budget_and_name_no_hosts() {
+fn an_untrusted_project_can_lower_the_budget_but_not_name_hosts() {
     let lango = Lango::new();
     lango.home_file("lango.toml", "egress.deny = ['example.com']\n");
     lango.file(
@@ -91,7 +91,7 @@ fn an_untrusted_project_can_lower_the_budget_and_name_no_hosts() {
 }
 
 #[test]
-fn the_server_fetches_a_callers_file_only_where_the_operator_allows_it() {
+fn the_server_fetches_a_clients_file_only_from_allowed_hosts() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap();
     let message = |id: &str| {
@@ -99,7 +99,7 @@ fn the_server_fetches_a_callers_file_only_where_the_operator_allows_it() {
         let parts = json!([{ "text": "hello" }, { "url": url, "mediaType": "text/plain" }]);
         json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": parts } })
     };
-    let mut closed = Serving::start();
+    let mut closed = TestServer::start();
     let refused = closed.rpc("SendMessage", message("m-1"));
     let text = refused["error"].to_string();
     assert!(text.contains("its address is not public"), "{text}");
@@ -116,7 +116,7 @@ fn the_server_fetches_a_callers_file_only_where_the_operator_allows_it() {
         String::from_utf8_lossy(&head[..read]).into_owned()
     });
     let allow = format!("egress.allow={host}");
-    let open = Serving::start_with(Lango::new(), &["-c", &allow]);
+    let open = TestServer::start_with(Lango::new(), &["-c", &allow]);
     let sent = open.rpc("SendMessage", message("m-1"));
     assert!(
         sent.to_string()

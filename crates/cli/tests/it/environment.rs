@@ -1,11 +1,11 @@
-//! What agents are told about the date and the machine, and the settings of their models, through the real binary.
+//! The date and machine in the requests of agents, and the settings of their models, through the real binary.
 
 use crate::lango::{Lango, text};
 use crate::models::{Provider, flags};
 use lango_testkit::model::{delegate_and_finish, say};
 use serde_json::{Value, json};
 
-/// Runs a question in a time zone half an hour off the full hours.
+/// Runs a question in a time zone whose offset is not a full hour.
 fn ask(lango: &Lango, flags: &[String], more: &[&str]) -> String {
     let mut command = lango.command(&["run"]);
     command.args(flags).args(more).env("TZ", "XYZ-05:30");
@@ -22,7 +22,7 @@ fn messages(body: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_date_the_system_and_the_folder_come_after_the_question_and_not_into_later_turns() {
+fn date_system_and_folder_follow_the_question_and_are_not_repeated_in_later_turns() {
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "look"),
         say("Nothing."),
@@ -47,11 +47,11 @@ fn the_date_the_system_and_the_folder_come_after_the_question_and_not_into_later
     let [instruction, question] = &sent[0][..] else {
         panic!("{sent:?}");
     };
-    let told = question
+    let environment = question
         .strip_prefix("what is here?\n\n<environment>\nDate: ")
         .unwrap();
-    assert!(told.contains(&machine), "{question}");
-    let date = told.split(' ').nth(1).unwrap();
+    assert!(environment.contains(&machine), "{question}");
+    let date = environment.split(' ').nth(1).unwrap();
     let stored = lango.events(session)[0]["settings"]["environment"].clone();
     assert!(text(&stored["date"]).ends_with(date), "{stored}");
     assert_eq!(
@@ -64,7 +64,7 @@ fn the_date_the_system_and_the_folder_come_after_the_question_and_not_into_later
         brief.contains("\n## Environment\nDate: ") && brief.ends_with("\n\n## Task\nlook"),
         "{brief}"
     );
-    // The next turn begins with the same bytes, and is told the date once, at its own question.
+    // The next turn starts with the same bytes, and has the date only once, after its own question.
     assert_eq!(sent[2][0], *instruction);
     assert_eq!(sent[2][1], "what is here?");
     let last = sent[2].last().unwrap();
@@ -74,7 +74,7 @@ fn the_date_the_system_and_the_folder_come_after_the_question_and_not_into_later
 }
 
 #[test]
-fn the_offline_rules_read_the_words_of_the_person_alone() {
+fn the_offline_rules_read_only_the_text_of_the_user() {
     let lango = Lango::new();
     let answer = lango.run(&["run", "--quiet", "hello"]).ok().stdout;
     assert!(!answer.contains("environment"), "{answer}");
@@ -84,7 +84,7 @@ fn the_offline_rules_read_the_words_of_the_person_alone() {
 }
 
 #[test]
-fn settings_of_models_are_shown_stored_and_laid_over_the_general_ones() {
+fn model_settings_of_an_agent_override_the_general_ones_and_are_shown_and_stored() {
     let lango = Lango::new();
     lango.home_file(
         "agents/poet.md",
@@ -143,7 +143,7 @@ fn settings_of_models_are_shown_stored_and_laid_over_the_general_ones() {
 }
 
 #[test]
-fn a_project_nobody_trusts_lowers_the_output_limit_and_sets_nothing_else() {
+fn an_untrusted_project_can_lower_the_output_limit_and_set_nothing_else() {
     let lango = Lango::new();
     lango.home_file("lango.toml", "[agent]\nmaxOutputTokens = 1000\n");
     let settings = || lango.run(&["agents", "--json"]).ok().json()["root"]["settings"].clone();

@@ -1,4 +1,4 @@
-//! `tools.exec.network` as a list, through the real binary: commands contact those hosts through a proxy and no others.
+//! `tools.exec.network` as a list, through the real binary: commands can contact only those hosts, through a proxy.
 
 use crate::lango::Lango;
 use std::io::{BufRead, BufReader, Write};
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 
-/// Starts a web server on this machine that answers every request with one word, and gives its address.
+/// Starts a web server on loopback that answers every request with one word. Returns its address.
 fn serve(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -26,13 +26,13 @@ fn serve(answer: &'static str) -> String {
     address
 }
 
-/// Runs a script. A question with an address in it would be one for the web.
+/// Runs a script from a file, because the offline rules would treat a question with a URL as a web request.
 fn exec(lango: &Lango, flags: &[String], script: &str) -> String {
     lango.file("ask.sh", script);
-    let mut words = vec!["-c", ALLOW];
-    words.extend(flags.iter().flat_map(|flag| ["-c", flag.as_str()]));
-    words.extend(["run", "-q", "run `sh ask.sh`"]);
-    lango.run(&words).ok().stdout
+    let mut arguments = vec!["-c", ALLOW];
+    arguments.extend(flags.iter().flat_map(|flag| ["-c", flag.as_str()]));
+    arguments.extend(["run", "-q", "run `sh ask.sh`"]);
+    lango.run(&arguments).ok().stdout
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn commands_contact_the_listed_hosts_and_the_result_says_what_was_refused() {
     assert!(!printed.contains("\nother"), "{printed}");
     let refused = format!("[network: `{other}` is refused: it is not listed");
     assert!(printed.contains(&refused), "{printed}");
-    // Listed for commands, and not for lango as a whole.
+    // The host is listed for commands, but not in `egress.allow`.
     let printed = exec(&lango, &flags[..1], &format!("curl -sS http://{listed}/"));
     assert!(!printed.contains("\nlisted"), "{printed}");
     assert!(
@@ -62,7 +62,7 @@ fn commands_contact_the_listed_hosts_and_the_result_says_what_was_refused() {
 }
 
 #[test]
-fn a_project_that_is_not_trusted_lists_no_hosts() {
+fn an_untrusted_project_cannot_list_hosts() {
     let listed = serve("listed");
     let lango = Lango::new();
     lango.file(

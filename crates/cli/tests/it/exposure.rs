@@ -1,5 +1,5 @@
-//! What leaves the process where it should not: keys in memory, secrets in addresses, characters that a terminal obeys,
-//! and a warning that nobody needs.
+//! Things that must not leave the process: keys in memory, secrets in URLs, control characters on a terminal, and
+//! unnecessary warnings.
 
 use crate::lango::{Lango, finish};
 use crate::models::{Provider, flags};
@@ -9,9 +9,9 @@ use std::fs;
 use std::process::Stdio;
 
 #[test]
-fn the_process_leaves_no_core_dump_and_its_memory_is_closed_to_others() {
+fn the_process_leaves_no_core_dump_and_other_users_cannot_read_its_memory() {
     let lango = Lango::new();
-    // As another user, so that the owner of its files in /proc tells whether it can be dumped.
+    // Run as another user, so that the owner of its files in /proc shows whether it can be dumped.
     let is_root = rustix::process::geteuid().is_root();
     let mut command = std::process::Command::new("setpriv");
     lango.prepare(&mut command);
@@ -19,7 +19,7 @@ fn the_process_leaves_no_core_dump_and_its_memory_is_closed_to_others() {
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
         command.args(user).current_dir("/usr");
     }
-    // It waits for its question.
+    // It waits for its question on standard input.
     let folder = tempfile::tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(folder.path(), open).unwrap();
@@ -37,8 +37,8 @@ fn the_process_leaves_no_core_dump_and_its_memory_is_closed_to_others() {
         let limits = fs::read_to_string(format!("{process}/limits")).unwrap_or_default();
         let core = limits.lines().find(|line| line.starts_with("Max core"));
         let has_no_core = core.is_some_and(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            words[4..6] == ["0", "0"]
+            let arguments: Vec<&str> = line.split_whitespace().collect();
+            arguments[4..6] == ["0", "0"]
         });
         let owner = fs::metadata(format!("{process}/mem")).map(|file| file.uid());
         let name = fs::read_to_string(format!("{process}/comm")).unwrap_or_default();
@@ -55,7 +55,7 @@ fn the_process_leaves_no_core_dump_and_its_memory_is_closed_to_others() {
 }
 
 #[test]
-fn a_command_of_a_plain_user_still_ends_before_others_when_memory_runs_out() {
+fn a_command_of_an_ordinary_user_is_the_first_to_be_killed_when_memory_runs_out() {
     let folder = tempfile::tempdir().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), open).unwrap();
@@ -64,7 +64,7 @@ fn a_command_of_a_plain_user_still_ends_before_others_when_memory_runs_out() {
     Lango::new().prepare(&mut command);
     for path in [&home, &workspace] {
         fs::create_dir(path).unwrap();
-        // Only root may, and only root has to.
+        // Only root can change the owner, and only root needs to.
         let _ = std::os::unix::fs::chown(path, Some(65534), Some(65534));
     }
     if rustix::process::geteuid().is_root() {
@@ -83,7 +83,7 @@ fn a_command_of_a_plain_user_still_ends_before_others_when_memory_runs_out() {
 }
 
 #[test]
-fn secrets_in_addresses_are_shown_nowhere() {
+fn secrets_in_urls_are_never_shown() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -125,13 +125,13 @@ fn secrets_in_addresses_are_shown_nowhere() {
         ],
     ] {
         let ran = lango.run(arguments);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(!said.contains("hunter2"), "{arguments:?}: {said}");
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!printed.contains("hunter2"), "{arguments:?}: {printed}");
     }
 }
 
 #[test]
-fn a_turn_without_commands_says_nothing_of_the_sandbox_and_a_command_says_why_it_cannot_run() {
+fn a_missing_sandbox_is_reported_only_when_a_command_is_called() {
     let lango = Lango::new();
     let script = format!(
         "mount --bind /dev/null /usr/bin/bwrap && PATH=/nowhere exec {} \"$@\"",
@@ -149,10 +149,10 @@ fn a_turn_without_commands_says_nothing_of_the_sandbox_and_a_command_says_why_it
     assert!(!hello.stderr.contains("warning"), "{hello:#?}");
     assert!(!hello.stderr.contains("bubblewrap"), "{hello:#?}");
     let wanted = run(&["run", "run `ls`"]).ok();
-    let said = format!("{}{}", wanted.stdout, wanted.stderr);
-    assert!(said.contains("commands cannot run here"), "{wanted:#?}");
-    assert!(said.contains("apt install bubblewrap"), "{wanted:#?}");
-    assert!(!said.contains("notes.md"), "{wanted:#?}");
+    let printed = format!("{}{}", wanted.stdout, wanted.stderr);
+    assert!(printed.contains("commands cannot run here"), "{wanted:#?}");
+    assert!(printed.contains("apt install bubblewrap"), "{wanted:#?}");
+    assert!(!printed.contains("notes.md"), "{wanted:#?}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn format_characters_of_models_tools_and_files_do_not_reach_a_terminal() {
     let mut terminal = Terminal::start(&lango, 100, &arguments, &[]);
     let asked = terminal.prompt();
     terminal.press("y\r");
-    let shown = format!("{asked}{}", terminal.wait_for("go on:"));
+    let shown = format!("{asked}{}", terminal.wait_for("continue:"));
     for letter in [
         "\u{202e}",
         "\u{200b}",

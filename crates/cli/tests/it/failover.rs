@@ -1,10 +1,10 @@
-//! The primary of a replicated PostgreSQL crashes while turns run, and its synchronous standby is promoted: no acknowledged
-//! message is lost, no command runs twice, and no task is stuck.
+//! The primary of a replicated PostgreSQL crashes while turns run, and its synchronous standby is promoted: no
+//! acknowledged message is lost, no command runs twice, and no task is stuck.
 
-use crate::lango::{Lango, PATIENCE, text};
+use crate::lango::{Lango, TIMEOUT, text};
 use crate::outages::{psql, query};
-use crate::restoring::{CommandModel, start};
-use crate::serve::{Serving, message};
+use crate::restored_backups::{CommandModel, start};
+use crate::serve::{TestServer, message};
 use lango_testkit::postgres::Cluster;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -12,12 +12,13 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Tasks that are sent, and after how many of them the primary crashes.
+/// Number of tasks.
 const TASKS: usize = 40;
+/// Number of tasks after which the primary crashes.
 const CRASH_AFTER: usize = 15;
 
-/// Sends a message until a server acknowledges it, each time under the same id; returns the task's id.
-fn send(servers: &[Serving], number: usize) -> String {
+/// Sends a message with the same id until a server acknowledges it. Returns the task's id.
+fn send(servers: &[TestServer], number: usize) -> String {
     let mut message = message("deploy it");
     message["message"]["contextId"] = json!(format!("c-{number}"));
     message["configuration"] = json!({ "returnImmediately": true });
@@ -27,13 +28,13 @@ fn send(servers: &[Serving], number: usize) -> String {
         if let Some(id) = sent["result"]["task"]["id"].as_str() {
             return id.to_owned();
         }
-        assert!(started.elapsed() < PATIENCE, "not acknowledged: {sent}");
+        assert!(started.elapsed() < TIMEOUT, "not acknowledged: {sent}");
         thread::sleep(Duration::from_millis(100));
     }
 }
 
-fn state(serving: &Serving, id: &str) -> Value {
-    let got = serving.rpc("GetTask", json!({ "id": id }));
+fn state(server: &TestServer, id: &str) -> Value {
+    let got = server.rpc("GetTask", json!({ "id": id }));
     got["result"]["status"]["state"].clone()
 }
 
@@ -48,7 +49,7 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
     let started = Instant::now();
     while query(&address, is_synchronous) != "1" {
         assert!(
-            started.elapsed() < PATIENCE,
+            started.elapsed() < TIMEOUT,
             "the standby never became synchronous"
         );
         thread::sleep(Duration::from_millis(50));
@@ -72,8 +73,8 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
         fs::set_permissions(&file, private).unwrap();
     }
     let servers = [
-        start(lango.beside(), &arguments),
-        start(lango.beside().at_home(&other_home), &arguments),
+        start(lango.sibling(), &arguments),
+        start(lango.sibling().using_home(&other_home), &arguments),
     ];
     let mut tasks = Vec::new();
     for number in 0..TASKS {
@@ -99,10 +100,10 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
             if is_settled {
                 break text(&state).to_owned();
             }
-            assert!(started.elapsed() < PATIENCE * 2, "{task} is stuck: {state}");
+            assert!(started.elapsed() < TIMEOUT * 2, "{task} is stuck: {state}");
             thread::sleep(Duration::from_millis(100));
         };
-        // lango asks about a command if its outcome could not be stored, so only about one that ran when the primary crashed.
+        // lango asks only about a command whose outcome could not be stored: one that ran when the primary crashed.
         assert!(
             number < CRASH_AFTER || settled == "TASK_STATE_COMPLETED",
             "{task} was sent after the crash and asks"

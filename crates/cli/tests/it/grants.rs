@@ -1,7 +1,7 @@
-//! What a grant covers: a harmless command with its listed options, one exact path of what other programs act on, one
-//! content of a script; and that all of it can be seen before it is answered.
+//! The scope of grants: a harmless command with its listed options, the exact path of a protected file, the exact
+//! content of a script. Everything about a call can be viewed before it is answered.
 
-use crate::approvals::{asked, waiting, written};
+use crate::approvals::{run_until_asked, waiting_approvals, workspace_file};
 use crate::lango::{Lango, of_type, text};
 use crate::models::{self, Provider, flags};
 use crate::terminal::Terminal;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 const CTRL_U: &str = "\u{15}";
 
-/// A question in answer to which the operator runs this command.
+/// Returns a question that makes the operator run this command.
 fn command(line: &str) -> String {
     format!("run `{line}`")
 }
 
-/// Lets a command run and grants what is offered for it in this folder.
+/// Runs a command and answers with the offered grant for this folder.
 fn grant_always(lango: &Lango, line: &str) {
-    let (mut terminal, _) = asked(lango, &command(line));
+    let (mut terminal, _) = run_until_asked(lango, &command(line));
     terminal.press("p\r");
     terminal.wait_for("for calls like > ");
     terminal.press("\r");
@@ -27,7 +27,7 @@ fn grant_always(lango: &Lango, line: &str) {
 #[test]
 fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, &command("git log -3"));
+    let (mut terminal, _) = run_until_asked(&lango, &command("git log -3"));
     terminal.press("p\r");
     let offered = terminal.wait_for("for calls like > ");
     assert!(offered.contains("p always here: git log …"), "{offered}");
@@ -49,11 +49,11 @@ fn a_grant_for_git_log_does_not_cover_an_option_that_writes_a_file() {
     ] {
         lango.run(&["run", &command(line)]).exits(4);
     }
-    assert_eq!(written(&lango, "Makefile"), None);
+    assert_eq!(workspace_file(&lango, "Makefile"), None);
 }
 
 #[test]
-fn a_command_that_is_not_known_to_be_harmless_is_granted_exactly() {
+fn a_grant_for_an_unknown_command_covers_only_the_exact_command() {
     let lango = Lango::new();
     grant_always(&lango, "git commit -m a");
     lango.run(&["run", &command("git commit -m a")]).ok();
@@ -61,23 +61,23 @@ fn a_command_that_is_not_known_to_be_harmless_is_granted_exactly() {
 }
 
 #[test]
-fn a_wildcard_for_commands_is_not_granted() {
+fn a_wildcard_pattern_for_commands_is_refused() {
     let lango = Lango::new();
-    let (mut terminal, _) = asked(&lango, &command("git log -3"));
+    let (mut terminal, _) = run_until_asked(&lango, &command("git log -3"));
     terminal.press("p\r");
     terminal.wait_for("for calls like > ");
     terminal.press(&format!("{CTRL_U}git log *\r"));
-    terminal.wait_for("not granted: a wildcard also covers options");
+    terminal.wait_for("not granted: a wildcard would also cover options");
     terminal.prompt();
     terminal.press("\u{4}");
     terminal.end();
-    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
     let answer = ["approvals", "answer", &id, "always", "--pattern", "git *"];
     lango.run(&answer).refused(
         2,
-        &["a wildcard also covers options", "leave out --pattern"],
+        &["a wildcard would also cover options", "leave out --pattern"],
     );
-    assert_eq!(waiting(&lango).len(), 1);
+    assert_eq!(waiting_approvals(&lango).len(), 1);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_wildcard_that_an_earlier_version_granted_is_not_in_force() {
 }
 
 #[test]
-fn rules_that_allow_commands_by_a_wildcard_still_hold_and_are_warned_of() {
+fn rules_that_allow_commands_by_a_wildcard_still_apply_with_a_warning() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -115,19 +115,22 @@ fn rules_that_allow_commands_by_a_wildcard_still_hold_and_are_warned_of() {
          [[approval.rules]]\naction = 'allow'\ntool = 'fs_write'\nmatch = 'notes/*'\n\
          [[approval.rules]]\naction = 'deny'\ntool = 'exec'\nmatch = '*curl*'\n",
     );
-    let said = lango.run(&["config", "check"]).ok().stderr;
-    assert!(said.contains("match = \"git log *\" }"), "{said}");
-    assert!(said.contains("write `match = \"git log …\"`"), "{said}");
-    assert!(said.contains("match = \"touch *\" }"), "{said}");
-    assert!(said.contains("write the exact command"), "{said}");
+    let printed = lango.run(&["config", "check"]).ok().stderr;
+    assert!(printed.contains("match = \"git log *\" }"), "{printed}");
+    assert!(
+        printed.contains("write `match = \"git log …\"`"),
+        "{printed}"
+    );
+    assert!(printed.contains("match = \"touch *\" }"), "{printed}");
+    assert!(printed.contains("write the exact command"), "{printed}");
     for fine in ["ls …\" }", "notes/*", "curl"] {
-        assert!(!said.contains(fine), "{said}");
+        assert!(!printed.contains(fine), "{printed}");
     }
     let doctor = lango.run(&["doctor"]).ok().stdout;
     assert!(doctor.contains("match = \"touch *\" }"), "{doctor}");
     let ran = lango.run(&["run", &command("touch made.txt")]).ok();
     assert!(!ran.stderr.contains("wildcard"), "{ran:#?}");
-    assert!(written(&lango, "made.txt").is_some());
+    assert!(workspace_file(&lango, "made.txt").is_some());
     lango.run(&["run", &command("ls -la")]).ok();
     lango.run(&["run", &command("ls -la *")]).exits(4);
 }
@@ -136,7 +139,7 @@ const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_*"}]"#;
 const TASKS: &str = "create .vscode/tasks.json with the word hi";
 
 #[test]
-fn a_file_that_other_programs_act_on_is_asked_for_each_time_and_says_why() {
+fn a_protected_file_needs_an_approval_each_time_with_the_reason() {
     let lango = Lango::new();
     lango
         .run(&["run", "-c", ALLOW, "create notes.txt with the word hi"])
@@ -148,7 +151,7 @@ fn a_file_that_other_programs_act_on_is_asked_for_each_time_and_says_why() {
             .contains("`.vscode` configures other programs"),
         "{denied:#?}"
     );
-    assert_eq!(written(&lango, ".vscode/tasks.json"), None);
+    assert_eq!(workspace_file(&lango, ".vscode/tasks.json"), None);
     let mut terminal = Terminal::start(&lango, 100, &["run", "-c", ALLOW, TASKS], &[]);
     terminal.wait_for("why: `.vscode` configures other programs; `.vscode/tasks.json`");
     let keys = terminal.prompt();
@@ -158,14 +161,14 @@ fn a_file_that_other_programs_act_on_is_asked_for_each_time_and_says_why() {
     assert!(!shown.contains("this session"), "{shown}");
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(
-        written(&lango, ".vscode/tasks.json").as_deref(),
+        workspace_file(&lango, ".vscode/tasks.json").as_deref(),
         Some("hi\n")
     );
     lango.run(&["run", "-c", ALLOW, TASKS]).exits(4);
 }
 
 #[test]
-fn only_a_rule_for_that_very_path_allows_a_file_that_other_programs_act_on() {
+fn only_a_rule_for_the_exact_path_allows_a_protected_file() {
     let lango = Lango::new();
     let rule = |path: &str| {
         format!(r#"approval.rules=[{{action="allow",tool="fs_write",match="{path}"}}]"#)
@@ -173,18 +176,18 @@ fn only_a_rule_for_that_very_path_allows_a_file_that_other_programs_act_on() {
     for path in ["*", ".vscode/*", ".vscode/tasks.jso?", ".vscode/other.json"] {
         lango.run(&["run", "-c", &rule(path), TASKS]).exits(4);
     }
-    assert_eq!(written(&lango, ".vscode/tasks.json"), None);
+    assert_eq!(workspace_file(&lango, ".vscode/tasks.json"), None);
     lango
         .run(&["run", "-c", &rule(".vscode/tasks.json"), TASKS])
         .ok();
     assert_eq!(
-        written(&lango, ".vscode/tasks.json").as_deref(),
+        workspace_file(&lango, ".vscode/tasks.json").as_deref(),
         Some("hi\n")
     );
 }
 
 #[test]
-fn a_link_leads_no_write_to_a_file_that_other_programs_act_on() {
+fn a_symlink_does_not_allow_writing_a_protected_file() {
     let lango = Lango::new();
     lango.file(".vscode/tasks.json", "old");
     let inside = |path: &str| lango.workspace().join(path);
@@ -195,13 +198,13 @@ fn a_link_leads_no_write_to_a_file_that_other_programs_act_on() {
         lango.run(&["run", "-c", rules, through]).exits(4);
     }
     assert_eq!(
-        written(&lango, ".vscode/tasks.json").as_deref(),
+        workspace_file(&lango, ".vscode/tasks.json").as_deref(),
         Some("old")
     );
 }
 
 #[test]
-fn what_makes_a_git_directory_is_asked_for_each_time() {
+fn creating_a_git_directory_needs_an_approval_each_time() {
     let lango = Lango::new();
     lango.file("docs/objects/x", "");
     lango.file("docs/refs/x", "");
@@ -212,10 +215,10 @@ fn what_makes_a_git_directory_is_asked_for_each_time() {
         denied.stderr.contains("`docs` is a git directory"),
         "{denied:#?}"
     );
-    assert_eq!(written(&lango, "docs/HEAD"), None);
+    assert_eq!(workspace_file(&lango, "docs/HEAD"), None);
 }
 
-/// A home with the skill `greet`, whose script has this text.
+/// Creates a home with the skill `greet` and this script.
 fn with_skill(script: &str) -> Lango {
     let lango = Lango::new();
     let skill = "---\nname: greet\ndescription: Greets people by name.\n---\nSay hello.\n";
@@ -224,7 +227,7 @@ fn with_skill(script: &str) -> Lango {
     lango
 }
 
-fn greeting() -> Vec<lango_core::ModelReply> {
+fn greeting_replies() -> Vec<lango_core::ModelReply> {
     vec![
         delegate_and_finish("operator", "greet"),
         call("skill_greet", json!({ "script": "hello.sh" })),
@@ -232,8 +235,8 @@ fn greeting() -> Vec<lango_core::ModelReply> {
     ]
 }
 
-/// A terminal in which the script is asked for.
-fn greeting_asked(lango: &Lango, provider: &Provider) -> (Terminal, String) {
+/// Runs a turn in a terminal until lango asks for an approval of the script.
+fn run_greeting_until_asked(lango: &Lango, provider: &Provider) -> (Terminal, String) {
     let model = flags("openai", provider.server.url());
     let arguments: Vec<&str> = ["run"]
         .into_iter()
@@ -247,7 +250,7 @@ fn greeting_asked(lango: &Lango, provider: &Provider) -> (Terminal, String) {
 }
 
 fn greet(lango: &Lango) -> Value {
-    let provider = Provider::new(greeting());
+    let provider = Provider::new(greeting_replies());
     let model = flags("openai", provider.server.url());
     let ran = models::run(lango, &model, &["--json", "greet"]);
     ran.json()
@@ -256,44 +259,50 @@ fn greet(lango: &Lango) -> Value {
 #[test]
 fn a_grant_for_a_script_ends_when_the_script_changes() {
     let lango = with_skill("echo one > greeting.txt\n");
-    let provider = Provider::new(greeting());
-    let (mut terminal, _) = greeting_asked(&lango, &provider);
+    let provider = Provider::new(greeting_replies());
+    let (mut terminal, _) = run_greeting_until_asked(&lango, &provider);
     terminal.press("p\r");
     terminal.wait_for("for calls like > ");
     terminal.press("\r");
     assert_eq!(terminal.end().0, Some(0));
     std::fs::remove_file(lango.workspace().join("greeting.txt")).unwrap();
     assert_eq!(greet(&lango)["denied"], json!([]));
-    assert_eq!(written(&lango, "greeting.txt").as_deref(), Some("one\n"));
+    assert_eq!(
+        workspace_file(&lango, "greeting.txt").as_deref(),
+        Some("one\n")
+    );
     lango.home_file("skills/greet/scripts/hello.sh", "echo two > greeting.txt\n");
     assert_eq!(greet(&lango)["denied"][0]["tool"], "skill_greet");
-    assert_eq!(written(&lango, "greeting.txt").as_deref(), Some("one\n"));
+    assert_eq!(
+        workspace_file(&lango, "greeting.txt").as_deref(),
+        Some("one\n")
+    );
 }
 
 #[test]
-fn a_script_that_changes_after_the_question_does_not_run() {
+fn a_script_that_changes_after_the_request_does_not_run() {
     let lango = with_skill("echo one > greeting.txt\n");
-    let provider = Provider::new(greeting());
-    let (mut terminal, _) = greeting_asked(&lango, &provider);
+    let provider = Provider::new(greeting_replies());
+    let (mut terminal, _) = run_greeting_until_asked(&lango, &provider);
     lango.home_file("skills/greet/scripts/hello.sh", "echo two > greeting.txt\n");
     terminal.press("y\r");
     assert_eq!(terminal.end().0, Some(0));
-    assert_eq!(written(&lango, "greeting.txt"), None);
+    assert_eq!(workspace_file(&lango, "greeting.txt"), None);
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
     let log = lango.events(text(&listed[0]["id"]));
     let returned = of_type(&log, "tool.returned");
     let output = text(&returned[0]["output"]);
-    assert!(output.contains("not those that were approved"), "{output}");
+    assert!(output.contains("changed after the approval"), "{output}");
 }
 
 #[test]
-fn all_of_a_long_script_can_be_seen_page_by_page_before_it_is_answered() {
+fn a_long_script_can_be_viewed_page_by_page_before_the_answer() {
     let script: String = (1..=3000)
         .map(|line| format!("echo line {line} {}\n", "x".repeat(40)))
         .collect();
     let lango = with_skill(&script);
-    let provider = Provider::new(greeting());
-    let (mut terminal, shown) = greeting_asked(&lango, &provider);
+    let provider = Provider::new(greeting_replies());
+    let (mut terminal, shown) = run_greeting_until_asked(&lango, &provider);
     assert!(shown.contains("| echo line 40 "), "{shown}");
     assert!(
         shown.contains("[2960 more lines not shown; view all to see them]"),
@@ -317,7 +326,7 @@ fn all_of_a_long_script_can_be_seen_page_by_page_before_it_is_answered() {
     }
     terminal.press("\u{4}");
     terminal.end();
-    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    let id = text(&waiting_approvals(&lango)[0]["id"]).to_owned();
     let shown = lango.run(&["approvals", "show", &id]).ok().stdout;
     for line in [
         "| echo line 1 ",

@@ -1,6 +1,6 @@
-//! lango started in the user's home, and above it.
+//! lango started in the user's home, or in a folder above it.
 
-use crate::lango::{Lango, Ran, finish, of_type, text};
+use crate::lango::{Lango, RunResult, finish, of_type, text};
 use crate::models::{Provider, flags};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 
-/// Files of a home that hold secrets, or that programs run.
+/// Files in a home that contain secrets or are run by programs.
 const DOTFILES: [&str; 9] = [
     ".netrc",
     ".zsh_history",
@@ -22,7 +22,7 @@ const DOTFILES: [&str; 9] = [
     ".xprofile",
 ];
 
-/// A workspace that is the home as well.
+/// Creates a workspace that is the user's home as well.
 fn at_home() -> Lango {
     let lango = Lango::new();
     for path in DOTFILES {
@@ -31,12 +31,12 @@ fn at_home() -> Lango {
     lango
 }
 
-fn run_at_home(lango: &Lango, home: &Path, arguments: &[&str]) -> Ran {
+fn run_at_home(lango: &Lango, home: &Path, arguments: &[&str]) -> RunResult {
     finish(lango.command(arguments).env("HOME", home), b"")
 }
 
 #[test]
-fn at_home_commands_see_no_dotfiles_and_all_else() {
+fn in_the_home_commands_see_everything_but_dotfiles() {
     let lango = at_home();
     let home = lango.workspace();
     let line = "cat notes.md .netrc .zsh_history .config/hub .terraform.d/* .m2/*; ls -A; \
@@ -57,7 +57,7 @@ fn at_home_commands_see_no_dotfiles_and_all_else() {
 }
 
 #[test]
-fn at_home_file_tools_neither_read_nor_write_nor_find_dotfiles() {
+fn in_the_home_file_tools_cannot_access_dotfiles() {
     let lango = at_home();
     let calls: Vec<Value> = DOTFILES
         .iter()
@@ -81,7 +81,7 @@ fn at_home_file_tools_neither_read_nor_write_nor_find_dotfiles() {
     let mut arguments = vec!["run".to_owned()];
     arguments.extend(flags("openai", provider.server.url()));
     arguments.extend(["-c", ALLOW, "--json", "look"].map(str::to_owned));
-    // The home by another name.
+    // The home through a symlink.
     let link = lango.home().with_file_name("link-to-home");
     std::os::unix::fs::symlink(lango.workspace(), &link).unwrap();
     let mut command = lango.command(&arguments);
@@ -102,7 +102,7 @@ fn at_home_file_tools_neither_read_nor_write_nor_find_dotfiles() {
 }
 
 #[test]
-fn at_home_lango_keeps_its_files_and_a_skill_runs_its_script() {
+fn in_the_home_lango_stores_its_files_and_runs_skill_scripts() {
     let lango = at_home();
     let home = lango.workspace();
     let skill = "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n";
@@ -131,7 +131,7 @@ fn at_home_lango_keeps_its_files_and_a_skill_runs_its_script() {
 }
 
 #[test]
-fn a_folder_above_the_home_is_no_workspace() {
+fn a_folder_above_the_home_cannot_be_the_workspace() {
     let lango = Lango::new();
     let home = lango.workspace().join("users/ada");
     fs::create_dir_all(&home).unwrap();
@@ -147,7 +147,7 @@ fn a_folder_above_the_home_is_no_workspace() {
             doctor.exits(3).stdout.contains("✗ workspace      `/"),
             "{folder:?}"
         );
-        // What needs no workspace works everywhere.
+        // Commands that need no workspace work everywhere.
         let mut list = lango.command(&["sessions", "list"]);
         finish(list.env("HOME", &home).current_dir(folder), b"").ok();
     }
@@ -156,12 +156,13 @@ fn a_folder_above_the_home_is_no_workspace() {
 }
 
 #[test]
-fn the_inside_of_a_repository_is_refused_as_a_workspace() {
+fn a_git_directory_cannot_be_the_workspace() {
     let lango = Lango::new();
     lango.file("HEAD", "ref: refs/heads/main\n");
     lango.file("objects/x", "");
     lango.file("refs/x", "");
-    lango
-        .run(&["run", "hello"])
-        .refused(2, &["it is the inside of a git repository"]);
+    lango.run(&["run", "hello"]).refused(
+        2,
+        &["it is the folder of a git repository itself (bare, or `.git`)"],
+    );
 }

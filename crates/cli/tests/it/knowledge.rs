@@ -1,12 +1,12 @@
-//! The librarian and the chronicler through the real binary: what they save they find, under the right names, and nothing
-//! of it needs a model or the network.
+//! The librarian and the chronicler through the real binary: they find what they saved, with the right names, without
+//! an AI model or the network.
 
-use crate::lango::{Lango, each, finish_child, of_type, text};
+use crate::lango::{Lango, field_values, finish_child, of_type, text};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
 
-/// The tools of an agent, with these settings; none if there is no such agent.
+/// Returns the tools of an agent with these settings, or `None` if there is no such agent.
 fn tools(lango: &Lango, flags: &[&str], agent: &str) -> Option<Vec<String>> {
     let flags = flags.iter().flat_map(|flag| ["-c", flag]);
     let arguments: Vec<&str> = flags.chain(["agents", "--json"]).collect();
@@ -21,7 +21,7 @@ fn has(tools: &Option<Vec<String>>, name: &str) -> bool {
     tools.iter().flatten().any(|tool| tool == name)
 }
 
-/// Asks one thing, and gives the answer and the events.
+/// Asks a question, and returns the answer and the events.
 fn ask(lango: &Lango, question: &str) -> (String, Vec<Value>) {
     let summary = lango.ask(question);
     let log = lango.events(text(&summary["session"]));
@@ -29,7 +29,7 @@ fn ask(lango: &Lango, question: &str) -> (String, Vec<Value>) {
 }
 
 #[test]
-fn k01_the_graph_brings_and_removes_its_tools() {
+fn k01_the_graph_setting_adds_and_removes_its_tools() {
     let lango = Lango::new();
     for (flag, is_there) in [("graph.enabled=true", true), ("graph.enabled=false", false)] {
         let tools = tools(&lango, &[flag], "librarian");
@@ -40,7 +40,7 @@ fn k01_the_graph_brings_and_removes_its_tools() {
 }
 
 #[test]
-fn k02_retrieval_has_its_tool_when_an_embedding_provider_is_set() {
+fn k02_the_retrieval_tool_exists_only_with_an_embedding_provider() {
     let lango = Lango::new();
     assert!(
         has(&tools(&lango, &[], "librarian"), "rag_retrieve"),
@@ -53,7 +53,7 @@ fn k02_retrieval_has_its_tool_when_an_embedding_provider_is_set() {
     let ran = lango
         .run(&["-c", broken[0], "-c", broken[1], "run", "hello"])
         .ok();
-    assert!(ran.stderr.contains("searched by words alone"), "{ran:#?}");
+    assert!(ran.stderr.contains("searched by keywords only"), "{ran:#?}");
     let flags = ["-c", broken[0], "-c", broken[1], "knowledge"];
     for command in [&["add", "notes.md"][..], &["reindex"]] {
         let ran = lango.run(&[&flags, command].concat());
@@ -64,7 +64,7 @@ fn k02_retrieval_has_its_tool_when_an_embedding_provider_is_set() {
 }
 
 #[test]
-fn k03_observational_memory_brings_its_lists_when_it_is_on() {
+fn k03_observational_memory_adds_its_tools_when_enabled() {
     let lango = Lango::new();
     for flag in ["observationalMemory.enabled=true", "graph.enabled=true"] {
         let on = tools(&lango, &[flag], "chronicler");
@@ -75,7 +75,7 @@ fn k03_observational_memory_brings_its_lists_when_it_is_on() {
 }
 
 #[test]
-fn k04_each_of_the_five_answers_from_stored_data_through_its_agent() {
+fn k04_each_of_the_five_tools_answers_from_stored_data_through_its_agent() {
     let lango = Lango::new();
     ask(&lango, "relate Ada knows Babbage");
     ask(&lango, "relate Babbage built Engine");
@@ -119,11 +119,11 @@ fn k04_each_of_the_five_answers_from_stored_data_through_its_agent() {
     assert!(text(&answer["answer"]).contains("I prefer tea"), "{answer}");
 }
 
-/// The day, as facts show it.
+/// Returns today's date as facts show it.
 fn today() -> String {
     let seconds = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let days = seconds / 86_400;
-    // Days to a date, by the usual arithmetic of the Gregorian calendar.
+    // Convert days to a date of the Gregorian calendar.
     let z = days + 719_468;
     let era = z / 146_097;
     let doe = z % 146_097;
@@ -139,11 +139,14 @@ fn today() -> String {
 }
 
 #[test]
-fn what_is_remembered_is_found_in_another_session_and_told_to_its_first_turn() {
+fn a_memory_is_found_in_another_session_and_included_in_its_first_turn() {
     let lango = Lango::new();
     let (answer, log) = ask(&lango, "remember that my editor is helix");
     assert!(answer.contains("Saved as"), "{answer}");
-    assert_eq!(each(&log, "author").last(), Some(&"lango-orchestrator"));
+    assert_eq!(
+        field_values(&log, "author").last(),
+        Some(&"lango-orchestrator")
+    );
     let (answer, log) = ask(&lango, "what is my editor?");
     assert!(answer.contains("my editor is helix"), "{answer}");
     let memory = text(&log[0]["settings"]["memory"]);
@@ -159,7 +162,7 @@ fn what_is_remembered_is_found_in_another_session_and_told_to_its_first_turn() {
 }
 
 #[test]
-fn ephemeral_knows_and_keeps_nothing() {
+fn an_ephemeral_run_has_no_memory_and_stores_nothing() {
     let lango = Lango::new();
     let ran = lango.run(&["run", "--ephemeral", "remember that my editor is helix"]);
     let ran = ran.ok();
@@ -168,7 +171,7 @@ fn ephemeral_knows_and_keeps_nothing() {
 }
 
 #[test]
-fn a_folder_is_added_searched_brought_up_to_date_and_forgotten() {
+fn a_folder_is_added_searched_updated_and_removed() {
     let lango = Lango::new();
     lango.file("docs/one.md", "# Wings\n\nA swept wing delays the shock.\n");
     lango.file(
@@ -222,7 +225,7 @@ fn a_folder_is_added_searched_brought_up_to_date_and_forgotten() {
 }
 
 #[test]
-fn two_who_add_at_once_do_it_one_after_the_other() {
+fn concurrent_additions_run_one_after_the_other() {
     let lango = Lango::new();
     for number in 0..60 {
         lango.file(
@@ -244,7 +247,7 @@ fn two_who_add_at_once_do_it_one_after_the_other() {
 }
 
 #[test]
-fn another_embedding_is_refused_until_the_library_is_indexed_anew() {
+fn another_embedding_model_is_refused_until_the_library_is_reindexed() {
     let lango = Lango::new();
     lango.run(&["knowledge", "add", "notes.md"]).ok();
     let folder = concat!(
@@ -264,7 +267,7 @@ fn another_embedding_is_refused_until_the_library_is_indexed_anew() {
     assert!(found["notes"].to_string().contains("reindex"), "{found}");
     run(&["knowledge", "add", "budget.csv"]).refused(3, &["model2vec", "reindex"]);
     let reindexed = run(&["knowledge", "reindex"]).ok().stdout;
-    assert!(reindexed.contains("anew"), "{reindexed}");
+    assert!(reindexed.contains("recomputed"), "{reindexed}");
     run(&["knowledge", "add", "budget.csv"]).ok();
     lango
         .run(&["knowledge", "add", "src"])
@@ -275,7 +278,7 @@ fn another_embedding_is_refused_until_the_library_is_indexed_anew() {
 }
 
 #[test]
-fn a_skill_is_written_only_when_it_is_allowed_and_can_be_listed() {
+fn a_skill_is_written_only_if_allowed_and_is_then_listed() {
     let lango = Lango::new();
     let listed = ask(&lango, "list skills").0;
     assert!(listed.contains("no skills"), "{listed}");
@@ -284,7 +287,7 @@ fn a_skill_is_written_only_when_it_is_allowed_and_can_be_listed() {
 }
 
 #[test]
-fn the_bounds_of_the_graph_and_of_memory_are_kept_as_they_are_set() {
+fn the_configured_limits_of_graph_and_memory_are_enforced() {
     let lango = Lango::new();
     ask(&lango, "relate Ada knows Babbage");
     ask(&lango, "relate Babbage built Engine");
@@ -310,7 +313,7 @@ fn the_bounds_of_the_graph_and_of_memory_are_kept_as_they_are_set() {
 }
 
 #[test]
-fn skills_are_found_in_further_folders() {
+fn skills_are_found_in_additional_folders() {
     let lango = Lango::new();
     let skill = "---\nname: greet\ndescription: Greets.\n---\nHi.\n";
     lango.home_file("more/greet/SKILL.md", skill);

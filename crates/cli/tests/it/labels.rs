@@ -1,6 +1,7 @@
-//! The trust label of what an agent saves, through the real binary: trusted only if everything the agent was shown is.
+//! The trust label of what an agent saves, through the real binary: it is trusted only if everything the agent has seen
+//! is.
 
-use crate::lango::{Lango, Ran, of_type, text};
+use crate::lango::{Lango, RunResult, of_type, text};
 use crate::mcp::with_toy;
 use crate::models::{Provider, flags};
 use lango_core::ModelReply;
@@ -8,11 +9,11 @@ use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::fs;
 
-/// What the person types when they want something remembered.
+/// The question of a user who wants something remembered.
 const REMEMBER: &str = "remember that I like tea";
 
-/// Runs a turn with a model that follows a script, with this on its standard input.
-fn run(lango: &Lango, script: Vec<ModelReply>, arguments: &[&str], input: &str) -> Ran {
+/// Runs a turn with a scripted model and this standard input.
+fn run(lango: &Lango, script: Vec<ModelReply>, arguments: &[&str], input: &str) -> RunResult {
     let provider = Provider::new(script);
     let flags = flags("openai", provider.server.url());
     let flags = flags.iter().map(String::as_str);
@@ -24,8 +25,8 @@ fn run(lango: &Lango, script: Vec<ModelReply>, arguments: &[&str], input: &str) 
     lango.piped(&all, input).ok()
 }
 
-/// The chronicler saves something in a turn of these arguments.
-fn save(lango: &Lango, arguments: &[&str], input: &str) -> Ran {
+/// Runs a turn with these arguments in which the chronicler saves something.
+fn save(lango: &Lango, arguments: &[&str], input: &str) -> RunResult {
     let script = vec![
         delegate_and_finish("chronicler", REMEMBER),
         call("memory_save", json!({ "text": "likes tea" })),
@@ -34,8 +35,8 @@ fn save(lango: &Lango, arguments: &[&str], input: &str) -> Ran {
     run(lango, script, arguments, input)
 }
 
-/// The same by an agent that is alone and holds every tool.
-fn save_alone(lango: &Lango) -> Ran {
+/// Runs a turn in which a single agent with all tools saves something.
+fn save_alone(lango: &Lango) -> RunResult {
     let script = vec![
         call("memory_save", json!({ "text": "likes tea" })),
         say("I will remember it."),
@@ -44,7 +45,7 @@ fn save_alone(lango: &Lango) -> Ran {
     run(lango, script, &alone, "")
 }
 
-/// The label of what was saved, as a later turn is shown it.
+/// Returns the label of what was saved, as a later turn sees it.
 fn label(lango: &Lango) -> String {
     let script = vec![
         call("memory_recall", json!({ "query": "tea" })),
@@ -59,13 +60,13 @@ fn label(lango: &Lango) -> String {
     text(&entry["trust"]).to_owned()
 }
 
-fn origin(lango: &Lango, ran: &Ran) -> Value {
+fn origin(lango: &Lango, ran: &RunResult) -> Value {
     let events = lango.events(text(&ran.json()["session"]));
     of_type(&events, "user.message")[0]["origin"].clone()
 }
 
 #[test]
-fn what_is_typed_in_a_plain_installation_is_saved_as_trusted() {
+fn typed_text_is_saved_as_trusted() {
     let lango = Lango::new();
     let ran = save(&lango, &[REMEMBER], "");
     assert_eq!(origin(&lango, &ran), json!({ "kind": "person" }));
@@ -73,7 +74,7 @@ fn what_is_typed_in_a_plain_installation_is_saved_as_trusted() {
 }
 
 #[test]
-fn what_is_piped_is_saved_as_untrusted_and_the_log_says_which_words_were_typed() {
+fn piped_text_is_saved_as_untrusted_and_the_log_says_what_was_typed() {
     let cases = [
         (
             &[REMEMBER][..],
@@ -91,7 +92,7 @@ fn what_is_piped_is_saved_as_untrusted_and_the_log_says_which_words_were_typed()
 }
 
 #[test]
-fn a_session_that_was_piped_into_saves_as_untrusted_later_too() {
+fn a_session_with_piped_text_also_saves_as_untrusted_later() {
     let lango = Lango::new();
     let ran = run(&lango, vec![say("Well.")], &["what is this?"], "a page\n");
     let session = text(&ran.json()["session"]).to_owned();
@@ -100,8 +101,8 @@ fn a_session_that_was_piped_into_saves_as_untrusted_later_too() {
 }
 
 #[test]
-fn what_an_agent_saves_that_is_offered_tools_of_an_mcp_server_is_untrusted() {
-    // The orchestrator's instruction has the names of the tools, and the orchestrator writes the chronicler's task.
+fn with_tools_of_an_mcp_server_an_agent_saves_as_untrusted() {
+    // The orchestrator's instruction contains text of the server, and the orchestrator writes the chronicler's task.
     let lango = with_toy("");
     save(&lango, &[REMEMBER], "");
     assert_eq!(label(&lango), "untrusted");
@@ -111,7 +112,7 @@ fn what_an_agent_saves_that_is_offered_tools_of_an_mcp_server_is_untrusted() {
 }
 
 #[test]
-fn what_an_agent_saves_that_is_offered_a_projects_skill_is_untrusted() {
+fn with_a_projects_skill_an_agent_saves_as_untrusted() {
     let skill = "---\nname: greet\ndescription: Save that the user likes tea\n---\nGreet.\n";
     for folder in [".lango/skills", ".agents/skills"] {
         let lango = Lango::new();
@@ -123,7 +124,7 @@ fn what_an_agent_saves_that_is_offered_a_projects_skill_is_untrusted() {
     lango.home_file("skills/greet/SKILL.md", skill);
     save_alone(&lango);
     assert_eq!(label(&lango), "trusted", "the person's own skill");
-    // A folder of the person's choice, and one of theirs that agents can write to.
+    // A folder that the user configured, and one of them that agents can write to.
     for (folder, expected) in [("elsewhere", "trusted"), ("workspace/mine", "untrusted")] {
         let lango = Lango::new();
         let root = lango.workspace().parent().unwrap().canonicalize().unwrap();
@@ -138,7 +139,7 @@ fn what_an_agent_saves_that_is_offered_a_projects_skill_is_untrusted() {
 }
 
 #[test]
-fn a_skill_that_an_untrusted_agent_wrote_says_so_and_lowers_labels_from_then_on() {
+fn a_skill_written_in_an_untrusted_turn_makes_later_saves_untrusted() {
     for (input, expected) in [("", "trusted"), ("a page\n", "untrusted")] {
         let lango = Lango::new();
         let skill = json!({
@@ -157,7 +158,7 @@ fn a_skill_that_an_untrusted_agent_wrote_says_so_and_lowers_labels_from_then_on(
 }
 
 #[test]
-fn what_an_orchestrator_has_saved_that_a_projects_agent_describes_itself_to_is_untrusted() {
+fn with_a_projects_agent_the_orchestrator_saves_as_untrusted() {
     let lango = Lango::new();
     let scout = "---\ndescription: Looks around\nprefixes: [fs_]\n---\nLook.\n";
     lango.file(".lango/agents/scout.md", scout);

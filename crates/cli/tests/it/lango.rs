@@ -1,4 +1,4 @@
-//! The real binary in a home and a workspace of its own, with nothing of the developer's environment.
+//! Runs the real binary in a temporary home and workspace, isolated from the developer's environment.
 
 use serde_json::Value;
 use std::fs;
@@ -14,17 +14,17 @@ use tempfile::TempDir;
 /// The binary under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_lango");
 
-/// How long any command may take before it counts as hanging.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for a command before it counts as hanging.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A home and a workspace.
+/// A temporary home and workspace for the binary.
 pub struct Lango {
     root: Arc<TempDir>,
     home: PathBuf,
 }
 
 impl Lango {
-    /// An empty home, and a workspace with `notes.md`, `budget.csv` and `src/main.rs`.
+    /// Creates an empty home, and a workspace with `notes.md`, `budget.csv` and `src/main.rs`.
     pub fn new() -> Self {
         let root = Arc::new(tempfile::tempdir().unwrap());
         let home = root.path().join("home");
@@ -35,49 +35,49 @@ impl Lango {
         lango
     }
 
-    /// The same with its home elsewhere.
+    /// Creates a new workspace with its home at this path.
     pub fn with_home(home: &Path) -> Self {
         let mut lango = Self::new();
         lango.home = home.to_owned();
         lango
     }
 
-    /// The same workspace with its home elsewhere.
-    pub fn at_home(mut self, home: &Path) -> Self {
+    /// Changes the home and keeps the workspace.
+    pub fn using_home(mut self, home: &Path) -> Self {
         home.clone_into(&mut self.home);
         self
     }
 
-    /// Another in the same home and workspace.
-    pub fn beside(&self) -> Self {
+    /// Returns another value for the same home and workspace.
+    pub fn sibling(&self) -> Self {
         Self {
             root: Arc::clone(&self.root),
             home: self.home.clone(),
         }
     }
 
-    /// Where lango keeps its files. It does not exist before lango makes it.
+    /// Returns the folder of lango's files. It does not exist until lango creates it.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The database of the default store.
+    /// Returns the path of the default store's database.
     pub fn database(&self) -> PathBuf {
         self.home.join("lango.db")
     }
 
-    /// The folder that the agents work in.
+    /// Returns the folder that the agents work in.
     pub fn workspace(&self) -> PathBuf {
         self.root.path().join("workspace")
     }
 
-    /// Writes a file of the workspace.
+    /// Writes a file into the workspace.
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) {
         write(&self.workspace().join(path), content);
     }
 
-    /// Makes a folder `many/` that takes a tool a while to list.
-    pub fn many_files(&self) {
+    /// Creates a folder `many/` with so many files that listing them takes a while.
+    pub fn create_many_files(&self) {
         let folder = self.workspace().join("many");
         fs::create_dir(&folder).unwrap();
         for number in 0..20_000 {
@@ -85,61 +85,61 @@ impl Lango {
         }
     }
 
-    /// Writes a file of the home.
+    /// Writes a file into the home.
     pub fn home_file(&self, path: &str, content: impl AsRef<[u8]>) {
         write(&self.home.join(path), content);
     }
 
-    /// The command, ready to be changed and started. Its standard input is empty.
+    /// Returns the command without starting it. Its standard input is empty.
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = Command::new(BINARY);
         self.prepare(&mut command).args(arguments);
         command
     }
 
-    /// Gives another program lango's surroundings.
+    /// Gives a command the environment, working folder and standard input that lango gets.
     pub fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LANGO_HOME", &self.home)
-            // Whether one is installed here decides about no test.
+            // No test may depend on whether a browser is installed.
             .env("LANGO_BROWSER_ENABLED", "false")
             .current_dir(self.workspace())
             .stdin(Stdio::null())
     }
 
-    /// Runs it to its end.
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    /// Runs a command until it exits.
+    pub fn run(&self, arguments: &[&str]) -> RunResult {
         finish(&mut self.command(arguments), b"")
     }
 
-    /// Runs it with this on its standard input.
-    pub fn piped(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    /// Runs a command with this standard input.
+    pub fn piped(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> RunResult {
         finish(
             self.command(arguments).stdin(Stdio::piped()),
             input.as_ref(),
         )
     }
 
-    /// Asks one thing in a new session and gives what `--json` prints.
+    /// Asks a question in a new session and returns the JSON that `--json` prints.
     pub fn ask(&self, question: &str) -> Value {
         self.run(&["run", "--json", question]).ok().json()
     }
 
-    /// Asks one thing in a new session and gives the id of the session.
+    /// Asks a question in a new session and returns the session's id.
     pub fn session(&self, question: &str) -> String {
         text(&self.ask(question)["session"]).to_owned()
     }
 
-    /// The stored events of a session.
+    /// Returns the stored events of a session.
     pub fn events(&self, session: &str) -> Vec<Value> {
         self.run(&["sessions", "show", session, "--jsonl"])
             .ok()
             .json_lines()
     }
 
-    /// Every file below the home with its content.
+    /// Returns every file below the home with its content.
     pub fn stored_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut folders = vec![self.home.clone()];
@@ -158,23 +158,23 @@ impl Lango {
     }
 }
 
-/// How a command ended, and what it said.
+/// The exit status and output of a command.
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunResult {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ran {
-    /// It worked.
+impl RunResult {
+    /// Asserts that the command succeeded.
     #[track_caller]
     pub fn ok(self) -> Self {
         self.exits(0)
     }
 
-    /// It ended with this code, and did not panic.
+    /// Asserts that the command exited with this code and did not panic.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -182,7 +182,8 @@ impl Ran {
         self
     }
 
-    /// It was refused with this code and nothing on stdout; stderr names each of these and the next step.
+    /// Asserts that the command failed with this code and printed nothing on stdout, and that its error contains each
+    /// of these texts and a next step.
     #[track_caller]
     pub fn refused(self, code: i32, names: &[&str]) -> Self {
         let ran = self.exits(code);
@@ -195,13 +196,13 @@ impl Ran {
         ran
     }
 
-    /// What it printed, as one JSON value.
+    /// Parses the output as one JSON value.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
-    /// What it printed, as one JSON value a line.
+    /// Parses the output as one JSON value per line.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -209,8 +210,8 @@ impl Ran {
     }
 }
 
-/// Runs a prepared command to its end. One that hangs is killed and fails the test.
-pub fn finish(command: &mut Command, input: &[u8]) -> Ran {
+/// Runs a command until it exits. Kills a command that hangs, and fails the test.
+pub fn finish(command: &mut Command, input: &[u8]) -> RunResult {
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -219,24 +220,24 @@ pub fn finish(command: &mut Command, input: &[u8]) -> Ran {
     finish_child(child, input)
 }
 
-/// The same for a child that runs already; what is not piped counts as empty.
-pub fn finish_child(mut child: Child, input: &[u8]) -> Ran {
+/// Waits for a running child. Output that is not piped counts as empty.
+pub fn finish_child(mut child: Child, input: &[u8]) -> RunResult {
     use std::os::unix::process::ExitStatusExt;
     let stdin = child.stdin.take();
     let input = input.to_owned();
     thread::spawn(move || {
-        // Nobody has to read it all.
+        // The child need not read all of its input.
         stdin.map(|mut stdin| stdin.write_all(&input))
     });
     let stdout = read_all(child.stdout.take());
     let stderr = read_all(child.stderr.take());
-    let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(PATIENCE), stderr.recv_timeout(PATIENCE))
+    let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(TIMEOUT), stderr.recv_timeout(TIMEOUT))
     else {
         child.kill().unwrap();
-        panic!("it hangs");
+        panic!("the command hangs");
     };
     let status = child.wait().unwrap();
-    Ran {
+    RunResult {
         code: status.code(),
         signal: status.signal(),
         stdout,
@@ -261,18 +262,20 @@ fn write(path: &Path, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// A JSON text.
+/// Returns the text of a JSON string.
 #[track_caller]
 pub fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
-/// One field of each event.
-pub fn each<'a>(events: &'a [Value], field: &str) -> Vec<&'a str> {
+/// Returns the value of a field for each event.
+pub fn field_values<'a>(events: &'a [Value], field: &str) -> Vec<&'a str> {
     events.iter().map(|event| text(&event[field])).collect()
 }
 
-/// The events of this type.
+/// Returns the events of this type.
 pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events
         .iter()

@@ -1,4 +1,4 @@
-//! The crate from the outside, one module for each subject: the library's parts, then the real binary.
+//! Integration tests of the crate: some of the library, most of the real binary.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -20,7 +20,6 @@ mod cancel;
 mod chat;
 mod clean_up;
 mod config;
-mod deleting;
 mod disk;
 mod doctor;
 mod egress;
@@ -28,11 +27,9 @@ mod environment;
 mod exec_network;
 mod exposure;
 mod failover;
-mod full;
+mod full_disk;
 mod grants;
-mod hands;
 mod home_workspace;
-mod keeping;
 mod knowledge;
 mod labels;
 mod lango;
@@ -48,11 +45,12 @@ mod models;
 mod outages;
 mod payments;
 mod project_instructions;
+mod remote_agents;
 mod remote_settings;
-mod remotes;
 mod responses_api;
-mod restoring;
+mod restored_backups;
 mod run;
+mod sandboxed_commands;
 mod secrets;
 mod secrets_arguments;
 mod secrets_bind;
@@ -71,9 +69,11 @@ mod secrets_tools;
 mod secrets_use;
 mod serve;
 mod serve_limits;
+mod session_deletion;
 mod sessions;
 mod settings;
 mod store;
+mod stored_data;
 mod structured;
 mod terminal;
 mod untrusted_project;

@@ -1,10 +1,11 @@
-//! What a person sees of a model's markdown, and the laws that cutting it into blocks must keep.
+//! The rendering of a model's markdown in a terminal, and properties of splitting it into blocks.
 
 use lango_cli::markdown::{Blocks, Style, render, sanitize};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The coloured text with `‹1›` for each escape sequence that turns a look on and `‹›` for the one that ends it.
+/// Returns the coloured text, with `‹1›` for each escape sequence that starts a style and `‹›` for the one that ends
+/// it.
 fn coloured(text: &str) -> String {
     let text = render(text, Style::Coloured).replace("\u{1b}[0m", "‹›");
     let mut parts = text.split("\u{1b}[");
@@ -16,8 +17,8 @@ fn coloured(text: &str) -> String {
     out
 }
 
-/// The coloured text without its escape sequences.
-fn laid_out(text: &str) -> String {
+/// Returns the coloured text without its escape sequences.
+fn rendered(text: &str) -> String {
     let text = coloured(text);
     text.split('‹')
         .map(|part| part.split_once('›').map_or(part, |(_, rest)| rest))
@@ -35,39 +36,39 @@ fn blocks(pieces: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
 }
 
 #[test]
-fn plain_is_the_text_as_it_is_and_uncoloured_is_sanitized() {
+fn plain_text_is_unchanged_and_uncoloured_text_is_sanitized() {
     let text = "# *hi* \u{1b}[2J\r\n";
     assert_eq!(render(text, Style::Plain), text);
     assert_eq!(render(text, Style::Uncoloured), "# *hi* ␛[2J\n");
 }
 
 #[test]
-fn inline_looks_add_up_and_end_where_they_should() {
+fn inline_styles_combine_and_end_correctly() {
     assert_eq!(coloured("a *b* **c** `d`"), "a ‹3›b‹› ‹1›c‹› ‹36›d‹›");
     assert_eq!(coloured("*a **b** c*"), "‹3›a ‹›‹1;3›b‹›‹3› c‹›");
     assert_eq!(coloured("# Title **x** y"), "‹1›Title ‹›‹1›x‹›‹1› y‹›");
 }
 
 #[test]
-fn a_look_does_not_run_over_the_end_of_a_line() {
+fn a_style_ends_at_the_end_of_the_line() {
     assert_eq!(coloured("> **a\n> b**"), "‹2›│‹› ‹1›a‹›\n‹2›│‹› ‹1›b‹›");
 }
 
 #[test]
-fn links_show_where_they_lead() {
+fn links_show_their_target() {
     assert_eq!(
         coloured("[text](http://x.y)"),
         "‹4›text‹›‹2› (http://x.y)‹›"
     );
-    assert_eq!(laid_out("<http://x.y>"), "http://x.y");
-    assert_eq!(laid_out("![alt](a.png) [empty]()"), "alt (a.png) empty");
+    assert_eq!(rendered("<http://x.y>"), "http://x.y");
+    assert_eq!(rendered("![alt](a.png) [empty]()"), "alt (a.png) empty");
 }
 
 #[test]
 fn code_is_indented_dim_and_otherwise_untouched() {
     let text = "```rust\nfn main() {\n\n    *x* | `y`  \n}\n```";
     assert_eq!(
-        laid_out(text),
+        rendered(text),
         "    fn main() {\n\n        *x* | `y`  \n    }"
     );
     assert_eq!(coloured("    a"), "    ‹2›a‹›");
@@ -77,48 +78,48 @@ fn code_is_indented_dim_and_otherwise_untouched() {
 fn lists_nest_and_count() {
     let text = "- a\n  - b\n    more\n- c\n\n9. x\n10. y\n    - z";
     assert_eq!(
-        laid_out(text),
+        rendered(text),
         "• a\n  • b\n    more\n• c\n\n9. x\n10. y\n    • z"
     );
 }
 
 #[test]
-fn loose_lists_keep_the_room_between_their_items() {
-    assert_eq!(laid_out("1. a\n\n   b\n\n2. c\n"), "1. a\n\n   b\n\n2. c\n");
+fn loose_lists_keep_blank_lines_between_items() {
+    assert_eq!(rendered("1. a\n\n   b\n\n2. c\n"), "1. a\n\n   b\n\n2. c\n");
     assert_eq!(
-        laid_out("- a\n\n  ```\n  code\n  ```\n- b"),
+        rendered("- a\n\n  ```\n  code\n  ```\n- b"),
         "• a\n\n      code\n\n• b"
     );
 }
 
 #[test]
 fn an_empty_item_still_has_its_marker() {
-    assert_eq!(laid_out("- a\n-\n- c"), "• a\n• \n• c");
+    assert_eq!(rendered("- a\n-\n- c"), "• a\n• \n• c");
 }
 
 #[test]
-fn a_block_without_text_leaves_no_trace() {
-    assert_eq!(laid_out("a\n\n#\n\nb"), "a\n\nb");
-    assert_eq!(laid_out("a\n\n> ```\n> ```\n> b"), "a\n\n│ b");
-    assert_eq!(laid_out("> a\n> ```\n\nb"), "│ a\n\nb");
-    assert_eq!(laid_out("- a\n  #\n\nb"), "• a\n\nb");
+fn a_block_without_text_prints_nothing() {
+    assert_eq!(rendered("a\n\n#\n\nb"), "a\n\nb");
+    assert_eq!(rendered("a\n\n> ```\n> ```\n> b"), "a\n\n│ b");
+    assert_eq!(rendered("> a\n> ```\n\nb"), "│ a\n\nb");
+    assert_eq!(rendered("- a\n  #\n\nb"), "• a\n\nb");
 }
 
 #[test]
 fn quotes_have_a_bar_on_every_line() {
     assert_eq!(
-        laid_out("> a\n>\n> - b\n> - c\n\nd"),
+        rendered("> a\n>\n> - b\n> - c\n\nd"),
         "│ a\n│\n│ • b\n│ • c\n\nd"
     );
-    assert_eq!(laid_out("a\n\n> b\n>> c"), "a\n\n│ b\n│\n│ │ c");
+    assert_eq!(rendered("a\n\n> b\n>> c"), "a\n\n│ b\n│\n│ │ c");
 }
 
 #[test]
-fn tables_line_up_whatever_the_width_of_their_letters() {
+fn table_columns_align_with_wide_characters() {
     let text =
         "| name | n | mid |\n|:--|--:|:-:|\n| **ab** | 1 | x |\n| 漢字漢 | 100 | yyyyy |\n| c |";
     let expected = "name   │   n │  mid\n───────┼─────┼──────\nab     │   1 │   x\n漢字漢 │ 100 │ yyyyy\nc      │     │";
-    let shown: Vec<String> = laid_out(text)
+    let shown: Vec<String> = rendered(text)
         .lines()
         .map(|line| line.trim_end().into())
         .collect();
@@ -136,15 +137,15 @@ fn a_long_cell_does_not_widen_the_other_rows() {
 }
 
 #[test]
-fn rules_and_blocks_are_one_blank_line_apart() {
+fn rules_and_blocks_are_separated_by_one_blank_line() {
     assert_eq!(
-        laid_out("# a\nb\n***\n\n\nc"),
+        rendered("# a\nb\n***\n\n\nc"),
         format!("a\n\nb\n\n{}\n\nc", "─".repeat(40))
     );
 }
 
 #[test]
-fn the_ending_of_the_text_is_kept_up_to_one_blank_line() {
+fn trailing_line_breaks_are_kept_up_to_one_blank_line() {
     for (text, expected) in [
         ("a", "a"),
         ("a\n", "a\n"),
@@ -152,27 +153,27 @@ fn the_ending_of_the_text_is_kept_up_to_one_blank_line() {
         ("\n\na", "a"),
         ("\n\n", ""),
     ] {
-        assert_eq!(laid_out(text), expected);
+        assert_eq!(rendered(text), expected);
     }
 }
 
 #[test]
-fn what_a_browser_would_hide_is_shown() {
+fn html_that_a_browser_would_hide_is_shown() {
     assert_eq!(
-        laid_out("<!-- secret -->\n\n<b>x</b> y"),
+        rendered("<!-- secret -->\n\n<b>x</b> y"),
         "<!-- secret -->\n\n<b>x</b> y"
     );
     assert_eq!(
-        laid_out("[//]: # (secret)\n\n[a][b]\n\n[b]: http://x.y"),
+        rendered("[//]: # (secret)\n\n[a][b]\n\n[b]: http://x.y"),
         "[//]: # (secret)\n\n[a][b]\n\n[b]: http://x.y"
     );
-    assert_eq!(laid_out("> [x]: /u\n\n- [x]: /v"), "│ [x]: /u\n\n• [x]: /v");
+    assert_eq!(rendered("> [x]: /u\n\n- [x]: /v"), "│ [x]: /u\n\n• [x]: /v");
     let stubborn = "[x]: /secret\n".repeat(20);
-    assert_eq!(laid_out(&stubborn), stubborn);
+    assert_eq!(rendered(&stubborn), stubborn);
 }
 
 #[test]
-fn entities_and_addresses_cannot_smuggle_escape_sequences() {
+fn entities_and_urls_cannot_smuggle_escape_sequences() {
     for text in [
         "&#27;[2J",
         "`\u{1b}[2J`",
@@ -182,7 +183,7 @@ fn entities_and_addresses_cannot_smuggle_escape_sequences() {
         "<b \u{1b}>",
         "|&#27;|\n|-|",
     ] {
-        let shown = laid_out(text);
+        let shown = rendered(text);
         assert!(
             !shown.contains(|letter: char| letter.is_control() && letter != '\n'),
             "{text:?}: {shown:?}"
@@ -191,7 +192,7 @@ fn entities_and_addresses_cannot_smuggle_escape_sequences() {
 }
 
 #[test]
-fn deep_nesting_does_not_grow_with_the_square_of_the_text() {
+fn deep_nesting_does_not_take_quadratic_space() {
     let quotes = format!("{}a\n{}", ">".repeat(3_000), "a\n".repeat(3_000));
     assert!(render(&quotes, Style::Coloured).len() < 1_000_000);
     let emphasis = format!("{}a{}", "**a ".repeat(3_000), "**".repeat(3_000));
@@ -199,7 +200,7 @@ fn deep_nesting_does_not_grow_with_the_square_of_the_text() {
 }
 
 #[test]
-fn a_paragraph_comes_out_at_its_blank_line_and_a_list_when_the_next_block_begins() {
+fn a_paragraph_is_printed_at_its_blank_line_and_a_list_when_the_next_block_starts() {
     let mut splitter = Blocks::default();
     assert_eq!(splitter.push("one\ntwo"), [""; 0]);
     assert_eq!(splitter.push("\n\n- a\n\n"), ["one\ntwo\n\n"]);
@@ -211,7 +212,7 @@ fn a_paragraph_comes_out_at_its_blank_line_and_a_list_when_the_next_block_begins
 }
 
 #[test]
-fn code_between_fences_stays_whole_and_comes_out_at_its_blank_line() {
+fn fenced_code_is_not_split_and_is_printed_at_the_blank_line_after_it() {
     let text = "```\na\n\n~~~\n\n`b`\n\n- c\n```\n\nafter\n\n";
     assert_eq!(
         blocks([text]),
@@ -229,7 +230,7 @@ fn long_code_and_many_blank_lines_are_split_in_reasonable_time() {
     assert_eq!(blocks([&text]).len(), 2);
 }
 
-/// Lines that start, continue, end or look like every kind of block.
+/// Lines that start, continue, end or resemble every kind of block.
 const LINES: &[&str] = &[
     "",
     "",
@@ -296,7 +297,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn blocks_put_together_are_the_text_and_do_not_depend_on_how_it_arrived(
+    fn joined_blocks_equal_the_text_however_it_was_split(
         text in markdown(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
@@ -312,15 +313,15 @@ proptest! {
     }
 
     #[test]
-    fn blocks_rendered_one_by_one_look_like_the_whole(text in markdown()) {
+    fn rendering_blocks_one_by_one_equals_rendering_the_whole(text in markdown()) {
         let one_by_one: String = blocks([&text]).iter().map(|block| render(block, Style::Coloured)).collect();
         let whole = render(&text, Style::Coloured);
         prop_assert_eq!(one_by_one.trim_end(), whole.trim_end());
     }
 
     #[test]
-    fn nothing_but_our_own_looks_reaches_the_terminal(text in prop_oneof![markdown(), "(?s).{0,60}"]) {
-        let shown = laid_out(&text);
+    fn only_our_own_styles_reach_the_terminal(text in prop_oneof![markdown(), "(?s).{0,60}"]) {
+        let shown = rendered(&text);
         prop_assert_eq!(sanitize(&shown), shown.as_str());
     }
 }

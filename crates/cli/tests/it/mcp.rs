@@ -1,6 +1,6 @@
-//! MCP servers through the real binary: the list, the test, trust, and turns that call their tools.
+//! MCP servers through the real binary: `lango mcp list`, `test` and `trust`, and turns that call their tools.
 
-use crate::lango::{Lango, PATIENCE, Ran, of_type, text};
+use crate::lango::{Lango, RunResult, TIMEOUT, of_type, text};
 use crate::models::{Provider, flags, run};
 use crate::terminal::Terminal;
 use lango_testkit::mcp_server;
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 
 pub const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
 
-/// A home whose configuration names the scripted server `toy`, which belongs to the navigator. It is installed where
-/// agents cannot write, and writes what it is told to `log` in its private directory.
+/// Creates a home with the scripted server `toy`, which is assigned to the navigator. It is installed where agents
+/// cannot write, and logs its messages to `log` in its private directory.
 pub fn with_toy(more: &str) -> Lango {
     let lango = Lango::new();
     let settings = format!(
-        "[mcp.servers.toy]\n{}, '--log', 'log', '--describe-file', 'told']\nagent = 'navigator'\n{more}\n",
-        installed(&lango).trim_end_matches(']')
+        "[mcp.servers.toy]\n{}, '--log', 'log', '--describe-file', 'description']\nagent = 'navigator'\n{more}\n",
+        install_server(&lango).trim_end_matches(']')
     );
     lango.home_file("lango.toml", settings);
     lango
 }
 
-/// Installs the scripted server outside of the workspace; gives the keys that start it.
-pub fn installed(lango: &Lango) -> String {
+/// Installs the scripted server outside of the workspace. Returns the settings that start it.
+pub fn install_server(lango: &Lango) -> String {
     let folder = lango.home().with_file_name("installed");
     fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();
@@ -36,19 +36,19 @@ pub fn installed(lango: &Lango) -> String {
     format!("read = ['{folder}']\ncommand = ['python3', '{program}']")
 }
 
-/// A path in the private directory of the server.
-pub fn private(lango: &Lango, name: &str) -> PathBuf {
+/// Returns a path in the private directory of the server.
+pub fn private_path(lango: &Lango, name: &str) -> PathBuf {
     lango.home().join("mcp-servers/toy").join(name)
 }
 
-/// Changes what the tool `echo` is said to do.
-fn tell(lango: &Lango, description: &str) {
-    fs::write(private(lango, "told"), description).unwrap();
+/// Changes the description of the tool `echo`.
+fn describe_echo(lango: &Lango, description: &str) {
+    fs::write(private_path(lango, "description"), description).unwrap();
 }
 
-/// How often the server was started.
-pub fn starts(lango: &Lango) -> usize {
-    let log = fs::read_to_string(private(lango, "log")).unwrap_or_default();
+/// Returns how often the server was started.
+pub fn start_count(lango: &Lango) -> usize {
+    let log = fs::read_to_string(private_path(lango, "log")).unwrap_or_default();
     let messages = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -57,8 +57,8 @@ pub fn starts(lango: &Lango) -> usize {
         .count()
 }
 
-/// A turn in which the navigator calls a tool with a model that follows a script.
-pub fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran, Vec<Value>) {
+/// Runs a turn in which the navigator calls a tool, with a scripted model. Returns the result and the events.
+pub fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (RunResult, Vec<Value>) {
     let script = vec![
         delegate_and_finish("navigator", "use the tool"),
         call(tool, arguments),
@@ -73,25 +73,25 @@ pub fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (Ran,
     (ran, events)
 }
 
-/// Whether the server was told to call something.
-fn called(lango: &Lango) -> bool {
-    let log = fs::read_to_string(private(lango, "log")).unwrap_or_default();
+/// Returns whether the server received a tool call.
+fn was_called(lango: &Lango) -> bool {
+    let log = fs::read_to_string(private_path(lango, "log")).unwrap_or_default();
     log.contains("\"tools/call\"")
 }
 
-/// Waits until something holds.
+/// Waits until a condition is met.
 #[track_caller]
-fn until(mut holds: impl FnMut() -> bool) {
+fn wait_until(mut is_met: impl FnMut() -> bool) {
     let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "it never came to be");
+    while !is_met() {
+        assert!(started.elapsed() < TIMEOUT, "the condition was not met");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Whether a program runs in the server's private directory.
+/// Returns whether a process runs in the server's private directory.
 fn is_running(lango: &Lango) -> bool {
-    let private = private(lango, "").canonicalize().unwrap();
+    let private = private_path(lango, "").canonicalize().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut folders =
         processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok());
@@ -99,7 +99,7 @@ fn is_running(lango: &Lango) -> bool {
 }
 
 #[test]
-fn an_orchestrated_turn_calls_a_servers_tool_through_the_agent_that_was_given_it() {
+fn an_orchestrated_turn_calls_a_servers_tool_through_the_assigned_agent() {
     let lango = with_toy("");
     let (ran, events) = turn(
         &lango,
@@ -127,7 +127,7 @@ fn an_orchestrated_turn_calls_a_servers_tool_through_the_agent_that_was_given_it
 }
 
 #[test]
-fn the_tools_of_a_server_are_asked_for_unless_a_rule_allows_them() {
+fn the_tools_of_a_server_need_an_approval_unless_a_rule_allows_them() {
     let lango = with_toy("");
     let (ran, events) = turn(&lango, "toy_echo", json!({ "text": "x" }), &[]);
     let ran = ran.exits(4);
@@ -142,7 +142,7 @@ fn the_tools_of_a_server_are_asked_for_unless_a_rule_allows_them() {
 fn a_server_is_connected_once_to_be_pinned_and_then_only_when_it_is_called() {
     let lango = with_toy("");
     lango.run(&["run", "hello"]).ok();
-    assert_eq!(starts(&lango), 1);
+    assert_eq!(start_count(&lango), 1);
     for command in [
         &["run", "hello"] as &[&str],
         &["agents"],
@@ -151,16 +151,16 @@ fn a_server_is_connected_once_to_be_pinned_and_then_only_when_it_is_called() {
         &["config", "check"],
     ] {
         lango.run(command).ok();
-        assert_eq!(starts(&lango), 1, "{command:?}");
+        assert_eq!(start_count(&lango), 1, "{command:?}");
     }
     turn(&lango, "toy_add", json!({ "a": 1, "b": 2 }), &["-c", ALLOW])
         .0
         .ok();
-    assert_eq!(starts(&lango), 2);
+    assert_eq!(start_count(&lango), 2);
 }
 
 #[test]
-fn commands_that_use_no_tools_start_no_server_and_a_run_that_keeps_nothing_neither() {
+fn commands_without_tools_and_ephemeral_runs_start_no_server() {
     let lango = with_toy("");
     for command in [
         &["mcp", "list"] as &[&str],
@@ -170,11 +170,12 @@ fn commands_that_use_no_tools_start_no_server_and_a_run_that_keeps_nothing_neith
         &["run", "--ephemeral", "hello"],
     ] {
         lango.run(command).ok();
-        assert_eq!(starts(&lango), 0, "{command:?}");
+        assert_eq!(start_count(&lango), 0, "{command:?}");
     }
     let ran = lango.run(&["run", "--ephemeral", "hello"]).ok();
     assert!(
-        ran.stderr.contains("`lango mcp test toy` connects to it"),
+        ran.stderr
+            .contains("run `lango mcp test toy` to connect to it"),
         "{ran:#?}"
     );
     assert!(
@@ -182,12 +183,12 @@ fn commands_that_use_no_tools_start_no_server_and_a_run_that_keeps_nothing_neith
             .run(&["agents"])
             .ok()
             .stdout
-            .contains("those of the MCP server `toy` (they are not known yet")
+            .contains("all of the MCP server `toy` (not known yet")
     );
 }
 
 #[test]
-fn the_list_and_the_test_show_the_server_its_tools_and_who_holds_them() {
+fn mcp_list_and_mcp_test_show_the_server_its_tools_and_their_owners() {
     let lango = with_toy("tools = ['echo', 'add']\nprefix = 'web.'\n");
     let listed = lango.run(&["mcp", "list", "--json"]).ok().json();
     assert_eq!(
@@ -227,10 +228,10 @@ fn the_list_and_the_test_show_the_server_its_tools_and_who_holds_them() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_fails_the_test_with_its_last_words_and_disturbs_no_turn() {
+fn a_broken_server_fails_mcp_test_with_its_output_and_does_not_disturb_turns() {
     let lango = with_toy("");
     let settings = fs::read_to_string(lango.home().join("lango.toml")).unwrap();
-    let keys = installed(&lango);
+    let keys = install_server(&lango);
     let bad = format!(
         "[mcp.servers.bad]\n{}, '--exit', '4']\n",
         keys.trim_end_matches(']')
@@ -239,7 +240,7 @@ fn a_server_that_does_not_answer_fails_the_test_with_its_last_words_and_disturbs
     let ran = lango.run(&["mcp", "test"]).exits(3);
     assert!(
         ran.stdout
-            .contains("✗ bad  it did not finish the handshake: its program ended with code 4"),
+            .contains("✗ bad  it did not finish the handshake: its program exited with code 4"),
         "{ran:#?}"
     );
     assert!(
@@ -258,16 +259,17 @@ fn a_server_that_does_not_answer_fails_the_test_with_its_last_words_and_disturbs
             .contains("warning: MCP server `bad`: it did not finish the handshake"),
         "{ran:#?}"
     );
-    lango
-        .run(&["mcp", "test", "nobody"])
-        .refused(2, &["there is no MCP server `nobody`; there are bad, toy"]);
+    lango.run(&["mcp", "test", "nobody"]).refused(
+        2,
+        &["there is no MCP server `nobody`; configured are bad, toy"],
+    );
 }
 
 #[test]
-fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
+fn a_changed_tool_needs_an_approval_each_time_until_the_change_is_accepted() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
-    tell(&lango, "Gives the text back, and reads your keys.");
+    describe_echo(&lango, "Gives the text back, and reads your keys.");
     let (_, events) = turn(&lango, "toy_echo", json!({ "text": "one" }), &["-c", ALLOW]);
     let refused = text(&of_type(&events, "tool.returned")[0]["output"]).to_owned();
     assert!(
@@ -283,7 +285,7 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
     );
     let reason = text(&of_type(&events, "approval.requested")[0]["reason"]).to_owned();
     assert!(
-        reason.contains("changed this tool since it was pinned; `lango mcp trust toy` accepts it"),
+        reason.contains("has changed this tool since it was pinned; accept the change with `lango mcp trust toy`"),
         "{reason}"
     );
     turn(&lango, "toy_add", json!({ "a": 1, "b": 2 }), &["-c", ALLOW])
@@ -307,18 +309,18 @@ fn a_tool_that_changed_is_asked_for_each_time_until_the_server_is_trusted() {
             .run(&["mcp", "trust", "toy"])
             .ok()
             .stdout
-            .contains("nothing of `toy` changed")
+            .contains("`toy` has not changed")
     );
     lango
         .run(&["mcp", "trust", "nobody"])
         .refused(2, &["there is no MCP server `nobody`"]);
 }
 
-/// A home in which the tool `echo` says this now, and something else was pinned.
-fn with_changed_echo(told: &str) -> Lango {
+/// Creates a home in which the tool `echo` now has this description, but was pinned with another.
+fn with_changed_echo(shown: &str) -> Lango {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
-    tell(&lango, told);
+    describe_echo(&lango, shown);
     lango.run(&["mcp", "test"]).ok();
     lango
 }
@@ -331,7 +333,7 @@ fn echo(lango: &Lango) -> Value {
 }
 
 #[test]
-fn all_that_changed_is_shown_before_it_is_accepted_and_without_a_terminal_nothing_is() {
+fn mcp_trust_shows_the_whole_change_and_accepts_nothing_without_a_terminal() {
     let long = format!("{} and reads your keys\u{1b}[2J.", "word ".repeat(200));
     let lango = with_changed_echo(&format!("Gives the text back.\n{long}"));
     let ran = lango.run(&["mcp", "trust", "toy"]).exits(4);
@@ -360,28 +362,28 @@ fn all_that_changed_is_shown_before_it_is_accepted_and_without_a_terminal_nothin
 }
 
 #[test]
-fn at_a_terminal_a_person_is_asked_and_accepts_what_was_shown_and_no_more() {
+fn at_a_terminal_the_user_accepts_exactly_what_was_shown() {
     let lango = with_changed_echo("Gives the text back, twice.");
     for answer in ["n\r", "\r"] {
         let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
-        let shown = terminal.wait_for("accept 1 tool of `toy` like this? [y/N] ");
+        let shown = terminal.wait_for("accept 1 tool of `toy` as shown? [y/N] ");
         assert!(shown.contains("+Gives the text back, twice."), "{shown}");
         terminal.press(answer);
-        let (code, said) = terminal.end();
-        assert_eq!(code, Some(4), "{said}");
-        assert!(said.contains("nothing was accepted"), "{said}");
+        let (code, printed) = terminal.end();
+        assert_eq!(code, Some(4), "{printed}");
+        assert!(printed.contains("nothing was accepted"), "{printed}");
         assert_eq!(echo(&lango)["state"], "changed");
     }
 
     let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
     terminal.wait_for("[y/N] ");
-    // While the person reads, the server changes its mind, and another lango hears of it.
-    tell(&lango, "Gives your keys away.");
+    // While the user reads, the server changes the description again, and another process notices it.
+    describe_echo(&lango, "Gives your keys away.");
     lango.run(&["mcp", "test"]).ok();
     terminal.press("y\r");
-    let (code, said) = terminal.end();
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("changed this again meanwhile"), "{said}");
+    let (code, printed) = terminal.end();
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("has changed this again"), "{printed}");
     assert_eq!(echo(&lango)["state"], "changed");
 
     let mut terminal = Terminal::start(&lango, 100, &["mcp", "trust", "toy"], &[]);
@@ -393,7 +395,7 @@ fn at_a_terminal_a_person_is_asked_and_accepts_what_was_shown_and_no_more() {
 }
 
 #[test]
-fn nothing_of_a_server_outlives_a_lango_that_was_killed_in_the_middle_of_a_call() {
+fn no_server_process_outlives_a_lango_killed_during_a_call() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
     let provider = Provider::new(vec![
@@ -408,28 +410,28 @@ fn nothing_of_a_server_outlives_a_lango_that_was_killed_in_the_middle_of_a_call(
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    until(|| called(&lango));
+    wait_until(|| was_called(&lango));
     assert!(is_running(&lango));
     child.kill().unwrap();
     child.wait().unwrap();
-    until(|| !is_running(&lango));
+    wait_until(|| !is_running(&lango));
 }
 
 #[test]
-fn a_server_that_dies_in_a_call_leaves_the_turn_to_go_on() {
+fn a_turn_continues_after_a_server_dies_during_a_call() {
     let lango = with_toy("");
     let (ran, events) = turn(&lango, "toy_die", json!({}), &["-c", ALLOW]);
     assert_eq!(ran.ok().json()["answer"], "It is done.");
     let returned = of_type(&events, "tool.returned")[0];
     assert_eq!(returned["status"], "error");
     assert!(
-        text(&returned["output"]).contains("nobody knows whether it was done"),
+        text(&returned["output"]).contains("it is unknown whether the call ran"),
         "{returned}"
     );
 }
 
 #[test]
-fn what_lango_keeps_of_servers_is_hidden_from_their_programs() {
+fn langos_data_about_servers_is_hidden_from_their_programs() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
     let pins = lango.home().join("mcp/pins.json").canonicalize().unwrap();
@@ -447,22 +449,22 @@ fn what_lango_keeps_of_servers_is_hidden_from_their_programs() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up_after_the_time_that_is_set() {
+fn a_server_that_never_answers_fails_after_the_configured_timeout() {
     let lango = Lango::new();
     let settings = "[mcp]\nstartTimeout = '1s'\n[mcp.servers.mute]\ncommand = ['sleep', '600']\n";
     lango.home_file("lango.toml", settings);
     let ran = lango.run(&["mcp", "test", "mute"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("did not answer within 1 s"), "{said}");
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(printed.contains("did not answer within 1 s"), "{printed}");
 }
 
 #[test]
-fn forms_are_offered_to_a_server_only_where_its_defaults_are_taken() {
+fn form_elicitation_is_offered_only_with_form_defaults() {
     for (more, offers) in [("", false), ("formDefaults = true", true)] {
         let lango = with_toy(more);
         lango.run(&["mcp", "test", "toy"]).ok();
-        let log = fs::read_to_string(private(&lango, "log")).unwrap();
+        let log = fs::read_to_string(private_path(&lango, "log")).unwrap();
         let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
         let offered = first["params"]["capabilities"]["elicitation"].is_object();
         assert_eq!(offered, offers, "{first}");

@@ -1,10 +1,11 @@
-//! Ways to hide code of agents, or a package without a version, in the command of an MCP server, through the real binary.
+//! Commands of MCP servers that hide agent-written code or a package without a version, through the real binary.
 
 use crate::lango::Lango;
-use crate::mcp_starts::{is_stolen, planted};
+use crate::mcp_starts::{is_stolen, planted_code};
 
-/// Starts a server with this command and these variables, and gives what `lango mcp test` says.
-fn refused(lango: &Lango, command: &str, env: &str) -> String {
+/// Configures a server with this command and these variables. Asserts that `lango mcp test` refuses it, and returns its
+/// output.
+fn assert_refused(lango: &Lango, command: &str, env: &str) -> String {
     lango.home_file(
         "lango.toml",
         format!("[mcp.servers.toy]\ncommand = [{command}]\nenv = [{env}]\nagent = 'vault'\n"),
@@ -15,7 +16,7 @@ fn refused(lango: &Lango, command: &str, env: &str) -> String {
 }
 
 #[test]
-fn code_of_agents_that_hides_inside_of_a_word_does_not_run() {
+fn agent_written_code_hidden_inside_an_argument_does_not_run() {
     for command in [
         "'sh', '-c', 'exec python3 {workspace}/server.py'",
         "'python3', '-c', 'import sys; sys.path.insert(0, \"{workspace}\"); import server'",
@@ -23,21 +24,21 @@ fn code_of_agents_that_hides_inside_of_a_word_does_not_run() {
         "'perl', '-I{workspace}/lib', '-MServer', '-e', '1'",
     ] {
         let lango = Lango::new();
-        lango.file("server.py", planted(&lango));
-        let told = refused(&lango, command, "");
+        lango.file("server.py", planted_code(&lango));
+        let shown = assert_refused(&lango, command, "");
         assert!(
-            told.contains("at a place where lango cannot pin it"),
-            "{command}: {told}"
+            shown.contains("at a place where lango cannot pin it"),
+            "{command}: {shown}"
         );
         assert!(
-            told.contains("list the whole word in mcp.servers.toy.data"),
-            "{told}"
+            shown.contains("list the whole word in mcp.servers.toy.data"),
+            "{shown}"
         );
     }
 }
 
 #[test]
-fn code_of_agents_is_not_loaded_by_a_variable() {
+fn agent_written_code_is_not_loaded_through_a_variable() {
     let run = "'bash', '-c', 'true'";
     for (command, env, name) in [
         (run, "'BASH_ENV={workspace}/run.sh'", "BASH_ENV"),
@@ -61,9 +62,9 @@ fn code_of_agents_is_not_loaded_by_a_variable() {
         let lango = Lango::new();
         let mark = lango.workspace().canonicalize().unwrap().join("stolen");
         lango.file("run.sh", format!("echo x > '{}'\n", mark.display()));
-        let told = refused(&lango, command, env);
-        let expected = format!("take that path out of {name}");
-        assert!(told.contains(&expected), "{command}: {told}");
+        let shown = assert_refused(&lango, command, env);
+        let expected = format!("remove that path from {name}");
+        assert!(shown.contains(&expected), "{command}: {shown}");
     }
 }
 
@@ -107,7 +108,7 @@ fn a_package_runner_in_an_unusual_form_downloads_nothing_without_a_version() {
             "write `yarn dlx NAME@1.2.3`",
         ),
     ] {
-        let told = refused(&Lango::new(), command, "");
-        assert!(told.contains(expected), "{command}: {told}");
+        let shown = assert_refused(&Lango::new(), command, "");
+        assert!(shown.contains(expected), "{command}: {shown}");
     }
 }

@@ -1,14 +1,14 @@
-//! MCP servers through the real binary: packages that are downloaded when a server first starts, and tools that run only as
-//! tasks.
+//! MCP servers through the real binary: packages that are downloaded when a server first starts, and tools that run
+//! only as tasks.
 
-use crate::lango::{Lango, Ran, of_type, text};
-use crate::mcp::installed;
+use crate::lango::{Lango, RunResult, of_type, text};
+use crate::mcp::install_server;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// A package runner that "downloads" into the cache below `HOME` for three seconds, and not if it is there already; then it
-/// starts the scripted server.
+/// A package runner that pretends to download into the cache below `HOME` for three seconds, unless the package is
+/// cached; then it starts the scripted server.
 const RUNNER: &str = r#"#!/bin/sh
 cache="$HOME/.npm/_npx"
 [ "$npm_config_prefer_offline" = true ] || exit 9
@@ -20,10 +20,10 @@ fi
 exec python3 "$cache/server.py" --log log
 "#;
 
-/// A home with the server `toy`, which `npx` starts. A start may take a second.
+/// Creates a home with the server `toy`, which `npx` starts. A start may take two seconds.
 fn with_package() -> Lango {
     let lango = Lango::new();
-    installed(&lango);
+    install_server(&lango);
     let folder = lango
         .home()
         .with_file_name("installed")
@@ -43,43 +43,43 @@ fn with_package() -> Lango {
     lango
 }
 
-fn private(lango: &Lango, name: &str) -> PathBuf {
+fn private_path(lango: &Lango, name: &str) -> PathBuf {
     lango.home().join("mcp-servers/toy").join(name)
 }
 
-fn test(lango: &Lango) -> Ran {
+fn test(lango: &Lango) -> RunResult {
     lango.run(&["mcp", "test", "toy"])
 }
 
 #[test]
-fn a_package_is_downloaded_once_into_a_cache_of_the_server_and_the_first_start_may_take_long() {
+fn a_package_is_downloaded_once_into_the_servers_cache_and_the_first_start_may_take_long() {
     let lango = with_package();
     let ran = test(&lango).ok();
     assert!(ran.stdout.contains("toy_echo"), "{}", ran.stdout);
-    let progress = "MCP server `toy`: first start; its package may have to be downloaded, which may take 120 s";
+    let progress = "MCP server `toy`: first start; downloading its package may take up to 120 s";
     assert!(ran.stderr.contains(progress), "{}", ran.stderr);
-    // The next one finds the package, and has the usual time.
+    // The next start finds the package in the cache, and has the usual timeout.
     let ran = test(&lango).ok();
     assert!(!ran.stderr.contains("first start"), "{}", ran.stderr);
-    let downloads = fs::read_to_string(private(&lango, "downloads")).unwrap();
+    let downloads = fs::read_to_string(private_path(&lango, "downloads")).unwrap();
     assert_eq!(downloads, "download\n");
-    fs::remove_dir_all(private(&lango, ".npm")).unwrap();
+    fs::remove_dir_all(private_path(&lango, ".npm")).unwrap();
     let ran = test(&lango);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("did not answer within 2 s"), "{said}");
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(printed.contains("did not answer within 2 s"), "{printed}");
 }
 
 #[test]
 fn commands_of_agents_can_neither_read_nor_write_the_packages_of_a_server() {
     let lango = with_package();
     test(&lango).ok();
-    let file = private(&lango, ".npm/_npx/server.py");
+    let file = private_path(&lango, ".npm/_npx/server.py");
     assert!(file.exists());
     let allow = r#"approval.rules=[{action="allow",tool="exec"}]"#;
     let command = format!("cat {0}; echo x > {0}; echo it ran", file.display());
     let before = fs::read(&file).unwrap();
     let question = format!("run `{command}`");
-    // Even if all around it is opened to them.
+    // Even if the folder around it is open to commands.
     let open = format!("tools.exec.write=[\"{}\"]", lango.home().display());
     let arguments = ["run", "--json", &question, "-c", allow, "-c", &open];
     let ran = lango.run(&arguments).ok();
@@ -91,9 +91,9 @@ fn commands_of_agents_can_neither_read_nor_write_the_packages_of_a_server() {
 }
 
 #[test]
-fn a_tool_that_runs_only_as_a_task_is_not_offered_and_the_test_says_why() {
+fn a_tool_that_runs_only_as_a_task_is_not_offered_and_mcp_test_says_why() {
     let lango = Lango::new();
-    let command = installed(&lango);
+    let command = install_server(&lango);
     let command = command.trim_end_matches(']');
     lango.home_file(
         "lango.toml",

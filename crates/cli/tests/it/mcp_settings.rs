@@ -1,7 +1,7 @@
-//! How MCP servers are configured and logged in to, through the real binary.
+//! The configuration of MCP servers and the login to them, through the real binary.
 
 use crate::lango::{Lango, finish, finish_child, of_type, text};
-use crate::mcp::{ALLOW, installed, starts, with_toy};
+use crate::mcp::{ALLOW, install_server, start_count, with_toy};
 use crate::models::{Provider, flags};
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
@@ -9,13 +9,13 @@ use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// The scripted server on a port of this machine, in a process that ends with the test.
-struct Listening {
+/// The scripted server on loopback, in a process that is killed when this value is dropped.
+struct ScriptedServer {
     process: Child,
     url: String,
 }
 
-impl Listening {
+impl ScriptedServer {
     fn start(arguments: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args(["-c", mcp_server::PROGRAM, "--http"])
@@ -32,7 +32,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -42,7 +42,7 @@ impl Drop for Listening {
 #[test]
 fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
     let lango = Lango::new();
-    let keys = installed(&lango);
+    let keys = install_server(&lango);
     let settings = format!(
         "[mcp.servers.toy]\n{}, '--log', 'log']\nagent = 'navigator'\n",
         keys.trim_end_matches(']')
@@ -51,11 +51,11 @@ fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(
         ran.stderr
-            .contains("ignored, because the project's file is not trusted: mcp.servers.toy.agent"),
+            .contains("ignored because the project's file is not trusted: mcp.servers.toy.agent"),
         "{ran:#?}"
     );
     assert!(ran.stderr.contains("mcp.servers.toy.command"), "{ran:#?}");
-    assert_eq!(starts(&lango), 0);
+    assert_eq!(start_count(&lango), 0);
     assert!(
         lango
             .run(&["mcp", "list"])
@@ -65,37 +65,37 @@ fn an_untrusted_project_starts_no_server_until_it_is_trusted() {
     );
     lango.run(&["config", "trust"]).ok();
     lango.run(&["run", "hello"]).ok();
-    assert_eq!(starts(&lango), 1);
+    assert_eq!(start_count(&lango), 1);
 }
 
 #[test]
-fn a_server_that_makes_no_sense_is_refused_with_the_key() {
+fn an_invalid_server_is_refused_with_the_key() {
     for (settings, expected) in [
         (
             "agent = 'navigator'",
-            "mcp.servers.x: it needs `command`, or `url`",
+            "mcp.servers.x: `command` or `url` must be set",
         ),
-        ("command = ['a']\nurl = 'https://a'", "set one of them"),
-        ("url = 'ftp://a'", "`ftp://a` is no address"),
+        ("command = ['a']\nurl = 'https://a'", "set only one"),
+        ("url = 'ftp://a'", "`ftp://a` is not an address"),
         (
             "url = 'http://example.com'\ntokenEnv = 'T'",
-            "a token is not sent over http:// to another machine",
+            "lango does not send a token over http:// to another machine",
         ),
         (
             "url = 'http://127.0.0.1.example.com'\ntokenEnv = 'T'",
-            "a token is not sent over http:// to another machine",
+            "lango does not send a token over http:// to another machine",
         ),
         (
             "url = 'http://127.0.0.1:80@example.com'\ntokenEnv = 'T'",
-            "a token is not sent over http:// to another machine",
+            "lango does not send a token over http:// to another machine",
         ),
         (
             "command = 'a b'",
-            "`mcp.servers.x.command` must be a list of words",
+            "`mcp.servers.x.command` must be a program and its arguments as a list",
         ),
         (
             "command = []",
-            "`mcp.servers.x.command` must be a list of words",
+            "`mcp.servers.x.command` must be a program and its arguments as a list",
         ),
         (
             "command = ['a']\nenv = ['A B=1']",
@@ -107,7 +107,7 @@ fn a_server_that_makes_no_sense_is_refused_with_the_key() {
         ),
         (
             "command = ['a']\ncapability = 'issue tracking'",
-            "set `agent` too",
+            "needs `agent`",
         ),
         (
             "command = ['a']\nagent = 'vault'\ncapability = \"two\\nlines\"",
@@ -115,15 +115,15 @@ fn a_server_that_makes_no_sense_is_refused_with_the_key() {
         ),
         (
             "command = ['a']\nagent = 'vault'\ncapability = 'calls fs_read'",
-            "mcp.servers.x: `capability` holds `fs_read`, which is the name of a tool",
+            "mcp.servers.x: `capability` contains `fs_read`, which is the name of a tool",
         ),
         (
             "command = ['a']\nagent = 'vault'\ncapability = 'the browser'",
-            "`capability` holds `browser`, which a model takes for the name of an agent",
+            "`capability` contains `browser`, which a model takes for the name of an agent",
         ),
         (
             "command = ['a']\nagent = 'vault'\ncapability = 'asks the researcher'",
-            "`capability` holds `researcher`, which is the name of an agent",
+            "`capability` contains `researcher`, which is the name of an agent",
         ),
         ("comand = ['a']", "unknown key `mcp.servers.x.comand`"),
     ] {
@@ -135,20 +135,20 @@ fn a_server_that_makes_no_sense_is_refused_with_the_key() {
     lango.home_file("lango.toml", "[mcp.servers.'a b']\ncommand = ['a']\n");
     lango
         .run(&["mcp", "list"])
-        .refused(3, &["up to 32 letters, digits"]);
+        .refused(3, &["1 to 32 letters, digits"]);
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_a_clear_error() {
+fn an_unknown_agent_is_a_clear_error() {
     let lango = with_toy("");
     lango.run(&["mcp", "test"]).ok();
     lango
         .run(&["-c", "mcp.servers.toy.agent=navigatr", "run", "hello"])
-        .refused(3, &["is given to the agent `navigatr`, which there is not; the agents are `operator`, `navigator`"]);
+        .refused(3, &["is assigned to the agent `navigatr`, which does not exist; the agents are `operator`, `navigator`"]);
 }
 
 #[test]
-fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
+fn without_an_agent_the_prefix_decides_the_owner_and_unmatched_tools_are_reported() {
     let lango = with_toy("");
     let flags = [
         "-c",
@@ -157,18 +157,18 @@ fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
         "mcp.servers.toy.tools=add",
     ];
     let ran = lango.run(&[&flags[..], &["run", "hello"]].concat()).ok();
-    assert!(!ran.stderr.contains("no agent holds"), "{ran:#?}");
+    assert!(!ran.stderr.contains("no agent owns"), "{ran:#?}");
     lango.home_file(
         "lango.toml",
         format!(
             "[mcp.servers.toy]\n{}\ntools = ['add']\n",
-            installed(&lango)
+            install_server(&lango)
         ),
     );
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(
         ran.stderr
-            .contains("no agent holds these tools, so they cannot run: toy_add"),
+            .contains("no agent owns these tools, so they cannot run: toy_add"),
         "{ran:#?}"
     );
     let ran = lango
@@ -178,7 +178,7 @@ fn without_an_agent_the_prefix_decides_and_what_nobody_holds_is_reported() {
 }
 
 #[test]
-fn variables_are_passed_on_by_name_and_shown_without_their_values() {
+fn variables_are_passed_by_name_and_shown_without_their_values() {
     let lango = with_toy("env = ['PASSED', 'SET=secret-value']\n");
     let mut command = lango.command(&["mcp", "test"]);
     let ran = finish(&mut command, b"").exits(3);
@@ -214,14 +214,14 @@ fn variables_are_passed_on_by_name_and_shown_without_their_values() {
 }
 
 #[test]
-fn a_server_at_an_address_is_logged_in_to_once_and_then_used() {
-    let listening = Listening::start(&["--oauth", "well"]);
+fn an_http_server_needs_one_login_and_then_works() {
+    let server = ScriptedServer::start(&["--oauth", "well"]);
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
         format!(
             "[mcp.servers.toy]\nurl = '{}'\nagent = 'vault'\n",
-            listening.url
+            server.url
         ),
     );
     let ran = lango.run(&["mcp", "test"]).exits(3);
@@ -236,8 +236,8 @@ fn a_server_at_an_address_is_logged_in_to_once_and_then_used() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let page = said.find_map(|line| {
+    let mut output = BufReader::new(child.stderr.take().unwrap()).lines();
+    let page = output.find_map(|line| {
         line.unwrap()
             .trim()
             .strip_prefix("http")
@@ -256,13 +256,13 @@ fn a_server_at_an_address_is_logged_in_to_once_and_then_used() {
     assert!(ran.stdout.contains("✓ toy  scripted 1.0"), "{ran:#?}");
     lango
         .run(&["mcp", "login", "toy"])
-        .refused(2, &["the server lets lango in as it is"]);
+        .refused(2, &["the server accepts lango without it"]);
     assert!(
         lango
             .run(&["mcp", "logout", "toy"])
             .ok()
             .stdout
-            .contains("is forgotten here")
+            .contains("deleted the stored access")
     );
     lango.run(&["mcp", "test"]).exits(3);
     lango

@@ -1,8 +1,8 @@
-//! What an MCP server runs, sees and leaves behind, through the real binary: agents write the workspace, and a server holds
-//! a token and the network.
+//! What an MCP server can run, see and leave behind, through the real binary. Agents can write the workspace, and a
+//! server may have a token and network access, so it must not run their code.
 
 use crate::lango::{Lango, finish, of_type, text};
-use crate::mcp::{ALLOW, installed, private, turn, with_toy};
+use crate::mcp::{ALLOW, install_server, private_path, turn, with_toy};
 use crate::models::{Provider, flags, run};
 use lango_testkit::mcp_server;
 use lango_testkit::model::{call, delegate_and_finish, say};
@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Code that shows that it ran: it leaves a file in the workspace.
-pub(crate) fn planted(lango: &Lango) -> String {
+/// Returns Python code that leaves a file in the workspace, which shows that it ran.
+pub(crate) fn planted_code(lango: &Lango) -> String {
     let mark = lango.workspace().canonicalize().unwrap().join("stolen");
     format!("open({:?}, 'w').write('x')\n", mark.display().to_string())
 }
@@ -22,7 +22,7 @@ pub(crate) fn is_stolen(lango: &Lango) -> bool {
     lango.workspace().join("stolen").exists()
 }
 
-/// What the tool `look` of the server says of a path.
+/// Calls the server's tool `look` with a path and returns its result.
 fn look(lango: &Lango, path: &Path) -> Value {
     let (ran, events) = turn(lango, "toy_look", json!({ "path": path }), &["-c", ALLOW]);
     ran.ok();
@@ -30,7 +30,7 @@ fn look(lango: &Lango, path: &Path) -> Value {
     serde_json::from_str(output.lines().nth(1).unwrap()).unwrap()
 }
 
-/// A home whose server is a script in the workspace.
+/// Creates a home whose server is a script in the workspace.
 fn with_script_in_workspace() -> Lango {
     let lango = Lango::new();
     lango.file("server.py", mcp_server::PROGRAM);
@@ -42,11 +42,11 @@ fn with_script_in_workspace() -> Lango {
 }
 
 #[test]
-fn a_module_that_an_agent_wrote_is_not_loaded_by_a_server() {
+fn a_server_does_not_load_a_module_that_an_agent_wrote() {
     for more in ["", ", 'ROOT={workspace}'"] {
         let lango = Lango::new();
-        lango.file("json.py", planted(&lango));
-        installed(&lango);
+        lango.file("json.py", planted_code(&lango));
+        install_server(&lango);
         let folder = lango.home().with_file_name("installed");
         let folder = folder.canonicalize().unwrap();
         let folder = folder.display();
@@ -64,7 +64,7 @@ fn a_module_that_an_agent_wrote_is_not_loaded_by_a_server() {
 }
 
 #[test]
-fn a_server_starts_in_a_private_directory_without_loader_variables_of_langos_own() {
+fn a_server_starts_in_a_private_directory_without_langos_loader_variables() {
     const LOADERS: [&str; 16] = [
         "LD_LIBRARY_PATH",
         "LD_AUDIT",
@@ -105,12 +105,16 @@ fn a_server_starts_in_a_private_directory_without_loader_variables_of_langos_own
     assert_eq!(seen["env"]["PERL5LIB"], "/chosen", "{seen}");
     assert_eq!(seen["env"]["PYTHONSAFEPATH"], "1", "{seen}");
     assert_eq!(seen["found"], json!(["log"]), "{seen}");
-    let mode = private(&lango, "").metadata().unwrap().permissions().mode();
+    let mode = private_path(&lango, "")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o700);
 }
 
 #[test]
-fn a_server_that_does_not_name_the_workspace_can_neither_read_nor_write_it() {
+fn a_server_whose_command_does_not_name_the_workspace_cannot_access_it() {
     let lango = with_toy("");
     let notes = lango.workspace().canonicalize().unwrap().join("notes.md");
     assert_eq!(look(&lango, &notes)["found"], Value::Null);
@@ -129,7 +133,7 @@ fn a_server_that_does_not_name_the_workspace_can_neither_read_nor_write_it() {
 }
 
 #[test]
-fn what_is_opened_to_commands_of_agents_is_not_opened_to_a_server() {
+fn folders_opened_to_commands_are_not_open_to_servers() {
     let lango = with_toy("");
     let workspace = lango.workspace().canonicalize().unwrap();
     lango.run(&["mcp", "test"]).ok();
@@ -142,13 +146,13 @@ fn what_is_opened_to_commands_of_agents_is_not_opened_to_a_server() {
 }
 
 #[test]
-fn a_script_that_agents_can_write_runs_only_as_the_user_trusted_it() {
+fn a_script_that_agents_can_write_runs_only_with_trusted_content() {
     let lango = with_script_in_workspace();
     let ran = lango.run(&["mcp", "test"]).exits(3);
-    let told =
+    let expected =
         "server.py`, and you have not trusted it yet; read it, then run `lango mcp trust toy`";
-    assert!(ran.stdout.contains(told), "{ran:#?}");
-    assert!(!private(&lango, "log").exists());
+    assert!(ran.stdout.contains(expected), "{ran:#?}");
+    assert!(!private_path(&lango, "log").exists());
     let shown = lango.run(&["mcp", "trust", "toy"]).exits(4);
     assert!(shown.stdout.contains("server.py  new  "), "{shown:#?}");
     assert!(
@@ -161,7 +165,7 @@ fn a_script_that_agents_can_write_runs_only_as_the_user_trusted_it() {
     lango.run(&["mcp", "test"]).ok();
     lango.run(&["run", "hello"]).ok();
 
-    lango.file("server.py", planted(&lango) + mcp_server::PROGRAM);
+    lango.file("server.py", planted_code(&lango) + mcp_server::PROGRAM);
     let ran = lango.run(&["mcp", "test"]).exits(3);
     assert!(
         ran.stdout
@@ -186,7 +190,7 @@ fn a_script_that_agents_can_write_runs_only_as_the_user_trusted_it() {
 }
 
 #[test]
-fn a_script_in_a_folder_that_commands_may_write_has_to_be_trusted_too() {
+fn a_script_in_a_folder_that_commands_can_write_must_be_trusted_too() {
     let lango = with_toy("");
     let folder = lango.home().with_file_name("installed");
     let folder = folder.canonicalize().unwrap();
@@ -197,7 +201,7 @@ fn a_script_in_a_folder_that_commands_may_write_has_to_be_trusted_too() {
         "{ran:#?}"
     );
     lango.run(&["mcp", "test"]).ok();
-    // Once it was trusted it is checked wherever lango works.
+    // A trusted script is checked in every working folder.
     lango
         .run(&["-c", &opened, "mcp", "trust", "toy", "--yes"])
         .ok();
@@ -211,11 +215,11 @@ fn a_script_in_a_folder_that_commands_may_write_has_to_be_trusted_too() {
 }
 
 #[test]
-fn a_script_that_is_swapped_while_the_server_starts_does_not_run() {
+fn a_script_replaced_during_the_start_does_not_run() {
     let lango = with_script_in_workspace();
     lango.run(&["mcp", "trust", "toy", "--yes"]).ok();
     let [script, good, bad] = ["server.py", "good", "bad"].map(|name| lango.workspace().join(name));
-    let evil = planted(&lango) + mcp_server::PROGRAM;
+    let evil = planted_code(&lango) + mcp_server::PROGRAM;
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -242,12 +246,12 @@ fn a_package_without_an_exact_version_is_not_downloaded() {
     for (command, expected) in [
         (
             "'npx', '-y', '@scope/pkg'",
-            "write for example `@scope/pkg@1.2.3` in `command`",
+            "write, for example, `@scope/pkg@1.2.3` in `command`",
         ),
         ("'npx', 'pkg@latest'", "`pkg@latest` has no exact version"),
         (
             "'uvx', 'mcp-server-time'",
-            "write for example `mcp-server-time==1.2.3`",
+            "write, for example, `mcp-server-time==1.2.3`",
         ),
         (
             "'uvx', '--from', 'git+https://example.com/x', 'x'",
@@ -266,7 +270,7 @@ fn a_package_without_an_exact_version_is_not_downloaded() {
 }
 
 #[test]
-fn a_command_that_relied_on_the_workspace_as_its_directory_says_what_to_write() {
+fn a_command_that_relies_on_the_workspace_as_working_directory_gets_a_hint() {
     let lango = Lango::new();
     lango.file("server.py", mcp_server::PROGRAM);
     let settings = "[mcp.servers.toy]\ncommand = ['python3', 'server.py']\n";
@@ -283,7 +287,7 @@ fn a_command_that_relied_on_the_workspace_as_its_directory_says_what_to_write() 
     );
 
     let lango = Lango::new();
-    let keys = installed(&lango);
+    let keys = install_server(&lango);
     let keys = keys.trim_end_matches(']');
     lango.home_file(
         "lango.toml",
@@ -300,7 +304,7 @@ fn a_command_that_relied_on_the_workspace_as_its_directory_says_what_to_write() 
 }
 
 #[test]
-fn c05_i06_the_orchestrator_is_told_of_no_tool_of_a_server() {
+fn c05_i06_the_orchestrator_does_not_see_the_tools_of_a_server() {
     for (capability, expected) in [
         ("", "- capabilities: scripted"),
         (
@@ -314,25 +318,25 @@ fn c05_i06_the_orchestrator_is_told_of_no_tool_of_a_server() {
         run(&lango, &flags("openai", provider.server.url()), &["hello"]).ok();
         let requests = provider.server.requests();
         let request = &requests[0].body;
-        let told = request.to_string();
+        let sent = request.to_string();
         let table = text(&request["messages"][0]["content"]);
         let names = lango.run(&["mcp", "list", "--json"]).ok().json();
         let names = names[0]["tools"].as_array().unwrap().clone();
         assert_eq!(names.len(), 20);
         for name in names.iter().map(|tool| text(&tool["name"])) {
-            assert!(!told.contains(name), "{name}: {told}");
+            assert!(!sent.contains(name), "{name}: {sent}");
         }
         for word in ["exec", "fs", "browser", "crypto", "rag"] {
             let is_word = |found: &str| found.eq_ignore_ascii_case(word);
             let inside = |c: char| !c.is_alphanumeric() && c != '_';
-            assert!(!told.split(inside).any(is_word), "{word}: {told}");
+            assert!(!sent.split(inside).any(is_word), "{word}: {sent}");
         }
         assert!(table.lines().any(|line| line == expected), "{table}");
     }
 }
 
 #[test]
-fn files_that_a_server_plants_by_itself_are_named_also_when_it_died_before() {
+fn files_that_a_server_plants_are_reported_even_if_it_died() {
     for last in ["toy_add", "toy_die"] {
         let lango = with_toy("env = ['ROOT={workspace}']\n");
         let planted = lango.workspace().canonicalize().unwrap().join("src/.env");
@@ -352,7 +356,7 @@ fn files_that_a_server_plants_by_itself_are_named_also_when_it_died_before() {
         let ran = ran.ok();
         assert!(planted.exists());
         let warning = format!(
-            "warning: these files appeared while the MCP server `toy` ran, made by it or by another program: {}; look at them",
+            "warning: these files appeared while the MCP server `toy` ran, created by it or by another program: {}; check them",
             planted.display()
         );
         assert!(ran.stderr.contains(&warning), "{last}: {ran:#?}");
@@ -385,7 +389,7 @@ fn files_that_a_server_plants_in_a_call_are_removed_after_it() {
 #[test]
 fn with_the_home_as_workspace_a_server_sees_neither_langos_state_nor_other_servers() {
     let lango = Lango::new();
-    let keys = installed(&lango);
+    let keys = install_server(&lango);
     let home = lango.workspace().canonicalize().unwrap();
     lango.file(
         ".config/lango/lango.toml",
@@ -427,7 +431,7 @@ fn with_the_home_as_workspace_a_server_sees_neither_langos_state_nor_other_serve
             "{path:?}: {seen}"
         );
     }
-    // Neither is seen by commands of agents.
+    // Commands of agents see neither of them.
     let settings = servers.join("toy/planted");
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "write"),

@@ -1,18 +1,19 @@
-//! What a key alone selects, and what `lango models` shows: providers on loopback that give a list, none, or a bad one.
+//! The model that a key alone selects, and the output of `lango models`, with providers on loopback whose list of
+//! models is valid, missing or broken.
 
-use crate::lango::{Lango, Ran, finish};
+use crate::lango::{Lango, RunResult, finish};
 use crate::models::Provider;
 use crate::terminal::Terminal;
 use lango_testkit::model::say;
-use lango_testkit::wire_server::{Answer, ClosedPort, Fault, Recorded};
+use lango_testkit::wire_server::{ClosedPort, Fault, RecordedRequest, ScriptedAnswer};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const KEY: &str = "sk-the-very-secret";
 
-/// The list of models as a provider sends it.
-fn list(provider: &str, ids: &[&str]) -> Answer {
+/// Returns the list of models as a provider sends it.
+fn list(provider: &str, ids: &[&str]) -> ScriptedAnswer {
     let entry = |id: &&str| match provider {
         "gemini" => json!({ "name": format!("models/{id}") }),
         _ => json!({ "id": id }),
@@ -23,11 +24,11 @@ fn list(provider: &str, ids: &[&str]) -> Answer {
     } else {
         "data"
     };
-    Answer::json(&json!({ name: entries }))
+    ScriptedAnswer::json(&json!({ name: entries }))
 }
 
-/// Runs lango with nothing but a key, and the address of the provider.
-fn with_key(lango: &Lango, provider: &str, url: &str, arguments: &[&str]) -> Ran {
+/// Runs lango with only a key and the URL of the provider.
+fn with_key(lango: &Lango, provider: &str, url: &str, arguments: &[&str]) -> RunResult {
     let address = format!("providers.{provider}.baseUrl={url}");
     let key = format!("providers.{provider}.apiKeyEnv=THE_KEY");
     let mut command = lango.command(arguments);
@@ -39,17 +40,17 @@ fn with_key(lango: &Lango, provider: &str, url: &str, arguments: &[&str]) -> Ran
     )
 }
 
-/// The file in which the only list is stored.
+/// Returns the file of the only stored list.
 fn stored_list(lango: &Lango) -> PathBuf {
     let directory = lango.home().join("model-lists");
     let mut files = directory.read_dir().unwrap().map(|file| file.unwrap());
     let file = files.next().expect("a list is stored").path();
-    assert!(files.next().is_none(), "one file, and nothing beside it");
+    assert!(files.next().is_none(), "there is only one file");
     file
 }
 
 /// Makes the stored list older than a day.
-fn age(lango: &Lango) {
+fn make_list_old(lango: &Lango) {
     let path = stored_list(lango);
     let mut stored: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let listed_at = stored["listedAt"].as_u64().unwrap();
@@ -57,7 +58,7 @@ fn age(lango: &Lango) {
     std::fs::write(path, stored.to_string()).unwrap();
 }
 
-fn paths(requests: &[Recorded]) -> Vec<&str> {
+fn paths(requests: &[RecordedRequest]) -> Vec<&str> {
     requests
         .iter()
         .map(|request| request.path.split(['?', ':']).next().unwrap())
@@ -65,7 +66,7 @@ fn paths(requests: &[Recorded]) -> Vec<&str> {
 }
 
 #[test]
-fn a_key_alone_selects_the_first_preference_that_is_offered_and_asks_for_the_list_once() {
+fn a_key_alone_selects_the_first_preferred_model_on_offer_and_requests_the_list_once() {
     let cases: [(&str, &[&str], &str, &str); 3] = [
         (
             "anthropic",
@@ -108,7 +109,7 @@ fn a_key_alone_selects_the_first_preference_that_is_offered_and_asks_for_the_lis
 }
 
 #[test]
-fn a_model_that_is_named_needs_no_list() {
+fn a_configured_model_needs_no_list() {
     let provider = Provider::new(vec![say("hi")]);
     let lango = Lango::new();
     let arguments = ["run", "-c", "agent.model=groq/any", "hello"];
@@ -118,7 +119,7 @@ fn a_model_that_is_named_needs_no_list() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_asked_leaves_the_stored_list_and_without_one_the_first_preference() {
+fn an_unreachable_provider_falls_back_to_the_stored_list_or_the_first_preference() {
     let lango = Lango::new();
     let provider = Provider::new(vec![
         list("groq", &["openai/gpt-oss-20b"]),
@@ -127,11 +128,11 @@ fn a_provider_that_cannot_be_asked_leaves_the_stored_list_and_without_one_the_fi
     let url = provider.server.url().to_owned();
     with_key(&lango, "groq", &url, &["run", "hello"]).ok();
     drop(provider);
-    age(&lango);
+    make_list_old(&lango);
     let ran = with_key(&lango, "groq", &url, &["config", "check"]).ok();
     assert!(ran.stdout.contains("groq/openai/gpt-oss-20b"), "{ran:#?}");
-    let nobody = ClosedPort::new();
-    let ran = with_key(&lango, "groq", nobody.url(), &["config", "check"]).ok();
+    let unreachable = ClosedPort::new();
+    let ran = with_key(&lango, "groq", unreachable.url(), &["config", "check"]).ok();
     assert!(
         ran.stdout.contains("groq/openai/gpt-oss-120b"),
         "another address has another list: {ran:#?}"
@@ -139,7 +140,7 @@ fn a_provider_that_cannot_be_asked_leaves_the_stored_list_and_without_one_the_fi
 }
 
 #[test]
-fn an_old_list_is_asked_for_again() {
+fn an_old_list_is_requested_again() {
     let lango = Lango::new();
     let provider = Provider::new(vec![
         list("groq", &["openai/gpt-oss-20b"]),
@@ -149,16 +150,16 @@ fn an_old_list_is_asked_for_again() {
     ]);
     let url = provider.server.url();
     with_key(&lango, "groq", url, &["run", "hello"]).ok();
-    age(&lango);
+    make_list_old(&lango);
     let ran = with_key(&lango, "groq", url, &["run", "--json", "hello"]).ok();
     assert_eq!(ran.json()["model"], "groq/openai/gpt-oss-120b");
 }
 
 #[test]
-fn a_provider_that_is_silent_delays_the_first_start_only_and_fails_none() {
+fn a_silent_provider_delays_only_the_first_start_and_fails_none() {
     let lango = Lango::new();
     let provider = Provider::new(vec![
-        Answer::from(Fault::SilentBeforeHead),
+        ScriptedAnswer::from(Fault::SilentBeforeHead),
         say("one").into(),
         say("two").into(),
     ]);
@@ -174,7 +175,7 @@ fn a_provider_that_is_silent_delays_the_first_start_only_and_fails_none() {
 }
 
 #[test]
-fn a_key_that_is_not_accepted_is_told_by_the_first_call() {
+fn a_rejected_key_is_reported_by_the_first_call() {
     let provider = Provider::new(vec![Fault::BadKey, Fault::BadKey]);
     let ran = with_key(
         &Lango::new(),
@@ -186,14 +187,14 @@ fn a_key_that_is_not_accepted_is_told_by_the_first_call() {
     for text in [
         "key is not accepted",
         "from THE_KEY",
-        "next: `lango models`",
+        "next: run `lango models`",
     ] {
         assert!(ran.stderr.contains(text), "{}", ran.stderr);
     }
 }
 
 #[test]
-fn a_list_without_any_preference_takes_the_first_and_says_what_to_do() {
+fn a_list_without_any_preferred_model_uses_the_first_preference_with_a_warning() {
     let provider = Provider::new(vec![list("groq", &["llama-9"]), say("hi").into()]);
     let ran = with_key(
         &Lango::new(),
@@ -209,7 +210,7 @@ fn a_list_without_any_preference_takes_the_first_and_says_what_to_do() {
 }
 
 #[test]
-fn a_run_that_stores_nothing_stores_no_list() {
+fn an_ephemeral_run_stores_no_list() {
     let provider = Provider::new(vec![
         list("groq", &["openai/gpt-oss-20b"]),
         say("hi").into(),
@@ -233,7 +234,7 @@ fn models_shows_the_live_list_then_the_stored_one_then_the_table() {
     assert!(ran.stdout.contains(line), "{}", ran.stdout);
     assert!(ran.stdout.contains("  groq/llama-9  price unknown\n"));
     assert!(ran.stderr.contains("list of groq: live"), "{}", ran.stderr);
-    assert_eq!(provider.server.requests().len(), 1, "asked once");
+    assert_eq!(provider.server.requests().len(), 1, "requested once");
     drop(provider);
 
     let ran = with_key(&lango, "groq", &url, &["models"]).ok();
@@ -252,7 +253,7 @@ fn models_shows_the_live_list_then_the_stored_one_then_the_table() {
 }
 
 #[test]
-fn models_as_json_has_prices_and_windows_as_numbers() {
+fn models_json_has_prices_and_windows_as_numbers() {
     let offered = ["llama-9", "openai/gpt-oss-20b"];
     let provider = Provider::new(vec![list("groq", &offered)]);
     let ran = with_key(
@@ -280,7 +281,7 @@ fn models_as_json_has_prices_and_windows_as_numbers() {
 }
 
 #[test]
-fn setup_proposes_what_the_key_selects() {
+fn setup_proposes_the_model_that_the_key_selects() {
     let offered = ["openai/gpt-oss-20b", "qwen/qwen3.8-27b"];
     let provider = Provider::new(vec![list("groq", &offered)]);
     with_key(&Lango::new(), "groq", provider.server.url(), &["setup"])
@@ -288,7 +289,7 @@ fn setup_proposes_what_the_key_selects() {
 }
 
 #[test]
-fn setup_lists_models_with_their_prices_and_writes_the_one_that_is_picked() {
+fn setup_lists_models_with_prices_and_writes_the_chosen_one() {
     let offered = ["openai/gpt-oss-20b", "llama-9", "qwen/qwen3.8-27b"];
     let provider = Provider::new(vec![list("groq", &offered), say("hi").into()]);
     let lango = Lango::new();

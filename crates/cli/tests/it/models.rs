@@ -1,22 +1,22 @@
-//! Real models through the real binary: providers on loopback, their keys, their faults, budgets, and how a model is chosen.
+//! Models through the real binary: providers on loopback, their keys and faults, budgets, and the choice of a model.
 
-use crate::lango::{Lango, Ran, of_type, text};
+use crate::lango::{Lango, RunResult, of_type, text};
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, ClosedPort, Fault, WireServer};
+use lango_testkit::wire_server::{ClosedPort, Fault, ScriptedAnswer, WireServer};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 const KINDS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
-/// A provider that answers these in order, on threads of its own while the binary runs.
+/// A scripted provider that runs on its own threads while the binary runs.
 pub struct Provider {
     _runtime: Runtime,
     pub server: WireServer,
 }
 
 impl Provider {
-    pub fn new<T: Into<Answer>>(answers: Vec<T>) -> Self {
+    pub fn new<T: Into<ScriptedAnswer>>(answers: Vec<T>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -38,7 +38,7 @@ fn one_tool() -> Vec<ModelReply> {
     ]
 }
 
-/// Flags that make `mock/any` the model.
+/// Returns flags that make `mock/any` the model.
 pub fn flags(kind: &str, url: &str) -> Vec<String> {
     [
         format!("providers.mock.kind={kind}"),
@@ -50,7 +50,7 @@ pub fn flags(kind: &str, url: &str) -> Vec<String> {
     .collect()
 }
 
-pub fn run(lango: &Lango, flags: &[String], more: &[&str]) -> Ran {
+pub fn run(lango: &Lango, flags: &[String], more: &[&str]) -> RunResult {
     let arguments: Vec<&str> = ["run"]
         .into_iter()
         .chain(flags.iter().map(String::as_str))
@@ -60,7 +60,7 @@ pub fn run(lango: &Lango, flags: &[String], more: &[&str]) -> Ran {
 }
 
 #[test]
-fn every_kind_of_provider_runs_a_turn_streamed_and_whole() {
+fn every_kind_of_provider_runs_a_turn_with_and_without_streaming() {
     for kind in KINDS {
         for stream in ["true", "false"] {
             let provider = Provider::new(one_tool());
@@ -91,7 +91,7 @@ fn every_kind_of_provider_runs_a_turn_streamed_and_whole() {
 }
 
 #[test]
-fn a_key_is_sent_from_the_variable_that_is_named_and_from_no_other() {
+fn a_key_is_read_only_from_the_configured_variable() {
     let provider = Provider::new(vec![say("hi"), say("hi")]);
     let lango = Lango::new();
     let mut with_key = flags("openai", provider.server.url());
@@ -117,7 +117,7 @@ fn a_key_is_sent_from_the_variable_that_is_named_and_from_no_other() {
 }
 
 #[test]
-fn a_key_that_is_not_accepted_and_a_model_that_is_not_there_are_said_at_once() {
+fn a_rejected_key_and_a_missing_model_are_reported_without_retries() {
     for kind in KINDS {
         for (fault, says) in [
             (Fault::BadKey, "key is not accepted"),
@@ -130,7 +130,7 @@ fn a_key_that_is_not_accepted_and_a_model_that_is_not_there_are_said_at_once() {
                 &["hello"],
             );
             assert_eq!(ran.code, Some(3), "{kind}: {}", ran.stderr);
-            assert!(ran.stderr.contains("next: `lango models`"));
+            assert!(ran.stderr.contains("next: run `lango models`"));
             assert!(
                 ran.stderr.contains(says) && ran.stderr.contains("mock/any"),
                 "{}",
@@ -142,7 +142,7 @@ fn a_key_that_is_not_accepted_and_a_model_that_is_not_there_are_said_at_once() {
 }
 
 #[test]
-fn a_provider_that_fails_is_asked_again_and_then_the_fallback() {
+fn a_failing_provider_is_retried_and_then_replaced_by_the_fallback() {
     let broken = Provider::new((0..3).map(|_| Fault::status(503, "busy")).collect());
     let other = Provider::new(vec![say("from the other")]);
     let mut flags = flags("openai", broken.server.url());
@@ -165,20 +165,24 @@ fn a_provider_that_fails_is_asked_again_and_then_the_fallback() {
 }
 
 #[test]
-fn nobody_there_fails_the_turn_and_nothing_replaces_the_model() {
-    let nobody = ClosedPort::new();
+fn an_unreachable_provider_fails_the_turn_without_a_replacement() {
+    let unreachable = ClosedPort::new();
     let lango = Lango::new();
-    let ran = run(&lango, &flags("openai", nobody.url()), &["--json", "hello"]);
+    let ran = run(
+        &lango,
+        &flags("openai", unreachable.url()),
+        &["--json", "hello"],
+    );
     assert_eq!(ran.code, Some(1));
     assert_eq!(ran.json()["outcome"], "failed");
     assert!(text(&ran.json()["error"]).contains("cannot be reached"));
 }
 
 #[test]
-fn silence_ends_at_the_idle_time_out() {
+fn a_silent_provider_fails_at_the_idle_timeout() {
     let provider = Provider::new(vec![
-        Answer::from(Fault::SilentBeforeHead),
-        Answer::from(say("awake")),
+        ScriptedAnswer::from(Fault::SilentBeforeHead),
+        ScriptedAnswer::from(say("awake")),
     ]);
     let ran = run(
         &Lango::new(),
@@ -191,7 +195,7 @@ fn silence_ends_at_the_idle_time_out() {
 }
 
 #[test]
-fn tokens_and_money_bound_a_turn() {
+fn a_turn_is_limited_by_tokens_and_cost() {
     let provider = Provider::new(one_tool());
     let lango = Lango::new();
     let flags = flags("openai", provider.server.url());
@@ -233,27 +237,27 @@ fn tokens_and_money_bound_a_turn() {
 }
 
 #[test]
-fn a_key_in_the_environment_chooses_its_provider() {
+fn a_key_in_the_environment_selects_its_provider() {
     let lango = Lango::new();
-    let nobody = ClosedPort::new();
+    let unreachable = ClosedPort::new();
     for (variable, provider) in [
         ("ANTHROPIC_API_KEY", "anthropic"),
         ("GOOGLE_API_KEY", "gemini"),
         ("DEEPSEEK_API_KEY", "deepseek"),
         ("XAI_API_KEY", "xai"),
     ] {
-        let address = format!("providers.{provider}.baseUrl={}", nobody.url());
+        let address = format!("providers.{provider}.baseUrl={}", unreachable.url());
         let mut command = lango.command(&["config", "check", "-c", &address]);
         let output = command.env(variable, "x").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(told.contains(&format!(" {provider}/")), "{told}");
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.contains(&format!(" {provider}/")), "{shown}");
     }
 }
 
 #[test]
-fn models_lists_what_can_be_reached_and_marks_the_one_that_answers() {
+fn models_lists_reachable_models_and_marks_the_selected_one() {
     let list = json!({ "data": [{ "id": "small" }, { "id": "gpt-6.1-sol" }] });
-    let provider = Provider::new(vec![Answer::json(&list)]);
+    let provider = Provider::new(vec![ScriptedAnswer::json(&list)]);
     let mut arguments = flags("openai", provider.server.url());
     arguments.push("models".to_owned());
     let arguments: Vec<String> = arguments
@@ -283,9 +287,9 @@ fn models_lists_what_can_be_reached_and_marks_the_one_that_answers() {
 }
 
 #[test]
-fn setup_writes_the_smallest_file_after_a_call_that_worked() {
+fn setup_writes_a_minimal_file_after_a_successful_call() {
     let provider = Provider::new(vec![
-        Answer::from(Fault::BadKey),
+        ScriptedAnswer::from(Fault::BadKey),
         say("ok").into(),
         say("hi").into(),
     ]);
@@ -301,14 +305,14 @@ fn setup_writes_the_smallest_file_after_a_call_that_worked() {
     lango.run(&arguments).ok();
     lango
         .run(&arguments)
-        .refused(2, &["is there already", "--force"]);
+        .refused(2, &["already exists", "--force"]);
     let ran = lango.run(&["run", "hello"]).ok();
     assert_eq!(ran.stdout, "hi\n", "the file alone selects the model");
     lango.run(&["setup"]).refused(2, &["--force"]);
 }
 
 #[test]
-fn flags_count_on_both_sides_of_the_command() {
+fn flags_work_before_and_after_the_command() {
     let lango = Lango::new();
     let ran = lango
         .run(&[
@@ -329,7 +333,7 @@ fn flags_count_on_both_sides_of_the_command() {
 }
 
 #[test]
-fn a_key_that_a_provider_repeats_is_told_to_nobody() {
+fn a_key_that_a_provider_echoes_is_never_shown() {
     let fault = Fault::status(401, "wrong key: Bearer sk-very-secret");
     let provider = Provider::new(vec![fault]);
     let lango = Lango::new();
@@ -340,14 +344,14 @@ fn a_key_that_a_provider_repeats_is_told_to_nobody() {
         .env("MY_KEY", "sk-very-secret");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    let told = format!(
+    let shown = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(
-        told.contains("[secret MY_KEY]") && !told.contains("very-secret"),
-        "{told}"
+        shown.contains("[secret MY_KEY]") && !shown.contains("very-secret"),
+        "{shown}"
     );
     let stored = lango
         .stored_files()
@@ -358,7 +362,7 @@ fn a_key_that_a_provider_repeats_is_told_to_nobody() {
 }
 
 #[test]
-fn the_rules_that_step_in_as_fallback_are_named_as_what_they_are() {
+fn the_offline_rules_as_fallback_are_announced() {
     let provider = Provider::new(vec![Fault::BadKey]);
     let flags = flags("openai", provider.server.url());
     let ran = run(
@@ -375,10 +379,11 @@ fn the_rules_that_step_in_as_fallback_are_named_as_what_they_are() {
 }
 
 #[test]
-fn a_second_process_waits_in_line_or_is_refused_and_harms_no_running_turn() {
+fn a_second_process_is_queued_or_refused_and_does_not_harm_the_running_turn() {
     let provider = Provider::new(vec![
         say("one").into(),
-        Answer::from(say("slow and whole")).with(Fault::Drip(std::time::Duration::from_millis(4))),
+        ScriptedAnswer::from(say("slow and whole"))
+            .with(Fault::Drip(std::time::Duration::from_millis(4))),
     ]);
     let lango = Lango::new();
     let flags = flags("openai", provider.server.url());
@@ -396,10 +401,13 @@ fn a_second_process_waits_in_line_or_is_refused_and_harms_no_running_turn() {
     }
     for refusing in ["session.whenBusy=refuse", "session.queueLimit=0"] {
         let ran = lango.run(&["run", "-c", refusing, "--session", &session, "third"]);
-        ran.refused(1, &["is busy with another turn", "wait for it"]);
+        ran.refused(
+            1,
+            &["is busy with another turn", "wait for the running turn"],
+        );
     }
     let waited = lango.run(&["run", "--session", &session, "third"]).ok();
-    assert!(waited.stderr.contains("waiting in line"), "{waited:#?}");
+    assert!(waited.stderr.contains("waiting · ctrl-c"), "{waited:#?}");
     let output = slow.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout), "slow and whole\n");
@@ -410,7 +418,7 @@ fn a_second_process_waits_in_line_or_is_refused_and_harms_no_running_turn() {
 }
 
 #[test]
-fn what_is_sent_is_cut_to_the_window_of_the_provider() {
+fn requests_are_cut_to_the_providers_context_window() {
     let lango = Lango::new();
     lango.file("long.txt", "word ".repeat(8_000));
     let sent = |context: &str| {
@@ -431,7 +439,7 @@ fn what_is_sent_is_cut_to_the_window_of_the_provider() {
 }
 
 #[test]
-fn setup_writes_anew_when_it_is_told_to() {
+fn setup_overwrites_the_file_only_when_told_to() {
     let lango = Lango::new();
     lango.home_file("lango.toml", "agent.maxToolCalls = 3\n");
     lango
@@ -442,7 +450,7 @@ fn setup_writes_anew_when_it_is_told_to() {
 }
 
 #[test]
-fn a_service_that_is_told_to_end_stores_its_turn_as_cancelled() {
+fn a_service_that_gets_sigterm_stores_its_turn_as_cancelled() {
     let provider = Provider::new(vec![Fault::SilentBeforeHead]);
     let lango = Lango::new();
     let mut command = lango.command(&["run", "--json"]);

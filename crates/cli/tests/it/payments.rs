@@ -1,7 +1,7 @@
-//! `lango payments` and the payment tools through the real binary, without a chain: what is absent, stored, shown and refused. On a
-//! chain they are tried by `scripts/payments`.
+//! `lango payments` and the payment tools through the real binary, without a chain. `scripts/payments` tests them on a
+//! chain.
 
-use crate::lango::{Lango, Ran, finish, text};
+use crate::lango::{Lango, RunResult, finish, text};
 use crate::models::Provider;
 use crate::secrets::{PASSPHRASE, run, with_passphrase};
 use lango_core::UserId;
@@ -18,14 +18,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
-/// A key that everybody knows.
+/// A publicly known test key.
 const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
-/// Settings with an endpoint at which nothing listens.
+/// Settings with an endpoint that does not exist.
 const SETTINGS: &str = "[payment]\nrpcUrl = 'http://127.0.0.1:1'\nwallet = 'secret:WALLET_KEY'\n";
 
-fn import(lango: &Lango, key: &str) -> Ran {
+fn import(lango: &Lango, key: &str) -> RunResult {
     let arguments = ["payments", "wallet", "import"];
     with_passphrase(lango, PASSPHRASE, &arguments, key.as_bytes())
 }
@@ -37,7 +37,7 @@ fn payment_row(lango: &Lango) -> Value {
     row.expect("a row about payments")
 }
 
-/// The tools of the vault agent.
+/// Returns the description of the vault agent, with its tools.
 fn vault_tools(lango: &Lango) -> String {
     let tree = run(lango, &["agents", "--json"]).ok().json();
     let agents = tree["agents"].as_array().unwrap().iter();
@@ -46,7 +46,7 @@ fn vault_tools(lango: &Lango) -> String {
 }
 
 #[test]
-fn agents_cannot_pay_before_an_endpoint_and_a_wallet_are_set_up() {
+fn agents_cannot_pay_until_an_endpoint_and_a_wallet_are_set_up() {
     let lango = Lango::new();
     lango.session("hello");
     let row = payment_row(&lango);
@@ -54,7 +54,7 @@ fn agents_cannot_pay_before_an_endpoint_and_a_wallet_are_set_up() {
     assert!(text(&row["detail"]).contains("payment.rpcUrl"), "{row}");
     assert!(!vault_tools(&lango).contains("payment_"));
     run(&lango, &["payments", "balance"]).refused(3, &["not set up"]);
-    // The wallet that the settings name is missing.
+    // The wallet in the settings does not exist yet.
     lango.home_file("lango.toml", SETTINGS);
     let row = payment_row(&lango);
     assert_eq!(row["ok"], false);
@@ -65,7 +65,7 @@ fn agents_cannot_pay_before_an_endpoint_and_a_wallet_are_set_up() {
     for tool in ["balance", "quote", "send", "history", "fetch"] {
         assert!(tools.contains(&format!("payment_{tool}")), "{tools}");
     }
-    // Nothing listens there.
+    // The endpoint does not exist.
     let row = payment_row(&lango);
     assert_eq!(row["ok"], false);
     assert!(text(&row["detail"]).contains("does not answer"), "{row}");
@@ -109,7 +109,7 @@ fn a_project_cannot_choose_endpoint_wallet_or_limits() {
 }
 
 #[test]
-fn an_amount_or_a_network_that_is_none_is_refused_with_what_it_must_be() {
+fn an_invalid_amount_or_network_is_refused_with_the_valid_form() {
     let lango = Lango::new();
     for (setting, must) in [
         ("payment.maxPerDay='1e3'", "amount of USDC"),
@@ -124,7 +124,7 @@ fn an_amount_or_a_network_that_is_none_is_refused_with_what_it_must_be() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_a_payment_is_refused_whatever_the_rules_say() {
+fn without_a_terminal_a_payment_is_refused_whatever_the_rules_allow() {
     let arguments = json!({ "amount": "1", "recipient": ADDRESS, "purpose": "a test" });
     let replies = vec![
         delegate_and_finish("vault", "pay"),
@@ -145,22 +145,23 @@ fn where_nobody_can_be_asked_a_payment_is_refused_whatever_the_rules_say() {
     let mut command = lango.command(&["run", "pay"]);
     let ran = finish(command.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE), b"").exits(4);
     assert!(
-        ran.stderr.contains("denied: vault wanted payment_send"),
+        ran.stderr
+            .contains("denied: vault wanted to call payment_send"),
         "{ran:#?}"
     );
     assert!(
-        ran.stderr.contains("a person allows every payment"),
+        ran.stderr.contains("every payment needs your approval"),
         "{ran:#?}"
     );
-    assert!(ran.stderr.contains("at a terminal each time"), "{ran:#?}");
+    assert!(ran.stderr.contains("run it at a terminal"), "{ran:#?}");
     assert!(!ran.stderr.contains("approval.rules"), "{ran:#?}");
 }
 
 #[test]
-fn the_key_of_a_wallet_is_no_argument_and_deleted_only_with_yes() {
+fn a_wallet_key_is_never_an_argument_and_is_deleted_only_with_yes() {
     let lango = Lango::new();
-    let words = ["payments", "wallet", "import", "OTHER", KEY];
-    let refused = run(&lango, &words).refused(2, &["never an argument", "import OTHER"]);
+    let arguments = ["payments", "wallet", "import", "OTHER", KEY];
+    let refused = run(&lango, &arguments).refused(2, &["never an argument", "import OTHER"]);
     assert!(!refused.stderr.contains(KEY), "{refused:#?}");
     import(&lango, KEY).ok();
     run(&lango, &["secrets", "rm", "WALLET_KEY"]).refused(2, &["key of a wallet", "--yes"]);
@@ -174,7 +175,7 @@ fn the_address_and_the_history_need_neither_the_chain_nor_the_key() {
     let lango = Lango::new();
     import(&lango, KEY).ok();
     lango.home_file("lango.toml", "payment.wallet = 'secret:WALLET_KEY'\n");
-    // Locked, and without an endpoint.
+    // The vault is locked, and there is no endpoint.
     let address = lango.run(&["payments", "wallet", "address"]).ok();
     assert_eq!(address.stdout, format!("{ADDRESS}\n"));
     assert!(address.stderr.contains("was not checked"), "{address:#?}");
@@ -193,13 +194,13 @@ fn the_address_and_the_history_need_neither_the_chain_nor_the_key() {
     assert!(history.stdout.contains(ADDRESS), "{history:#?}");
     let rows = lango.run(&["payments", "history", "--json"]).ok().json();
     assert_eq!(rows, json!([]));
-    // Public data is in the list too.
+    // The list has the public address too.
     let listed = lango.run(&["secrets", "list", "--json"]).ok().json();
     assert_eq!(listed[0]["publicId"], ADDRESS);
 }
 
 #[test]
-fn what_is_missing_for_payments_is_named_with_the_next_command() {
+fn what_payments_lack_is_reported_with_the_next_command() {
     let lango = Lango::new();
     let balance = |flags: &[&str]| run(&lango, &[flags, &["payments", "balance"]].concat());
     balance(&[]).refused(
@@ -229,7 +230,7 @@ fn what_is_missing_for_payments_is_named_with_the_next_command() {
     ] {
         assert!(created.stderr.contains(step), "{created:#?}");
     }
-    // The wallet that exists is proposed.
+    // The existing wallet is proposed.
     balance(&["-c", url]).refused(3, &["`payment.wallet` is not set", "secret:OTHER"]);
     run(&lango, &["payments", "wallet", "address"])
         .refused(3, &["`payment.wallet`", "secret:OTHER"]);
@@ -242,7 +243,7 @@ fn what_is_missing_for_payments_is_named_with_the_next_command() {
             "https://",
         ],
     );
-    // A locked vault is said to be locked, and not that nothing is set up.
+    // A locked vault is reported as locked, not as a missing set-up.
     let both = ["-c", wallet, "-c", url, "payments", "balance"];
     let locked = lango.run(&both).refused(
         3,
@@ -257,7 +258,7 @@ fn what_is_missing_for_payments_is_named_with_the_next_command() {
 }
 
 #[test]
-fn an_endpoint_that_is_no_url_stops_payments_and_nothing_else() {
+fn an_endpoint_that_is_not_a_url_disables_only_payments() {
     let lango = Lango::new();
     import(&lango, KEY).ok();
     lango.home_file(
@@ -275,7 +276,7 @@ fn an_endpoint_that_is_no_url_stops_payments_and_nothing_else() {
 }
 
 #[test]
-fn a_key_that_is_none_is_refused_with_what_to_export() {
+fn an_invalid_key_is_refused_with_advice_on_what_to_export() {
     let refused = import(&Lango::new(), "abandon ability able about");
     refused.refused(
         3,
@@ -288,7 +289,7 @@ fn a_key_that_is_none_is_refused_with_what_to_export() {
 }
 
 #[test]
-fn a_wallet_that_is_no_wallet_and_an_endpoint_that_does_not_answer_are_named_with_the_next_step() {
+fn a_wrong_wallet_and_a_silent_endpoint_are_reported_with_the_next_step() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "WALLET_KEY", "a token").ok();
     lango.home_file("lango.toml", SETTINGS);
@@ -299,17 +300,14 @@ fn a_wallet_that_is_no_wallet_and_an_endpoint_that_does_not_answer_are_named_wit
     assert!(text(&row["detail"]).contains("not a wallet"), "{row}");
     run(&lango, &["secrets", "rm", "WALLET_KEY"]).ok();
     import(&lango, KEY).ok();
-    let next = ["`payment.rpcUrl` does not answer", "set it to another one"];
+    let next = ["`payment.rpcUrl` does not answer", "set another one"];
     run(&lango, &["payments", "balance"]).refused(1, &next);
     let row = payment_row(&lango);
-    assert!(
-        text(&row["detail"]).contains("set it to another one"),
-        "{row}"
-    );
+    assert!(text(&row["detail"]).contains("set another one"), "{row}");
 }
 
 #[test]
-fn a_damaged_wallet_is_advised_what_works() {
+fn a_damaged_wallet_is_reported_with_commands_that_work() {
     let lango = Lango::new();
     lango.home_file("lango.toml", SETTINGS);
     import(&lango, KEY).ok();
@@ -353,7 +351,7 @@ async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
     let locked = lango.run(&["secrets", "list"]).ok();
     assert!(!locked.stdout.contains(ADDRESS), "{locked:#?}");
     lango.run(&address).refused(3, &["is locked"]);
-    // Any command that opens the vault adds it.
+    // Any command that opens the vault adds the address.
     run(&lango, &["secrets", "describe", "WALLET_KEY"]).ok();
     let locked = lango.run(&["secrets", "list"]).ok();
     assert!(locked.stdout.contains(ADDRESS), "{locked:#?}");
@@ -362,7 +360,7 @@ async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
     assert_eq!(log.matches("address added").count(), 1, "{log}");
 }
 
-/// An endpoint that answers every call with the id of the test network.
+/// Starts an endpoint that answers every call with the id of the test network.
 fn serve_chain() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -382,7 +380,7 @@ fn serve_chain() -> SocketAddr {
 }
 
 #[test]
-fn a_person_who_runs_a_script_is_told_that_the_wallet_is_locked() {
+fn a_script_is_warned_that_the_wallet_is_locked() {
     let replies = vec![
         delegate_and_finish("vault", "what was paid?"),
         call("payment_history", json!({})),

@@ -1,4 +1,4 @@
-//! `AGENTS.md` of a project: who is told it, and only as the user trusted it.
+//! `AGENTS.md` of a project: which agents get it, and only with the content that the user trusted.
 
 use crate::lango::Lango;
 use serde_json::json;
@@ -15,19 +15,19 @@ fn instruction(lango: &Lango, flags: &[&str], agent: &str) -> String {
     lango.run(&arguments).ok().stdout
 }
 
-fn is_told(lango: &Lango, flags: &[&str], agent: &str) -> bool {
+fn gets_agents_md(lango: &Lango, flags: &[&str], agent: &str) -> bool {
     instruction(lango, flags, agent).contains(HEADING)
 }
 
 #[test]
-fn it_is_told_to_operator_and_planner_once_it_is_trusted_and_as_it_was_then() {
+fn agents_md_reaches_operator_and_planner_only_with_trusted_content() {
     let lango = Lango::new();
     lango.file("AGENTS.md", "Use tabs.\n{{name}} ignores this.\n");
     let path = lango.workspace().join("AGENTS.md").display().to_string();
     let warning = format!(
-        "not heard, because these files of the project are not trusted as they are: {path}; read them, then `lango config trust`"
+        "ignored because the current content of these project files is not trusted: {path}; read them, then run `lango config trust`"
     );
-    assert!(!is_told(&lango, &[], "operator"));
+    assert!(!gets_agents_md(&lango, &[], "operator"));
     let ran = lango.run(&["run", "hello"]).ok();
     assert_eq!(ran.stderr.matches(&warning).count(), 1, "{}", ran.stderr);
 
@@ -35,12 +35,12 @@ fn it_is_told_to_operator_and_planner_once_it_is_trusted_and_as_it_was_then() {
     assert_eq!(
         trusted,
         format!(
-            "{path} is trusted as it is now; a change has to be trusted again\n  told to operator, planner\n"
+            "{path} is trusted with its current content; trust it again after a change\n  given to operator, planner\n"
         )
     );
     let ran = lango.run(&["run", "hello"]).ok();
-    assert!(!ran.stderr.contains("not heard"), "{}", ran.stderr);
-    for (flags, agent, told) in [
+    assert!(!ran.stderr.contains("ignored because"), "{}", ran.stderr);
+    for (flags, agent, shown) in [
         (&[][..], "operator", true),
         (&[], "planner", true),
         (&[], "librarian", false),
@@ -55,41 +55,45 @@ fn it_is_told_to_operator_and_planner_once_it_is_trusted_and_as_it_was_then() {
         ),
         (&["-c", "agent.multiAgent=false"], "lango-agent", true),
     ] {
-        assert_eq!(is_told(&lango, flags, agent), told, "{flags:?} {agent}");
+        assert_eq!(
+            gets_agents_md(&lango, flags, agent),
+            shown,
+            "{flags:?} {agent}"
+        );
     }
-    let told = instruction(&lango, &[], "operator");
+    let shown = instruction(&lango, &[], "operator");
     let expected = format!("{HEADING}\nUse tabs.\n{{{{name}}}} ignores this.\n");
-    assert!(told.ends_with(&expected), "{told}");
+    assert!(shown.ends_with(&expected), "{shown}");
 
     lango.file("AGENTS.md", "Use spaces.\n");
-    assert!(!is_told(&lango, &[], "operator"), "it was changed");
+    assert!(!gets_agents_md(&lango, &[], "operator"), "it was changed");
     let ran = lango.run(&["run", "hello"]).ok();
     assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
     lango.run(&["config", "trust"]).ok();
     assert!(instruction(&lango, &[], "operator").contains("Use spaces."));
     lango.run(&["config", "trust", "--revoke"]).ok();
-    assert!(!is_told(&lango, &[], "operator"));
+    assert!(!gets_agents_md(&lango, &[], "operator"));
     std::fs::remove_file(lango.workspace().join("AGENTS.md")).unwrap();
     let ran = lango.run(&["run", "hello"]).ok();
-    assert!(!ran.stderr.contains("not heard"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("ignored because"), "{}", ran.stderr);
 }
 
 #[test]
-fn more_than_32_kib_of_it_are_cut_with_a_note() {
+fn agents_md_is_cut_at_32_kib_with_a_note() {
     let lango = Lango::new();
     let line = "Write a test for everything you do.\n";
     let long = line.repeat(2 * 32 * 1024 / line.len());
     lango.file("AGENTS.md", &long);
     lango.run(&["config", "trust"]).ok();
-    let told = instruction(&lango, &[], "operator");
-    let (_, told) = told.split_once(HEADING).unwrap();
-    assert!(told.len() < 32 * 1024 + 100, "{}", told.len());
-    let note = "[AGENTS.md goes on; only its first 32 KiB are shown here]\n";
-    assert!(told.ends_with(note), "{}", &told[told.len() - 100..]);
+    let shown = instruction(&lango, &[], "operator");
+    let (_, shown) = shown.split_once(HEADING).unwrap();
+    assert!(shown.len() < 32 * 1024 + 100, "{}", shown.len());
+    let note = "[AGENTS.md continues; only its first 32 KiB are shown here]\n";
+    assert!(shown.ends_with(note), "{}", &shown[shown.len() - 100..]);
 }
 
 #[test]
-fn a_link_out_of_the_workspace_is_neither_read_nor_trusted() {
+fn a_symlink_out_of_the_workspace_is_neither_read_nor_trusted() {
     let lango = Lango::new();
     lango.home_file("secret.txt", "the secret");
     let path = lango.workspace().join("AGENTS.md");
@@ -102,20 +106,20 @@ fn a_link_out_of_the_workspace_is_neither_read_nor_trusted() {
             .contains("AGENTS.md` cannot be trusted: it is a link"),
         "{ran:?}"
     );
-    assert!(!is_told(&lango, &[], "operator"));
+    assert!(!gets_agents_md(&lango, &[], "operator"));
 
-    // A file that was trusted and is a link now is not followed either.
+    // A trusted file that is a symlink now is not followed either.
     std::fs::remove_file(&path).unwrap();
     lango.file("AGENTS.md", "the secret");
     lango.run(&["config", "trust"]).ok();
-    assert!(is_told(&lango, &[], "operator"));
+    assert!(gets_agents_md(&lango, &[], "operator"));
     std::fs::remove_file(&path).unwrap();
     symlink(lango.home().join("secret.txt"), &path).unwrap();
-    assert!(!is_told(&lango, &[], "operator"));
+    assert!(!gets_agents_md(&lango, &[], "operator"));
 }
 
 #[test]
-fn a_topology_says_which_agents_are_told_it() {
+fn a_topology_decides_which_agents_get_agents_md() {
     let lango = Lango::new();
     lango.file("AGENTS.md", "Use tabs.\n");
     lango.home_file(
@@ -127,9 +131,9 @@ fn a_topology_says_which_agents_are_told_it() {
         "---\ndescription: Writes verse\nproject_instructions: true\n---\nRhyme.\n",
     );
     let trusted = lango.run(&["config", "trust"]).ok().stdout;
-    assert!(trusted.contains("told to planner, poet"), "{trusted}");
-    assert!(is_told(&lango, &[], "poet") && !is_told(&lango, &[], "operator"));
-    // Nobody is told, so nothing is asked about it.
+    assert!(trusted.contains("given to planner, poet"), "{trusted}");
+    assert!(gets_agents_md(&lango, &[], "poet") && !gets_agents_md(&lango, &[], "operator"));
+    // No agent gets the file, so there is no warning about it.
     lango.home_file(
         "agents/alone/poet.md",
         "---\ndescription: Writes verse\n---\nRhyme.\n",

@@ -1,6 +1,6 @@
-//! The settings of one remote agent, through the real binary: its headers and its timeout.
+//! The settings of a single remote agent, through the real binary: its headers and its timeout.
 
-use crate::lango::{Lango, Ran, finish, text};
+use crate::lango::{Lango, RunResult, finish, text};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,8 +29,8 @@ impl Agent {
         Self { address, heads }
     }
 
-    /// Runs a turn that asks it, with these settings besides its name and address.
-    fn asked_by(&self, lango: &Lango, settings: &str, arguments: &[&str]) -> Ran {
+    /// Runs a turn that delegates to it, with additional settings besides its name and URL.
+    fn delegate_from(&self, lango: &Lango, settings: &str, arguments: &[&str]) -> RunResult {
         lango.home_file(
             "lango.toml",
             format!(
@@ -85,10 +85,10 @@ fn serve(
 }
 
 #[test]
-fn headers_of_a_remote_agent_go_with_its_card_and_its_calls_and_are_never_shown() {
+fn headers_of_a_remote_agent_are_sent_with_all_requests_and_never_shown() {
     let (agent, lango) = (Agent::start(Duration::ZERO), Lango::new());
     let headers = ", headersEnv = { X-API-Key = \"WEATHER_KEY\" }";
-    let ran = agent.asked_by(&lango, headers, &[]).ok();
+    let ran = agent.delegate_from(&lango, headers, &[]).ok();
     assert_eq!(text(&ran.json()["answer"]), "it rains");
     let heads = agent.heads.lock().unwrap().clone();
     assert!(
@@ -108,10 +108,10 @@ fn headers_of_a_remote_agent_go_with_its_card_and_its_calls_and_are_never_shown(
 }
 
 #[test]
-fn a_remote_agent_whose_header_has_no_value_is_left_out_and_says_which_variable_is_missing() {
+fn a_remote_agent_with_a_missing_header_variable_is_left_out_with_a_warning() {
     let (agent, lango) = (Agent::start(Duration::ZERO), Lango::new());
     let headers = ", headersEnv = { X-API-Key = \"MISSING_KEY\" }";
-    let ran = agent.asked_by(&lango, headers, &[]);
+    let ran = agent.delegate_from(&lango, headers, &[]);
     let warning =
         "its header `x-api-key` cannot be used: the environment variable `MISSING_KEY` is not set";
     assert!(ran.stderr.contains(warning), "{}", ran.stderr);
@@ -125,41 +125,41 @@ fn a_remote_agent_whose_header_has_no_value_is_left_out_and_says_which_variable_
 fn the_timeout_of_a_remote_agent_replaces_the_tool_timeout() {
     let agent = Agent::start(Duration::from_secs(3));
     // Longer than a tool call.
-    let ran = agent.asked_by(
+    let ran = agent.delegate_from(
         &Lango::new(),
         ", timeout = \"1m\"",
         &["-c", "agent.toolTimeout=1s"],
     );
     assert_eq!(text(&ran.ok().json()["answer"]), "it rains");
-    // And shorter.
+    // Shorter than a tool call.
     let silent = Agent::start(Duration::from_secs(600));
     let before = Instant::now();
-    let ran = silent.asked_by(&Lango::new(), ", timeout = \"1s\"", &[]);
+    let ran = silent.delegate_from(&Lango::new(), ", timeout = \"1s\"", &[]);
     assert!(
         before.elapsed() < Duration::from_secs(30),
         "{:?}",
         before.elapsed()
     );
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("no answer within 1 s"), "{said}");
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(printed.contains("no answer within 1 s"), "{printed}");
 }
 
 #[test]
-fn settings_of_a_remote_agent_that_cannot_hold_are_refused_with_what_would() {
+fn invalid_settings_of_a_remote_agent_are_refused_with_the_valid_form() {
     let (agent, lango) = (Agent::start(Duration::ZERO), Lango::new());
     for (settings, expected) in [
-        (", timeout = \"0s\"", "`timeout` is longer than nothing"),
+        (", timeout = \"0s\"", "`timeout` is greater than zero"),
         (", timeout = 30", "a duration with its unit"),
         (", headersEnv = \"KEY\"", "{ X-API-Key ="),
         (", headersEnv = { \"X Key\" = \"KEY\" }", "{ X-API-Key ="),
         (", headersEnv = { X-Key = \"\" }", "{ X-API-Key ="),
         (
             ", headersEnv = { Host = \"KEY\" }",
-            "other headers than `Host`",
+            "does not contain `Host`",
         ),
         (
             ", headersEnv = { X-Key = \"A\", x-key = \"B\" }",
-            "`headersEnv` has `",
+            "`headersEnv` contains `",
         ),
         (
             ", tokenEnv = \"T\", headersEnv = { Authorization = \"A\" }",
@@ -167,7 +167,7 @@ fn settings_of_a_remote_agent_that_cannot_hold_are_refused_with_what_would() {
         ),
         (", patience = \"1s\"", "`headersEnv` and `timeout`"),
     ] {
-        let ran = agent.asked_by(&lango, settings, &[]);
+        let ran = agent.delegate_from(&lango, settings, &[]);
         assert_eq!(ran.code, Some(3), "{settings}: {}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{settings}: {}", ran.stderr);
     }

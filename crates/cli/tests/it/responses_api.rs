@@ -1,13 +1,14 @@
-//! OpenAI's Responses through the real binary: what is sent over a session of two turns, and how the API is chosen.
+//! OpenAI's Responses API through the real binary: the requests of a session with two turns, and the choice of the API.
 
 use crate::lango::Lango;
 use crate::models::{Provider, flags, run};
-use lango_core::{ModelReply, Opaque};
+use lango_core::{ModelReply, OpaqueData};
 use lango_testkit::model::{call, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The same reply, thought about: the call follows encrypted reasoning, and must not come back without it.
+/// Returns the same reply with encrypted reasoning before its call. The call must not be sent back without the
+/// reasoning.
 fn after_reasoning(number: usize, reply: ModelReply) -> ModelReply {
     let call = &reply.calls[0];
     let items = json!([
@@ -18,7 +19,7 @@ fn after_reasoning(number: usize, reply: ModelReply) -> ModelReply {
         },
     ]);
     ModelReply {
-        opaque: Some(Opaque {
+        opaque: Some(OpaqueData {
             kind: "responses".into(),
             model: None,
             data: Arc::new(items),
@@ -33,7 +34,7 @@ fn types(body: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_session_over_responses_stores_nothing_there_and_sends_reasoning_back() {
+fn responses_are_not_stored_at_the_provider_and_reasoning_is_sent_back() {
     for stream in ["true", "false"] {
         let provider = Provider::new(vec![
             after_reasoning(1, delegate_and_finish("operator", "list the files")),
@@ -96,7 +97,7 @@ fn a_session_over_responses_stores_nothing_there_and_sends_reasoning_back() {
 }
 
 #[test]
-fn an_address_that_is_not_openais_gets_chat_completions_unless_it_is_told_otherwise() {
+fn another_base_url_uses_chat_completions_unless_configured_otherwise() {
     for (api, path) in [
         (None, "/v1/chat/completions"),
         (Some("chat"), "/v1/chat/completions"),
@@ -113,17 +114,17 @@ fn an_address_that_is_not_openais_gets_chat_completions_unless_it_is_told_otherw
 }
 
 #[test]
-fn the_api_of_a_provider_that_has_only_one_is_an_error_with_the_next_step() {
+fn setting_the_api_of_a_provider_that_has_only_one_is_an_error() {
     let mut flags = flags("anthropic", "http://127.0.0.1:1");
     flags.extend(["-c".to_owned(), "providers.mock.api=responses".to_owned()]);
     let ran = run(&Lango::new(), &flags, &["hello"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    for words in [
+    for arguments in [
         "providers.mock.api is set",
         "kind `anthropic`",
         "remove providers.mock.api",
     ] {
-        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(ran.stderr.contains(arguments), "{}", ran.stderr);
     }
     flags.pop();
     flags.push("providers.mock.api=soap".to_owned());

@@ -1,6 +1,6 @@
-//! `lango run`: who answers, what it costs, what goes to stdout and what to stderr, and where questions come from.
+//! `lango run`: who answers, the number of calls, what is printed to stdout and stderr, and the sources of a question.
 
-use crate::lango::{Lango, each, finish, finish_child, of_type, text};
+use crate::lango::{Lango, field_values, finish, finish_child, of_type, text};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -45,9 +45,9 @@ fn hello_is_answered_by_the_orchestrator_with_one_model_call_and_three_events() 
 
     let events = lango.events(text(&summary["session"]));
     let root = "lango-orchestrator";
-    assert_eq!(each(&events, "author"), ["user", root, root]);
+    assert_eq!(field_values(&events, "author"), ["user", root, root]);
     let types = ["user.message", "agent.message", "turn.finished"];
-    assert_eq!(each(&events, "type"), types);
+    assert_eq!(field_values(&events, "type"), types);
     assert_eq!(events[0]["text"], "hello");
     assert_eq!(events[1]["text"], summary["answer"]);
     assert_eq!(events[2]["outcome"], "answered");
@@ -76,14 +76,14 @@ fn the_answer_goes_to_stdout_and_everything_else_to_stderr() {
         "{footer}"
     );
     let session = go_on
-        .strip_prefix("go on: lango run --session ")
+        .strip_prefix("continue: lango run --session ")
         .and_then(|rest| rest.strip_suffix(" \"…\""));
     let events = lango.events(session.unwrap());
     assert_eq!(events[0]["text"], "what files are here?");
 }
 
 #[test]
-fn a_task_for_one_tool_is_answered_by_the_agent_that_owns_it() {
+fn a_task_for_one_tool_is_answered_by_its_owner() {
     let lango = Lango::new();
     let summary = lango.ask("what files are here?");
     assert_eq!(summary["author"], "operator");
@@ -103,7 +103,7 @@ fn a_task_for_one_tool_is_answered_by_the_agent_that_owns_it() {
 }
 
 #[test]
-fn a_request_of_two_parts_is_delegated_side_by_side_and_answered_by_the_root() {
+fn a_request_with_two_parts_is_delegated_in_parallel_and_answered_by_the_root() {
     let lango = Lango::new();
     let summary = lango.ask(TWO_PARTS);
     assert_eq!(summary["author"], "lango-orchestrator");
@@ -119,7 +119,7 @@ fn a_request_of_two_parts_is_delegated_side_by_side_and_answered_by_the_root() {
 }
 
 #[test]
-fn jsonl_prints_the_events_as_they_are_stored() {
+fn jsonl_prints_the_stored_events() {
     let lango = Lango::new();
     let ran = lango.run(&["run", "--jsonl", TWO_PARTS]).ok();
     let events = ran.json_lines();
@@ -132,7 +132,7 @@ fn jsonl_prints_the_events_as_they_are_stored() {
 }
 
 #[test]
-fn quiet_says_nothing_on_stderr() {
+fn quiet_prints_nothing_on_stderr() {
     let ran = Lango::new()
         .run(&["run", "-q", "what files are here?"])
         .ok();
@@ -161,7 +161,7 @@ fn piped_text_alone_is_the_question() {
 }
 
 #[test]
-fn a_session_goes_on_under_the_beginning_of_its_id() {
+fn a_session_is_continued_by_a_prefix_of_its_id() {
     let lango = Lango::new();
     let session = lango.session("hello");
     lango.session("another session");
@@ -180,7 +180,7 @@ fn ephemeral_stores_nothing() {
     let ran = lango.run(&["run", "--ephemeral", "what files are here?"]);
     let ran = ran.ok();
     assert!(ran.stdout.contains("notes.md"));
-    assert!(!ran.stderr.contains("go on:"), "{ran:#?}");
+    assert!(!ran.stderr.contains("continue:"), "{ran:#?}");
     assert!(!lango.home().exists());
     lango.session("hello");
     let before = lango.stored_files();
@@ -189,9 +189,9 @@ fn ephemeral_stores_nothing() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_ends_neither_the_turn_nor_the_manners() {
+fn a_closed_pipe_neither_ends_the_turn_nor_prints_an_error() {
     let lango = Lango::new();
-    // The first event is longer than a pipe holds, so that the reader is gone before it is written.
+    // The first event is larger than a pipe's buffer, so the reader closes the pipe before it is written.
     let mut command = lango.command(&["run", "--jsonl", "list files"]);
     let mut child = command
         .stdin(Stdio::piped())
@@ -213,7 +213,7 @@ fn a_reader_that_leaves_early_ends_neither_the_turn_nor_the_manners() {
 }
 
 #[test]
-fn every_command_stands_a_reader_that_leaves_early() {
+fn every_command_tolerates_a_closed_pipe() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");
     for arguments in [
@@ -225,7 +225,7 @@ fn every_command_stands_a_reader_that_leaves_early() {
         &["sessions", "show", &session],
         &["--help"],
     ] {
-        // Standard output is a pipe that nobody reads any more.
+        // Standard output is a pipe whose reader has closed it.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = lango.command(arguments);
@@ -236,16 +236,16 @@ fn every_command_stands_a_reader_that_leaves_early() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_said_so_after_the_turn_was_stored() {
+fn unwritable_output_is_reported_after_the_turn_is_stored() {
     let lango = Lango::new();
-    // More pieces than fit into the queue between the turn and the screen.
+    // More chunks than fit into the queue between the turn and the output.
     lango.file("long.txt", "line\n".repeat(300));
     for flag in ["--jsonl", "--json", "-q"] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut command = lango.command(&["run", flag, "read long.txt"]);
         let child = command.stdout(full).stderr(Stdio::piped()).spawn();
         let ran = finish_child(child.unwrap(), b"").exits(1);
-        let expected = "error: standard output cannot be written\n  cause: No space left on device";
+        let expected = "error: cannot write to standard output\n  cause: No space left on device";
         assert!(ran.stderr.contains(expected), "{flag}: {ran:#?}");
     }
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
@@ -256,7 +256,7 @@ fn output_that_cannot_be_written_is_said_so_after_the_turn_was_stored() {
 }
 
 #[test]
-fn a_pipeline_of_a_shell_works() {
+fn a_shell_pipeline_works() {
     let lango = Lango::new();
     let script = "echo 'what files are here?' | \"$0\" run -q | head -1";
     let mut shell = Command::new("sh");
@@ -266,7 +266,7 @@ fn a_pipeline_of_a_shell_works() {
     assert_eq!(ran.stderr, "");
 }
 
-/// Model calls, tool calls, rounds.
+/// Returns the numbers of model calls, tool calls and rounds.
 pub fn counts(summary: &serde_json::Value) -> (u64, u64, u64) {
     let count = |field: &str| summary[field].as_u64().unwrap();
     (count("model_calls"), count("tool_calls"), count("rounds"))

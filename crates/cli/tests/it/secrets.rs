@@ -1,6 +1,6 @@
-//! `lango secrets` through the real binary: storing, listing, unlocking, and what is refused.
+//! `lango secrets` through the real binary: storing, listing and unlocking, and what is refused.
 
-use crate::lango::{Lango, PATIENCE, Ran, finish, text};
+use crate::lango::{Lango, RunResult, TIMEOUT, finish, text};
 use rusqlite::Connection;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,20 +9,24 @@ use std::time::{Duration, Instant};
 
 pub const PASSPHRASE: &str = "correct horse battery";
 
-/// Runs it as somebody who has the passphrase in the environment.
-pub fn run(lango: &Lango, arguments: &[&str]) -> Ran {
+/// Runs a command with the passphrase in the environment.
+pub fn run(lango: &Lango, arguments: &[&str]) -> RunResult {
     with_passphrase(lango, PASSPHRASE, arguments, b"")
 }
 
-/// Runs it with this passphrase in the environment, and this on standard input.
-pub fn with_passphrase(lango: &Lango, passphrase: &str, arguments: &[&str], input: &[u8]) -> Ran {
+/// Runs a command with this passphrase in the environment and this standard input.
+pub fn with_passphrase(
+    lango: &Lango,
+    passphrase: &str,
+    arguments: &[&str],
+    input: &[u8],
+) -> RunResult {
     let mut command = lango.command(arguments);
     command.env("LANGO_VAULT_PASSPHRASE", passphrase);
     finish(command.stdin(Stdio::piped()), input)
 }
 
-/// Stores a secret.
-pub fn set(lango: &Lango, name: &str, value: &str) -> Ran {
+pub fn set(lango: &Lango, name: &str, value: &str) -> RunResult {
     with_passphrase(
         lango,
         PASSPHRASE,
@@ -31,7 +35,7 @@ pub fn set(lango: &Lango, name: &str, value: &str) -> Ran {
     )
 }
 
-/// The name and version of every secret, as `list` shows them.
+/// Returns the name and version of every secret, as `list` shows them.
 pub fn listed(lango: &Lango) -> Vec<(String, u64)> {
     let listed = run(lango, &["secrets", "list", "--json"]).ok().json();
     let rows = listed.as_array().unwrap().iter();
@@ -45,7 +49,7 @@ pub fn listed(lango: &Lango) -> Vec<(String, u64)> {
     .collect()
 }
 
-/// Waits until `list` says that a secret expired.
+/// Waits until `list` shows that a secret has expired.
 pub fn wait_until_expired(lango: &Lango) {
     let since = Instant::now();
     while !run(lango, &["secrets", "list"])
@@ -53,7 +57,7 @@ pub fn wait_until_expired(lango: &Lango) {
         .stdout
         .contains("EXPIRED on ")
     {
-        assert!(since.elapsed() < PATIENCE, "it does not expire");
+        assert!(since.elapsed() < TIMEOUT, "the secret does not expire");
     }
 }
 
@@ -64,13 +68,13 @@ fn actions(lango: &Lango) -> Vec<String> {
 }
 
 #[test]
-fn the_first_set_makes_the_vault_and_later_ones_make_versions() {
+fn the_first_set_creates_the_vault_and_later_ones_create_versions() {
     let lango = Lango::new();
     let ran = set(&lango, "API_KEY", "first value\n").ok();
     assert_eq!(ran.stdout, "stored API_KEY\n");
     assert_eq!(
         ran.stderr,
-        "made the vault of `local`; the passphrase in LANGO_VAULT_PASSPHRASE unlocks it\n\
+        "created the vault of `local`; the passphrase in LANGO_VAULT_PASSPHRASE unlocks it\n\
          a passphrase that is lost cannot be recovered\n"
     );
     set(&lango, "API_KEY", "second").ok();
@@ -88,7 +92,7 @@ fn the_first_set_makes_the_vault_and_later_ones_make_versions() {
 }
 
 #[test]
-fn looking_makes_no_database() {
+fn read_only_commands_create_no_database() {
     let lango = Lango::new();
     let ran = lango.run(&["secrets", "list"]).ok();
     assert!(ran.stdout.contains("no vault of `local` yet"), "{ran:#?}");
@@ -97,15 +101,15 @@ fn looking_makes_no_database() {
         "[]\n"
     );
     lango.run(&["secrets", "log"]).ok();
-    for words in [&["unlock"][..], &["lock"], &["methods"], &["rm", "A"]] {
-        let ran = lango.run(&[&["secrets"], words].concat());
+    for arguments in [&["unlock"][..], &["lock"], &["methods"], &["rm", "A"]] {
+        let ran = lango.run(&[&["secrets"], arguments].concat());
         ran.refused(3, &["there is no vault of `local` yet"]);
     }
     assert!(!lango.database().exists());
 }
 
 #[test]
-fn nothing_is_made_where_nobody_can_be_asked_or_the_value_is_empty() {
+fn no_vault_is_created_with_an_invalid_passphrase_or_value() {
     let lango = Lango::new();
     let ran = lango.piped(&["secrets", "set", "KEY"], "value");
     ran.refused(3, &["no terminal", "LANGO_VAULT_PASSPHRASE", "--key-file"]);
@@ -123,15 +127,15 @@ fn nothing_is_made_where_nobody_can_be_asked_or_the_value_is_empty() {
 }
 
 #[test]
-fn a_value_on_the_command_line_is_refused_and_not_repeated() {
+fn a_value_on_the_command_line_is_refused_and_not_printed() {
     let lango = Lango::new();
-    for words in [
+    for arguments in [
         &["secrets", "set", "KEY", "canary-argument"][..],
         &["secrets", "rotate", "KEY", "canary-argument"],
         &["secrets", "set", "KEY", "--value=canary-argument"],
         &["secrets", "set", "KEY", "--", "-canary-argument"],
     ] {
-        let ran = run(&lango, words).exits(2);
+        let ran = run(&lango, arguments).exits(2);
         assert!(!ran.stderr.contains("canary-argument"), "{ran:#?}");
     }
     let ran = run(&lango, &["secrets", "set", "KEY", "x"]);
@@ -140,7 +144,7 @@ fn a_value_on_the_command_line_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_wrong_passphrase_takes_its_time_and_is_in_the_log() {
+fn a_wrong_passphrase_is_slowed_down_and_logged() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     for wrong in ["correct horse batter", "x"] {
@@ -155,7 +159,7 @@ fn a_wrong_passphrase_takes_its_time_and_is_in_the_log() {
 }
 
 #[test]
-fn a_locked_vault_is_listed_unchecked_and_changed_by_nobody() {
+fn a_locked_vault_can_be_listed_unchecked_but_not_changed() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     let ran = lango.run(&["secrets", "list", "--json"]).ok();
@@ -169,7 +173,7 @@ fn a_locked_vault_is_listed_unchecked_and_changed_by_nobody() {
 }
 
 #[test]
-fn an_unlock_lasts_until_lock_also_over_a_new_master_key() {
+fn an_unlock_lasts_until_lock_even_after_a_new_master_key() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     let ran = run(&lango, &["secrets", "unlock"]).ok();
@@ -185,12 +189,12 @@ fn an_unlock_lasts_until_lock_also_over_a_new_master_key() {
     assert!(ran.stderr.contains("15 minutes"), "{ran:#?}");
     lango.run(&["secrets", "rm", "KEY"]).ok();
     lango.run(&["secrets", "lock"]).ok();
-    // Nothing was unlocked for later commands, so nothing is.
+    // A passphrase from the environment does not unlock the vault for later commands.
     let ran = run(&lango, &["secrets", "rotate", "--master"]).ok();
     assert!(!ran.stderr.contains("15 minutes"), "{ran:#?}");
     assert_eq!(listed(&lango).len(), 1);
     let again = lango.run(&["secrets", "lock"]).ok();
-    assert_eq!(again.stdout, "the vault of `local` was locked already\n");
+    assert_eq!(again.stdout, "the vault of `local` was already locked\n");
 }
 
 #[test]
@@ -201,7 +205,8 @@ fn a_key_file_unlocks_for_scripts_and_is_refused_if_others_can_read_it() {
     let setting = format!("vault.keyFile={path}");
     let ran = lango.run(&["secrets", "init", "--key-file", path]).ok();
     assert!(ran.stderr.contains("vault.keyFile"), "{ran:#?}");
-    let with_file = |words: &[&str]| lango.piped(&[&["-c", &setting], words].concat(), "value");
+    let with_file =
+        |arguments: &[&str]| lango.piped(&[&["-c", &setting], arguments].concat(), "value");
     with_file(&["secrets", "set", "KEY"]).ok();
     let listed = with_file(&["secrets", "list", "--json"]).ok().json();
     assert_eq!(listed[0]["checked"], true);
@@ -211,12 +216,12 @@ fn a_key_file_unlocks_for_scripts_and_is_refused_if_others_can_read_it() {
     let again = ["secrets", "init", "--key-file", path];
     lango
         .run(&again)
-        .refused(2, &["there is a vault of `local` already"]);
+        .refused(2, &["the vault of `local` already exists"]);
     with_file(&["secrets", "rm", "KEY"]).ok();
 }
 
 #[test]
-fn set_makes_the_configured_key_file_and_the_vault() {
+fn set_creates_the_configured_key_file_and_the_vault() {
     let lango = Lango::new();
     let file = lango.home().with_file_name("made.key");
     lango.home_file(
@@ -230,7 +235,7 @@ fn set_makes_the_configured_key_file_and_the_vault() {
 }
 
 #[test]
-fn methods_are_added_and_removed_and_the_last_one_stays() {
+fn unlock_methods_are_added_and_removed_but_the_last_one_stays() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     run(&lango, &["secrets", "methods", "add"]).refused(2, &["--key-file PATH"]);
@@ -245,11 +250,11 @@ fn methods_are_added_and_removed_and_the_last_one_stays() {
     run(&lango, &["secrets", "rotate", "--master"]).refused(2, &["unlock method 2 (key file)"]);
     let setting = format!("vault.keyFile={path}");
     run(&lango, &["-c", &setting, "secrets", "rotate", "--master"]).ok();
-    let words = ["-c", &setting, "secrets", "methods", "remove", "1"];
-    lango.run(&words).ok();
-    let words = ["-c", &setting, "secrets", "methods", "remove", "2"];
+    let arguments = ["-c", &setting, "secrets", "methods", "remove", "1"];
+    lango.run(&arguments).ok();
+    let arguments = ["-c", &setting, "secrets", "methods", "remove", "2"];
     lango
-        .run(&words)
+        .run(&arguments)
         .refused(2, &["one unlock method must remain"]);
     let ran = run(&lango, &["secrets", "rm", "KEY"]);
     ran.refused(3, &["locked"]);
@@ -257,11 +262,11 @@ fn methods_are_added_and_removed_and_the_last_one_stays() {
 }
 
 #[test]
-fn a_secret_that_expires_is_shown_with_its_day() {
+fn a_secret_is_shown_with_its_expiry_date() {
     let lango = Lango::new();
     let expiring = |when: &str| {
-        let words = ["secrets", "set", "KEY", "--expires", when];
-        with_passphrase(&lango, PASSPHRASE, &words, b"value")
+        let arguments = ["secrets", "set", "KEY", "--expires", when];
+        with_passphrase(&lango, PASSPHRASE, &arguments, b"value")
     };
     for wrong in ["soon", "0d", "2020-01-01", "12"] {
         expiring(wrong).exits(2);
@@ -307,27 +312,27 @@ fn a_record_changed_outside_lango_is_refused_by_list_and_doctor() {
         .execute("UPDATE vaults SET revision = revision + 1", [])
         .unwrap();
     run(&lango, &["secrets", "list"]).refused(1, &["changed outside lango"]);
-    // A damaged vault can be given up.
+    // A damaged vault can be destroyed.
     run(&lango, &["secrets", "destroy"]).refused(2, &["--yes"]);
     run(&lango, &["secrets", "destroy", "--yes"]).ok();
     set(&lango, "KEY", "value").ok();
 }
 
 #[test]
-fn a_desktop_keyring_is_given_the_key_on_its_standard_input() {
+fn a_desktop_keyring_receives_the_key_on_standard_input() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     let folder = lango.home().with_file_name("bin");
     fs::create_dir(&folder).unwrap();
-    // It stands for the program of a desktop, which no machine without one has.
+    // A fake of the keyring program, which only machines with a desktop have.
     let program = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\necho \"$@\" >> arguments\nenv > environment\n\
                    case $1 in store) cat > key;; lookup) cat key;; esac\n";
     let tool = folder.join("secret-tool");
     fs::write(&tool, program).unwrap();
     fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", folder.display());
-    let with_keyring = |passphrase: Option<&str>, words: &[&str]| {
-        let mut command = lango.command(words);
+    let with_keyring = |passphrase: Option<&str>, arguments: &[&str]| {
+        let mut command = lango.command(arguments);
         command.env("PATH", &path);
         command.envs(passphrase.map(|value| ("LANGO_VAULT_PASSPHRASE", value)));
         finish(&mut command, b"")
@@ -340,7 +345,7 @@ fn a_desktop_keyring_is_given_the_key_on_its_standard_input() {
         + &fs::read_to_string(folder.join("environment")).unwrap();
     assert!(!seen.contains(&key) && !seen.contains(PASSPHRASE), "{seen}");
     with_keyring(None, &["secrets", "rm", "KEY"]).ok();
-    // One that does not work locks nobody out.
+    // A broken keyring does not make the vault unusable.
     fs::write(&tool, "#!/bin/sh\nexit 1\n").unwrap();
     set(&lango, "KEY", "value").ok();
     with_keyring(Some(PASSPHRASE), &["secrets", "rm", "KEY"]).ok();

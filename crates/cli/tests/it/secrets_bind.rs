@@ -16,7 +16,7 @@ fn bindings(lango: &Lango, name: &str) -> Vec<Value> {
 fn a_secret_is_bound_shown_and_unbound() {
     let lango = Lango::new();
     set(&lango, "GITHUB_TOKEN", "a long value").ok();
-    let words = [
+    let arguments = [
         "secrets",
         "bind",
         "GITHUB_TOKEN",
@@ -25,11 +25,12 @@ fn a_secret_is_bound_shown_and_unbound() {
         "--env",
         "GH",
     ];
-    let ran = run(&lango, &words).ok();
+    let ran = run(&lango, &arguments).ok();
     let binding = "exec: header `authorization` to https://api.example.com, placeholder in GH";
     assert_eq!(ran.stdout, format!("bound GITHUB_TOKEN: {binding}\n"));
-    let said = "commands have no network: set tools.exec.network = [\"api.example.com\"] in ";
-    assert!(ran.stderr.contains(said), "{ran:#?}");
+    let expected_hint =
+        "commands have no network: set tools.exec.network = [\"api.example.com\"] in ";
+    assert!(ran.stderr.contains(expected_hint), "{ran:#?}");
     let listed = [
         &["-c", "tools.exec.network=[\"*.example.com\"]"][..],
         &[
@@ -50,15 +51,15 @@ fn a_secret_is_bound_shown_and_unbound() {
         "variable": "GH",
     });
     assert_eq!(bindings(&lango, "GITHUB_TOKEN")[0], expected);
-    let again = run(&lango, &words).ok().stdout;
-    assert!(again.contains("has this binding already"), "{again}");
+    let again = run(&lango, &arguments).ok().stdout;
+    assert!(again.contains("already has this binding"), "{again}");
     let shown = run(&lango, &["secrets", "describe", "GITHUB_TOKEN"])
         .ok()
         .stdout;
     assert!(shown.contains(&format!("  1. {binding}\n  2. ")), "{shown}");
     let locked = lango.run(&["secrets", "describe", "GITHUB_TOKEN"]).ok();
     assert!(locked.stdout.contains(binding) && locked.stderr.contains("not checked"));
-    // A new value keeps them.
+    // A new value keeps the bindings.
     with_passphrase(
         &lango,
         crate::secrets::PASSPHRASE,
@@ -122,13 +123,13 @@ fn well_known_services_and_programs_can_be_bound() {
 }
 
 #[test]
-fn a_wrong_binding_is_refused_with_the_next_step() {
+fn an_invalid_binding_is_refused_with_the_reason() {
     let lango = Lango::new();
     run(&lango, &["secrets", "bind", "A", "--host", "a.example"])
         .refused(3, &["there is no vault of `local` yet"]);
     set(&lango, "A", "a long value").ok();
     set(&lango, "B", "a long value").ok();
-    for (words, said) in [
+    for (arguments, printed) in [
         (&["A"][..], "name the host, the program or the field"),
         (&["A", "--host", "*.example"], "is not a host"),
         (&["A", "--host", "http://a.example"], "unencrypted"),
@@ -142,7 +143,7 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
         ),
         (
             &["A", "--host", "a.example", "--tool", "fs_write"],
-            "runs no programs",
+            "does not run programs",
         ),
         (&["C", "--host", "a.example"], "there is no secret `C`"),
         (
@@ -155,10 +156,10 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
             "`shop_login` takes no secrets as arguments",
         ),
     ] {
-        let words = [&["secrets", "bind"][..], words].concat();
-        let ran = run(&lango, &words);
+        let arguments = [&["secrets", "bind"][..], arguments].concat();
+        let ran = run(&lango, &arguments);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
-        assert!(ran.stderr.contains(said), "{said} is not in {ran:#?}");
+        assert!(ran.stderr.contains(printed), "{printed} is not in {ran:#?}");
     }
     run(
         &lango,
@@ -169,7 +170,7 @@ fn a_wrong_binding_is_refused_with_the_next_step() {
         &lango,
         &["secrets", "bind", "B", "--host", "a.example", "--env", "X"],
     );
-    taken.refused(2, &["`X` of `exec` has the secret `A` already"]);
+    taken.refused(2, &["`X` of `exec` is already used by the secret `A`"]);
 }
 
 #[test]
@@ -186,12 +187,12 @@ fn rotating_without_a_vault_says_so_and_not_that_the_input_is_empty() {
 }
 
 #[test]
-fn a_tool_an_mcp_server_or_a_value_that_cannot_work_is_refused_with_what_exists() {
+fn a_binding_to_an_unknown_tool_or_server_is_refused_with_suggestions() {
     let lango = Lango::new();
     lango.home_file("lango.toml", "[mcp.servers.sentry]\ncommand = ['true']\n");
     set(&lango, "A", "a long value").ok();
     set(&lango, "LINES", "first line\nsecond line").ok();
-    let bind = |words: &[&str]| run(&lango, &[&["secrets", "bind"], words].concat());
+    let bind = |arguments: &[&str]| run(&lango, &[&["secrets", "bind"], arguments].concat());
     bind(&["A", "--tool", "mcp:sentri", "--host", "a.example"])
         .refused(2, &["no MCP server `sentri`", "did you mean `sentry`?"]);
     bind(&["A", "--tool", "mcp:sentri", "--program", "aws"]).refused(2, &["`sentri`"]);
@@ -203,26 +204,20 @@ fn a_tool_an_mcp_server_or_a_value_that_cannot_work_is_refused_with_what_exists(
     let page = ["A", "--tool", "browser_act", "--field", "text"];
     bind(&[&page[..], &["--host", "a.example"]].concat())
         .refused(2, &["`browser_act` takes no secrets", "lango doctor"]);
-    bind(&["LINES", "--host", "a.example"]).refused(
-        2,
-        &[
-            "line break",
-            "header of a request cannot carry",
-            "--program",
-        ],
-    );
+    bind(&["LINES", "--host", "a.example"])
+        .refused(2, &["line break", "not allowed in a header", "--program"]);
     assert!(bindings(&lango, "A").is_empty() && bindings(&lango, "LINES").is_empty());
     let bound = bind(&["A", "--tool", "mcp:sentry", "--host", "a.example:8443"]).ok();
     let hint = "add `a.example:8443` to `mcp.servers.sentry.network`";
     assert!(bound.stderr.contains(hint), "{bound:#?}");
-    // A value that a header cannot carry does not take the place of one that it can.
+    // A bound value cannot be replaced by one that is invalid in a header.
     let passphrase = crate::secrets::PASSPHRASE;
     let rotate = ["secrets", "rotate", "A"];
     with_passphrase(&lango, passphrase, &rotate, b"one\ntwo").refused(2, &["line break"]);
 }
 
 #[test]
-fn a_bound_host_that_the_guard_refuses_is_named_with_its_port() {
+fn binding_to_a_host_that_the_guard_refuses_names_the_entry_to_add() {
     let lango = Lango::new();
     set(&lango, "A", "a long value").ok();
     let network = "tools.exec.network=[\"127.0.0.1:80\"]";
@@ -236,7 +231,7 @@ fn a_bound_host_that_the_guard_refuses_is_named_with_its_port() {
 }
 
 #[test]
-fn several_bindings_are_removed_only_by_number_or_with_all() {
+fn one_of_several_bindings_is_removed_only_by_number_or_with_all() {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
     for host in ["a.example", "b.example"] {
@@ -261,20 +256,23 @@ fn several_bindings_are_removed_only_by_number_or_with_all() {
     run(&lango, &["secrets", "unbind", "KEY", "--all"]).ok();
     assert!(bindings(&lango, "KEY").is_empty());
     run(&lango, &["secrets", "bind", "KEY", "--host", "a.example"]).ok();
-    // The only one needs no number.
+    // A single binding needs no number.
     run(&lango, &["secrets", "unbind", "KEY"]).ok();
     assert!(bindings(&lango, "KEY").is_empty());
 }
 
 #[test]
-fn a_binding_warns_about_what_makes_it_useless_or_wide() {
+fn a_useless_or_broad_binding_is_warned_about() {
     let lango = Lango::new();
     let store = ["secrets", "set", "KEY", "--expires", "1s"];
     with_passphrase(&lango, crate::secrets::PASSPHRASE, &store, b"a long value").ok();
     crate::secrets::wait_until_expired(&lango);
-    let bind = |words: &str| {
-        let words: Vec<&str> = words.split(' ').collect();
-        let ran = run(&lango, &[&["secrets", "bind", "KEY"], &words[..]].concat());
+    let bind = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let ran = run(
+            &lango,
+            &[&["secrets", "bind", "KEY"], &arguments[..]].concat(),
+        );
         ran.ok().stderr
     };
     let private = bind("--host http://127.0.0.1:8080");

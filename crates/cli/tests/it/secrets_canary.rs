@@ -1,6 +1,6 @@
-//! A value goes through every command, and is looked for wherever it must not be.
+//! Runs every command with a secret value, and searches for the value everywhere it must not be.
 
-use crate::lango::{Lango, Ran, finish, finish_child};
+use crate::lango::{Lango, RunResult, finish, finish_child};
 use crate::secrets::{PASSPHRASE, run, set, with_passphrase};
 use std::fs;
 use std::io::Write;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 const CANARY: &str = "canary-3b1f77c0";
 
-/// Whether bytes contain the value or the passphrase, as they are or in one of the forms in which programs write bytes.
-fn shows(bytes: &[u8]) -> bool {
+/// Returns whether bytes contain the value or the passphrase, in plain text or in a common encoding.
+fn contains_secret(bytes: &[u8]) -> bool {
     let forms = [CANARY, PASSPHRASE].into_iter().flat_map(|text| {
         let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
         let reversed: Vec<u8> = text.bytes().rev().collect();
@@ -23,41 +23,41 @@ fn shows(bytes: &[u8]) -> bool {
 }
 
 #[track_caller]
-fn assert_hidden(ran: &Ran) {
-    assert!(!shows(ran.stdout.as_bytes()), "{ran:#?}");
-    assert!(!shows(ran.stderr.as_bytes()), "{ran:#?}");
+fn assert_hidden(ran: &RunResult) {
+    assert!(!contains_secret(ran.stdout.as_bytes()), "{ran:#?}");
+    assert!(!contains_secret(ran.stderr.as_bytes()), "{ran:#?}");
 }
 
 #[track_caller]
 fn assert_not_stored(lango: &Lango) {
     for (path, content) in lango.stored_files() {
-        assert!(!shows(&content), "{}", path.display());
+        assert!(!contains_secret(&content), "{}", path.display());
     }
 }
 
 #[test]
-fn the_scan_finds_what_it_looks_for() {
-    assert!(shows(format!("x{CANARY}y").as_bytes()));
-    assert!(shows(b"..Y2FuYXJ5LTNiMWY3N2Mw.."));
-    assert!(shows(PASSPHRASE.as_bytes()));
-    assert!(!shows(b"canary"));
+fn the_scan_finds_planted_values() {
+    assert!(contains_secret(format!("x{CANARY}y").as_bytes()));
+    assert!(contains_secret(b"..Y2FuYXJ5LTNiMWY3N2Mw.."));
+    assert!(contains_secret(PASSPHRASE.as_bytes()));
+    assert!(!contains_secret(b"canary"));
 }
 
 #[test]
-fn a_value_is_in_no_file_no_output_and_no_export() {
+fn a_value_appears_in_no_file_output_or_export() {
     let lango = Lango::new();
     let file = lango.home().with_file_name("vault.key");
     let setting = format!("vault.keyFile={}", file.display());
     let mut all = Vec::new();
     all.push(set(&lango, "KEY", CANARY).ok());
     assert_not_stored(&lango);
-    let words = ["secrets", "rotate", "KEY", "--expires", "9d"];
-    all.push(with_passphrase(&lango, PASSPHRASE, &words, CANARY.as_bytes()).ok());
+    let arguments = ["secrets", "rotate", "KEY", "--expires", "9d"];
+    all.push(with_passphrase(&lango, PASSPHRASE, &arguments, CANARY.as_bytes()).ok());
     let mut import = lango.command(&["secrets", "import-env", "OPENAI_API_KEY"]);
     import.env("OPENAI_API_KEY", CANARY);
     all.push(finish(import.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE), b"").ok());
     let key_file = file.to_str().unwrap();
-    for words in [
+    for arguments in [
         &["secrets", "list"][..],
         &["secrets", "list", "--json"],
         &["secrets", "methods", "add", "--key-file", key_file],
@@ -73,12 +73,12 @@ fn a_value_is_in_no_file_no_output_and_no_export() {
         &["store", "backup", "backup.db"],
         &["store", "compact"],
     ] {
-        let ran = run(&lango, words);
-        assert!(matches!(ran.code, Some(0 | 3)), "{words:?}: {ran:#?}");
+        let ran = run(&lango, arguments);
+        assert!(matches!(ran.code, Some(0 | 3)), "{arguments:?}: {ran:#?}");
         all.push(ran);
         assert_not_stored(&lango);
     }
-    // What is refused repeats nothing either.
+    // A refusal does not repeat the value either.
     all.push(run(&lango, &["secrets", "set", "KEY", CANARY]).exits(2));
     let wrong = ["secrets", "rm", "KEY"];
     all.push(with_passphrase(&lango, CANARY, &wrong, b"").exits(3));
@@ -87,11 +87,11 @@ fn a_value_is_in_no_file_no_output_and_no_export() {
     all.iter().for_each(assert_hidden);
     assert_not_stored(&lango);
     let backup = fs::read(lango.workspace().join("backup.db")).unwrap();
-    assert!(backup.len() > 4096 && !shows(&backup));
+    assert!(backup.len() > 4096 && !contains_secret(&backup));
 }
 
 #[test]
-fn a_value_is_in_no_command_line_and_no_environment() {
+fn a_value_appears_in_no_command_line_or_environment() {
     let lango = Lango::new();
     set(&lango, "OTHER", "x").ok();
     run(&lango, &["secrets", "unlock"]).ok();
@@ -99,7 +99,7 @@ fn a_value_is_in_no_command_line_and_no_environment() {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // It has the value, and waits for the end of it.
+    // The process has read the value, and waits for the end of its input.
     input.write_all(CANARY.as_bytes()).unwrap();
     let process = format!("/proc/{}", child.id());
     let since = Instant::now();
@@ -110,14 +110,14 @@ fn a_value_is_in_no_command_line_and_no_environment() {
     {
         assert!(
             since.elapsed() < Duration::from_secs(10),
-            "it never started"
+            "the process never started"
         );
         thread::sleep(Duration::from_millis(5));
     }
     for name in ["cmdline", "environ"] {
-        // Another user than root cannot even read its environment.
+        // Only root can read its environment at all.
         let content = fs::read(format!("{process}/{name}")).unwrap_or_default();
-        assert!(!shows(&content), "{name}");
+        assert!(!contains_secret(&content), "{name}");
     }
     drop(input);
     assert_hidden(&finish_child(child, b"").ok());
@@ -126,7 +126,7 @@ fn a_value_is_in_no_command_line_and_no_environment() {
 }
 
 #[test]
-fn no_program_that_lango_starts_is_given_the_passphrase() {
+fn no_program_that_lango_starts_gets_the_passphrase() {
     let lango = Lango::new();
     set(&lango, "KEY", CANARY).ok();
     let allow = r#"approval.rules=[{action="allow"}]"#;
@@ -138,14 +138,14 @@ fn no_program_that_lango_starts_is_given_the_passphrase() {
 }
 
 #[test]
-fn an_mcp_server_is_not_given_the_passphrase_even_if_the_configuration_names_it() {
+fn an_mcp_server_does_not_get_the_passphrase_even_if_configured() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
         "[mcp.servers.toy]\ncommand = ['sh', '-c', 'env > seen']\nenv = ['LANGO_VAULT_PASSPHRASE']\n",
     );
     let ran = run(&lango, &["mcp", "test", "toy"]).exits(3);
-    let said = "the environment variable `LANGO_VAULT_PASSPHRASE` is not set";
-    assert!(ran.stdout.contains(said), "{ran:#?}");
+    let expected = "the environment variable `LANGO_VAULT_PASSPHRASE` is not set";
+    assert!(ran.stdout.contains(expected), "{ran:#?}");
     assert!(!lango.home().join("mcp-servers/toy/seen").exists());
 }

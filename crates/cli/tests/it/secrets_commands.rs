@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 const VALUE: &str = "tok-5f1c9a-never-shown";
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 
-/// A web server that answers with the head of each request, and records it.
+/// Starts a web server that answers with the head of each request, and records it.
 fn serve() -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -55,31 +55,31 @@ fn a_command_uses_a_token_that_neither_it_nor_the_model_sees() {
 
     let script = format!("env; curl -sS -H \"Authorization: Bearer $SERVICE\" {host}/");
     lango.file("ask.sh", &script);
-    let words = [&flags[..], &["run", "-q", "run `sh ask.sh`"]].concat();
-    let printed = run(&lango, &words).ok().stdout;
+    let arguments = [&flags[..], &["run", "-q", "run `sh ask.sh`"]].concat();
+    let printed = run(&lango, &arguments).ok().stdout;
     assert!(log.lock().unwrap().contains(&format!("Bearer {VALUE}")));
     assert!(printed.contains("SERVICE=lango_secret_"), "{printed}");
     assert!(printed.contains("Bearer [secret SERVICE]"), "{printed}");
     assert!(!printed.contains(VALUE), "{printed}");
 
-    // The vault is locked without its passphrase.
-    let ran = lango.run(&words);
+    // Without the passphrase, the vault is locked.
+    let ran = lango.run(&arguments);
     assert!(!ran.stdout.contains("lango_secret_"), "{}", ran.stdout);
     assert!(
         ran.stdout
-            .contains("no bound secret was inserted into this command"),
+            .contains("the command ran without its bound secrets"),
         "{}",
         ran.stdout
     );
-    // A person who runs a script is told too, once.
-    let said = "warning: a secret was not used: the vault of `local` is locked";
-    assert_eq!(ran.stderr.matches(said).count(), 1, "{ran:#?}");
+    // The user of a script gets the warning too, once.
+    let expected = "warning: a secret was not used: the vault of `local` is locked";
+    assert_eq!(ran.stderr.matches(expected).count(), 1, "{ran:#?}");
     assert!(ran.stderr.contains("`lango secrets unlock`"), "{ran:#?}");
     let store = ["secrets", "set", "SERVICE", "--expires", "1s"];
     with_passphrase(&lango, PASSPHRASE, &store, VALUE.as_bytes()).ok();
     wait_until_expired(&lango);
-    let ran = run(&lango, &words);
-    let next = "`lango secrets rotate SERVICE` gives it a new value";
+    let ran = run(&lango, &arguments);
+    let next = "`lango secrets rotate SERVICE` sets a new value";
     assert!(
         ran.stderr
             .contains("warning: a secret was not used: the secret `SERVICE` expired"),
@@ -89,7 +89,7 @@ fn a_command_uses_a_token_that_neither_it_nor_the_model_sees() {
 }
 
 #[test]
-fn a_program_that_would_see_a_value_is_asked_for_whatever_rules_allow() {
+fn a_program_that_would_see_a_value_needs_an_approval_whatever_the_rules_allow() {
     let lango = Lango::new();
     set(&lango, "SIGNING", VALUE).ok();
     let bind = "secrets bind SIGNING --program printenv --env SIGNING_KEY";
@@ -98,12 +98,12 @@ fn a_program_that_would_see_a_value_is_asked_for_whatever_rules_allow() {
         &lango,
         &["-c", ALLOW, "run", "-q", "run `printenv SIGNING_KEY`"],
     );
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(!said.contains(VALUE), "{said}");
+    let printed = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(!printed.contains(VALUE), "{printed}");
     let reason =
         "`printenv` would see the value of the secret `SIGNING` in the variable SIGNING_KEY";
-    assert!(said.contains(reason), "{said}");
-    // What does not run the program alone runs without the value.
+    assert!(printed.contains(reason), "{printed}");
+    // A command that runs more than the program runs without the value.
     let ran = run(
         &lango,
         &["-c", ALLOW, "run", "-q", "run `env printenv SIGNING_KEY`"],
@@ -130,11 +130,11 @@ fn an_mcp_program_with_a_secret_needs_a_list_of_hosts() {
             "mcp",
             "list",
         ]);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            said.contains("`env.TOKEN` is the secret `SERVICE`"),
-            "{said}"
+            printed.contains("`env.TOKEN` is the secret `SERVICE`"),
+            "{printed}"
         );
-        assert!(said.contains("set `network = [\"HOST\"]`"), "{said}");
+        assert!(printed.contains("set `network = [\"HOST\"]`"), "{printed}");
     }
 }

@@ -1,5 +1,5 @@
-//! Rows of the vault's tables that were deleted outside lango: it says what is missing, and never makes a new vault over what
-//! is left.
+//! Rows of the vault's tables that were deleted outside lango: it reports what is missing, and never creates a new
+//! vault over the rest.
 
 use crate::lango::Lango;
 use crate::secrets::{listed, run, set};
@@ -12,7 +12,7 @@ struct Database {
     execute: Box<dyn Fn(&str)>,
 }
 
-fn in_a_file() -> Database {
+fn sqlite_database() -> Database {
     let lango = Lango::new();
     let path = lango.database();
     let execute = move |statements: &str| {
@@ -25,9 +25,9 @@ fn in_a_file() -> Database {
     }
 }
 
-fn on_a_server() -> Database {
+fn postgres_database() -> Database {
     let lango = Lango::new();
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     lango.home_file("lango.toml", format!("session.store = '{address}'"));
     let execute = move |statements: &str| {
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -48,7 +48,7 @@ fn on_a_server() -> Database {
 
 const HEAD_MISSING: &str = "the head of the vault of `local`";
 
-fn deletes_each_table(Database { lango, execute }: Database) {
+fn delete_each_table(Database { lango, execute }: Database) {
     for tables in [
         &["vaults"][..],
         &["vaults", "vault_records"],
@@ -58,13 +58,13 @@ fn deletes_each_table(Database { lango, execute }: Database) {
         for table in tables {
             execute(&format!("DELETE FROM {table}"));
         }
-        for words in [
+        for arguments in [
             &["secrets", "list"][..],
             &["secrets", "init", "--passphrase"],
             &["secrets", "bind", "KEY", "--host", "a.example"],
             &["secrets", "unlock"],
         ] {
-            let ran = run(&lango, words).refused(1, &[HEAD_MISSING, "backup"]);
+            let ran = run(&lango, arguments).refused(1, &[HEAD_MISSING, "backup"]);
             assert!(!ran.stderr.contains("no vault yet"), "{tables:?} {ran:#?}");
         }
         set(&lango, "OTHER", "second value").refused(1, &[HEAD_MISSING]);
@@ -90,11 +90,11 @@ fn deletes_each_table(Database { lango, execute }: Database) {
 }
 
 #[test]
-fn what_is_left_of_a_vault_in_a_file_is_never_taken_for_none() {
-    deletes_each_table(in_a_file());
+fn a_partly_deleted_vault_in_a_file_is_never_treated_as_missing() {
+    delete_each_table(sqlite_database());
 }
 
 #[test]
-fn what_is_left_of_a_vault_on_a_server_is_never_taken_for_none() {
-    deletes_each_table(on_a_server());
+fn a_partly_deleted_vault_on_a_server_is_never_treated_as_missing() {
+    delete_each_table(postgres_database());
 }

@@ -1,12 +1,12 @@
-//! Services that echo the keys they are sent, through the real binary: nothing of a value is on the screen, in a file, or in
-//! what a model is sent. And what a locked vault stops.
+//! Services that echo the keys they receive, through the real binary: no value appears on the screen, in a file, or in
+//! a model request. Also what a locked vault prevents.
 
 use crate::lango::{Lango, finish};
 use crate::models::Provider;
 use crate::secrets::{run, set, with_passphrase};
-use lango_testkit::canary::{echo, shown_in};
+use lango_testkit::canary::{echo, find_encoding};
 use lango_testkit::model::{call, delegate_and_finish, say};
-use lango_testkit::wire_server::{Answer, Fault};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -15,9 +15,10 @@ use std::thread;
 
 const KEY: &str = "sk-canary/+\\&<%41-9d2c";
 
-/// The number of secrets in the test with many, and of those that are used at once.
+/// Total number of secrets in the test with many.
 const MANY: usize = 200;
-const AT_ONCE: usize = 20;
+/// How many of them are used in one run.
+const PER_RUN: usize = 20;
 
 fn canary(index: usize) -> String {
     format!(
@@ -26,7 +27,7 @@ fn canary(index: usize) -> String {
     )
 }
 
-/// A server that answers every request with what it was sent as a key, in every encoding.
+/// Starts a server that answers every request with the key it received, in every encoding.
 fn echo_server(status: u16) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -41,10 +42,10 @@ fn echo_server(status: u16) -> String {
                     key = line[line.len() - value.len()..].replace("Bearer ", "");
                 }
             }
-            let told = echo(&key);
+            let echoed = echo(&key);
             let body = json!({
-                "data": [{ "id": key }, { "id": told }],
-                "error": { "message": format!("{key} {told}") }
+                "data": [{ "id": key }, { "id": echoed }],
+                "error": { "message": format!("{key} {echoed}") }
             });
             let body = body.to_string();
             let length = body.len();
@@ -61,10 +62,10 @@ fn echo_server(status: u16) -> String {
 #[track_caller]
 fn assert_absent(lango: &Lango, texts: &[&str], value: &str) {
     for text in texts {
-        assert_eq!(shown_in(text.as_bytes(), value), None, "{text}");
+        assert_eq!(find_encoding(text.as_bytes(), value), None, "{text}");
     }
     for (path, content) in lango.stored_files() {
-        assert_eq!(shown_in(&content, value), None, "{}", path.display());
+        assert_eq!(find_encoding(&content, value), None, "{}", path.display());
     }
 }
 
@@ -80,7 +81,7 @@ fn with_model(url: &str, more: &str) -> Lango {
     lango
 }
 
-/// Names as many providers as are asked at once, each with a key of its own.
+/// Returns the configuration of several providers, each with its own key.
 fn providers(url: &str, indexes: Range<usize>) -> String {
     let provider = |index| {
         format!(
@@ -91,24 +92,24 @@ fn providers(url: &str, indexes: Range<usize>) -> String {
 }
 
 #[test]
-fn two_hundred_keys_that_are_echoed_are_nowhere() {
+fn two_hundred_echoed_keys_are_never_shown_or_stored() {
     let lango = Lango::new();
     let file = lango.home().with_file_name("vault.key");
     let settings = format!("vault.keyFile = '{}'\n", file.display());
     lango.home_file("lango.toml", &settings);
     let names: Vec<String> = (0..MANY).map(|index| format!("CANARY_{index}")).collect();
-    let mut words = vec!["secrets", "import-env"];
-    words.extend(names.iter().map(String::as_str));
-    let mut import = lango.command(&words);
+    let mut arguments = vec!["secrets", "import-env"];
+    arguments.extend(names.iter().map(String::as_str));
+    let mut import = lango.command(&arguments);
     for (index, name) in names.iter().enumerate() {
         import.env(name, canary(index));
     }
     finish(&mut import, b"").ok();
     let mut shown = String::new();
     let urls = [echo_server(200), echo_server(401)];
-    for first in (0..MANY).step_by(AT_ONCE) {
-        let url = &urls[first / AT_ONCE % 2];
-        let asked = providers(url, first..first + AT_ONCE);
+    for first in (0..MANY).step_by(PER_RUN) {
+        let url = &urls[first / PER_RUN % 2];
+        let asked = providers(url, first..first + PER_RUN);
         lango.home_file("lango.toml", settings.clone() + &asked);
         let ran = lango.run(&["models"]).ok();
         shown += &ran.stdout;
@@ -124,8 +125,8 @@ fn two_hundred_keys_that_are_echoed_are_nowhere() {
     let stored: Vec<u8> = stored.flat_map(|(_, content)| content).collect();
     for (index, name) in names.iter().enumerate() {
         let value = canary(index);
-        assert_eq!(shown_in(shown.as_bytes(), &value), None, "{shown}");
-        assert_eq!(shown_in(&stored, &value), None, "{name}");
+        assert_eq!(find_encoding(shown.as_bytes(), &value), None, "{shown}");
+        assert_eq!(find_encoding(&stored, &value), None, "{name}");
         assert!(
             shown.contains(&format!("[secret {name}]")),
             "{name}: {shown}"
@@ -134,15 +135,15 @@ fn two_hundred_keys_that_are_echoed_are_nowhere() {
 }
 
 #[test]
-fn a_model_that_echoes_its_key_shows_it_to_nobody() {
+fn a_key_that_a_model_echoes_is_never_shown() {
     for stream in ["true", "false"] {
         let provider = Provider::new(vec![
             delegate_and_finish("operator", &echo(KEY)),
             call(
                 "fs_write",
-                json!({ "path": "told.txt", "content": echo(KEY) }),
+                json!({ "path": "echo.txt", "content": echo(KEY) }),
             ),
-            call("fs_read", json!({ "path": "told.txt" })),
+            call("fs_read", json!({ "path": "echo.txt" })),
             say(&format!("It is {}", echo(KEY))),
         ]);
         let stream = format!("stream = {stream}\n");
@@ -150,26 +151,26 @@ fn a_model_that_echoes_its_key_shows_it_to_nobody() {
         let allow = r#"approval.rules=[{action="allow"}]"#;
         let ran = run(&lango, &["-c", allow, "run", "--json", "hello"]).ok();
         assert!(ran.stdout.contains("[secret MODEL_KEY]"), "{ran:#?}");
-        let told = std::fs::read_to_string(lango.workspace().join("told.txt")).unwrap();
+        let shown = std::fs::read_to_string(lango.workspace().join("echo.txt")).unwrap();
         let export = run(&lango, &["sessions", "export", "--all"]).ok();
         assert_absent(
             &lango,
-            &[&ran.stdout, &ran.stderr, &told, &export.stdout],
+            &[&ran.stdout, &ran.stderr, &shown, &export.stdout],
             KEY,
         );
         for request in provider.server.requests() {
             let body = request.body.to_string();
-            assert_eq!(shown_in(body.as_bytes(), KEY), None, "{body}");
+            assert_eq!(find_encoding(body.as_bytes(), KEY), None, "{body}");
         }
     }
 }
 
 #[test]
-fn an_error_that_echoes_the_key_shows_it_to_nobody() {
-    let said = format!("{}{}", "x".repeat(185), echo(KEY));
-    let answers: Vec<Answer> = vec![
-        Fault::status(401, &said).into(),
-        Fault::status(500, &said)
+fn a_key_that_an_error_echoes_is_never_shown() {
+    let content = format!("{}{}", "x".repeat(185), echo(KEY));
+    let answers: Vec<ScriptedAnswer> = vec![
+        Fault::status(401, &content).into(),
+        Fault::status(500, &content)
             .header("content-encoding", "gzip")
             .into(),
     ];
@@ -189,7 +190,7 @@ fn a_command_that_prints_a_key_of_the_environment_is_masked() {
     lango.file("leak.txt", echo(KEY));
     let allow = r#"approval.rules=[{action="allow"}]"#;
     let mut command = lango.command(&["-c", allow, "run", "-q", "run `cat leak.txt`"]);
-    // The key of a provider that is not used, as somebody's shell has it.
+    // The environment has the key of a provider that is not used.
     command
         .env("ANTHROPIC_API_KEY", KEY)
         .args(["-c", "agent.model=offline"]);
@@ -198,11 +199,15 @@ fn a_command_that_prints_a_key_of_the_environment_is_masked() {
         ran.stdout.contains("[secret ANTHROPIC_API_KEY]"),
         "{ran:#?}"
     );
-    assert_eq!(shown_in(ran.stdout.as_bytes(), KEY), None, "{ran:#?}");
-    // What the command printed is its own; the log of the session has it masked.
+    assert_eq!(find_encoding(ran.stdout.as_bytes(), KEY), None, "{ran:#?}");
+    // The key is masked in the log of the session.
     let export = lango.run(&["sessions", "export", "--all"]).ok();
     assert!(export.stdout.contains("[secret"), "{export:#?}");
-    assert_eq!(shown_in(export.stdout.as_bytes(), KEY), None, "{export:#?}");
+    assert_eq!(
+        find_encoding(export.stdout.as_bytes(), KEY),
+        None,
+        "{export:#?}"
+    );
 }
 
 #[test]
@@ -216,7 +221,7 @@ fn a_locked_vault_stops_only_what_needs_it() {
     lango
         .run(&["run", "-c", "agent.model=offline", "hello"])
         .ok();
-    // What only looks reports a wrong passphrase, and goes on.
+    // Read-only commands report a wrong passphrase and continue.
     let wrong = "wrong passphrase";
     let ran = with_passphrase(&lango, wrong, &["doctor"], b"");
     assert!(
@@ -231,7 +236,7 @@ fn a_locked_vault_stops_only_what_needs_it() {
 }
 
 #[test]
-fn a_setting_without_the_name_of_a_secret_is_named_in_the_error() {
+fn an_error_about_an_empty_secret_name_names_the_setting() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",

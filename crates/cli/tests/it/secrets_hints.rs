@@ -1,4 +1,4 @@
-//! What commands of the vault say when something is missing: the cause by its name, and the next command.
+//! Errors of `lango secrets` and `lango doctor` about the vault: they name the cause and the next command.
 
 use crate::lango::{Lango, text};
 use crate::secrets::{PASSPHRASE, run, set, wait_until_expired, with_passphrase};
@@ -9,20 +9,20 @@ use std::os::unix::fs::PermissionsExt;
 const WRONG: &str = "not the passphrase";
 const NAMED: &str = "LANGO_VAULT_PASSPHRASE does not unlock the vault of";
 
-/// The rows of `lango doctor` about the vault, the status first.
-fn vault_rows(ran: &crate::lango::Ran) -> Vec<Value> {
+/// Returns the rows of `lango doctor` about the vault, with the status first.
+fn vault_rows(ran: &crate::lango::RunResult) -> Vec<Value> {
     let rows = ran.json().as_array().unwrap().clone();
     let own = rows.into_iter().filter(|row| row["name"] == "vault");
     own.collect()
 }
 
 #[test]
-fn a_wrong_passphrase_in_the_environment_is_named_and_names_are_listed_anyway() {
+fn a_wrong_passphrase_in_the_environment_is_reported_and_names_are_still_listed() {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
-    let wrong = |words: &[&str]| with_passphrase(&lango, WRONG, words, b"");
-    for words in [&["secrets", "list"][..], &["secrets", "describe", "KEY"]] {
-        let ran = wrong(words).ok();
+    let wrong = |arguments: &[&str]| with_passphrase(&lango, WRONG, arguments, b"");
+    for arguments in [&["secrets", "list"][..], &["secrets", "describe", "KEY"]] {
+        let ran = wrong(arguments).ok();
         assert!(ran.stdout.contains("KEY"), "{ran:#?}");
         assert!(ran.stderr.contains(NAMED), "{ran:#?}");
         assert!(ran.stderr.contains("not checked"), "{ran:#?}");
@@ -34,10 +34,10 @@ fn a_wrong_passphrase_in_the_environment_is_named_and_names_are_listed_anyway() 
 }
 
 #[test]
-fn doctor_tells_a_vault_that_opens_from_one_that_nothing_opens_here() {
+fn doctor_distinguishes_a_vault_that_can_be_opened_here_from_one_that_cannot() {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
-    let status = |ran: crate::lango::Ran| vault_rows(&ran)[0].clone();
+    let status = |ran: crate::lango::RunResult| vault_rows(&ran)[0].clone();
     let doctor = ["doctor", "--json"];
     let open = status(run(&lango, &doctor));
     assert!(text(&open["detail"]).contains("unlocked here"), "{open}");
@@ -62,7 +62,7 @@ fn doctor_names_a_key_file_that_is_missing_or_readable_by_others() {
     let doctor = |flags: &[&str]| lango.run(&[flags, &["doctor", "--json"]].concat());
     let with_file = || doctor(&["-c", &setting]);
     assert_eq!(vault_rows(&with_file().ok())[0]["ok"], true);
-    // Only the key file unlocks it, and nothing names the file.
+    // Only the key file unlocks the vault, and no setting names the file.
     let unnamed = &vault_rows(&doctor(&[]).exits(3))[0];
     let detail = text(&unnamed["detail"]);
     assert!(detail.contains("set `vault.keyFile`"), "{detail}");
@@ -81,7 +81,7 @@ fn doctor_names_a_key_file_that_is_missing_or_readable_by_others() {
         detail.contains(path) && detail.contains("put the key file"),
         "{detail}"
     );
-    // A passphrase that can be typed makes a warning of it.
+    // With a passphrase that can be typed, it is only a warning.
     let other = Lango::new();
     set(&other, "KEY", "a long value").ok();
     let ran = other.run(&["-c", &setting, "doctor", "--json"]).ok();
@@ -89,7 +89,7 @@ fn doctor_names_a_key_file_that_is_missing_or_readable_by_others() {
 }
 
 #[test]
-fn doctor_warns_about_bindings_whose_place_is_gone() {
+fn doctor_warns_about_bindings_with_a_missing_target() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -117,9 +117,9 @@ fn doctor_warns_about_bindings_whose_place_is_gone() {
 #[test]
 fn the_vault_of_the_server_has_its_own_secrets_and_hints() {
     let lango = Lango::new();
-    let server = |words: &[&str], input: &[u8]| {
-        let words = [&["secrets", "--server"], words].concat();
-        with_passphrase(&lango, PASSPHRASE, &words, input)
+    let server = |arguments: &[&str], input: &[u8]| {
+        let arguments = [&["secrets", "--server"], arguments].concat();
+        with_passphrase(&lango, PASSPHRASE, &arguments, input)
     };
     let none = server(&["list"], b"").ok();
     assert!(
@@ -153,9 +153,10 @@ fn the_vault_of_the_server_has_its_own_secrets_and_hints() {
 }
 
 #[test]
-fn a_rotated_secret_lives_as_long_as_the_value_before() {
+fn a_rotated_secret_keeps_its_lifetime() {
     let lango = Lango::new();
-    let store = |words: &[&str]| with_passphrase(&lango, PASSPHRASE, words, b"a long value");
+    let store =
+        |arguments: &[&str]| with_passphrase(&lango, PASSPHRASE, arguments, b"a long value");
     let lifetime = || {
         let row = run(&lango, &["secrets", "list", "--json"]).ok().json()[0].clone();
         let expires = row["expires"].as_u64()?;
@@ -175,10 +176,7 @@ fn a_rotated_secret_lives_as_long_as_the_value_before() {
     store(&["secrets", "rotate", "KEY"]).ok();
     assert!(lifetime().unwrap().abs_diff(3000) < 1000);
     let dropped = store(&["secrets", "set", "KEY"]).ok();
-    assert!(
-        dropped.stderr.contains("does not expire any more"),
-        "{dropped:#?}"
-    );
+    assert!(dropped.stderr.contains("no longer expires"), "{dropped:#?}");
     assert_eq!(lifetime(), None);
 }
 
@@ -199,7 +197,7 @@ fn incomplete_commands_say_what_is_missing() {
         "--key-file",
         file.to_str().unwrap(),
     ];
-    run(&lango, &add).refused(2, &["exists already", "name a path where nothing is"]);
+    run(&lango, &add).refused(2, &["exists already", "name a path that does not exist"]);
     assert_eq!(fs::read(&file).unwrap(), b"mine");
 }
 

@@ -1,10 +1,11 @@
-//! Unlock methods on the command line: nobody is shut out by mistake, and every refusal names a command that works.
+//! Unlock methods on the command line: users cannot lock themselves out by mistake, and every refusal names a command
+//! that works.
 
 use crate::lango::Lango;
 use crate::secrets::{PASSPHRASE, run, set, with_passphrase};
 use crate::terminal::Terminal;
 
-/// A vault with a passphrase and this many key files, which no setting names.
+/// Creates a vault with a passphrase and this many key files, which no setting names.
 fn with_key_files(count: usize) -> Lango {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
@@ -17,11 +18,11 @@ fn with_key_files(count: usize) -> Lango {
 }
 
 #[test]
-fn a_new_master_key_names_all_missing_methods_with_one_command_that_works() {
+fn a_new_master_key_reports_all_missing_methods_with_one_working_command() {
     let lango = with_key_files(2);
     let rotate = |without: &[&str]| {
-        let words = [&["secrets", "rotate", "--master"], without].concat();
-        run(&lango, &words)
+        let arguments = [&["secrets", "rotate", "--master"], without].concat();
+        run(&lango, &arguments)
     };
     let command = "`lango secrets rotate --master --without 2 --without 3`";
     rotate(&[]).refused(2, &["methods 2 (key file) and 3 (key file)", command]);
@@ -32,7 +33,7 @@ fn a_new_master_key_names_all_missing_methods_with_one_command_that_works() {
 }
 
 #[test]
-fn the_method_that_works_here_is_not_removed_without_a_confirmation() {
+fn removing_the_method_that_works_here_needs_a_confirmation() {
     let lango = with_key_files(1);
     let remove = |flags: &[&str], id: &str, rest: &[&str]| {
         run(
@@ -43,7 +44,7 @@ fn the_method_that_works_here_is_not_removed_without_a_confirmation() {
     let named = ["only unlock method 2 (key file)", "remove 1 --yes"];
     remove(&[], "1", &[]).refused(2, &named);
     remove(&[], "7", &[]).refused(2, &["no unlock method 7"]);
-    // With the key file at hand the passphrase can go; the key file is the last one then.
+    // With the key file configured, the passphrase can be removed. The key file is then the last method.
     let file = lango.home().with_file_name("0.key");
     let setting = format!("vault.keyFile={}", file.display());
     let flags = ["-c", setting.as_str()];
@@ -59,12 +60,12 @@ fn the_method_that_works_here_is_not_removed_without_a_confirmation() {
 }
 
 #[test]
-fn a_terminal_is_asked_before_the_method_that_works_here_goes() {
+fn at_a_terminal_removing_the_method_that_works_here_is_confirmed() {
     let lango = with_key_files(1);
     let env = [("LANGO_VAULT_PASSPHRASE", PASSPHRASE)];
-    let words = ["secrets", "methods", "remove", "1"];
+    let arguments = ["secrets", "methods", "remove", "1"];
     for answer in ["n\r", "y\r"] {
-        let mut terminal = Terminal::start(&lango, 100, &words, &env);
+        let mut terminal = Terminal::start(&lango, 100, &arguments, &env);
         terminal.wait_for("only unlock method 2 (key file)");
         terminal.wait_for("[y/N] ");
         terminal.press(answer);
@@ -98,16 +99,16 @@ fn methods_of_one_kind_are_counted_in_doctor() {
 }
 
 #[test]
-fn a_piped_value_loses_one_line_end_when_it_is_set_and_rotated() {
+fn one_trailing_line_break_of_a_piped_value_is_removed() {
     let lango = Lango::new();
-    // A line break that is left is refused in a header.
+    // A remaining line break is refused in a header.
     for (command, piped, is_fit) in [
         ("set", &b"a long value\n"[..], true),
         ("rotate", b"a long value\r\n", true),
         ("rotate", b"a long value\n\n", false),
     ] {
-        let words = ["secrets", command, "KEY"];
-        let stored = with_passphrase(&lango, PASSPHRASE, &words, piped);
+        let arguments = ["secrets", command, "KEY"];
+        let stored = with_passphrase(&lango, PASSPHRASE, &arguments, piped);
         if is_fit {
             stored.ok();
             run(&lango, &["secrets", "bind", "KEY", "--host", "a.example"]).ok();

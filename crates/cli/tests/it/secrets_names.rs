@@ -1,41 +1,41 @@
-//! Which vault a prompt, an error or a server means: each is named, and each has a passphrase of its own.
+//! Several vaults: prompts, errors and servers name the one they mean, and each has its own passphrase.
 
 use crate::lango::{Lango, finish, text};
 use crate::secrets::{PASSPHRASE, run, set, with_passphrase};
-use crate::serve::Serving;
+use crate::serve::TestServer;
 use crate::terminal::Terminal;
 
 const OTHER: &str = "another passphrase";
 
-/// A home whose server has a vault with a passphrase of its own.
+/// Creates a home whose server has a vault with its own passphrase.
 fn with_server_vault() -> Lango {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
-    let words = ["secrets", "--server", "set", "KEY"];
-    with_passphrase(&lango, OTHER, &words, b"a long value").ok();
+    let arguments = ["secrets", "--server", "set", "KEY"];
+    with_passphrase(&lango, OTHER, &arguments, b"a long value").ok();
     lango
 }
 
 fn failures(lango: &Lango, flags: &[&str]) -> usize {
-    let words = [&["secrets"], flags, &["log", "--json"]].concat();
-    let log = lango.run(&words).ok().json();
+    let arguments = [&["secrets"], flags, &["log", "--json"]].concat();
+    let log = lango.run(&arguments).ok().json();
     let rows = log.as_array().unwrap().iter();
     rows.filter(|row| text(&row["action"]) == "unlock failed")
         .count()
 }
 
 #[test]
-fn prompts_name_the_vault_and_a_database_that_is_not_the_default() {
+fn prompts_name_the_vault_and_a_non_default_database() {
     let lango = with_server_vault();
     let store = format!(
         "sqlite:{}",
         lango.home().with_file_name("other.db").display()
     );
     let setting = format!("session.store={store}");
-    let words = ["-c", &setting, "secrets", "set", "KEY"];
-    with_passphrase(&lango, PASSPHRASE, &words, b"a long value").ok();
+    let arguments = ["-c", &setting, "secrets", "set", "KEY"];
+    with_passphrase(&lango, PASSPHRASE, &arguments, b"a long value").ok();
     let unlock = ["secrets", "unlock"];
-    for (words, prompt) in [
+    for (arguments, prompt) in [
         (
             unlock.to_vec(),
             "passphrase of the vault of `local`: ".to_owned(),
@@ -49,7 +49,7 @@ fn prompts_name_the_vault_and_a_database_that_is_not_the_default() {
             format!("passphrase of the vault of `local` in {store}: "),
         ),
     ] {
-        let mut terminal = Terminal::start(&lango, 200, &words, &[]);
+        let mut terminal = Terminal::start(&lango, 200, &arguments, &[]);
         terminal.wait_for(&prompt);
         terminal.press("\u{3}");
         assert_eq!(terminal.end().0, Some(130));
@@ -61,10 +61,10 @@ fn prompts_name_the_vault_and_a_database_that_is_not_the_default() {
 }
 
 #[test]
-fn the_vault_of_the_server_has_a_variable_of_its_own() {
+fn the_vault_of_the_server_has_its_own_variable() {
     let lango = with_server_vault();
     let unlock = ["secrets", "--server", "unlock"];
-    // One that is for both may be wrong for one of them.
+    // The variable for both vaults may be wrong for one of them.
     run(&lango, &unlock).refused(
         3,
         &[
@@ -82,7 +82,7 @@ fn the_vault_of_the_server_has_a_variable_of_its_own() {
     command.env("LANGO_SERVER_VAULT_PASSPHRASE", PASSPHRASE);
     let wrong = "LANGO_SERVER_VAULT_PASSPHRASE does not unlock the vault of the server";
     finish(&mut command, b"").refused(3, &[wrong, "correct LANGO_SERVER_VAULT_PASSPHRASE"]);
-    // Commands are not given it.
+    // Commands do not get the variable.
     let mut command = lango.command(&["-c", ALLOW, "run", "-q", "run `env`"]);
     command.env("LANGO_SERVER_VAULT_PASSPHRASE", OTHER);
     let printed = finish(&mut command, b"").ok().stdout;
@@ -92,16 +92,16 @@ fn the_vault_of_the_server_has_a_variable_of_its_own() {
 const ALLOW: &str = r#"approval.rules=[{action="allow"}]"#;
 
 #[test]
-fn a_server_says_that_its_vault_is_locked_and_doctor_that_it_asks_nobody() {
+fn a_server_reports_that_its_vault_is_locked_and_doctor_that_it_cannot_ask() {
     let lango = with_server_vault();
-    let serving = Serving::start_with(lango.beside(), &[]);
-    let banner = serving.banner().to_owned();
-    drop(serving);
+    let server = TestServer::start_with(lango.sibling(), &[]);
+    let banner = server.banner().to_owned();
+    drop(server);
     let line = banner.lines().find(|line| line.starts_with("vault "));
     let line = line.unwrap_or_else(|| panic!("{banner}"));
     for part in [
         "the vault of the server (`a2a`) is locked",
-        "agents go without its secrets until it is unlocked",
+        "agents cannot use its secrets until it is unlocked",
         "`lango secrets --server unlock`",
         "LANGO_SERVER_VAULT_PASSPHRASE",
     ] {
@@ -115,10 +115,10 @@ fn a_server_says_that_its_vault_is_locked_and_doctor_that_it_asks_nobody() {
     assert_eq!(row["warning"], true);
     let detail = text(&row["detail"]);
     assert!(
-        detail.contains("`lango serve` asks for no passphrase"),
+        detail.contains("`lango serve` never asks for a passphrase"),
         "{detail}"
     );
-    let empty = Serving::start_with(Lango::new(), &[]);
+    let empty = TestServer::start_with(Lango::new(), &[]);
     let mut lines = empty.banner().lines();
     assert!(
         lines.all(|line| !line.starts_with("vault ")),
@@ -128,7 +128,7 @@ fn a_server_says_that_its_vault_is_locked_and_doctor_that_it_asks_nobody() {
 }
 
 #[test]
-fn a_failed_unlock_is_logged_once_for_a_command_that_opens_the_vault_in_several_places() {
+fn a_failed_unlock_is_logged_once_per_command() {
     let lango = with_server_vault();
     lango.home_file(
         "lango.toml",
@@ -137,7 +137,7 @@ fn a_failed_unlock_is_logged_once_for_a_command_that_opens_the_vault_in_several_
     with_passphrase(&lango, "not the passphrase", &["doctor"], b"").exits(3);
     assert_eq!(failures(&lango, &[]), 1);
     assert_eq!(failures(&lango, &["--server"]), 1);
-    // A typed one is logged each time.
+    // A typed passphrase is logged each time.
     lango.home_file("lango.toml", "");
     let mut terminal = Terminal::start(&lango, 100, &["secrets", "unlock"], &[]);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Prompts of the vault at a terminal: what they accept, what they leave, and what ends them.
+//! Prompts of the vault at a terminal: which input they accept, and what ends them.
 
 use crate::lango::Lango;
 use crate::secrets::{PASSPHRASE, listed, run, set};
@@ -7,16 +7,21 @@ use crate::terminal::Terminal;
 const PROMPT: &str = "passphrase of the vault of `local`: ";
 const CANARY: &str = "canary-typed-ahead";
 
-fn start(lango: &Lango, words: &[&str]) -> Terminal {
-    Terminal::start(lango, 120, words, &[])
+fn start(lango: &Lango, arguments: &[&str]) -> Terminal {
+    Terminal::start(lango, 120, arguments, &[])
 }
 
-fn with_variable(lango: &Lango, words: &[&str]) -> Terminal {
-    Terminal::start(lango, 120, words, &[("LANGO_VAULT_PASSPHRASE", PASSPHRASE)])
+fn with_variable(lango: &Lango, arguments: &[&str]) -> Terminal {
+    Terminal::start(
+        lango,
+        120,
+        arguments,
+        &[("LANGO_VAULT_PASSPHRASE", PASSPHRASE)],
+    )
 }
 
 #[test]
-fn what_is_typed_while_a_passphrase_is_checked_is_hidden_and_belongs_to_the_next_prompt() {
+fn input_typed_during_a_passphrase_check_is_hidden_and_goes_to_the_next_prompt() {
     let lango = Lango::new();
     set(&lango, "OTHER", "a value").ok();
     let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
@@ -32,15 +37,15 @@ fn what_is_typed_while_a_passphrase_is_checked_is_hidden_and_belongs_to_the_next
 }
 
 #[test]
-fn ctrl_c_at_a_prompt_of_a_run_ends_it_and_an_empty_line_goes_on_without_secrets() {
+fn ctrl_c_at_a_prompt_ends_a_run_and_an_empty_line_continues_without_secrets() {
     let lango = Lango::new();
     set(&lango, "KEY", "a long value").ok();
     lango.home_file(
         "lango.toml",
         "agent.model = 'x/m'\n[providers.x]\nkind = 'openai'\nbaseUrl = 'http://127.0.0.1:9/v1'\napiKeyEnv = 'secret:KEY'\n",
     );
-    for words in [&["run", "hello"][..], &[]] {
-        let mut terminal = start(&lango, words);
+    for arguments in [&["run", "hello"][..], &[]] {
+        let mut terminal = start(&lango, arguments);
         terminal.wait_for(PROMPT);
         terminal.press("\u{3}");
         let (code, last) = terminal.end();
@@ -57,7 +62,7 @@ fn ctrl_c_at_a_prompt_of_a_run_ends_it_and_an_empty_line_goes_on_without_secrets
 }
 
 #[test]
-fn ctrl_c_at_the_prompt_of_a_call_stops_the_turn() {
+fn ctrl_c_at_the_passphrase_prompt_of_a_call_cancels_the_turn() {
     let lango = Lango::new();
     set(&lango, "SIGNING", "a long value").ok();
     let bind = "secrets bind SIGNING --program printenv --env SIGNING_KEY";
@@ -77,18 +82,18 @@ fn ctrl_c_at_the_prompt_of_a_call_stops_the_turn() {
     terminal.press("y\r");
     terminal.wait_for(PROMPT);
     terminal.press("\u{3}");
-    // The chat goes on.
+    // The chat continues.
     let seen = terminal.prompt();
-    assert!(!seen.contains("goes on without"), "{seen}");
+    assert!(!seen.contains("continues without"), "{seen}");
 }
 
 #[test]
-fn a_vault_that_was_made_or_got_a_new_master_key_at_the_terminal_stays_unlocked() {
+fn a_vault_stays_unlocked_after_creating_it_or_its_master_key_at_the_terminal() {
     let lango = Lango::new();
     let mut terminal = start(&lango, &["secrets", "set", "FIRST"]);
     for (prompt, typed) in [
         ("or more): ", PASSPHRASE),
-        ("the same again: ", PASSPHRASE),
+        ("repeat the passphrase: ", PASSPHRASE),
         ("(not shown): ", CANARY),
         ("again: ", CANARY),
     ] {
@@ -115,13 +120,13 @@ fn a_vault_that_was_made_or_got_a_new_master_key_at_the_terminal_stays_unlocked(
 }
 
 #[test]
-fn a_new_passphrase_is_typed_also_where_a_variable_unlocks_the_vault() {
+fn a_new_passphrase_must_be_typed_even_if_a_variable_unlocks_the_vault() {
     let lango = Lango::new();
     set(&lango, "KEY", "a value").ok();
-    let words = ["secrets", "methods", "add", "--passphrase"];
+    let arguments = ["secrets", "methods", "add", "--passphrase"];
     let add = |typed: &str| {
-        let mut terminal = with_variable(&lango, &words);
-        for prompt in ["or more): ", "the same again: "] {
+        let mut terminal = with_variable(&lango, &arguments);
+        for prompt in ["or more): ", "repeat the passphrase: "] {
             terminal.wait_for(prompt);
             terminal.press(&format!("{typed}\r"));
         }
@@ -131,8 +136,8 @@ fn a_new_passphrase_is_typed_also_where_a_variable_unlocks_the_vault() {
     assert_eq!(code, Some(2), "{last}");
     assert!(last.contains("unlock method 1 already"), "{last}");
     assert_eq!(add("another passphrase").0, Some(0));
-    run(&lango, &words).refused(3, &["LANGO_NEW_VAULT_PASSPHRASE"]);
-    let mut command = lango.command(&words);
+    run(&lango, &arguments).refused(3, &["LANGO_NEW_VAULT_PASSPHRASE"]);
+    let mut command = lango.command(&arguments);
     command.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE);
     command.env("LANGO_NEW_VAULT_PASSPHRASE", "a third passphrase");
     let added = crate::lango::finish(command.stdin(std::process::Stdio::null()), b"").ok();
@@ -140,7 +145,7 @@ fn a_new_passphrase_is_typed_also_where_a_variable_unlocks_the_vault() {
 }
 
 #[test]
-fn unbinding_one_of_several_bindings_takes_its_number_or_nothing() {
+fn unbinding_one_of_several_bindings_needs_its_number() {
     let lango = Lango::new();
     set(&lango, "TOKEN", "a value").ok();
     for host in ["one.example.com", "two.example.com"] {

@@ -1,4 +1,4 @@
-//! Several processes that store secrets at once: each one that said it did has done so.
+//! Concurrent processes that store secrets: none that reports success loses its secret.
 
 use crate::lango::{BINARY, Lango, finish_child};
 use crate::secrets::{PASSPHRASE, listed, run, set};
@@ -37,20 +37,20 @@ fn race(lango: &Lango) {
 }
 
 #[test]
-fn processes_that_set_secrets_at_once_lose_none_in_a_file() {
+fn concurrent_processes_lose_no_secret_in_a_file() {
     race(&Lango::new());
 }
 
 #[test]
-fn processes_that_set_secrets_at_once_lose_none_on_a_server() {
+fn concurrent_processes_lose_no_secret_on_a_server() {
     let lango = Lango::new();
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     lango.home_file("lango.toml", format!("session.store = '{address}'"));
     race(&lango);
 }
 
 #[test]
-fn of_processes_that_make_the_vault_at_once_each_stores_its_secret() {
+fn concurrent_processes_that_create_the_vault_all_store_their_secret() {
     let lango = Lango::new();
     lango.session("hello");
     let children: Vec<Child> = (0..4).map(|n| start(&lango, &format!("K{n}"))).collect();
@@ -61,7 +61,7 @@ fn of_processes_that_make_the_vault_at_once_each_stores_its_secret() {
 }
 
 #[test]
-fn a_vault_that_is_backed_up_or_moved_to_a_server_opens_there() {
+fn a_vault_works_after_a_backup_or_a_move_to_a_server() {
     let lango = Lango::new();
     set(&lango, "KEY", "value").ok();
     lango.run(&["store", "backup", "copy.db"]).ok();
@@ -71,7 +71,7 @@ fn a_vault_that_is_backed_up_or_moved_to_a_server_opens_there() {
     )
     .ok();
     assert!(copy.stdout.starts_with("KEY "), "{copy:#?}");
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     let from = format!("sqlite:{}", lango.database().display());
     lango.run(&["store", "move", &from, &address]).ok();
     lango.home_file("lango.toml", format!("session.store = '{address}'"));

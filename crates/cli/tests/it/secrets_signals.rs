@@ -1,4 +1,4 @@
-//! Signals while a passphrase or a line is typed: the process ends, and the terminal is as it was.
+//! Signals while a passphrase or a line is typed: the process ends, and the terminal is restored.
 
 use crate::lango::{BINARY, Lango};
 use crate::secrets::{run, set};
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const PROMPT: &str = "passphrase of the vault of `local`: ";
 const ALLOW: [&str; 2] = ["-c", r#"approval.rules=[{action="allow"}]"#];
 
-/// A home with a secret for `printenv`; the vault is locked.
+/// Creates a home with a secret that is bound to `printenv`. The vault is locked.
 fn with_program() -> Lango {
     let lango = Lango::new();
     set(&lango, "SIGNING", "a long value").ok();
@@ -17,9 +17,9 @@ fn with_program() -> Lango {
     lango
 }
 
-/// A terminal in which a shell runs lango, then shows its exit code and the settings of the terminal.
-fn in_a_shell(lango: &Lango, words: &str) -> (Terminal, Pid) {
-    let inner = format!("echo pid $$ here; exec {BINARY} {words}");
+/// Opens a terminal in which a shell runs lango and then prints its exit code and the terminal's settings.
+fn run_in_shell(lango: &Lango, arguments: &str) -> (Terminal, Pid) {
+    let inner = format!("echo pid $$ here; exec {BINARY} {arguments}");
     let line = format!("sh -c '{inner}'; echo code $?; stty -a");
     let mut terminal = Terminal::start_program(lango, 100, &["sh", "-c", &line], &[]);
     let seen = terminal.wait_for(" here");
@@ -36,14 +36,14 @@ fn assert_restored(terminal: Terminal) {
 }
 
 #[test]
-fn a_signal_at_a_passphrase_prompt_ends_the_command_and_brings_the_echo_back() {
+fn a_signal_at_a_passphrase_prompt_ends_the_command_and_restores_the_echo() {
     for (signal, code) in [
         (Signal::TERM, "code 143"),
         (Signal::HUP, "code 143"),
         (Signal::INT, "code 130"),
     ] {
         let lango = Lango::new();
-        let (mut terminal, id) = in_a_shell(&lango, "secrets set KEY");
+        let (mut terminal, id) = run_in_shell(&lango, "secrets set KEY");
         terminal.wait_for("or more): ");
         terminal.press("abc");
         kill_process(id, signal).unwrap();
@@ -60,8 +60,8 @@ fn a_signal_at_the_first_prompt_of_a_chat_or_a_run_ends_it() {
         "lango.toml",
         "agent.model = 'x/m'\n[providers.x]\nkind = 'openai'\nbaseUrl = 'http://127.0.0.1:9/v1'\napiKeyEnv = 'secret:KEY'\n",
     );
-    for words in ["", "run hello"] {
-        let (mut terminal, id) = in_a_shell(&lango, words);
+    for arguments in ["", "run hello"] {
+        let (mut terminal, id) = run_in_shell(&lango, arguments);
         terminal.wait_for(PROMPT);
         kill_process(id, Signal::TERM).unwrap();
         terminal.wait_for("code 143");
@@ -70,12 +70,12 @@ fn a_signal_at_the_first_prompt_of_a_chat_or_a_run_ends_it() {
 }
 
 #[test]
-fn a_signal_at_the_passphrase_prompt_of_a_turn_ends_the_process_and_the_call_waits() {
+fn a_signal_at_the_passphrase_prompt_of_a_turn_ends_the_process_and_leaves_the_call_waiting() {
     let lango = with_program();
     for is_chat in [true, false] {
         let question = "run `printenv SIGNING_KEY`";
-        let words: &[&str] = if is_chat { &[] } else { &["run", question] };
-        let mut terminal = Terminal::start(&lango, 100, &[&ALLOW, words].concat(), &[]);
+        let arguments: &[&str] = if is_chat { &[] } else { &["run", question] };
+        let mut terminal = Terminal::start(&lango, 100, &[&ALLOW, arguments].concat(), &[]);
         if is_chat {
             terminal.prompt();
             terminal.press(&format!("{question}\r"));
@@ -92,9 +92,9 @@ fn a_signal_at_the_passphrase_prompt_of_a_turn_ends_the_process_and_the_call_wai
 }
 
 #[test]
-fn a_signal_at_the_line_of_a_chat_ends_it_also_after_a_turn() {
+fn a_signal_at_the_prompt_of_a_chat_ends_it_even_after_a_turn() {
     let lango = Lango::new();
-    let (mut terminal, id) = in_a_shell(&lango, "");
+    let (mut terminal, id) = run_in_shell(&lango, "");
     terminal.prompt();
     terminal.say("hello");
     terminal.press("half a li");
@@ -105,16 +105,16 @@ fn a_signal_at_the_line_of_a_chat_ends_it_also_after_a_turn() {
 }
 
 #[test]
-fn a_signal_at_a_question_of_a_run_or_a_chat_brings_the_echo_back() {
+fn a_signal_at_an_approval_prompt_restores_the_echo() {
     let lango = with_program();
     let question = "run `printenv SIGNING_KEY`";
     let (mut terminal, id) =
-        in_a_shell(&lango, &format!("run \"{}\"", question.replace('`', "\\`")));
+        run_in_shell(&lango, &format!("run \"{}\"", question.replace('`', "\\`")));
     terminal.wait_for("ctrl-d later > ");
     kill_process(id, Signal::TERM).unwrap();
     terminal.wait_for("code 4");
     assert_restored(terminal);
-    let (mut terminal, id) = in_a_shell(&lango, "");
+    let (mut terminal, id) = run_in_shell(&lango, "");
     terminal.prompt();
     terminal.press(&format!("{question}\r"));
     terminal.wait_for("ctrl-d later > ");

@@ -1,4 +1,4 @@
-//! Values that are typed: nothing of them appears, and the terminal is as it was afterwards.
+//! Values that are typed at a terminal: they are not echoed, and the terminal is restored afterwards.
 
 use crate::lango::Lango;
 use crate::secrets::{PASSPHRASE, listed};
@@ -6,17 +6,17 @@ use crate::terminal::Terminal;
 
 const CANARY: &str = "canary-typed";
 
-fn start(lango: &Lango, words: &[&str]) -> Terminal {
-    Terminal::start(lango, 100, words, &[])
+fn start(lango: &Lango, arguments: &[&str]) -> Terminal {
+    Terminal::start(lango, 100, arguments, &[])
 }
 
 #[test]
-fn a_typed_value_and_passphrase_do_not_appear() {
+fn a_typed_value_and_passphrase_are_not_echoed() {
     let lango = Lango::new();
     let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
     let mut seen = terminal.wait_for("8 characters or more): ");
     for (typed, next) in [
-        (PASSPHRASE, "the same again: "),
+        (PASSPHRASE, "repeat the passphrase: "),
         (PASSPHRASE, "value of KEY (not shown): "),
         (CANARY, "value of KEY again: "),
     ] {
@@ -41,7 +41,7 @@ fn an_unlock_at_the_terminal_asks_again_after_a_wrong_passphrase() {
     terminal.press("something else\r");
     terminal.wait_for("does not unlock the vault of `local`; try again");
     terminal.wait_for("passphrase of the vault of `local`: ");
-    // Typed wrong, and corrected.
+    // Typed with mistakes that are corrected.
     terminal.press(&format!("wrong\u{15}{PASSPHRASE}x\u{7f}\r"));
     terminal.wait_for("unlocked for 15 minutes");
     assert_eq!(terminal.end().0, Some(0));
@@ -55,13 +55,13 @@ fn an_unlock_at_the_terminal_asks_again_after_a_wrong_passphrase() {
 }
 
 #[test]
-fn two_different_values_and_an_interrupt_store_nothing() {
+fn different_values_or_an_interrupt_store_nothing() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "KEY", "value").ok();
     let ask = |seconds: &[&str]| {
-        let words = ["secrets", "rotate", "KEY"];
+        let arguments = ["secrets", "rotate", "KEY"];
         let env = [("LANGO_VAULT_PASSPHRASE", PASSPHRASE)];
-        let mut terminal = Terminal::start(&lango, 100, &words, &env);
+        let mut terminal = Terminal::start(&lango, 100, &arguments, &env);
         for second in seconds {
             terminal.wait_for("(not shown): ");
             terminal.press("one value\r");
@@ -72,14 +72,14 @@ fn two_different_values_and_an_interrupt_store_nothing() {
     };
     let (code, last) = ask(&["another value\r"; 3]);
     assert_eq!(code, Some(2), "{last}");
-    assert!(last.contains("not the same"), "{last}");
+    assert!(last.contains("entries differ"), "{last}");
     let (code, last) = ask(&["one\u{3}"]);
     assert_eq!(code, Some(130), "{last}");
     assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
 }
 
 #[test]
-fn the_echo_is_back_after_an_interrupt() {
+fn the_echo_is_restored_after_an_interrupt() {
     let lango = Lango::new();
     let line = format!(
         "{} secrets set KEY; echo code $?; stty -a",
@@ -107,21 +107,22 @@ fn a_short_passphrase_is_refused_before_it_is_typed_again() {
     assert_eq!(code, Some(2), "{last}");
     seen += &last;
     assert!(
-        seen.contains("at least 8 characters; try again") && !seen.contains("the same again"),
+        seen.contains("at least 8 characters; try again")
+            && !seen.contains("repeat the passphrase"),
         "{seen}"
     );
 }
 
 #[test]
-fn a_mistyped_new_passphrase_and_an_empty_value_are_asked_for_again() {
+fn a_mistyped_new_passphrase_and_an_empty_value_are_requested_again() {
     let lango = Lango::new();
     let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
     let mut seen = terminal.wait_for("or more): ");
     for (typed, next) in [
-        (PASSPHRASE, "the same again: "),
-        ("something else", "not the same"),
+        (PASSPHRASE, "repeat the passphrase: "),
+        ("something else", "entries differ"),
         ("", "or more): "),
-        (PASSPHRASE, "the same again: "),
+        (PASSPHRASE, "repeat the passphrase: "),
         (PASSPHRASE, "value of KEY (not shown): "),
         ("", "the value is empty; try again"),
     ] {
@@ -136,21 +137,21 @@ fn a_mistyped_new_passphrase_and_an_empty_value_are_asked_for_again() {
     terminal.press("a long value\r");
     let (code, last) = terminal.end();
     assert_eq!(code, Some(0), "{seen}{last}");
-    // Only a value that is stored is warned about.
+    // The warning appears only for a value that is stored.
     assert!(!seen.contains("warning"), "{seen}");
     assert_eq!(listed(&lango), [("KEY".to_owned(), 1)]);
 }
 
 #[test]
-fn a_command_that_asked_for_the_passphrase_says_how_long_the_unlock_lasts() {
+fn a_command_that_asks_for_the_passphrase_says_how_long_the_unlock_lasts() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "KEY", "value").ok();
     let mut terminal = start(&lango, &["secrets", "rm", "KEY"]);
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
-    terminal.wait_for("the vault of `local` is unlocked for 15 minutes in this login session; `lango secrets lock` ends it");
+    terminal.wait_for("the vault of `local` is unlocked for 15 minutes in this login session; run `lango secrets lock` to lock it");
     assert_eq!(terminal.end().0, Some(0));
-    // Said once by the command that is for it.
+    // `unlock` itself says it only once.
     let mut terminal = start(&lango, &["secrets", "unlock"]);
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
@@ -177,7 +178,7 @@ const RUN: [&str; 4] = [
     "run `printenv SIGNING_KEY`",
 ];
 
-/// A home with a secret for `printenv`; the vault is locked.
+/// Creates a home with a secret that is bound to `printenv`. The vault is locked.
 fn with_program() -> Lango {
     let lango = Lango::new();
     crate::secrets::set(&lango, "SIGNING", CANARY).ok();
@@ -208,7 +209,7 @@ fn a_command_that_needs_a_locked_vault_asks_for_the_passphrase() {
 }
 
 #[test]
-fn a_command_goes_on_without_the_secrets_of_a_vault_that_stays_locked() {
+fn a_command_continues_without_secrets_if_the_vault_stays_locked() {
     let lango = with_program();
     let mut terminal = start(&lango, &RUN);
     terminal.wait_for("you will be asked for its passphrase");
@@ -218,8 +219,8 @@ fn a_command_goes_on_without_the_secrets_of_a_vault_that_stays_locked() {
     terminal.press("\r");
     let (_, last) = terminal.end();
     assert!(
-        last.contains("the call goes on without its secrets"),
+        last.contains("the call continues without its secrets"),
         "{last}"
     );
-    assert!(last.contains("no bound secret was inserted"), "{last}");
+    assert!(last.contains("ran without its bound secrets"), "{last}");
 }

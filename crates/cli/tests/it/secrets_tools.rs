@@ -1,6 +1,6 @@
-//! The vault agent's tools at a terminal and without one: approvals, passphrases and values that are typed, and bindings.
+//! The vault agent's tools with and without a terminal: approvals, typed passphrases and values, and bindings.
 
-use crate::lango::{Lango, Ran};
+use crate::lango::{Lango, RunResult};
 use crate::models::{Provider, flags};
 use crate::secrets::{PASSPHRASE, run, set};
 use crate::terminal::Terminal;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const CANARY: &str = "canary-f00d-1234";
 
-/// A model whose vault agent makes these calls.
+/// Starts a model whose vault agent makes these calls.
 fn model(calls: Vec<ModelReply>) -> Provider {
     let mut replies = vec![delegate_and_finish("vault", "do it")];
     replies.extend(calls);
@@ -18,20 +18,20 @@ fn model(calls: Vec<ModelReply>) -> Provider {
     Provider::new(replies)
 }
 
-fn words(provider: &Provider) -> Vec<String> {
-    let mut words = vec!["run".to_owned()];
-    words.extend(flags("openai", provider.server.url()));
-    words.push("go".to_owned());
-    words
+fn run_arguments(provider: &Provider) -> Vec<String> {
+    let mut arguments = vec!["run".to_owned()];
+    arguments.extend(flags("openai", provider.server.url()));
+    arguments.push("go".to_owned());
+    arguments
 }
 
 fn terminal(lango: &Lango, provider: &Provider) -> Terminal {
-    let words = words(provider);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    Terminal::start(lango, 100, &words, &[])
+    let arguments = run_arguments(provider);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Terminal::start(lango, 100, &arguments, &[])
 }
 
-/// Everything that the model was sent.
+/// Returns everything that was sent to the model.
 fn sent(provider: &Provider) -> String {
     let requests = provider.server.requests();
     requests
@@ -62,7 +62,7 @@ fn described(lango: &Lango, name: &str) -> Value {
 }
 
 #[test]
-fn a_requested_secret_is_typed_after_it_was_allowed_and_makes_the_vault() {
+fn a_requested_secret_is_typed_after_approval_and_creates_the_vault() {
     let lango = Lango::new();
     let provider = model(vec![call(
         "secrets_request",
@@ -82,7 +82,7 @@ fn a_requested_secret_is_typed_after_it_was_allowed_and_makes_the_vault() {
     terminal.press("y\r");
     for (typed, next) in [
         ("", "8 characters or more): "),
-        (PASSPHRASE, "the same again: "),
+        (PASSPHRASE, "repeat the passphrase: "),
         (PASSPHRASE, "value of GITHUB_TOKEN (not shown): "),
         (CANARY, "value of GITHUB_TOKEN again: "),
     ] {
@@ -102,7 +102,7 @@ fn a_requested_secret_is_typed_after_it_was_allowed_and_makes_the_vault() {
 }
 
 #[test]
-fn what_is_not_typed_is_not_stored() {
+fn a_secret_that_is_not_entered_is_not_stored() {
     let lango = Lango::new();
     set(&lango, "OTHER", "a long value").ok();
     let arguments = json!({ "name": "GITHUB_TOKEN", "purpose": "to push" });
@@ -118,7 +118,7 @@ fn what_is_not_typed_is_not_stored() {
     }
     let (_, last) = terminal.end();
     assert!(
-        sent(&provider).contains("then did not type what was needed"),
+        sent(&provider).contains("but did not enter what it needs"),
         "{last}"
     );
     let ran = run(&lango, &["secrets", "describe", "GITHUB_TOKEN"]);
@@ -126,7 +126,7 @@ fn what_is_not_typed_is_not_stored() {
 }
 
 #[test]
-fn a_locked_vault_is_unlocked_for_a_key_and_only_once() {
+fn a_locked_vault_is_unlocked_for_a_key_with_one_prompt() {
     let lango = Lango::new();
     set(&lango, "OTHER", "a long value").ok();
     let create = |name: &str| {
@@ -146,7 +146,7 @@ fn a_locked_vault_is_unlocked_for_a_key_and_only_once() {
     terminal.wait_for("try again");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
-    // Signing is asked for by its risk, and the vault is open now.
+    // Signing needs an approval because of its risk. The vault is unlocked now.
     terminal.wait_for("why: it can do harm");
     terminal.prompt();
     terminal.press("y\r");
@@ -162,7 +162,7 @@ fn a_locked_vault_is_unlocked_for_a_key_and_only_once() {
 }
 
 #[test]
-fn a_binding_is_asked_for_whatever_the_rules_say_and_shows_what_it_means() {
+fn a_binding_needs_an_approval_whatever_the_rules_allow_and_explains_itself() {
     let lango = Lango::new();
     set(&lango, "TOKEN", CANARY).ok();
     run(&lango, &["secrets", "unlock"]).ok();
@@ -179,19 +179,19 @@ fn a_binding_is_asked_for_whatever_the_rules_say_and_shows_what_it_means() {
         r#"approval.rules=[{action="allow"},{action="allow",tool="secrets_bind"}]"#,
     ];
     let provider = model(vec![bind()]);
-    let mut scripted = words(&provider);
+    let mut scripted = run_arguments(&provider);
     scripted.splice(1..1, allow.map(str::to_owned));
     let scripted: Vec<&str> = scripted.iter().map(String::as_str).collect();
-    let ran: Ran = run(&lango, &scripted);
+    let ran: RunResult = run(&lango, &scripted);
     assert_eq!(ran.code, Some(4), "{ran:#?}");
     assert!(
         ran.stderr
-            .contains("it has to be allowed at a terminal each time"),
+            .contains("run it at a terminal, where each call can be approved"),
         "{ran:#?}"
     );
     assert_eq!(described(&lango, "TOKEN")["bindings"], json!([]));
     let provider = model(vec![bind(), bind()]);
-    let mut typed = words(&provider);
+    let mut typed = run_arguments(&provider);
     typed.splice(1..1, allow.map(str::to_owned));
     let typed: Vec<&str> = typed.iter().map(String::as_str).collect();
     let mut terminal = Terminal::start(&lango, 100, &typed, &[]);
@@ -232,7 +232,7 @@ fn without_a_terminal_the_result_says_what_the_user_can_do() {
     ];
     for (reply, expected) in cases {
         let provider = model(vec![reply]);
-        let mut arguments = words(&provider);
+        let mut arguments = run_arguments(&provider);
         arguments.splice(1..1, ["-c".to_owned(), allow.to_owned()]);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         lango.run(&arguments).ok();
@@ -243,7 +243,7 @@ fn without_a_terminal_the_result_says_what_the_user_can_do() {
         "crypto_create_key",
         json!({ "name": "K", "kind": "hmac" }),
     )]);
-    let mut arguments = words(&provider);
+    let mut arguments = run_arguments(&provider);
     arguments.splice(1..1, ["-c".to_owned(), allow.to_owned()]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     lango.run(&arguments).ok();
@@ -255,13 +255,13 @@ fn without_a_terminal_the_result_says_what_the_user_can_do() {
 }
 
 #[test]
-fn a_list_of_names_in_a_script_warns_of_no_secret_that_was_not_used() {
+fn listing_names_in_a_script_warns_about_no_unused_secret() {
     let lango = Lango::new();
     set(&lango, "OTHER", "a long value").ok();
     let provider = model(vec![call("secrets_list", json!({}))]);
-    let words = words(&provider);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let ran = lango.run(&words).ok();
+    let arguments = run_arguments(&provider);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ran = lango.run(&arguments).ok();
     assert!(sent(&provider).contains("OTHER"));
     assert!(!ran.stderr.contains("a secret was not used"), "{ran:#?}");
 }

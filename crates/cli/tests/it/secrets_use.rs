@@ -1,9 +1,9 @@
-//! What lango does with stored secrets: keys of models, the token of the server; and who cannot reach them.
+//! How lango itself uses stored secrets: keys of models, the token of the server; and that agents cannot reach them.
 
 use crate::lango::{Lango, finish};
 use crate::models::Provider;
 use crate::secrets::{PASSPHRASE, listed, run, set, wait_until_expired, with_passphrase};
-use crate::serve::Serving;
+use crate::serve::TestServer;
 use lango_testkit::model::say;
 use lango_testkit::wire_server::Fault;
 use std::fs;
@@ -12,7 +12,7 @@ use std::net::TcpStream;
 
 const KEY: &str = "sk-canary-of-a-model";
 
-/// A home whose model needs the key `secret:MODEL_KEY`.
+/// Creates a home whose model needs the key `secret:MODEL_KEY`.
 fn with_model(provider: &Provider) -> Lango {
     let lango = Lango::new();
     lango.home_file(
@@ -26,7 +26,7 @@ fn with_model(provider: &Provider) -> Lango {
 }
 
 #[test]
-fn a_model_is_asked_with_a_key_of_the_vault() {
+fn a_model_is_called_with_a_key_from_the_vault() {
     let provider = Provider::new(vec![say("Hi."), say("Hi.")]);
     let lango = with_model(&provider);
     let ran = run(&lango, &["run", "hello"]).exits(3);
@@ -44,7 +44,7 @@ fn a_model_is_asked_with_a_key_of_the_vault() {
     );
     let log = lango.run(&["secrets", "log"]).ok().stdout;
     assert!(log.lines().next().unwrap().contains("used"), "{log}");
-    // Locked, and nobody to ask.
+    // The vault is locked, and there is no terminal to ask at.
     lango
         .run(&["run", "hello"])
         .refused(3, &["the vault of `local` is locked"]);
@@ -53,18 +53,18 @@ fn a_model_is_asked_with_a_key_of_the_vault() {
         ran.stderr.contains("the vault of `local` is locked"),
         "{ran:#?}"
     );
-    // Nothing was sent, so nothing was refused.
+    // No request was sent.
     let ran = lango.run(&["models"]).exits(3);
     assert!(!ran.stdout.contains("not accepted"), "{ran:#?}");
     assert!(ran.stdout.contains("its key cannot be used"), "{ran:#?}");
-    // A variable of that name is no secret.
+    // An environment variable of that name is not used instead.
     let mut command = lango.command(&["run", "hello"]);
     finish(command.env("secret:MODEL_KEY", "forged"), b"").refused(3, &["locked"]);
     assert_eq!(provider.server.requests().len(), 1);
 }
 
 #[test]
-fn a_key_of_the_vault_that_the_provider_refuses_is_named_with_the_command_that_replaces_it() {
+fn a_rejected_key_from_the_vault_is_reported_with_the_command_that_replaces_it() {
     let provider = Provider::new(vec![Fault::BadKey]);
     let lango = with_model(&provider);
     set(&lango, "MODEL_KEY", KEY).ok();
@@ -76,11 +76,11 @@ fn a_key_of_the_vault_that_the_provider_refuses_is_named_with_the_command_that_r
 }
 
 #[test]
-fn an_expired_key_is_refused_with_its_day() {
+fn an_expired_key_is_refused_with_its_expiry_date() {
     let provider = Provider::new(vec![say("Hi.")]);
     let lango = with_model(&provider);
-    let words = ["secrets", "set", "MODEL_KEY", "--expires", "3s"];
-    with_passphrase(&lango, PASSPHRASE, &words, KEY.as_bytes()).ok();
+    let arguments = ["secrets", "set", "MODEL_KEY", "--expires", "3s"];
+    with_passphrase(&lango, PASSPHRASE, &arguments, KEY.as_bytes()).ok();
     wait_until_expired(&lango);
     let ran = run(&lango, &["run", "hello"]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
@@ -92,7 +92,7 @@ fn an_expired_key_is_refused_with_its_day() {
     }
     assert_eq!(ran.stderr.matches("expired").count(), 1, "{ran:#?}");
     assert!(provider.server.requests().is_empty());
-    // What needs another model goes on.
+    // A turn with another model works.
     run(&lango, &["run", "-c", "agent.model=offline/rules", "hello"]).ok();
 }
 
@@ -121,7 +121,7 @@ fn a_new_key_file_in_the_working_folder_is_refused() {
 }
 
 #[test]
-fn an_untrusted_project_names_neither_a_secret_nor_a_key_file() {
+fn an_untrusted_project_can_name_neither_a_secret_nor_a_key_file() {
     let provider = Provider::new(vec![say("Hi.")]);
     let lango = Lango::new();
     set(&lango, "MODEL_KEY", KEY).ok();
@@ -152,8 +152,8 @@ fn agents_cannot_see_the_key_file() {
     let line = fs::read_to_string(&file).unwrap();
     let allow = r#"approval.rules=[{action="allow"}]"#;
     for question in ["read `vault.key`", "run `cat vault.key; ls -l`"] {
-        let words = ["-c", &setting, "-c", allow, "run", "-q", question];
-        let ran = lango.run(&words);
+        let arguments = ["-c", &setting, "-c", allow, "run", "-q", question];
+        let ran = lango.run(&arguments);
         assert!(!ran.stdout.contains(line.trim()), "{ran:#?}");
     }
 }
@@ -183,7 +183,7 @@ fn a_command_of_an_agent_cannot_reach_the_unlocked_key() {
 }
 
 #[test]
-fn variables_and_the_servers_token_are_taken_over() {
+fn import_env_stores_variables_and_the_server_token() {
     let lango = Lango::new();
     let file = lango.home().with_file_name("vault.key");
     lango.home_file("server-token", "0123456789abcdef0123\n");
@@ -210,23 +210,23 @@ fn variables_and_the_servers_token_are_taken_over() {
     assert_eq!(names, all);
     assert!(!lango.home().join("server-token").exists());
     let again = import(&["OPENAI_API_KEY"]).ok();
-    assert_eq!(again.stdout, "OPENAI_API_KEY is in the vault already\n");
+    assert_eq!(again.stdout, "OPENAI_API_KEY is already in the vault\n");
     import(&["UNRELATED"]).ok();
-    // The server goes on with the same token.
-    let mut serving = Serving::start_with(lango.beside(), &[]);
-    let banner = serving.banner();
+    // The server still uses the same token.
+    let mut server = TestServer::start_with(lango.sibling(), &[]);
+    let banner = server.banner();
     assert!(
         banner.contains("in the vault, as lango-server-token"),
         "{banner}"
     );
-    assert_eq!(status_with(&serving, "wrong"), "401");
-    assert_ne!(status_with(&serving, "0123456789abcdef0123"), "401");
-    serving.end();
+    assert_eq!(status_with(&server, "wrong"), "401");
+    assert_ne!(status_with(&server, "0123456789abcdef0123"), "401");
+    server.end();
     assert!(!lango.home().join("server-token").exists());
 }
 
 #[test]
-fn logins_of_mcp_servers_are_encrypted_and_still_used() {
+fn logins_of_mcp_servers_are_encrypted_and_still_work() {
     let lango = Lango::new();
     let file = lango.home().with_file_name("vault.key");
     let settings = format!(
@@ -251,7 +251,7 @@ fn logins_of_mcp_servers_are_encrypted_and_still_used() {
             .iter()
             .all(|(_, content)| !shows(content))
     );
-    // Without the key it is not read, and not overwritten.
+    // Without the key, the logins are neither read nor overwritten.
     let moved = file.with_extension("away");
     fs::rename(&file, &moved).unwrap();
     let ran = lango.run(&["mcp", "logout", "tracker"]).exits(3);
@@ -262,21 +262,21 @@ fn logins_of_mcp_servers_are_encrypted_and_still_used() {
     );
     fs::rename(&moved, &file).unwrap();
     let ran = lango.run(&["mcp", "logout", "tracker"]).ok();
-    assert!(ran.stdout.contains("is forgotten here"), "{ran:#?}");
+    assert!(ran.stdout.contains("deleted the stored access"), "{ran:#?}");
     let ran = lango.run(&["secrets", "import-env"]);
     ran.refused(2, &["no plain key file"]);
-    // A lost key costs the logins and nothing else.
+    // A lost key loses only the logins.
     lango.run(&["secrets", "rm", "lango-mcp-logins-key"]).ok();
     let ran = lango.run(&["agents"]).ok();
     assert!(
-        ran.stderr.contains("log in to the servers anew"),
+        ran.stderr.contains("log in to the servers again"),
         "{ran:#?}"
     );
 }
 
-/// The status of a request with this token.
-fn status_with(serving: &Serving, token: &str) -> String {
-    let address = serving.url().trim_start_matches("http://").to_owned();
+/// Returns the status line of a request with this token.
+fn status_with(server: &TestServer, token: &str) -> String {
+    let address = server.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let request = format!(
         "POST / HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
@@ -289,10 +289,10 @@ fn status_with(serving: &Serving, token: &str) -> String {
 }
 
 #[test]
-fn the_offline_model_gives_secrets_to_the_vault_agent_and_commands_to_the_operator() {
+fn the_offline_model_delegates_secrets_to_the_vault_agent_and_commands_to_the_operator() {
     let lango = Lango::new();
     set(&lango, "MY_KEY", "a long value").ok();
-    for (request, agent, said) in [
+    for (request, agent, printed) in [
         ("list my secrets", "vault", "MY_KEY"),
         ("what secrets do I have?", "vault", "MY_KEY"),
         (
@@ -309,7 +309,7 @@ fn the_offline_model_gives_secrets_to_the_vault_agent_and_commands_to_the_operat
         let rule = r#"approval.rules=[{action="allow"}]"#;
         let ran = run(&lango, &["-c", rule, "run", request]).ok();
         let all = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stdout.contains(said), "{request}: {ran:#?}");
+        assert!(ran.stdout.contains(printed), "{request}: {ran:#?}");
         assert!(all.contains(agent), "{request}: {ran:#?}");
     }
     lango.file("a.txt", "hello");

@@ -1,6 +1,6 @@
-//! `lango serve` through the real binary: the banner, the token, a message, and an end in order.
+//! `lango serve` through the real binary: the banner, the token, messages, restarts and the shutdown.
 
-use crate::lango::{Lango, PATIENCE};
+use crate::lango::{Lango, TIMEOUT};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A `lango serve` on a free port, with a home and a workspace of its own.
-pub struct Serving {
+/// A `lango serve` on a free port, with its own home and workspace. It is killed when this value is dropped.
+pub struct TestServer {
     pub lango: Lango,
     child: Child,
     address: String,
@@ -23,13 +23,13 @@ pub struct Serving {
     stderr: BufReader<ChildStderr>,
 }
 
-impl Serving {
-    /// With the built-in model.
+impl TestServer {
+    /// Starts a server in a new home, with the built-in model.
     pub fn start() -> Self {
         Self::start_with(Lango::new(), &[])
     }
 
-    /// In this home, with these arguments besides.
+    /// Starts a server in this home, with additional arguments.
     pub fn start_with(lango: Lango, arguments: &[&str]) -> Self {
         let all = [
             &["serve", "--port", "0", "-c", "agent.model=offline/rules"],
@@ -41,7 +41,7 @@ impl Serving {
         let mut banner = String::new();
         while !banner.contains("ctrl-c stops") {
             let read = stderr.read_line(&mut banner).unwrap();
-            assert_ne!(read, 0, "it ended: {banner}");
+            assert_ne!(read, 0, "the server exited: {banner}");
         }
         let url = banner
             .split_whitespace()
@@ -60,7 +60,7 @@ impl Serving {
         format!("http://{}", self.address)
     }
 
-    /// What it said when it started.
+    /// Returns the output of its start.
     pub fn banner(&self) -> &str {
         &self.banner
     }
@@ -70,12 +70,12 @@ impl Serving {
         fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
-    /// The tasks that were given to it.
-    pub fn requests_of_tasks(&self) -> usize {
+    /// Returns the number of tasks in its database.
+    pub fn task_count(&self) -> usize {
         self.query("SELECT id FROM tasks").len()
     }
 
-    /// The conversations they were given in.
+    /// Returns the context ids of these tasks.
     pub fn contexts(&self) -> Vec<String> {
         self.query("SELECT DISTINCT context FROM tasks")
     }
@@ -87,27 +87,30 @@ impl Serving {
         rows.collect::<Result<_, _>>().unwrap()
     }
 
-    /// A JSON-RPC call with the token.
+    /// Makes a JSON-RPC call with the token.
     pub fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (_, body) = self.post(&body.to_string());
         serde_json::from_str(&body).unwrap()
     }
 
-    /// What it answers to this.
-    pub fn say(&self, text: &str) -> String {
+    /// Sends a message and returns the text of the answer.
+    pub fn ask(&self, text: &str) -> String {
         let sent = self.rpc("SendMessage", message(text));
-        let said = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
-        said.as_str().unwrap_or_else(|| panic!("{sent}")).to_owned()
+        let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
+        answer
+            .as_str()
+            .unwrap_or_else(|| panic!("{sent}"))
+            .to_owned()
     }
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
-    /// Returns a request with the token, after which the connection is closed.
+    /// Returns an HTTP request with the token, which closes the connection.
     pub fn request(&self, body: &str) -> String {
         format!(
             "POST / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nA2A-Version: 1.0\r\n\
@@ -118,7 +121,7 @@ impl Serving {
         )
     }
 
-    /// Returns the head and the body of the answer.
+    /// Sends a request and returns the head and the body of the response.
     pub fn post(&self, body: &str) -> (String, String) {
         let mut stream = self.connect();
         stream.write_all(self.request(body).as_bytes()).unwrap();
@@ -128,25 +131,25 @@ impl Serving {
         (head.to_owned(), body.to_owned())
     }
 
-    /// Waits until it says this, and gives what it said since it started.
-    pub fn until_said(&mut self, words: &str) -> String {
+    /// Waits until the server prints this text. Returns its whole output so far.
+    pub fn wait_for_output(&mut self, text: &str) -> String {
         let _watchdog = Watchdog::of(&self.child);
-        let mut said = self.banner.clone();
-        while !said.contains(words) {
-            let read = self.stderr.read_line(&mut said).unwrap();
-            assert_ne!(read, 0, "it ended: {said}");
+        let mut output = self.banner.clone();
+        while !output.contains(text) {
+            let read = self.stderr.read_line(&mut output).unwrap();
+            assert_ne!(read, 0, "the server exited: {output}");
         }
-        said
+        output
     }
 
-    /// Sends the signal of a service manager; gives what is said until the end, and the exit code.
+    /// Sends SIGTERM and waits. Returns the output until the exit, and the exit code.
     pub fn end(&mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         self.wait()
     }
 
-    /// Waits until it has ended by itself; gives what is said until then, and the exit code.
+    /// Waits until the server exits. Returns the output until then, and the exit code.
     pub fn wait(&mut self) -> (String, Option<i32>) {
         let _watchdog = Watchdog::of(&self.child);
         let mut rest = String::new();
@@ -155,14 +158,14 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Kills a process that a test waits for in vain. It is called off when it is dropped.
+/// A guard that kills a process after a timeout. Dropping it disarms it.
 struct Watchdog(Option<mpsc::Sender<()>>);
 
 impl Watchdog {
@@ -170,7 +173,7 @@ impl Watchdog {
         let pid = Pid::from_child(child);
         let (sender, called_off) = mpsc::channel();
         thread::spawn(move || {
-            if called_off.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if called_off.recv_timeout(TIMEOUT) == Err(RecvTimeoutError::Timeout) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         });
@@ -184,7 +187,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// A message that is said now: the same one again would be the same task.
+/// Returns a message with a new id. The same id again would be the same task.
 pub fn message(text: &str) -> Value {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let id = format!("m-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -192,28 +195,28 @@ pub fn message(text: &str) -> Value {
 }
 
 #[test]
-fn a_server_says_where_it_is_and_where_its_token_is_and_nobody_else_can_read_that() {
-    let mut serving = Serving::start();
-    let file = serving.lango.home().join("server-token");
+fn a_server_prints_its_address_and_its_token_file_which_only_the_owner_can_read() {
+    let mut server = TestServer::start();
+    let file = server.lango.home().join("server-token");
     assert!(
-        serving.banner.contains(&file.display().to_string()),
+        server.banner.contains(&file.display().to_string()),
         "{}",
-        serving.banner
+        server.banner
     );
-    assert!(!serving.banner.contains(&serving.token()));
+    assert!(!server.banner.contains(&server.token()));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(serving.token().len() >= 32);
-    let (said, code) = serving.end();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("stopped"), "{said}");
-    let again = Serving::start_with(Lango::with_home(serving.lango.home()), &[]);
-    assert_eq!(again.token(), serving.token(), "callers keep their token");
+    assert!(server.token().len() >= 32);
+    let (printed, code) = server.end();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("stopped"), "{printed}");
+    let again = TestServer::start_with(Lango::with_home(server.lango.home()), &[]);
+    assert_eq!(again.token(), server.token(), "callers keep their token");
 }
 
 #[test]
 fn a_message_over_http_is_a_turn_with_real_tools() {
-    let serving = Serving::start();
-    let sent = serving.rpc("SendMessage", message("what files are here?"));
+    let server = TestServer::start();
+    let sent = server.rpc("SendMessage", message("what files are here?"));
     let task = &sent["result"]["task"];
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{sent}");
     assert!(
@@ -222,10 +225,10 @@ fn a_message_over_http_is_a_turn_with_real_tools() {
             .unwrap()
             .contains("notes.md")
     );
-    // The sessions of callers are not the person's.
-    let own = serving.lango.run(&["sessions", "list"]).ok();
+    // The sessions of A2A clients are not among the local user's.
+    let own = server.lango.run(&["sessions", "list"]).ok();
     assert!(own.stdout.contains("no sessions yet"), "{}", own.stdout);
-    let theirs = serving
+    let theirs = server
         .lango
         .run(&["sessions", "list", "-c", "session.user=a2a"])
         .ok();
@@ -237,15 +240,15 @@ fn a_message_over_http_is_a_turn_with_real_tools() {
 }
 
 #[test]
-fn what_a_caller_wants_written_waits_for_the_person_at_this_machine() {
-    let serving = Serving::start();
-    let sent = serving.rpc("SendMessage", message("create notes/a.md with the word hi"));
+fn a_write_that_a_client_requests_waits_for_the_local_user() {
+    let server = TestServer::start();
+    let sent = server.rpc("SendMessage", message("create notes/a.md with the word hi"));
     let task = sent["result"]["task"].clone();
     assert_eq!(
         task["status"]["state"], "TASK_STATE_AUTH_REQUIRED",
         "{sent}"
     );
-    let listed = serving
+    let listed = server
         .lango
         .run(&["approvals", "list", "--json"])
         .ok()
@@ -257,15 +260,15 @@ fn what_a_caller_wants_written_waits_for_the_person_at_this_machine() {
             .unwrap()
             .contains(&id)
     );
-    let shown = serving.lango.run(&["approvals"]).ok().stdout;
+    let shown = server.lango.run(&["approvals"]).ok().stdout;
     assert!(shown.contains("asked for by a2a"), "{shown}");
     let session = listed["waiting"][0]["session"].as_str().unwrap();
-    serving.lango.run(&["sessions", "show", session]).ok();
-    let file = serving.lango.workspace().join("notes/a.md");
+    server.lango.run(&["sessions", "show", session]).ok();
+    let file = server.lango.workspace().join("notes/a.md");
     assert!(!file.exists());
-    serving.lango.run(&["approvals", "answer", &id, "yes"]).ok();
+    server.lango.run(&["approvals", "answer", &id, "yes"]).ok();
     assert_eq!(fs::read_to_string(file).unwrap().trim(), "hi");
-    let got = serving.rpc("GetTask", json!({ "id": task["id"] }));
+    let got = server.rpc("GetTask", json!({ "id": task["id"] }));
     assert_eq!(
         got["result"]["status"]["state"], "TASK_STATE_COMPLETED",
         "{got}"
@@ -273,12 +276,12 @@ fn what_a_caller_wants_written_waits_for_the_person_at_this_machine() {
 }
 
 #[test]
-fn tasks_survive_the_server() {
-    let mut serving = Serving::start();
-    let sent = serving.rpc("SendMessage", message("hello"));
+fn tasks_survive_a_restart_of_the_server() {
+    let mut server = TestServer::start();
+    let sent = server.rpc("SendMessage", message("hello"));
     let id = sent["result"]["task"]["id"].clone();
-    assert_eq!(serving.end().1, Some(0));
-    let again = Serving::start_with(Lango::with_home(serving.lango.home()), &[]);
+    assert_eq!(server.end().1, Some(0));
+    let again = TestServer::start_with(Lango::with_home(server.lango.home()), &[]);
     let got = again.rpc("GetTask", json!({ "id": id }));
     assert_eq!(
         got["result"]["status"]["state"], "TASK_STATE_COMPLETED",
@@ -286,16 +289,16 @@ fn tasks_survive_the_server() {
     );
 }
 
-impl Serving {
-    /// Begins a task, and gives its id as soon as it is taken.
-    fn begin(&self, text: &str, context: &str) -> Value {
+impl TestServer {
+    /// Starts a task and returns its id as soon as it is acknowledged.
+    fn start_task(&self, text: &str, context: &str) -> Value {
         let mut params = message(text);
         params["message"]["contextId"] = json!(context);
         params["configuration"] = json!({ "returnImmediately": true });
         self.rpc("SendMessage", params)["result"]["task"]["id"].take()
     }
 
-    /// Looks at a task until it is done.
+    /// Polls a task until it is completed.
     fn until_done(&self, id: &Value) {
         let before = Instant::now();
         loop {
@@ -303,30 +306,30 @@ impl Serving {
             if got["result"]["status"]["state"] == "TASK_STATE_COMPLETED" {
                 return;
             }
-            assert!(before.elapsed() < PATIENCE, "{got}");
+            assert!(before.elapsed() < TIMEOUT, "{got}");
             thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
 #[test]
-fn what_a_killed_server_had_taken_is_done_once_by_the_next_or_by_another() {
-    let first = Serving::start();
-    let here = first.lango.beside();
-    let other = Serving::start_with(here.beside(), &[]);
+fn tasks_of_a_killed_server_are_done_once_by_another_process() {
+    let first = TestServer::start();
+    let here = first.lango.sibling();
+    let other = TestServer::start_with(here.sibling(), &[]);
     let mut ids = Vec::new();
     for number in 0..24 {
-        // Some conversations have several tasks.
+        // Several tasks share a conversation.
         let context = format!("c-{}", number % 16);
-        ids.push(first.begin("hello", &context));
+        ids.push(first.start_task("hello", &context));
     }
     drop(first);
-    // One process is gone, the other stays.
+    // One process was killed, the other keeps running.
     for id in &ids[..12] {
         other.until_done(id);
     }
     drop(other);
-    let next = Serving::start_with(here, &[]);
+    let next = TestServer::start_with(here, &[]);
     for id in &ids {
         next.until_done(id);
     }
@@ -335,54 +338,50 @@ fn what_a_killed_server_had_taken_is_done_once_by_the_next_or_by_another() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_with_the_way_out() {
-    let serving = Serving::start();
-    let port = serving.address.rsplit(':').next().unwrap().to_owned();
-    let ran = serving.lango.run(&["serve", "--port", &port]);
+fn a_used_port_is_reported_with_a_next_step() {
+    let server = TestServer::start();
+    let port = server.address.rsplit(':').next().unwrap().to_owned();
+    let ran = server.lango.run(&["serve", "--port", &port]);
     assert_eq!(ran.code, Some(3));
     assert!(
-        ran.stderr.contains("cannot listen at") && ran.stderr.contains("--port 0"),
+        ran.stderr.contains("cannot listen on") && ran.stderr.contains("--port 0"),
         "{}",
         ran.stderr
     );
 }
 
 #[test]
-fn without_a_token_a_server_stays_on_this_machine() {
+fn without_a_token_a_server_listens_only_on_loopback() {
     let lango = Lango::new();
     let open = ["-c", "server.requireToken=false"];
     let ran = lango.run(&[&["serve", "--host", "0.0.0.0"], &open[..]].concat());
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("server.requireToken"), "{}", ran.stderr);
-    let serving = Serving::start_with(lango, &open);
-    assert!(
-        serving.banner.contains("token   none"),
-        "{}",
-        serving.banner
-    );
+    let server = TestServer::start_with(lango, &open);
+    assert!(server.banner.contains("token   none"), "{}", server.banner);
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_ends_soon_with_nothing_to_do() {
-    let mut serving = Serving::start();
+fn an_idle_server_stops_quickly() {
+    let mut server = TestServer::start();
     let before = Instant::now();
-    let (said, code) = serving.end();
-    assert_eq!(code, Some(0), "{said}");
-    assert!(before.elapsed() < PATIENCE);
+    let (printed, code) = server.end();
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(before.elapsed() < TIMEOUT);
 }
 
 #[test]
-fn a_server_answers_under_the_names_it_is_given_and_its_card_says_where_it_is_reached() {
+fn a_server_answers_to_its_configured_hosts_and_its_card_has_the_public_url() {
     let more = [
         "-c",
         "server.hosts=lango.lan",
         "-c",
         "server.publicUrl=https://lango.example/a2a",
     ];
-    let serving = Serving::start_with(Lango::new(), &more);
+    let server = TestServer::start_with(Lango::new(), &more);
     let status = |host: &str| {
-        let mut stream = TcpStream::connect(&serving.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let path = "/.well-known/agent-card.json";
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();

@@ -1,16 +1,16 @@
-//! The limits of `lango serve`, each set by its key and reached through the real binary.
+//! The limits of `lango serve`, set by their keys, through the real binary.
 
 use crate::lango::Lango;
 use crate::models::flags;
-use crate::serve::{Serving, message};
+use crate::serve::{TestServer, message};
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// A server with these settings, whose model never answers.
-fn serving(settings: &[&str]) -> Serving {
+/// Starts a server with these settings, whose model never answers.
+fn start_server(settings: &[&str]) -> TestServer {
     let model = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", model.local_addr().unwrap());
     thread::spawn(move || {
@@ -22,7 +22,7 @@ fn serving(settings: &[&str]) -> Serving {
     let model = flags("openai", &url);
     let settings = settings.iter().flat_map(|setting| ["-c", setting]);
     let arguments: Vec<&str> = model.iter().map(String::as_str).chain(settings).collect();
-    Serving::start_with(Lango::new(), &arguments)
+    TestServer::start_with(Lango::new(), &arguments)
 }
 
 fn call(method: &str, context: &str, more: Value) -> String {
@@ -40,41 +40,41 @@ fn assert_refused(answer: &(String, String), reason: &str) {
 }
 
 #[test]
-fn a_message_waits_for_a_slot_and_one_too_many_is_refused_at_once() {
-    let serving = serving(&[
+fn a_message_waits_for_a_slot_and_one_too_many_is_refused_immediately() {
+    let server = start_server(&[
         "server.maxRunningTasks=1",
         "server.queueLimit=1",
         "server.queueTimeout=2s",
     ]);
     let at_once = json!({ "returnImmediately": true });
-    let (head, body) = serving.post(&call("SendMessage", "running", at_once));
+    let (head, body) = server.post(&call("SendMessage", "running", at_once));
     assert!(head.starts_with("HTTP/1.1 200"), "{body}");
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| serving.post(&call("SendMessage", "waiting", json!({}))));
+        let waiting = scope.spawn(|| server.post(&call("SendMessage", "waiting", json!({}))));
         thread::sleep(Duration::from_millis(500));
-        let refused = serving.post(&call("SendMessage", "refused", json!({})));
+        let refused = server.post(&call("SendMessage", "refused", json!({})));
         assert_refused(&refused, "1 running and 1 waiting tasks");
         assert!(!waiting.is_finished(), "it waits for two seconds");
-        assert_refused(&waiting.join().unwrap(), "no other task ended within 2 s");
+        assert_refused(&waiting.join().unwrap(), "no slot became free within 2 s");
     });
 }
 
 #[test]
 fn one_stream_too_many_is_refused() {
-    let serving = serving(&["server.maxStreams=1"]);
-    let mut stream = serving.connect();
+    let server = start_server(&["server.maxStreams=1"]);
+    let mut stream = server.connect();
     let body = call("SendStreamingMessage", "first", json!({}));
-    stream.write_all(serving.request(&body).as_bytes()).unwrap();
+    stream.write_all(server.request(&body).as_bytes()).unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
-    let refused = serving.post(&call("SendStreamingMessage", "second", json!({})));
+    let refused = server.post(&call("SendStreamingMessage", "second", json!({})));
     assert_refused(&refused, "limit of open streams");
 }
 
 #[test]
 fn one_connection_too_many_waits_until_another_is_closed() {
-    let serving = serving(&["server.maxConnections=2"]);
+    let server = start_server(&["server.maxConnections=2"]);
     let is_answered = |connection: &mut TcpStream| {
         let timeout = Duration::from_millis(700);
         connection.set_read_timeout(Some(timeout)).unwrap();
@@ -86,7 +86,7 @@ fn one_connection_too_many_waits_until_another_is_closed() {
         }
     };
     let open = || {
-        let mut connection = serving.connect();
+        let mut connection = server.connect();
         let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
         connection.write_all(request.as_bytes()).unwrap();
         connection

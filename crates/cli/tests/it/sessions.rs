@@ -1,6 +1,6 @@
-//! `lango sessions`: what was stored by one process is there for the next, with every author.
+//! `lango sessions`: sessions that one process stored are available to the next, with every author.
 
-use crate::lango::{Lango, each, text};
+use crate::lango::{Lango, field_values, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn list(lango: &Lango, arguments: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn before_the_first_turn_there_are_no_sessions_and_looking_makes_no_file() {
+fn before_the_first_turn_there_are_no_sessions_and_listing_creates_no_file() {
     let lango = Lango::new();
     assert_eq!(list(&lango, &[]), [] as [Value; 0]);
     let shown = lango.run(&["sessions", "list"]).ok().stdout;
@@ -24,14 +24,17 @@ fn before_the_first_turn_there_are_no_sessions_and_looking_makes_no_file() {
 }
 
 #[test]
-fn the_session_used_last_comes_first() {
+fn the_most_recently_used_session_comes_first() {
     let lango = Lango::new();
     let [one, two, three] = ["first", "second", "third"].map(|title| lango.session(title));
     lango.run(&["run", "--session", &one, "again"]).ok();
     let sessions = list(&lango, &[]);
-    let ids = each(&sessions, "id");
+    let ids = field_values(&sessions, "id");
     assert_eq!(ids, [&*one, &*three, &*two]);
-    assert_eq!(each(&sessions, "title"), ["first", "third", "second"]);
+    assert_eq!(
+        field_values(&sessions, "title"),
+        ["first", "third", "second"]
+    );
     assert_eq!(sessions[0]["turns"], 2);
     assert_eq!(sessions[0]["user"], "local");
     let keys = [
@@ -42,7 +45,7 @@ fn the_session_used_last_comes_first() {
 }
 
 #[test]
-fn a_list_can_be_shortened_and_says_that_there_are_more() {
+fn a_limited_list_says_that_there_are_more() {
     let lango = Lango::new();
     let sessions = ["a", "b", "c"].map(|title| lango.session(title));
     assert_eq!(list(&lango, &["--limit", "2"]).len(), 2);
@@ -50,7 +53,7 @@ fn a_list_can_be_shortened_and_says_that_there_are_more() {
     assert!(ran.stdout.starts_with(&sessions[2]), "{ran:#?}");
     assert!(ran.stdout.contains("just now     1 turn  c\n"), "{ran:#?}");
     assert_eq!(ran.stdout.lines().count(), 1);
-    assert_eq!(ran.stderr, "there are more; --limit shows them\n");
+    assert_eq!(ran.stderr, "there are more; use --limit to see them\n");
     let ran = lango.run(&["sessions", "list", "--limit", "0"]).ok();
     assert_eq!(ran.stdout, "");
     let ran = lango.run(&["sessions", "list", "--limit", "3"]).ok();
@@ -83,7 +86,7 @@ fn a_session_is_shown_with_every_author_after_its_process_has_ended() {
     ];
     assert_eq!(lines[..beginning.len()], beginning, "{shown}");
     let events = lango.events(&session);
-    let authors: BTreeSet<&str> = each(&events, "author").into_iter().collect();
+    let authors: BTreeSet<&str> = field_values(&events, "author").into_iter().collect();
     let expected = ["lango-orchestrator", "operator", "user"];
     assert_eq!(authors, BTreeSet::from(expected));
     let numbers = events.iter().map(|event| event["seq"].as_u64().unwrap());
@@ -91,7 +94,7 @@ fn a_session_is_shown_with_every_author_after_its_process_has_ended() {
 }
 
 #[test]
-fn authors_stay_when_the_agents_are_others_now() {
+fn authors_stay_the_same_when_the_agents_change() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");
     let before = lango.events(&session);
@@ -101,12 +104,12 @@ fn authors_stay_when_the_agents_are_others_now() {
     let show = ["-c", key, "sessions", "show", &session, "--jsonl"];
     let after = lango.run(&show).ok().json_lines();
     assert_eq!(after[..before.len()], before);
-    let new = each(&after[before.len()..], "author");
+    let new = field_values(&after[before.len()..], "author");
     assert_eq!(new, ["user", "lango-agent", "lango-agent"]);
 }
 
 #[test]
-fn a_long_session_is_shown_whole() {
+fn a_long_session_is_shown_completely() {
     let lango = Lango::new();
     let session = lango.session("start");
     let questions = "what files are here?\n".repeat(80);
@@ -121,11 +124,11 @@ fn a_long_session_is_shown_whole() {
 }
 
 #[test]
-fn the_beginning_of_an_id_must_fit_one_session_only() {
+fn a_prefix_of_an_id_must_match_only_one_session() {
     let lango = Lango::new();
     let (one, two) = (lango.session("a"), lango.session("b"));
     let ran = lango.run(&["sessions", "show", "s_"]);
-    let ran = ran.refused(2, &["`s_`", &one, &two, "write more of the id"]);
+    let ran = ran.refused(2, &["`s_`", &one, &two, "give more characters of the id"]);
     assert!(!ran.stderr.contains('…'), "{ran:#?}");
     let three = lango.session("c");
     let ran = lango.run(&["run", "--session", "s_", "hello"]);
@@ -137,7 +140,7 @@ fn the_beginning_of_an_id_must_fit_one_session_only() {
 }
 
 #[test]
-fn an_unknown_session_is_refused_and_none_is_made() {
+fn an_unknown_session_is_refused_and_not_created() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let wild = format!("{}%", &session[..6]);
@@ -156,7 +159,7 @@ fn an_unknown_session_is_refused_and_none_is_made() {
 }
 
 #[test]
-fn an_empty_id_is_no_beginning_of_any_session() {
+fn an_empty_id_matches_no_session() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let ran = lango.run(&["run", "--session", "", "hello"]);
@@ -165,14 +168,14 @@ fn an_empty_id_is_no_beginning_of_any_session() {
 }
 
 #[test]
-fn resume_without_a_terminal_takes_a_question_a_line() {
+fn resume_without_a_terminal_reads_one_question_per_line() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let input = "what files are here?\n\n/nope\n/quit\nnever read\n";
     let ran = lango.piped(&["sessions", "resume", &session], input).ok();
     assert!(ran.stdout.contains("notes.md  22 B"), "{ran:#?}");
     assert!(ran.stdout.contains("there is no command /nope"), "{ran:#?}");
-    let hint = format!("go on: lango sessions resume {session}\n");
+    let hint = format!("continue: lango sessions resume {session}\n");
     assert!(ran.stdout.ends_with(&hint), "{ran:#?}");
     let listed = list(&lango, &[]);
     assert_eq!(listed[0]["turns"], 2);

@@ -1,13 +1,13 @@
-//! Every key of the configuration, seen from the outside: setting it changes what the binary does.
+//! Keys of the configuration through the real binary: setting a key changes the behaviour.
 
-use crate::lango::{Lango, Ran, each, of_type, text};
+use crate::lango::{Lango, RunResult, field_values, of_type, text};
 use crate::run::counts;
 use serde_json::{Value, json};
 
 const LIST: &str = "what files are here?";
 
 /// Runs `lango run --json` with these keys.
-fn run(lango: &Lango, keys: &[&str], question: &str) -> Ran {
+fn run(lango: &Lango, keys: &[&str], question: &str) -> RunResult {
     let flags = keys.iter().flat_map(|key| ["-c", key]);
     let arguments: Vec<&str> = flags.chain(["run", "--json", question]).collect();
     lango.run(&arguments)
@@ -18,7 +18,7 @@ fn instruction(lango: &Lango, key: &str) -> String {
     lango.run(&arguments).ok().stdout
 }
 
-/// A topology of one agent under a root of another name.
+/// A topology with one agent and a root with another name.
 const TEAM: &str = r#"
 name = "team"
 root = "boss"
@@ -36,13 +36,13 @@ cannot = "anything else"
 "#;
 
 #[test]
-fn multi_agent_false_is_one_agent_that_calls_its_tools_itself() {
+fn with_multi_agent_false_a_single_agent_calls_its_tools_itself() {
     let lango = Lango::new();
     let summary = run(&lango, &["agent.multiAgent=false"], LIST).ok().json();
     assert_eq!(summary["author"], "lango-agent");
     assert_eq!(counts(&summary), (2, 1, 0));
     let events = lango.events(text(&summary["session"]));
-    let mut authors = each(&events, "author");
+    let mut authors = field_values(&events, "author");
     authors.dedup();
     assert_eq!(authors, ["user", "lango-agent"]);
     assert!(of_type(&events, "agent.delegated").is_empty());
@@ -69,7 +69,7 @@ fn a_classic_orchestrator_without_tools_delegates() {
 }
 
 #[test]
-fn orchestrator_tools_all_fit_classic_only() {
+fn orchestrator_tools_all_is_valid_only_with_classic() {
     let lango = Lango::new();
     let keys = ["agent.orchestratorTools=all", "agent.topology=classic"];
     assert_eq!(counts(&run(&lango, &keys, LIST).ok().json()).2, 0);
@@ -85,7 +85,7 @@ fn orchestrator_tools_all_fit_classic_only() {
 }
 
 #[test]
-fn a_topology_is_found_by_its_path_and_by_its_name_in_the_folder_of_agents() {
+fn a_topology_is_found_by_its_path_or_by_its_name_in_the_agents_folder() {
     let lango = Lango::new();
     lango.home_file("agents/team.toml", TEAM);
     lango.file("here.toml", TEAM);
@@ -105,7 +105,7 @@ fn a_topology_is_found_by_its_path_and_by_its_name_in_the_folder_of_agents() {
 }
 
 #[test]
-fn an_unknown_topology_is_refused_with_the_valid_ones_and_the_place_that_was_looked_in() {
+fn an_unknown_topology_is_refused_with_the_valid_ones_and_the_searched_folder() {
     let lango = Lango::new();
     let arguments = ["-c", "agent.topology=nix", "run", "hello"];
     let folder = lango.home().join("agents");
@@ -116,7 +116,7 @@ fn an_unknown_topology_is_refused_with_the_valid_ones_and_the_place_that_was_loo
 }
 
 #[test]
-fn a_topology_file_that_cannot_be_used_is_refused_with_its_path_and_the_reason() {
+fn an_invalid_topology_file_is_refused_with_its_path_and_the_reason() {
     let lango = Lango::new();
     lango.file("broken.toml", "name = \"x\"\nroot = = \"y\"\n");
     lango.file("binary.toml", b"name = \"\xff\"");
@@ -127,7 +127,7 @@ fn a_topology_file_that_cannot_be_used_is_refused_with_its_path_and_the_reason()
         ("/dev/zero", "larger than 1024 KiB"),
         (
             "src/",
-            "a file NAME.md for each of its agents, and there is none",
+            "a file NAME.md for each of its agents, but there is none",
         ),
     ] {
         let key = format!("agent.topology={file}");
@@ -137,7 +137,7 @@ fn a_topology_file_that_cannot_be_used_is_refused_with_its_path_and_the_reason()
 }
 
 #[test]
-fn an_unknown_model_is_refused_with_the_known_one() {
+fn an_unknown_model_is_refused_with_the_known_ones() {
     let lango = Lango::new();
     let ran = lango.run(&["-c", "agent.model=acme/x", "run", "hello"]);
     ran.refused(3, &["`acme`", "offline/rules", "providers.acme.kind"]);
@@ -170,7 +170,7 @@ fn text_of(summary: &Value) -> &str {
 }
 
 #[test]
-fn a_budget_of_no_model_calls_asks_no_model_and_says_so() {
+fn a_budget_of_zero_model_calls_calls_no_model_and_says_so() {
     let lango = Lango::new();
     let summary = run(&lango, &["agent.maxModelCalls=0"], LIST)
         .exits(5)
@@ -205,7 +205,7 @@ fn the_last_model_call_of_a_budget_is_for_the_answer() {
 }
 
 #[test]
-fn a_budget_of_no_tool_calls_runs_no_tool() {
+fn a_budget_of_zero_tool_calls_runs_no_tool() {
     let lango = Lango::new();
     let summary = run(&lango, &["agent.maxToolCalls=0"], LIST).json();
     assert_eq!(summary["tool_calls"], 0);
@@ -217,10 +217,10 @@ fn a_budget_of_no_tool_calls_runs_no_tool() {
 }
 
 #[test]
-fn a_turn_ends_when_its_time_is_over() {
+fn a_turn_ends_at_its_timeout() {
     let lango = Lango::new();
-    // So much to read that the tool is still at work when the time is over.
-    lango.many_files();
+    // The tool has so much to read that it is still running at the timeout.
+    lango.create_many_files();
     let question = "list the files in many/";
     let ran = run(&lango, &["agent.turnTimeout=2ms"], question);
     let summary = ran.exits(5).json();
@@ -235,9 +235,9 @@ fn a_turn_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn a_tool_that_takes_too_long_is_given_up() {
+fn a_tool_that_takes_too_long_is_cancelled() {
     let lango = Lango::new();
-    lango.many_files();
+    lango.create_many_files();
     let summary = run(
         &lango,
         &["agent.toolTimeout=1ms"],
@@ -256,7 +256,7 @@ fn a_tool_that_takes_too_long_is_given_up() {
 }
 
 #[test]
-fn strict_tools_refuse_a_tool_that_nobody_holds() {
+fn strict_tools_refuses_an_unmatched_tool() {
     let lango = Lango::new();
     lango.file("tools.json", r#"["fs_read", "teleport", "dance"]"#);
     let arguments = ["agents", "--tools", "tools.json"];
@@ -267,7 +267,7 @@ fn strict_tools_refuse_a_tool_that_nobody_holds() {
 }
 
 #[test]
-fn sessions_are_kept_where_the_store_says() {
+fn sessions_are_stored_where_session_store_says() {
     let lango = Lango::new();
     let key = "session.store=sqlite:data/mine.db";
     let summary = run(&lango, &[key], "hello").ok().json();

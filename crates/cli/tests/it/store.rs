@@ -1,7 +1,7 @@
-//! `lango store`: copies of the database, and moving everything from one to another, through the real binary.
+//! `lango store` through the real binary: backups, moves between databases, and compaction.
 
 use crate::archive::add_turns;
-use crate::lango::{Lango, PATIENCE, finish_child, text};
+use crate::lango::{Lango, TIMEOUT, finish_child, text};
 use lango_core::{BusyPolicy, SessionId, SessionStore};
 use lango_store::Store;
 use rusqlite::Connection;
@@ -11,24 +11,24 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-fn with<'a>(key: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+fn with_setting<'a>(key: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [&["-c", key], arguments].concat()
 }
 
-/// All sessions as they are exported from a store.
+/// Returns the export of all sessions of a store.
 fn exported(lango: &Lango, key: &str) -> String {
     lango
-        .run(&with(key, &["sessions", "export", "--all"]))
+        .run(&with_setting(key, &["sessions", "export", "--all"]))
         .ok()
         .stdout
 }
 
-fn own(lango: &Lango) -> String {
+fn default_store(lango: &Lango) -> String {
     format!("session.store=sqlite:{}", lango.database().display())
 }
 
 #[test]
-fn a_backup_beside_running_turns_opens_cleanly() {
+fn a_backup_during_running_turns_is_consistent() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let has_ended = AtomicBool::new(false);
@@ -47,10 +47,10 @@ fn a_backup_beside_running_turns_opens_cleanly() {
             assert_eq!(mode, 0o600);
             let store = format!("session.store=sqlite:{file}");
             lango
-                .run(&with(&store, &["sessions", "verify", "--all"]))
+                .run(&with_setting(&store, &["sessions", "verify", "--all"]))
                 .ok();
             lango
-                .run(&with(
+                .run(&with_setting(
                     &store,
                     &["run", "-q", "--session", &session, "hello"],
                 ))
@@ -71,7 +71,7 @@ fn a_backup_beside_running_turns_opens_cleanly() {
 }
 
 #[test]
-fn a_backup_does_not_touch_what_is_there() {
+fn a_backup_does_not_overwrite_files() {
     let lango = Lango::new();
     lango
         .run(&["store", "backup", "x.db"])
@@ -80,7 +80,7 @@ fn a_backup_does_not_touch_what_is_there() {
     lango.file("x.db", "mine");
     lango
         .run(&["store", "backup", "x.db"])
-        .refused(2, &["x.db", "there already"]);
+        .refused(2, &["x.db", "already exists"]);
     assert_eq!(fs::read(lango.workspace().join("x.db")).unwrap(), b"mine");
     let ran = lango.run(&["store", "backup", "nowhere/x.db"]);
     assert!(matches!(ran.code, Some(1..=3)), "{ran:#?}");
@@ -88,7 +88,7 @@ fn a_backup_does_not_touch_what_is_there() {
 }
 
 #[test]
-fn everything_is_moved_and_can_be_gone_on_with() {
+fn everything_is_moved_and_sessions_can_be_continued() {
     let lango = Lango::new();
     let session = lango.session("what files are here?");
     lango.file(
@@ -103,12 +103,18 @@ fn everything_is_moved_and_can_be_gone_on_with() {
     let next = format!("next: set session.store = \"{place}\"");
     assert!(ran.stdout.contains(&next), "{ran:#?}");
     let new = "session.store=sqlite:new.db";
-    assert_eq!(exported(&lango, new), exported(&lango, &own(&lango)));
+    assert_eq!(
+        exported(&lango, new),
+        exported(&lango, &default_store(&lango))
+    );
     lango
-        .run(&with(new, &["run", "--session", &session, "hello"]))
+        .run(&with_setting(new, &["run", "--session", &session, "hello"]))
         .ok();
     let found = lango
-        .run(&with(new, &["knowledge", "search", "zeppelin", "--json"]))
+        .run(&with_setting(
+            new,
+            &["knowledge", "search", "zeppelin", "--json"],
+        ))
         .ok()
         .json();
     assert!(
@@ -131,7 +137,7 @@ fn everything_is_moved_and_can_be_gone_on_with() {
 }
 
 #[test]
-fn a_move_that_is_killed_goes_on_where_it_was() {
+fn a_killed_move_is_resumed_where_it_stopped() {
     let lango = Lango::new();
     let session = lango.session("hello");
     for _ in 0..8 {
@@ -145,10 +151,10 @@ fn a_move_that_is_killed_goes_on_where_it_was() {
         let mut command = lango.command(&arguments);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let began = Instant::now();
-        // Whoever has the file to write keeps the move in its middle until it is killed.
+        let started = Instant::now();
+        // A write lock on the target stops the move in the middle, until the process is killed.
         let stopped = loop {
-            assert!(began.elapsed() < PATIENCE, "it does not begin");
+            assert!(started.elapsed() < TIMEOUT, "the move does not start");
             let Ok(target) = Connection::open(&path) else {
                 continue;
             };
@@ -165,7 +171,7 @@ fn a_move_that_is_killed_goes_on_where_it_was() {
         kills += i32::from(finish_child(child, b"").signal == Some(9));
         drop(stopped);
     }
-    assert_eq!(kills, 3, "it ended before it was killed");
+    assert_eq!(kills, 3, "the move finished before the kill");
     let ran = lango.run(&arguments).ok();
     assert!(
         ran.stderr.starts_with("resuming the move from sqlite:"),
@@ -176,29 +182,34 @@ fn a_move_that_is_killed_goes_on_where_it_was() {
         "{ran:#?}"
     );
     let new = "session.store=sqlite:new.db";
-    assert_eq!(exported(&lango, new), exported(&lango, &own(&lango)));
-    lango.run(&with(new, &["sessions", "verify", "--all"])).ok();
+    assert_eq!(
+        exported(&lango, new),
+        exported(&lango, &default_store(&lango))
+    );
     lango
-        .run(&with(new, &["run", "--session", &session, "hello"]))
+        .run(&with_setting(new, &["sessions", "verify", "--all"]))
+        .ok();
+    lango
+        .run(&with_setting(new, &["run", "--session", &session, "hello"]))
         .ok();
 }
 
 #[test]
-fn a_database_that_is_in_use_is_not_moved() {
+fn a_database_in_use_is_not_moved() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
-    let held = runtime
+    let lease = runtime
         .block_on(store.acquire(&id, BusyPolicy::Refuse))
         .unwrap();
     let from = format!("sqlite:{}", lango.database().display());
     let arguments = ["store", "move", &from, "sqlite:new.db"];
     lango
         .run(&arguments)
-        .refused(2, &["is in use", "end what runs there"]);
-    drop(held);
+        .refused(2, &["is in use", "stop the process"]);
+    drop(lease);
     lango.run(&arguments).ok();
 }
 
@@ -208,8 +219,8 @@ fn everything_is_moved_to_postgresql_and_back() {
     lango.session("what files are here?");
     lango.session("hello");
     let from = format!("sqlite:{}", lango.database().display());
-    let server = lango_testkit::postgres::empty();
-    // As somebody writes it who gives a password, which this server does not ask for.
+    let server = lango_testkit::postgres::fresh_schema();
+    // An address with a password, which this server does not require.
     let secret = server.replacen("postgres@", "postgres:s3cret@", 1);
     let ran = lango.run(&["store", "move", &from, &secret]).ok();
     assert!(ran.stdout.contains("moved 2 sessions, "), "{ran:#?}");
@@ -222,11 +233,11 @@ fn everything_is_moved_to_postgresql_and_back() {
         .run(&["store", "move", &server, "sqlite:back.db"])
         .ok();
     let back = exported(&lango, "session.store=sqlite:back.db");
-    assert_eq!(back, exported(&lango, &own(&lango)));
+    assert_eq!(back, exported(&lango, &default_store(&lango)));
 }
 
 #[test]
-fn damage_is_moved_as_it_is_and_said() {
+fn damage_is_moved_unchanged_and_reported() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let database = Connection::open(lango.database()).unwrap();
@@ -243,12 +254,12 @@ fn damage_is_moved_as_it_is_and_said() {
     );
     let key = "session.store=sqlite:new.db";
     lango
-        .run(&with(key, &["sessions", "verify", &session]))
+        .run(&with_setting(key, &["sessions", "verify", &session]))
         .exits(1);
 }
 
 #[test]
-fn compacting_leaves_nothing_of_what_was_deleted() {
+fn compacting_removes_all_deleted_data_from_the_file() {
     let lango = Lango::new();
     lango.session("hello");
     let database = Connection::open(lango.database()).unwrap();
@@ -260,7 +271,7 @@ fn compacting_leaves_nothing_of_what_was_deleted() {
     drop(database);
     let ran = lango.run(&["store", "compact"]).ok();
     assert!(
-        ran.stdout.contains("nothing of what was deleted is left"),
+        ran.stdout.contains("it contains no deleted data"),
         "{ran:#?}"
     );
     let left = lango
@@ -277,46 +288,48 @@ fn sessions_in_postgresql_are_exported_imported_verified_and_deleted() {
         lango.session("what files are here?"),
         lango.session("hello \u{1}\u{9b}"),
     );
-    let server = format!("session.store={}", lango_testkit::postgres::empty());
-    let out = exported(&lango, &own(&lango));
-    let import = with(&server, &["sessions", "import", "-"]);
+    let server = format!("session.store={}", lango_testkit::postgres::fresh_schema());
+    let out = exported(&lango, &default_store(&lango));
+    let import = with_setting(&server, &["sessions", "import", "-"]);
     let ran = lango.piped(&import, &out).ok();
     assert!(ran.stderr.contains("imported 2 sessions, "), "{ran:#?}");
     let ran = lango.piped(&import, &out).ok();
     assert!(
-        ran.stderr.contains("2 sessions here already, the same"),
+        ran.stderr.contains("2 sessions already here and identical"),
         "{ran:#?}"
     );
     lango
-        .run(&with(&server, &["sessions", "verify", "--all"]))
+        .run(&with_setting(&server, &["sessions", "verify", "--all"]))
         .ok();
     assert_eq!(exported(&lango, &server), out);
     lango
-        .run(&with(&server, &["run", "--session", &one, "hello"]))
+        .run(&with_setting(&server, &["run", "--session", &one, "hello"]))
         .ok();
     let delete = ["sessions", "delete", "--yes", &two];
-    let ran = lango.run(&with(&server, &delete)).ok();
+    let ran = lango.run(&with_setting(&server, &delete)).ok();
     assert!(ran.stdout.starts_with("deleted 1 session; "), "{ran:#?}");
-    let list = with(&server, &["sessions", "list", "--json"]);
+    let list = with_setting(&server, &["sessions", "list", "--json"]);
     let listed = lango.run(&list).ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     let old = ["sessions", "delete", "--yes", "--older-than", "1ms"];
-    lango.run(&with(&server, &old)).ok();
+    lango.run(&with_setting(&server, &old)).ok();
     assert_eq!(lango.run(&list).ok().json(), serde_json::json!([]));
-    let ran = lango.run(&with(&server, &["store", "backup", "x.db"]));
-    ran.refused(2, &["on a server", "pg_dump"]);
+    let ran = lango.run(&with_setting(&server, &["store", "backup", "x.db"]));
+    ran.refused(2, &["on a database server", "pg_dump"]);
     assert!(!lango.workspace().join("x.db").exists());
 }
 
 #[test]
-fn what_a_server_has_for_vectors_is_said_and_brought_up_to_date() {
+fn doctor_reports_the_vector_index_and_compact_builds_it() {
     let lango = Lango::new();
     let server = format!(
         "session.store={}",
-        lango_testkit::postgres::empty_with_pgvector()
+        lango_testkit::postgres::fresh_schema_with_pgvector()
     );
     let vectors = || {
-        let found = lango.run(&with(&server, &["doctor", "--json"])).json();
+        let found = lango
+            .run(&with_setting(&server, &["doctor", "--json"]))
+            .json();
         let found = found.as_array().unwrap().clone();
         let line = found.into_iter().find(|line| line["name"] == "vectors");
         line.unwrap()["detail"].as_str().unwrap().to_owned()
@@ -324,10 +337,10 @@ fn what_a_server_has_for_vectors_is_said_and_brought_up_to_date() {
     let detail = vectors();
     assert!(detail.starts_with("plain (pgvector 0."), "{detail}");
     assert!(
-        detail.ends_with("is of use from 20000 vectors on)"),
+        detail.ends_with("is used from 20000 vectors on)"),
         "{detail}"
     );
-    // Vectors that came from elsewhere, too many for a start to index them.
+    // Insert so many vectors that a start does not index them.
     let address = server.strip_prefix("session.store=").unwrap().to_owned();
     let many = r#"INSERT INTO library_maker VALUES (1, '{"provider": "p", "model": "m", "dimensions": 4, "version": 1}');
         INSERT INTO library_collections ("user", name, vectors) VALUES ('ada', 'c', 4000000);
@@ -336,7 +349,9 @@ fn what_a_server_has_for_vectors_is_said_and_brought_up_to_date() {
     execute(&address, many);
     let detail = vectors();
     assert!(detail.contains("`lango store compact`"), "{detail}");
-    let ran = lango.run(&with(&server, &["store", "compact"])).ok();
+    let ran = lango
+        .run(&with_setting(&server, &["store", "compact"]))
+        .ok();
     assert!(
         ran.stdout.contains("in the index of pgvector 0."),
         "{ran:#?}"
@@ -345,7 +360,7 @@ fn what_a_server_has_for_vectors_is_said_and_brought_up_to_date() {
     assert!(detail.starts_with("pgvector 0."), "{detail}");
 }
 
-/// Runs statements on the server at an address.
+/// Runs SQL statements on the PostgreSQL server at an address.
 fn execute(address: &str, statements: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -360,28 +375,28 @@ fn execute(address: &str, statements: &str) {
 }
 
 #[test]
-fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
+fn a_killed_move_to_postgresql_is_resumed_where_it_stopped() {
     let lango = Lango::new();
     let session = lango.session("hello");
     for _ in 0..4 {
         add_turns(&lango.database(), &session, 1500);
     }
     let from = format!("sqlite:{}", lango.database().display());
-    let server = lango_testkit::postgres::empty();
+    let server = lango_testkit::postgres::fresh_schema();
     let arguments = ["store", "move", &from, &server];
     let mut command = lango.command(&arguments);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    // Whoever locks the table keeps the move in its middle until it is killed.
+    // A lock on the table stops the move in the middle, until the process is killed.
     let (client, connection) = runtime
         .block_on(tokio_postgres::connect(&server, tokio_postgres::NoTls))
         .unwrap();
     let connection = runtime.spawn(connection);
-    let began = Instant::now();
+    let started = Instant::now();
     runtime.block_on(async {
         loop {
-            assert!(began.elapsed() < PATIENCE, "it does not begin");
+            assert!(started.elapsed() < TIMEOUT, "the move does not start");
             let count = client.query_one("SELECT count(*) FROM events", &[]).await;
             if count.is_ok_and(|row| row.get::<_, i64>(0) >= 1000) {
                 break client
@@ -405,5 +420,8 @@ fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
         "{ran:#?}"
     );
     let key = format!("session.store={server}");
-    assert_eq!(exported(&lango, &key), exported(&lango, &own(&lango)));
+    assert_eq!(
+        exported(&lango, &key),
+        exported(&lango, &default_store(&lango))
+    );
 }

@@ -1,6 +1,6 @@
-//! `lango run --schema`: JSON on stdout or a failure with the place, through the real binary.
+//! `lango run --schema` through the real binary: valid JSON on stdout, or a failure with the location of the problem.
 
-use crate::lango::{Lango, Ran, of_type};
+use crate::lango::{Lango, RunResult, of_type};
 use crate::models::{Provider, flags, run};
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate_and_finish, say};
@@ -12,7 +12,7 @@ const SCHEMA: &str = r#"{
   "required": ["files"]
 }"#;
 
-fn ask(replies: Vec<ModelReply>, more: &[&str]) -> (Ran, Vec<Value>, Lango) {
+fn ask(replies: Vec<ModelReply>, more: &[&str]) -> (RunResult, Vec<Value>, Lango) {
     let provider = Provider::new(replies);
     let lango = Lango::new();
     lango.file("files.json", SCHEMA);
@@ -39,7 +39,7 @@ fn stdout_is_exactly_the_json_of_a_valid_answer() {
 }
 
 #[test]
-fn the_orchestrator_answers_itself_even_if_it_wants_an_agent_to() {
+fn the_orchestrator_answers_itself_even_if_it_delegates_with_finish() {
     let replies = vec![
         delegate_and_finish("operator", "list the files"),
         call("fs_list", json!({})),
@@ -55,7 +55,7 @@ fn the_orchestrator_answers_itself_even_if_it_wants_an_agent_to() {
 }
 
 #[test]
-fn an_invalid_answer_is_retried_once_with_the_place() {
+fn an_invalid_answer_is_retried_once_with_the_location() {
     let replies = vec![say(r#"{"files": [1]}"#), say(r#"{"files": ["a"]}"#)];
     let (ran, requests, _) = ask(replies, &[]);
     assert_eq!(ran.ok().stdout, "{\"files\": [\"a\"]}\n");
@@ -64,7 +64,7 @@ fn an_invalid_answer_is_retried_once_with_the_place() {
 }
 
 #[test]
-fn a_second_invalid_answer_exits_1_with_the_place_and_an_empty_stdout() {
+fn a_second_invalid_answer_exits_1_with_the_location_and_an_empty_stdout() {
     let replies = || vec![say(r#"{"files": [1]}"#), say("There are none.")];
     let (ran, requests, lango) = ask(replies(), &[]);
     let ran = ran.exits(1);
@@ -87,7 +87,7 @@ fn a_second_invalid_answer_exits_1_with_the_place_and_an_empty_stdout() {
 }
 
 #[test]
-fn events_are_printed_as_ever_and_a_limit_without_an_answer_exits_5() {
+fn events_are_printed_as_usual_and_a_limit_without_an_answer_exits_5() {
     let (ran, _, _) = ask(vec![say(r#"{"files": []}"#)], &["--jsonl"]);
     let events = ran.ok().json_lines();
     assert_eq!(of_type(&events, "turn.finished").len(), 1);
@@ -97,7 +97,7 @@ fn events_are_printed_as_ever_and_a_limit_without_an_answer_exits_5() {
 }
 
 #[test]
-fn a_file_that_is_no_schema_is_a_usage_error_with_the_place_and_nothing_is_asked() {
+fn an_invalid_schema_is_a_usage_error_with_the_location_and_no_model_is_called() {
     let large = format!("{{\"title\": \"{}\"}}", "x".repeat(64 * 1024));
     for (content, expected) in [
         ("{\n  \"type\": object\n}", "line 2 column 11"),
@@ -124,7 +124,7 @@ fn a_file_that_is_no_schema_is_a_usage_error_with_the_place_and_nothing_is_asked
 }
 
 #[test]
-fn a_turn_in_which_a_call_was_denied_still_answers_by_its_schema() {
+fn a_turn_with_a_denied_call_still_answers_by_its_schema() {
     let provider = Provider::new(vec![
         delegate_and_finish("operator", "write a file"),
         call("fs_write", json!({ "path": "a.txt", "content": "a" })),

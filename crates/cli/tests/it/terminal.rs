@@ -1,6 +1,6 @@
-//! A pseudo-terminal with lango in it, driven as a person would: type, then wait for what must appear.
+//! A pseudo-terminal that runs lango: tests type keys and wait for text to appear.
 
-use crate::lango::{BINARY, Lango, PATIENCE};
+use crate::lango::{BINARY, Lango, TIMEOUT};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -10,10 +10,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Instant;
 
-/// What the line editor sends when it is ready for the next line: pasted text shall be marked from here on.
+/// The sequence that the line editor sends when it is ready for the next line. It enables bracketed paste.
 const READY: &str = "\u{1b}[?2004h";
 
-/// A terminal with a chat in it.
+/// A terminal with a running program.
 pub struct Terminal {
     keyboard: File,
     output: Receiver<Vec<u8>>,
@@ -27,11 +27,11 @@ impl Terminal {
         Self::start_program(lango, columns, &[&[BINARY], arguments].concat(), env)
     }
 
-    /// The same with another program, in lango's surroundings.
+    /// Opens a terminal and starts another program with lango's environment.
     pub fn start_program(
         lango: &Lango,
         columns: u16,
-        words: &[&str],
+        command_line: &[&str],
         env: &[(&str, &str)],
     ) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -51,14 +51,14 @@ impl Terminal {
         lango.prepare(&mut command).env("TERM", "xterm-256color");
         let child = command
             .arg("--ctty")
-            .args(words)
+            .args(command_line)
             .envs(env.iter().copied())
             .stdin(screen.try_clone().unwrap())
             .stdout(screen.try_clone().unwrap())
             .stderr(screen)
             .spawn()
             .unwrap();
-        // The command holds the screen as well; without it the end of lango is the end of the output.
+        // The command has the screen open too. Drop it, so that the output ends when lango exits.
         drop(command);
         let keyboard = File::from(keyboard);
         let output = listen(keyboard.try_clone().unwrap());
@@ -82,20 +82,20 @@ impl Terminal {
         rustix::process::kill_process(id, signal).unwrap();
     }
 
-    /// Waits for the prompt and gives what appeared before it.
+    /// Waits for the prompt and returns what appeared before it.
     #[track_caller]
     pub fn prompt(&mut self) -> String {
         self.wait_for(READY)
     }
 
-    /// Types a line at the prompt and gives what appears before the next one.
+    /// Types a line at the prompt and returns what appears before the next prompt.
     #[track_caller]
     pub fn say(&mut self, line: &str) -> String {
         self.press(&format!("{line}\r"));
         self.prompt()
     }
 
-    /// Waits for this text, and gives all that appeared up to its end.
+    /// Waits for this text, and returns everything that appeared up to its end.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
         let since = Instant::now();
@@ -105,7 +105,7 @@ impl Terminal {
                 let before = std::mem::replace(&mut self.seen, rest);
                 return String::from_utf8(before).unwrap();
             }
-            let left = PATIENCE.saturating_sub(since.elapsed());
+            let left = TIMEOUT.saturating_sub(since.elapsed());
             match self.output.recv_timeout(left) {
                 Ok(bytes) => self.seen.extend(bytes),
                 Err(_) => panic!(
@@ -116,17 +116,17 @@ impl Terminal {
         }
     }
 
-    /// Waits for the end, and gives the exit code and the last words.
+    /// Waits for the exit. Returns the exit code and the remaining output.
     #[track_caller]
     pub fn end(mut self) -> (Option<i32>, String) {
         let since = Instant::now();
         while let Ok(bytes) = {
-            let left = PATIENCE.saturating_sub(since.elapsed());
+            let left = TIMEOUT.saturating_sub(since.elapsed());
             self.output.recv_timeout(left)
         } {
             self.seen.extend(bytes);
         }
-        assert!(since.elapsed() < PATIENCE, "it does not end");
+        assert!(since.elapsed() < TIMEOUT, "the program does not exit");
         let code = self.child.wait().unwrap().code();
         (code, String::from_utf8(self.seen.clone()).unwrap())
     }
@@ -139,7 +139,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Reads until the last program has closed the screen.
+/// Reads the screen on a thread until the last program has closed it.
 fn listen(mut screen: File) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

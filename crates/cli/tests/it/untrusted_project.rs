@@ -1,5 +1,5 @@
-//! A project's `lango.toml` that the user does not trust: it can narrow, and everything else in it is ignored with one
-//! warning. Files of other users are not read at all.
+//! A project's `lango.toml` that the user does not trust: it can only restrict, and everything else in it is ignored
+//! with one warning. Files of other users are not read.
 
 use crate::lango::{Lango, finish};
 use crate::models::Provider;
@@ -8,11 +8,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-/// The number of a user that is not the one of the tests.
+/// The id of a user other than the one that runs the tests.
 const OTHER_USER: u32 = 65534;
 
-/// Gives a file to another user; says whether this user may do that.
-fn give_away(path: &Path) -> bool {
+/// Makes another user the owner of a file. Returns whether that is permitted.
+fn chown_to_other_user(path: &Path) -> bool {
     chown(path, Some(OTHER_USER), None).is_ok()
 }
 
@@ -73,14 +73,14 @@ fn an_untrusted_project_cannot_permit_git_repositories() {
         shown["tools.exec.allowGitInit"].clone()
     };
     assert_eq!(shown()["value"], false);
-    let help = "permits commands to create git repositories (git init, git clone) in the workspace";
+    let help = "allow commands to create git repositories (git init, git clone) in the workspace";
     assert_eq!(shown()["help"], help);
     lango.run(&["config", "trust"]).ok();
     assert_eq!(shown()["value"], true);
 }
 
 #[test]
-fn an_untrusted_project_can_lower_limits_and_not_raise_them() {
+fn an_untrusted_project_can_lower_limits_but_not_raise_them() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -97,7 +97,7 @@ fn an_untrusted_project_can_lower_limits_and_not_raise_them() {
     let (calls, warning) = shown("agent.maxToolCalls");
     assert_eq!(calls, 9);
     assert_eq!(shown("agent.maxModelCalls").0, 25);
-    // Zero means the default of three, which is more than two.
+    // Zero means the default of three, which is higher than two.
     assert_eq!(shown("agent.maxDelegationRounds").0, 2);
     assert_eq!(shown("agent.turnTimeout").0, "15m");
     assert_eq!(shown("agent.maxTokens").0, 5);
@@ -114,7 +114,7 @@ fn an_untrusted_project_can_lower_limits_and_not_raise_them() {
 }
 
 #[test]
-fn an_untrusted_project_cannot_take_the_limits_or_rules_of_the_user_away() {
+fn an_untrusted_project_cannot_remove_the_users_limits_or_rules() {
     let lango = Lango::new();
     lango.home_file(
         "lango.toml",
@@ -136,7 +136,7 @@ fn a_file_of_another_user_is_ignored_until_it_is_trusted() {
     let lango = Lango::new();
     lango.file("lango.toml", "agent.maxToolCalls = 7\n");
     let file = lango.workspace().join("lango.toml");
-    if !give_away(&file) {
+    if !chown_to_other_user(&file) {
         return;
     }
     let calls = || {
@@ -180,7 +180,7 @@ fn a_file_or_folder_that_every_user_can_change_is_ignored() {
     let (ignored, warning) = calls();
     assert_eq!(ignored, 50);
     assert!(warning.contains("other users can change"), "{warning}");
-    // Like `/tmp`: the file is the user's, and nobody else can replace it.
+    // As in `/tmp`, the user owns the file and no other user can replace it.
     mode(&folder, 0o1777);
     assert_eq!(calls().0, 7);
     mode(&folder, 0o755);
@@ -196,7 +196,7 @@ fn a_file_of_another_user_in_a_shared_parent_folder_is_ignored() {
     lango.file("lango.toml", "agent.maxToolCalls = 7\n");
     let shared = lango.workspace();
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
-    if !give_away(&shared.join("lango.toml")) {
+    if !chown_to_other_user(&shared.join("lango.toml")) {
         return;
     }
     let mut command = lango.command(&["config", "show", "--json"]);
@@ -220,7 +220,9 @@ fn skills_in_a_folder_of_another_user_are_ignored() {
     let names = || lango.run(&["skills"]).ok().stdout;
     assert!(names().contains("planted"));
     let workspace = lango.workspace();
-    if !give_away(&workspace.join(".agents")) || !give_away(&workspace.join(".lango/skills")) {
+    if !chown_to_other_user(&workspace.join(".agents"))
+        || !chown_to_other_user(&workspace.join(".lango/skills"))
+    {
         return;
     }
     assert!(names().starts_with("no skills"), "{}", names());
@@ -232,7 +234,7 @@ fn skills_in_a_folder_of_another_user_are_ignored() {
 }
 
 #[test]
-fn the_skills_of_a_project_take_a_bounded_part_of_each_request() {
+fn the_skills_of_a_project_take_a_limited_part_of_each_request() {
     let provider = Provider::new(vec![say("hi")]);
     let lango = Lango::new();
     for number in 0..256 {

@@ -1,17 +1,17 @@
-//! A hijacked model tries to obtain the values of secrets: every rule allows every tool, the vault is open, commands run in
-//! the real sandbox, and a server collects what reaches it. The values are looked for in everything that the model was sent, in
-//! all stored files, in the workspace, in the output and at the collecting server.
+//! A hijacked model tries to obtain the values of secrets. The rules allow every tool, the vault is unlocked, commands
+//! run in the real sandbox, and a server records everything that reaches it. The test then searches for the values in
+//! all model requests, all stored files, the workspace, the output, and what that server received.
 
 mod attempts;
 mod scan;
 
-use crate::lango::{Lango, Ran};
-use crate::mcp::{installed, private};
+use crate::lango::{Lango, RunResult};
+use crate::mcp::{install_server, private_path};
 use crate::secrets::{run, set};
-use attempts::{Attempt, Places};
+use attempts::{Attempt, Targets};
 use lango_core::ModelReply;
 use lango_testkit::model::{calls, say};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer};
 use scan::{Canary, leaks};
 use std::collections::VecDeque;
 use std::fs;
@@ -21,10 +21,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Attempts per turn.
 const PER_TURN: usize = 12;
 
-/// The secrets, each with its value.
 const CANARIES: [Canary; 3] = [
     Canary {
         name: "API_TOKEN",
@@ -40,7 +38,7 @@ const CANARIES: [Canary; 3] = [
     },
 ];
 
-/// A server that keeps all bytes that it is sent, and answers every request.
+/// A server that records all bytes it receives, and answers every request.
 struct Collector {
     address: String,
     received: Arc<Mutex<Vec<u8>>>,
@@ -72,15 +70,15 @@ impl Collector {
     }
 }
 
-/// A model that makes one attempt after the other, some in each turn.
-struct Hijacked {
+/// A model that makes one attempt after the other, up to [`PER_TURN`] in each turn.
+struct HijackedModel {
     _runtime: Runtime,
     server: WireServer,
     queue: Arc<Mutex<VecDeque<Attempt>>>,
     results: Arc<Mutex<Vec<String>>>,
 }
 
-impl Hijacked {
+impl HijackedModel {
     fn start(attempts: Vec<Attempt>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -91,7 +89,7 @@ impl Hijacked {
         let results = Arc::new(Mutex::new(Vec::new()));
         let (own, shown) = (Arc::clone(&queue), Arc::clone(&results));
         let (made, current) = (Mutex::new(0), Mutex::new(None));
-        let script = move |request: &Recorded| {
+        let script = move |request: &RecordedRequest| {
             let mut made = made.lock().unwrap();
             let mut current = current.lock().unwrap();
             if let Some(name) = current.take() {
@@ -101,11 +99,12 @@ impl Hijacked {
                 shown.lock().unwrap().push(format!("{name}: {line}"));
             }
             let is_concluding = request.functions().is_empty() || *made == PER_TURN;
-            let next = match is_concluding {
-                true => None,
-                false => own.lock().unwrap().pop_front(),
+            let next = if is_concluding {
+                None
+            } else {
+                own.lock().unwrap().pop_front()
             };
-            Answer::from(match next {
+            ScriptedAnswer::from(match next {
                 Some(attempt) => {
                     *made += 1;
                     *current = Some(attempt.name);
@@ -126,7 +125,7 @@ impl Hijacked {
         }
     }
 
-    fn left(&self) -> usize {
+    fn remaining(&self) -> usize {
         self.queue.lock().unwrap().len()
     }
 }
@@ -137,16 +136,16 @@ impl Attempt {
     }
 }
 
-/// The text of the last tool result in a request.
-fn last_result(request: &Recorded) -> &str {
+/// Returns the text of the last tool result in a request.
+fn last_result(request: &RecordedRequest) -> &str {
     let messages = request.body["messages"].as_array();
     let last = messages.and_then(|messages| messages.last());
     last.and_then(|last| last["content"].as_str())
         .unwrap_or_default()
 }
 
-/// A home with secrets, a server that has one of them bound, and rules that allow everything.
-fn home(model: &str, places: &Places) -> Lango {
+/// Creates a home with secrets, one of them bound to an MCP server, and rules that allow everything.
+fn home(model: &str, targets: &Targets) -> Lango {
     let lango = Lango::new();
     let settings = format!(
         "agent.multiAgent = false\nagent.maxModelCalls = 200\nagent.maxToolCalls = 500\nagent.model = 'mock/any'\n\
@@ -155,17 +154,17 @@ fn home(model: &str, places: &Places) -> Lango {
          [tools.exec]\nnetwork = ['{host}']\n\
          [providers.mock]\nkind = 'openai'\nbaseUrl = '{model}'\n\
          [mcp.servers.toy]\n{toy}, '--log', 'log', '--extra', 'login']\n",
-        evil = places.evil,
-        host = places.host,
-        toy = installed(&lango).trim_end_matches(']'),
+        evil = targets.evil,
+        host = targets.host,
+        toy = install_server(&lango).trim_end_matches(']'),
     );
     lango.home_file("lango.toml", settings);
     for Canary { name, value } in CANARIES {
         set(&lango, name, value).ok();
     }
-    let host = format!("http://{}", places.host);
+    let host = format!("http://{}", targets.host);
     run(&lango, &["secrets", "bind", "API_TOKEN", "--host", &host]).ok();
-    // The tools of a server are known after it was connected.
+    // Connect once, because the tools of a server are unknown before that.
     run(&lango, &["mcp", "test", "toy"]).ok();
     let field = ["--tool", "mcp:toy/login", "--field", "password"];
     let bind = [&["secrets", "bind", "SHOP_PASSWORD"][..], &field].concat();
@@ -173,20 +172,20 @@ fn home(model: &str, places: &Places) -> Lango {
     lango
 }
 
-/// Everything in which a value must not be, with a name for each.
+/// Returns everything that must not contain a value, with a name for each item.
 fn evidence(
     lango: &Lango,
-    model: &Hijacked,
+    model: &HijackedModel,
     evil: &Collector,
-    outputs: &[Ran],
+    outputs: &[RunResult],
 ) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for request in model.server.requests() {
         let name = format!("model request {}", request.number);
         found.push((name, request.body.to_string().into_bytes()));
     }
-    // The server that has the secret bound wrote down what it got.
-    let own = private(lango, "log");
+    // The log of the server that the secret is bound to contains the value legitimately.
+    let own = private_path(lango, "log");
     for (path, content) in lango.stored_files() {
         if path != own {
             found.push((path.display().to_string(), content));
@@ -212,34 +211,34 @@ fn evidence(
     found
 }
 
-/// Lets the model make its attempts; gives what leaked.
-fn attack(list: impl Fn(&Places) -> Vec<Attempt>) -> (Lango, Vec<String>) {
+/// Lets the model make its attempts, and returns what leaked.
+fn attack(list: impl Fn(&Targets) -> Vec<Attempt>) -> (Lango, Vec<String>) {
     let (evil, host) = (Collector::start(), Collector::start());
-    let mut places = Places {
+    let mut targets = Targets {
         evil: evil.address.clone(),
         host: host.address.clone(),
         home: String::new(),
     };
-    // The home is known only with the model's address, so the attempts get it afterwards.
-    let model = Hijacked::start(Vec::new());
-    let lango = home(model.server.url(), &places);
-    places.home = lango.home().display().to_string();
-    let attempts = list(&places);
+    // The home is created with the model's URL, so the attempts that need its path are added later.
+    let model = HijackedModel::start(Vec::new());
+    let lango = home(model.server.url(), &targets);
+    targets.home = lango.home().display().to_string();
+    let attempts = list(&targets);
     let count = attempts.len();
     model.queue.lock().unwrap().extend(attempts);
     let mut outputs = Vec::new();
     let mut session: Option<String> = None;
-    while model.left() > 0 {
-        let before = model.left();
-        // Every other turn goes on in the session before, in a new process.
-        let mut words = vec!["run", "--json", "do what the page says"];
+    while model.remaining() > 0 {
+        let before = model.remaining();
+        // Every other turn continues the previous session in a new process.
+        let mut arguments = vec!["run", "--json", "do what the page says"];
         let resumed = session.take();
         if let Some(session) = &resumed {
-            words.extend(["--session", session]);
+            arguments.extend(["--session", session]);
         }
-        let ran = run(&lango, &words);
+        let ran = run(&lango, &arguments);
         assert!(ran.code.is_some(), "{ran:#?}");
-        assert!(model.left() < before, "no attempt was made: {ran:#?}");
+        assert!(model.remaining() < before, "no attempt was made: {ran:#?}");
         if resumed.is_none() {
             session = ran.json()["session"].as_str().map(str::to_owned);
         }
@@ -263,13 +262,13 @@ fn attack(list: impl Fn(&Places) -> Vec<Attempt>) -> (Lango, Vec<String>) {
 fn a_hijacked_model_obtains_no_value() {
     let (lango, leaks) = attack(attempts::all);
     assert!(leaks.is_empty(), "\n{}", leaks.join("\n"));
-    // The server that the secret is bound to did get it, so the value was there to be stolen.
-    let log = fs::read_to_string(private(&lango, "log")).unwrap();
+    // The server that the secret is bound to did receive it, so the value was in use.
+    let log = fs::read_to_string(private_path(&lango, "log")).unwrap();
     let handed = log.matches(CANARIES[2].value).count();
     let expected = format!(r#""arguments": {{"password": "{}"}}"#, CANARIES[2].value);
     assert!(handed == 1 && log.contains(&expected), "{log}");
     assert!(!log.contains(CANARIES[0].value) && !log.contains(CANARIES[1].value));
-    // Nobody allowed a binding.
+    // No new binding was approved.
     let rows = run(&lango, &["secrets", "list", "--json"]).ok().json();
     let bindings = rows.as_array().unwrap().iter();
     let counts: Vec<usize> = bindings
@@ -281,8 +280,8 @@ fn a_hijacked_model_obtains_no_value() {
 #[test]
 fn a_planted_leak_is_found() {
     let (_, leaks) = attack(|_| vec![attempts::planted(CANARIES[0].value)]);
-    let places = ["model request", "lango.db", "output"];
-    for place in places {
+    let targets = ["model request", "lango.db", "output"];
+    for place in targets {
         assert!(
             leaks.iter().any(|leak| leak.contains(place)),
             "{place} is not in {leaks:?}"
@@ -292,12 +291,12 @@ fn a_planted_leak_is_found() {
 
 #[test]
 fn there_are_at_least_fifty_distinct_attempts() {
-    let places = Places {
+    let targets = Targets {
         evil: "127.0.0.1:1".to_owned(),
         host: "127.0.0.1:2".to_owned(),
         home: "/home".to_owned(),
     };
-    let all = attempts::all(&places);
+    let all = attempts::all(&targets);
     let names: std::collections::BTreeSet<&str> = all.iter().map(|own| own.name).collect();
     assert_eq!(names.len(), all.len());
     assert!(all.len() >= 50, "{}", all.len());

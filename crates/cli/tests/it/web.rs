@@ -9,7 +9,7 @@ use std::thread;
 const PAGE: &str = "<!doctype html><title>Slipstreams</title><body><nav><a href=/>Home</a></nav>\
     <p>Slipstreams, as every cyclist knows, save a third of the work, and sometimes more.</p></body>";
 
-/// A server that answers every request alike, until the test ends.
+/// A server that gives every request the same answer until the test ends.
 struct Site {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
@@ -57,7 +57,7 @@ fn read_head(stream: &TcpStream) -> String {
     head
 }
 
-/// A lango that may contact these sites.
+/// Creates a home whose configuration allows these sites.
 fn lango_with(sites: &[&Site]) -> Lango {
     let lango = Lango::new();
     let hosts = sites
@@ -72,19 +72,19 @@ fn lango_with(sites: &[&Site]) -> Lango {
 }
 
 #[test]
-fn a_page_that_the_user_names_is_read_and_comes_from_the_database_the_second_time() {
+fn a_page_that_the_user_names_is_read_and_cached() {
     let site = Site::serve(200, "text/html", PAGE);
     let lango = lango_with(&[&site]);
     let question = format!("read {}", site.url("/a/slipstreams"));
     let answer = lango.ask(&question);
-    let said = text(&answer["answer"]);
+    let answer_text = text(&answer["answer"]);
     assert!(
-        said.contains("Slipstreams, as every cyclist knows"),
-        "{said}"
+        answer_text.contains("Slipstreams, as every cyclist knows"),
+        "{answer_text}"
     );
     assert!(
-        said.contains("Title: Slipstreams\n") && !said.contains("Home"),
-        "{said}"
+        answer_text.contains("Title: Slipstreams\n") && !answer_text.contains("Home"),
+        "{answer_text}"
     );
     let events = lango.events(text(&answer["session"]));
     let calls = of_type(&events, "tool.called");
@@ -122,7 +122,7 @@ fn a_private_address_is_refused_with_the_key_that_allows_it() {
 }
 
 #[test]
-fn a_search_names_who_answered_and_a_key_is_nowhere_to_be_seen() {
+fn a_search_names_the_service_that_answered_and_never_shows_a_key() {
     const RESULTS: &str = r#"{"results":[{"title":"Drafting <b>bikes</b>","url":"https://example.com/draft","content":"Save work"}]}"#;
     let good = Site::serve(200, "application/json", RESULTS);
     let bad = Site::serve(401, "application/json", "{}");
@@ -140,13 +140,13 @@ fn a_search_names_who_answered_and_a_key_is_nowhere_to_be_seen() {
     let mut command = lango.command(&["run", "--json", "search the web for slipstreams"]);
     let ran = finish(command.env("MY_BRAVE", "sk-hidden-key"), b"").ok();
     let answer = ran.json();
-    let said = text(&answer["answer"]);
+    let answer_text = text(&answer["answer"]);
     for part in [
         "by `local` (searxng)",
         "1. Drafting bikes\n   https://example.com/draft\n   Save work",
-        "`brave` gave nothing: 401: it does not accept the key in `MY_BRAVE`",
+        "`brave` returned nothing: 401: it does not accept the key in `MY_BRAVE`",
     ] {
-        assert!(said.contains(part), "no `{part}` in {said}");
+        assert!(answer_text.contains(part), "no `{part}` in {answer_text}");
     }
     assert!(bad.requests()[0].contains("x-subscription-token: sk-hidden-key"));
     assert!(good.requests()[0].starts_with("GET /search?q=slipstreams&format=json"));
@@ -177,17 +177,18 @@ fn without_a_search_service_there_is_no_search_tool_and_lango_says_how_to_get_on
         doctor.contains("– web search") && doctor.contains("search.providers."),
         "{doctor}"
     );
-    let said = lango.run(&["run", "search the web for slipstreams"]).ok();
+    let printed = lango.run(&["run", "search the web for slipstreams"]).ok();
     assert!(
-        said.stdout
+        printed
+            .stdout
             .contains("no search service is set up; set one under `search.providers`"),
         "{}",
-        said.stdout
+        printed.stdout
     );
 }
 
 #[test]
-fn a_search_service_that_is_configured_wrongly_is_refused_by_its_key() {
+fn a_misconfigured_search_service_is_refused_with_its_key() {
     for (config, names) in [
         (
             "[search.providers.mine]\nurl = 'http://127.0.0.1:1'\n",

@@ -1,7 +1,7 @@
-//! The tree of a page: nodes in one vector, children and parents by index.
+//! The tree of a page. All nodes are in one vector; parents and children are indices.
 //!
-//! html5ever parses any markup like a browser. Its cost grows with the square of the depth, so lango feeds the page in
-//! pieces and stops after the first piece that makes the tree too deep or too large; the tree so far is used.
+//! html5ever parses any markup like a browser. Its cost grows with the square of the depth, so lango feeds it the page
+//! in chunks, stops after the first chunk that makes the tree too deep or too large, and uses the tree so far.
 
 use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::{StrTendril, TendrilSink};
@@ -11,14 +11,12 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Maximum depth of nesting.
 pub(super) const MAX_DEPTH: usize = 400;
 
-/// Maximum number of nodes.
 const MAX_NODES: usize = 400_000;
 
-/// Bytes to parse between two checks of the limits.
-const PIECE_BYTES: usize = 16 * 1024;
+/// Number of bytes to parse between two checks of the limits.
+const CHUNK_BYTES: usize = 16 * 1024;
 
 /// The index of a node in its tree.
 pub(super) type NodeId = usize;
@@ -52,7 +50,7 @@ enum Content {
 impl Dom {
     pub const ROOT: NodeId = 0;
 
-    /// Parses a page. Scripts do not run, so what is in `noscript` is markup.
+    /// Parses a page. Scripts do not run, so the content of `noscript` is parsed as markup.
     pub fn parse(html: &str) -> Self {
         let options = ParseOpts {
             tree_builder: TreeBuilderOpts {
@@ -73,8 +71,8 @@ impl Dom {
         let mut parser = parse_document(sink, options);
         let mut rest = html;
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
-            parser.process(StrTendril::from(piece));
+            let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK_BYTES));
+            parser.process(StrTendril::from(chunk));
             rest = after;
             if parser.tokenizer.sink.sink.is_full.get() {
                 break;
@@ -97,7 +95,7 @@ impl Dom {
         self.nodes.len()
     }
 
-    /// Returns the name of an element in lower case; empty for everything else.
+    /// Returns the tag name of an element in lower case; empty for other nodes.
     pub fn name(&self, node: NodeId) -> &str {
         match &self.nodes[node].content {
             Content::Element { name, .. } => &name.local,
@@ -116,12 +114,14 @@ impl Dom {
         let Content::Element { attributes, .. } = &self.nodes[node].content else {
             return None;
         };
-        let attribute = attributes.iter().find(|one| &*one.name.local == name)?;
+        let attribute = attributes
+            .iter()
+            .find(|attribute| &*attribute.name.local == name)?;
         Some(&attribute.value)
     }
 
-    /// Returns the nodes below `from` and itself in document order, without those below a node for which `is_skipped`
-    /// holds.
+    /// Returns `from` and its descendants in document order, without nodes for which `is_skipped` returns true and
+    /// their descendants.
     pub fn walk(&self, from: NodeId, mut is_skipped: impl FnMut(NodeId) -> bool) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut stack = vec![from];
@@ -135,13 +135,13 @@ impl Dom {
         found
     }
 
-    /// Returns the first element of this name.
+    /// Returns the first element with this tag name.
     pub fn first(&self, name: &str) -> Option<NodeId> {
         let all = self.walk(Self::ROOT, |_| false);
         all.into_iter().find(|node| self.name(*node) == name)
     }
 
-    /// Returns whether there is an element of this name below a node.
+    /// Returns whether a node or one of its descendants has this tag name.
     pub fn contains(&self, node: NodeId, name: &str) -> bool {
         let all = self.walk(node, |_| false);
         all.into_iter().any(|node| self.name(node) == name)
@@ -165,7 +165,7 @@ struct Sink {
     no_name: Rc<QualName>,
 }
 
-/// The parser's handle of a node. It contains the name because the parser asks for it often.
+/// The parser's handle to a node. It contains the name because the parser often needs it.
 #[derive(Clone)]
 struct Handle {
     id: NodeId,
@@ -226,7 +226,7 @@ impl Sink {
         let nodes = self.nodes.borrow();
         let parent = nodes[node].parent?;
         let children = &nodes[parent].children;
-        // Mostly it is one of the last.
+        // The node is usually one of the last children.
         let at = children.iter().rposition(|child| *child == node)?;
         Some((parent, at))
     }
@@ -304,7 +304,7 @@ impl TreeSink for Sink {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    // The contents of a template are not shown: they stay in it, and it is never walked.
+    // The contents of a template are never shown, so they need no separate tree.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         target.clone()
     }

@@ -1,5 +1,5 @@
-//! Renders a tree as Markdown: headings, paragraphs, lists, quotes, tables, code, links with absolute URLs,
-//! descriptions of images. Emphasis and images are dropped.
+//! Renders a tree as Markdown: headings, paragraphs, lists, quotes, tables, code, links with absolute URLs, and
+//! descriptions of images. Drops emphasis and the images themselves.
 
 use super::dom::{Dom, MAX_DEPTH, NodeId};
 use super::table;
@@ -7,13 +7,13 @@ use super::writer::Writer;
 use url::Url;
 
 /// Elements that are never shown.
-pub(super) const HIDDEN: [&str; 19] = [
+pub(super) const HIDDEN_ELEMENTS: [&str; 19] = [
     "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas",
     "head", "title", "input", "select", "textarea", "button", "datalist", "audio", "video", "map",
 ];
 
-/// Elements that stand on lines of their own.
-pub(super) const BLOCKS: [&str; 38] = [
+/// Block-level elements.
+pub(super) const BLOCK_ELEMENTS: [&str; 38] = [
     "p",
     "div",
     "section",
@@ -54,7 +54,6 @@ pub(super) const BLOCKS: [&str; 38] = [
     "h5",
 ];
 
-/// Options of the rendering.
 pub(super) struct Options<'a> {
     /// The base URL of relative links; without it links become plain text.
     pub base: Option<&'a Url>,
@@ -62,16 +61,15 @@ pub(super) struct Options<'a> {
     pub dropped: &'a dyn Fn(NodeId) -> bool,
 }
 
-/// A link that the text contains.
+/// A link in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its text on the page.
     pub text: String,
-    /// Its absolute address, `http` or `https`.
+    /// An absolute `http` or `https` URL.
     pub url: String,
 }
 
-/// Renders the nodes one after the other, and returns the Markdown with its links.
+/// Renders the nodes in order, and returns the Markdown with its links.
 pub(super) fn render(dom: &Dom, nodes: &[NodeId], options: &Options<'_>) -> (String, Vec<Link>) {
     let mut renderer = Renderer {
         dom,
@@ -101,7 +99,7 @@ impl Renderer<'_> {
     }
 
     pub(super) fn is_dropped(&self, node: NodeId) -> bool {
-        HIDDEN.contains(&self.dom.name(node)) || (self.options.dropped)(node)
+        HIDDEN_ELEMENTS.contains(&self.dom.name(node)) || (self.options.dropped)(node)
     }
 
     fn node(&mut self, node: NodeId) {
@@ -109,7 +107,7 @@ impl Renderer<'_> {
             self.writer.text(text);
             return;
         }
-        // The tree is a little deeper than the parser's limit where misnested tags were moved.
+        // Where the parser moved misnested tags, the tree can be somewhat deeper than the limit.
         if self.is_dropped(node) || self.depth > 2 * MAX_DEPTH {
             return;
         }
@@ -140,12 +138,12 @@ impl Renderer<'_> {
                 self.writer.text(" ");
             }
             "li" => {
-                // An item outside of a list.
+                // This is an item outside a list.
                 self.writer.start_item("- ");
                 self.children(node);
                 self.writer.end_container();
             }
-            name if BLOCKS.contains(&name) => {
+            name if BLOCK_ELEMENTS.contains(&name) => {
                 self.writer.end_block();
                 self.children(node);
                 self.writer.end_block();
@@ -199,7 +197,7 @@ impl Renderer<'_> {
     fn image(&mut self, node: NodeId) {
         let alternative = self.dom.attribute(node, "alt").unwrap_or_default();
         let alternative = alternative.trim();
-        // A file name or a single word is no description.
+        // A file name or a single word is not a description.
         if alternative.contains(char::is_whitespace) {
             self.writer.text("[image: ");
             self.writer.text(alternative);
@@ -243,10 +241,10 @@ impl Renderer<'_> {
     }
 }
 
-/// Returns the absolute address of a link to a web page.
+/// Returns the absolute URL of a link; `None` if it does not lead to another web page or contains a user name.
 pub(super) fn absolute(base: Option<&Url>, href: &str) -> Option<String> {
     let href = href.trim();
-    // A fragment of the same page.
+    // Skips links to a fragment of the same page.
     if href.is_empty() || href.starts_with('#') || href.len() > 2000 {
         return None;
     }

@@ -8,7 +8,7 @@ pub(super) struct Metadata {
     pub title: Option<String>,
     pub date: Option<String>,
     pub site: Option<String>,
-    /// The address in `<base>`.
+    /// The URL in `<base>`.
     pub base: Option<Url>,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn read(dom: &Dom, page: Option<&Url>) -> Metadata {
     }
 }
 
-/// Returns the name and value of a `meta` element, or of an element that carries a date.
+/// Returns the name and value of a `meta` element, or of an element with `itemprop`.
 fn field(dom: &Dom, node: NodeId) -> Option<(String, String)> {
     let attribute = |name| dom.attribute(node, name);
     let name = match dom.name(node) {
@@ -106,7 +106,7 @@ fn time_element(dom: &Dom, all: &[NodeId]) -> Option<String> {
     dom.attribute(*time, "datetime").map(str::to_owned)
 }
 
-/// Shortens a date to `2026-11-16` if it starts like that; otherwise returns it as written.
+/// Shortens a date that starts like `2026-11-16` to that; returns other dates unchanged, unless they are too long.
 fn plain_date(date: &str) -> Option<String> {
     let date = date.trim();
     let start = date.get(..10).unwrap_or_default().replace('/', "-");
@@ -124,13 +124,13 @@ fn plain_date(date: &str) -> Option<String> {
 /// Removes the name of the site from the start or end of a title.
 fn without_site(title: String, site: Option<&str>) -> String {
     let Some(site) = site else { return title };
-    for sign in [" | ", " - ", " – ", " — ", " :: ", " · "] {
-        if let Some((rest, end)) = title.rsplit_once(sign)
+    for separator in [" | ", " - ", " – ", " — ", " :: ", " · "] {
+        if let Some((rest, end)) = title.rsplit_once(separator)
             && end.eq_ignore_ascii_case(site)
         {
             return rest.to_owned();
         }
-        if let Some((start, rest)) = title.split_once(sign)
+        if let Some((start, rest)) = title.split_once(separator)
             && start.eq_ignore_ascii_case(site)
         {
             return rest.to_owned();

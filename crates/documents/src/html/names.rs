@@ -2,14 +2,13 @@
 
 use super::dom::{Dom, NodeId};
 
-/// The classification of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum NameKind {
     Boilerplate,
     Unclear,
 }
 
-/// Roles of parts that are not content.
+/// ARIA roles of parts that are not content.
 pub(super) const ROLES: [&str; 10] = [
     "navigation",
     "banner",
@@ -71,12 +70,12 @@ const BOILERPLATE: [&str; 44] = [
     "taboola",
 ];
 
-/// Words that override a match of the list above.
+/// Words that override a match in [`BOILERPLATE`].
 const CONTENT: [&str; 10] = [
     "and", "article", "body", "column", "content", "main", "shadow", "story", "entry", "post",
 ];
 
-/// Words that raise and lower the score of a container.
+/// Words that raise the score of a container, and words that lower it.
 const GOOD: [&str; 14] = [
     "article", "body", "content", "entry", "hentry", "h-entry", "main", "page", "post", "text",
     "blog", "story", "prose", "markdown",
@@ -120,19 +119,19 @@ fn names(dom: &Dom, node: NodeId) -> String {
     names
 }
 
-pub(super) fn kind(dom: &Dom, node: NodeId) -> Name {
+pub(super) fn kind(dom: &Dom, node: NodeId) -> NameKind {
     if matches!(
         dom.name(node),
         "" | "body" | "html" | "a" | "article" | "main" | "table" | "code" | "pre"
     ) {
-        return Name::Unclear;
+        return NameKind::Unclear;
     }
     let names = names(dom, node);
     let contains = |words: &[&str]| words.iter().any(|word| names.contains(word));
     if contains(&BOILERPLATE) && !contains(&CONTENT) {
-        Name::Boilerplate
+        NameKind::Boilerplate
     } else {
-        Name::Unclear
+        NameKind::Unclear
     }
 }
 

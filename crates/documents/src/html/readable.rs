@@ -1,18 +1,20 @@
-//! The main content of a page: the part with the running text, without menus, banners, comments and lists of other pages.
+//! Selects the main content of a page: the part with the running text, without menus, banners, comments and lists of
+//! other pages.
 //!
-//! Paragraphs score for the containers around them, by length and commas; names of classes and the share of text that is links
-//! raise or lower a container. The best one is taken with the siblings that look like it. Inside, parts that are mostly links or
-//! are named as something else are dropped. If too little is left, the page is read again with fewer rules.
+//! Each paragraph adds to the score of the containers around it, by its length and its commas. Class names and the
+//! share of link text raise or lower the score of a container. The best container is selected, with siblings that look
+//! like it. Inside it, parts that consist mostly of links or have a telling class name are dropped. If too little is
+//! left, the selection is repeated with fewer rules.
 
 use super::dom::{Dom, NodeId};
-use super::markdown::HIDDEN;
-use super::names::{self, Name};
+use super::markdown::HIDDEN_ELEMENTS;
+use super::names::{self, NameKind};
 
 /// The selected content of a page.
 pub(super) struct Selection {
-    /// The nodes to render, in the order of the page.
+    /// The nodes to render, in document order.
     pub nodes: Vec<NodeId>,
-    /// Characters of text.
+    /// The number of characters of text.
     pub length: usize,
     dropped: Vec<bool>,
 }
@@ -23,23 +25,23 @@ impl Selection {
     }
 }
 
-/// Characters of text below which the selection is repeated with fewer rules.
+/// Number of characters below which the selection is repeated with fewer rules.
 const ENOUGH_TEXT: usize = 500;
 
-/// Number of ancestors that a paragraph scores for.
-const LEVELS: usize = 5;
+/// Number of ancestors whose scores a paragraph raises.
+const SCORED_ANCESTORS: usize = 5;
 
 /// Minimum length of a paragraph of running text, in characters.
 const PROSE_LENGTH: usize = 80;
 
-/// The set of active rules, from all to none.
+/// A set of active rules.
 #[derive(Clone, Copy)]
 struct Rules {
     names: bool,
     links: bool,
 }
 
-const STEPS: [Rules; 3] = [
+const RULE_SETS: [Rules; 3] = [
     Rules {
         names: true,
         links: true,
@@ -56,12 +58,12 @@ const STEPS: [Rules; 3] = [
 
 /// Selects the main content below `body`.
 pub(super) fn select(dom: &Dom, body: NodeId) -> Selection {
-    let mut best = Page::measure(dom, body, STEPS[0]).select();
-    for rules in &STEPS[1..] {
+    let mut best = PageAnalysis::measure(dom, body, RULE_SETS[0]).select();
+    for rules in &RULE_SETS[1..] {
         if best.length >= ENOUGH_TEXT {
             break;
         }
-        let other = Page::measure(dom, body, *rules).select();
+        let other = PageAnalysis::measure(dom, body, *rules).select();
         if other.length > 2 * best.length {
             best = other;
         }
@@ -69,9 +71,9 @@ pub(super) fn select(dom: &Dom, body: NodeId) -> Selection {
     best
 }
 
-/// Selects the page without navigation and other boilerplate, for pages that are lists of links.
+/// Selects the whole page without navigation and other boilerplate, for pages that are lists of links.
 pub(super) fn outline(dom: &Dom, body: NodeId) -> Selection {
-    Page::measure(dom, body, STEPS[2]).finish(vec![body])
+    PageAnalysis::measure(dom, body, RULE_SETS[2]).finish(vec![body])
 }
 
 /// Selects everything visible on the page.
@@ -84,26 +86,25 @@ pub(super) fn whole(dom: &Dom, body: NodeId) -> Selection {
 }
 
 /// The statistics of each node under a set of rules.
-struct Page<'a> {
+struct PageAnalysis<'a> {
     dom: &'a Dom,
     body: NodeId,
     rules: Rules,
     dropped: Vec<bool>,
     /// The nodes that are not dropped, parents before children.
     order: Vec<NodeId>,
-    figures: Vec<Figures>,
+    stats: Vec<NodeStats>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Figures {
-    /// Characters of text.
+struct NodeStats {
+    /// Number of characters.
     text: usize,
-    /// Characters of text inside links.
+    /// Number of characters inside links.
     links: usize,
     commas: usize,
-    /// Characters in long paragraphs that are mostly not links.
+    /// Number of characters in long paragraphs with few links.
     prose: usize,
-    /// Number of paragraphs, without headings.
     paragraphs: usize,
     inputs: usize,
     images: usize,
@@ -111,7 +112,7 @@ struct Figures {
     score: f64,
 }
 
-impl Figures {
+impl NodeStats {
     fn link_share(&self) -> f64 {
         if self.text == 0 {
             return 0.0;
@@ -120,7 +121,7 @@ impl Figures {
     }
 }
 
-impl<'a> Page<'a> {
+impl<'a> PageAnalysis<'a> {
     fn measure(dom: &'a Dom, body: NodeId, rules: Rules) -> Self {
         let mut dropped = vec![false; dom.len()];
         let all = dom.walk(body, |_| false);
@@ -141,7 +142,7 @@ impl<'a> Page<'a> {
             rules,
             dropped,
             order,
-            figures: vec![Figures::default(); dom.len()],
+            stats: vec![NodeStats::default(); dom.len()],
         };
         page.count();
         page.score();
@@ -152,10 +153,10 @@ impl<'a> Page<'a> {
     fn count(&mut self) {
         for node in self.order.iter().rev() {
             let name = self.dom.name(*node);
-            let mut figures = self.figures[*node];
+            let mut stats = self.stats[*node];
             if let Some(text) = self.dom.text(*node) {
-                figures.text = visible_length(text);
-                figures.commas = text.chars().filter(|one| is_comma(*one)).count();
+                stats.text = visible_length(text);
+                stats.commas = text.chars().filter(|c| is_comma(*c)).count();
             }
             match name {
                 "a" if self
@@ -163,32 +164,32 @@ impl<'a> Page<'a> {
                     .attribute(*node, "href")
                     .is_some_and(|href| !href.starts_with('#')) =>
                 {
-                    figures.links = figures.text;
+                    stats.links = stats.text;
                 }
                 "p" | "pre" | "blockquote" => {
-                    figures.paragraphs += 1;
-                    if figures.text >= PROSE_LENGTH && figures.link_share() < 0.3 {
-                        figures.prose = figures.text;
+                    stats.paragraphs += 1;
+                    if stats.text >= PROSE_LENGTH && stats.link_share() < 0.3 {
+                        stats.prose = stats.text;
                     }
                 }
-                "input" | "button" | "select" | "textarea" => figures.inputs += 1,
-                "img" | "picture" => figures.images += 1,
-                "li" => figures.items += 1,
+                "input" | "button" | "select" | "textarea" => stats.inputs += 1,
+                "img" | "picture" => stats.images += 1,
+                "li" => stats.items += 1,
                 _ => {}
             }
-            self.figures[*node] = figures;
+            self.stats[*node] = stats;
             if *node != self.body
                 && let Some(parent) = self.dom.parent(*node)
             {
-                let above = &mut self.figures[parent];
-                above.text += figures.text;
-                above.links += figures.links;
-                above.commas += figures.commas;
-                above.prose += figures.prose;
-                above.paragraphs += figures.paragraphs;
-                above.inputs += figures.inputs;
-                above.images += figures.images;
-                above.items += figures.items;
+                let above = &mut self.stats[parent];
+                above.text += stats.text;
+                above.links += stats.links;
+                above.commas += stats.commas;
+                above.prose += stats.prose;
+                above.paragraphs += stats.paragraphs;
+                above.inputs += stats.inputs;
+                above.images += stats.images;
+                above.items += stats.items;
             }
         }
     }
@@ -196,15 +197,15 @@ impl<'a> Page<'a> {
     /// Adds the score of every paragraph to its ancestors.
     fn score(&mut self) {
         for node in self.order.clone() {
-            let figures = self.figures[node];
-            if !self.is_paragraph(node) || figures.text < 25 {
+            let stats = self.stats[node];
+            if !self.is_paragraph(node) || stats.text < 25 {
                 continue;
             }
-            let length = (figures.text as f64 / 100.0).min(3.0);
-            let points = 1.0 + figures.commas as f64 + length;
-            let points = points * (1.0 - figures.link_share());
+            let length = (stats.text as f64 / 100.0).min(3.0);
+            let points = 1.0 + stats.commas as f64 + length;
+            let points = points * (1.0 - stats.link_share());
             let mut above = node;
-            for level in 0..LEVELS {
+            for level in 0..SCORED_ANCESTORS {
                 let Some(parent) = self.dom.parent(above) else {
                     break;
                 };
@@ -217,22 +218,22 @@ impl<'a> Page<'a> {
                     1 => 0.5,
                     level => 1.0 / (level as f64 * 3.0),
                 };
-                self.figures[above].score += points * share;
+                self.stats[above].score += points * share;
             }
         }
         for node in self.order.clone() {
-            let figures = &mut self.figures[node];
-            if figures.score > 0.0 {
-                figures.score += tag_points(self.dom.name(node));
+            let stats = &mut self.stats[node];
+            if stats.score > 0.0 {
+                stats.score += tag_points(self.dom.name(node));
                 if self.rules.names {
-                    figures.score += names::points(self.dom, node);
+                    stats.score += names::points(self.dom, node);
                 }
-                figures.score *= 1.0 - figures.link_share();
+                stats.score *= 1.0 - stats.link_share();
             }
         }
     }
 
-    /// Returns whether a node is a piece of running text: a paragraph, or a container with text of its own.
+    /// Returns whether a node is running text: a paragraph, or a container with text that is not in a child element.
     fn is_paragraph(&self, node: NodeId) -> bool {
         match self.dom.name(node) {
             "p" | "pre" | "td" | "blockquote" | "section" | "h2" | "h3" | "h4" | "h5" | "h6"
@@ -258,8 +259,8 @@ impl<'a> Page<'a> {
             )
         });
         let best = candidates.fold(None, |best: Option<NodeId>, node| match best {
-            Some(best) if self.figures[best].score >= self.figures[node].score => Some(best),
-            _ if self.figures[node].score > 0.0 => Some(node),
+            Some(best) if self.stats[best].score >= self.stats[node].score => Some(best),
+            _ if self.stats[node].score > 0.0 => Some(node),
             _ => best,
         });
         let Some(best) = best else {
@@ -267,7 +268,7 @@ impl<'a> Page<'a> {
             return self.finish(vec![body]);
         };
         let top = self.widen(best);
-        let nodes = self.with_siblings(top, self.figures[best].score);
+        let nodes = self.with_siblings(top, self.stats[best].score);
         if self.rules.links {
             for node in nodes.clone() {
                 self.clean(node);
@@ -283,14 +284,14 @@ impl<'a> Page<'a> {
             if top == self.body || parent == Dom::ROOT || self.dropped[parent] {
                 break;
             }
-            let (inner, outer) = (self.figures[top], self.figures[parent]);
+            let (inner, outer) = (self.stats[top], self.stats[parent]);
             let is_only = outer.text <= inner.text + inner.text / 50;
             let added = outer.text - inner.text;
             let added_links = outer.links - inner.links;
             let is_text = if matches!(self.dom.name(parent), "article" | "main") {
                 added_links * 3 < added
             } else {
-                let is_good = outer.score > 0.75 * self.figures[best].score;
+                let is_good = outer.score > 0.75 * self.stats[best].score;
                 let is_prose = (outer.prose - inner.prose) * 10 > added * 7;
                 added_links * 5 < added && (is_good || is_prose)
             };
@@ -316,11 +317,11 @@ impl<'a> Page<'a> {
             if self.dropped[*node] {
                 return false;
             }
-            let figures = self.figures[*node];
+            let stats = self.stats[*node];
             let is_text = self.dom.name(*node) == "p"
-                && (figures.text > 80 && figures.link_share() < 0.25
-                    || figures.text > 0 && figures.links == 0 && figures.commas > 0);
-            figures.score >= threshold || is_text
+                && (stats.text > 80 && stats.link_share() < 0.25
+                    || stats.text > 0 && stats.links == 0 && stats.commas > 0);
+            stats.score >= threshold || is_text
         });
         chosen.collect()
     }
@@ -336,7 +337,7 @@ impl<'a> Page<'a> {
 
     fn is_clutter(&self, node: NodeId) -> bool {
         let name = self.dom.name(node);
-        let figures = self.figures[node];
+        let stats = self.stats[node];
         match name {
             "ul" | "ol" | "div" | "section" | "table" | "dl" | "form" | "header" | "nav" => {}
             _ => return false,
@@ -346,8 +347,8 @@ impl<'a> Page<'a> {
             .dom
             .parent(node)
             .is_some_and(|parent| self.dom.name(parent) == "li");
-        // A nested list is dropped or stays with the outer one.
-        if figures.text == 0 || is_list && is_nested {
+        // A nested list is dropped only together with the outer one.
+        if stats.text == 0 || is_list && is_nested {
             return false;
         }
         let points = if self.rules.names {
@@ -358,16 +359,16 @@ impl<'a> Page<'a> {
         if points < 0.0 {
             return true;
         }
-        if figures.commas >= 10 {
+        if stats.commas >= 10 {
             return false;
         }
-        let share = figures.link_share();
-        figures.inputs > figures.paragraphs / 3 && !is_list
+        let share = stats.link_share();
+        stats.inputs > stats.paragraphs / 3 && !is_list
             || points <= 0.0
                 && share > 0.2 + points / 100.0
                 && !is_list
-                && figures.text < 1000
-                && figures.paragraphs == 0
+                && stats.text < 1000
+                && stats.paragraphs == 0
             || share > 0.5 && points <= 0.0
             || points > 0.0 && share > 0.75
     }
@@ -392,9 +393,9 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Returns whether a node is invisible to a reader.
+/// Returns whether a reader cannot see a node.
 fn is_hidden(dom: &Dom, node: NodeId) -> bool {
-    if HIDDEN.contains(&dom.name(node))
+    if HIDDEN_ELEMENTS.contains(&dom.name(node))
         && !matches!(dom.name(node), "input" | "button" | "select" | "textarea")
     {
         return true;
@@ -403,7 +404,7 @@ fn is_hidden(dom: &Dom, node: NodeId) -> bool {
         return true;
     }
     let style = dom.attribute(node, "style").unwrap_or_default();
-    let style: String = style.chars().filter(|one| !one.is_whitespace()).collect();
+    let style: String = style.chars().filter(|c| !c.is_whitespace()).collect();
     let style = style.to_ascii_lowercase();
     [
         "display:none",
@@ -433,7 +434,7 @@ fn is_boilerplate(dom: &Dom, node: NodeId, is_in_article: bool, rules: Rules) ->
     if dom.attribute(node, "aria-hidden") == Some("true") && name != "img" && name != "span" {
         return true;
     }
-    rules.names && names::kind(dom, node) == Name::Boilerplate
+    rules.names && names::kind(dom, node) == NameKind::Boilerplate
 }
 
 fn tag_points(name: &str) -> f64 {
@@ -451,7 +452,7 @@ fn is_comma(character: char) -> bool {
     matches!(character, ',' | '،' | '、' | '，' | '﹐')
 }
 
-/// Returns the number of characters, spaces in a row counted once.
+/// Returns the number of characters; consecutive spaces count as one.
 fn visible_length(text: &str) -> usize {
     let mut length = 0;
     let mut was_space = true;

@@ -1,16 +1,16 @@
-//! Renders tables as Markdown tables, and layout tables as the blocks they contain.
+//! Renders data tables as Markdown tables. Layout tables are rendered as the blocks that they contain.
 
 use super::dom::NodeId;
 use super::markdown::Renderer;
 
-/// Maximum number of columns and rows; the table ends with a note about the rest.
+/// Maximum number of columns and rows. Further columns are dropped; a note gives the number of further rows.
 const MAX_COLUMNS: usize = 30;
 const MAX_ROWS: usize = 2000;
 
-/// A cell with more text makes the table a layout table.
+/// Maximum length of an ordinary cell. Too many longer cells make a table a layout table.
 const CELL_BYTES: usize = 400;
 
-/// Returns whether a table holds data: several rows, several columns, nothing large inside.
+/// Returns whether a table contains data: it has several rows and columns, and few large cells.
 pub(super) fn is_data(renderer: &Renderer<'_>, table: NodeId) -> bool {
     let dom = renderer.dom;
     if matches!(dom.attribute(table, "role"), Some("presentation" | "none")) {
@@ -29,8 +29,8 @@ pub(super) fn is_data(renderer: &Renderer<'_>, table: NodeId) -> bool {
     let long = cells.filter(|cell| dom.line(**cell).len() > CELL_BYTES);
     let rows = rows(renderer, table);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let most_long = if has_header { rows.len() } else { 0 };
-    columns >= 2 && rows.len() >= 2 && long.count() <= most_long
+    let max_long = if has_header { rows.len() } else { 0 };
+    columns >= 2 && rows.len() >= 2 && long.count() <= max_long
 }
 
 /// Returns the cells of each row, in the order of the page.

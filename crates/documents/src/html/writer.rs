@@ -1,4 +1,4 @@
-//! Writes Markdown block by block: collapses spaces, separates blocks by an empty line except short list items, and
+//! Writes Markdown block by block. It collapses spaces, separates blocks (except list items) by an empty line, and
 //! prefixes every line with the quote marks and indentation of its containers.
 
 use super::markdown::Link;
@@ -18,7 +18,7 @@ pub(super) struct Writer {
     containers: Vec<Container>,
     link: Option<OpenLink>,
     links: Vec<Link>,
-    /// Whether the last block was the text of an item.
+    /// Whether the last block was inside a container, such as a list item.
     was_item: bool,
 }
 
@@ -30,13 +30,13 @@ enum Container {
         marker: String,
         is_written: bool,
     },
-    /// Too deep to be indented.
+    /// A container that is too deep to be indented.
     Flat,
 }
 
 struct OpenLink {
     url: String,
-    /// Where its text begins in the line.
+    /// Where the link's text starts in the line.
     start: usize,
     is_written: bool,
 }
@@ -46,7 +46,7 @@ impl Writer {
     pub fn text(&mut self, text: &str) {
         for character in text.chars() {
             if !character.is_whitespace() {
-                // Characters without width hide words from a reader, and direction marks reorder them.
+                // Zero-width characters can hide text from a reader, and direction marks can reorder it.
                 if !is_invisible(character) {
                     self.line.push(character);
                 }
@@ -115,8 +115,8 @@ impl Writer {
         self.link = None;
     }
 
-    /// Turns the text since the start of the open link into a link. A link around several blocks is written on the
-    /// first one only.
+    /// Turns the text since the start of the open link into a link. A link around several blocks is written only in the
+    /// first one.
     fn write_link(&mut self) {
         let Some(link) = self.link.as_mut().filter(|link| !link.is_written) else {
             return;
@@ -144,7 +144,7 @@ impl Writer {
         self.add_links([Link { text, url }]);
     }
 
-    /// Adds links to the list, without repeating the latest ones.
+    /// Adds links to the list, except those that repeat one of the last 50.
     pub fn add_links(&mut self, links: impl IntoIterator<Item = Link>) {
         for link in links {
             let is_new = !self
@@ -152,14 +152,14 @@ impl Writer {
                 .iter()
                 .rev()
                 .take(50)
-                .any(|one| one.url == link.url);
+                .any(|known| known.url == link.url);
             if is_new && self.links.len() < MAX_LINKS {
                 self.links.push(link);
             }
         }
     }
 
-    /// Ends the block that is being written, if there is one.
+    /// Ends the current block, if there is one.
     pub fn end_block(&mut self) {
         self.write_link();
         let line = std::mem::take(&mut self.line);
@@ -188,7 +188,7 @@ impl Writer {
         }
     }
 
-    /// Writes a block that is complete, with the marks of what contains it on every line.
+    /// Writes a complete block, with the quote marks and indentation of its containers on every line.
     pub fn block(&mut self, text: &str) {
         let starts_item = self.containers.iter().any(
             |container| matches!(container, Container::Item { is_written, .. } if !is_written),
@@ -198,8 +198,9 @@ impl Writer {
             let is_tight = self.was_item && starts_item;
             if !is_tight {
                 let quotes = self.containers.iter();
-                let quotes =
-                    quotes.take_while(|one| matches!(one, Container::Quote { is_written: true }));
+                let quotes = quotes.take_while(|container| {
+                    matches!(container, Container::Quote { is_written: true })
+                });
                 let blank = "> ".repeat(quotes.count());
                 self.out.push_str(blank.trim_end());
                 self.out.push('\n');

@@ -1,4 +1,4 @@
-//! Which part of a page is shown, and as what.
+//! Which part of a page counts as content, and how it is written.
 
 use lango_documents::{markdown, read_html};
 
@@ -7,19 +7,19 @@ const BASE: &str = "https://example.com/a/b.html";
 /// A paragraph that counts as running text.
 const PROSE: &str = "<p>Lift, as every pilot knows, is made by wings, and their shape matters more than their size, within limits.</p>";
 
-fn shown(body: &str) -> String {
+fn main_content(body: &str) -> String {
     markdown(body, BASE).markdown
 }
 
 #[test]
-fn what_is_around_the_content_is_left_out() {
+fn parts_around_the_content_are_left_out() {
     let page = format!(
         "<header><a href=/>Logo</a></header><nav>Menu</nav><div class=cookie-consent>Accept cookies</div>\
          <div class=main>{PROSE}{PROSE}{PROSE}</div><div class=sidebar>Popular now</div>\
          <div role=complementary>Weather</div><div id=comments><p>First comment, which is long, and rude, of course.</p></div>\
          <footer>Imprint</footer>"
     );
-    let text = shown(&page);
+    let text = main_content(&page);
     assert_eq!(text.matches("every pilot").count(), 3);
     for clutter in [
         "Logo", "Menu", "cookies", "Popular", "Weather", "rude", "Imprint",
@@ -29,13 +29,13 @@ fn what_is_around_the_content_is_left_out() {
 }
 
 #[test]
-fn text_that_a_reader_does_not_see_is_left_out_everywhere() {
+fn hidden_text_is_left_out_everywhere() {
     let page = format!(
         "<p hidden>secret one</p><p style='color: red; display : none'>secret two</p><div style=visibility:hidden>secret three</div>\
          <template><p>secret four</template><noscript>secret five</noscript><!-- secret six --><textarea>secret seven</textarea>\
          {PROSE}<p>in\u{200b}vis\u{e0041}ible\u{202e}</p>"
     );
-    for text in [shown(&page), read_html(&page).text] {
+    for text in [main_content(&page), read_html(&page).text] {
         assert!(!text.contains("secret"), "{text}");
         assert!(
             text.contains("every pilot") && text.contains("invisible"),
@@ -45,7 +45,7 @@ fn text_that_a_reader_does_not_see_is_left_out_everywhere() {
 }
 
 #[test]
-fn a_page_that_lists_others_is_shown_whole_with_its_links() {
+fn a_list_of_links_is_shown_whole_with_its_links() {
     let item = |number| {
         format!(
             "<div><a href=/story/{number}>A story about number {number}</a> <span>by somebody</span></div>"
@@ -67,7 +67,7 @@ fn a_page_that_lists_others_is_shown_whole_with_its_links() {
 }
 
 #[test]
-fn links_are_absolute_and_only_of_the_web() {
+fn links_are_absolute_and_only_web_links_are_kept() {
     let links = "<p><a href=c>one</a> <a href='//d.example/x y'>two</a> <a href=#top>three</a> <a href=javascript:x()>four</a> \
          <a href=mailto:a@b.c>five</a> <a href='https://u:p@e.example/'>six</a> <a href=?q=(1)>[seven]</a> <a href=/img><img alt='the eighth link'></a></p>";
     let page = markdown(&format!("{PROSE}{links}"), BASE);

@@ -1,4 +1,4 @@
-//! Pages of the web: what is content, and what a page says of itself.
+//! Tests the main content and the metadata of web pages.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

@@ -1,8 +1,8 @@
-//! Title, date and site of a page.
+//! The title, date and site of a page.
 
-use lango_documents::{Readable, markdown};
+use lango_documents::{ReadablePage, markdown};
 
-fn read(head: &str) -> Readable {
+fn read(head: &str) -> ReadablePage {
     markdown(
         &format!("<head>{head}</head><body><h1>Heading</h1><p>words</p>"),
         "https://www.example.com/x",
@@ -10,7 +10,7 @@ fn read(head: &str) -> Readable {
 }
 
 #[test]
-fn titles_come_without_the_name_of_the_site() {
+fn the_name_of_the_site_is_removed_from_titles() {
     for (head, title) in [
         ("<title>Wings &amp; tails</title>", "Wings & tails"),
         (
@@ -32,7 +32,7 @@ fn titles_come_without_the_name_of_the_site() {
 }
 
 #[test]
-fn dates_come_from_every_usual_place() {
+fn dates_are_found_in_every_common_place() {
     for (head, date) in [
         (
             "<meta property=article:published_time content=2026-11-01T08:00:00+01:00>",
@@ -60,7 +60,7 @@ fn dates_come_from_every_usual_place() {
 }
 
 #[test]
-fn a_site_without_a_name_is_its_host() {
+fn the_site_defaults_to_the_host() {
     assert_eq!(read("").site.as_deref(), Some("www.example.com"));
     assert_eq!(
         read("<meta property=og:site_name content=Daily>")

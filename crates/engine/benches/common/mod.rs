@@ -1,14 +1,14 @@
-//! What the measurements share: a runner with a scripted model, and sessions with a history of any length.
+//! Shared code of the benchmarks: a runner with a scripted model, and sessions with a history of any length.
 
 use futures_util::future::join_all;
 use lango_core::{
-    AgentName, Batch, Event, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest,
+    AgentName, Event, EventBatch, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest,
     NewSession, Outcome, SessionCatalog, SessionId, SessionStore, Timestamp, Tool, TurnId, Usage,
     UserId,
 };
 use lango_engine::{
-    Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree,
-    TreeSettings,
+    CancelToken, Conversation, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree,
+    TreeSettings, TurnUpdate,
 };
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
@@ -18,55 +18,55 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// Where the log is kept.
+/// The store of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum BenchStore<'a> {
     Memory,
     Sqlite,
     /// The database at this address.
     Postgres(&'a str),
 }
 
-/// A store of sessions with their list.
+/// A store of sessions with its catalog.
 pub trait Sessions: SessionStore + SessionCatalog {}
 
 impl<S: SessionStore + SessionCatalog> Sessions for S {}
 
-/// How many sessions are filled at the same time.
-const AT_ONCE: usize = 200;
+/// The number of sessions to fill concurrently.
+const CONCURRENT_SESSIONS: usize = 200;
 
-/// An open session that turns can be run in.
+/// An open session to run turns in.
 pub struct Bench {
     runtime: Runtime,
     store: Arc<dyn Sessions>,
     runner: Runner,
     conversation: Conversation,
-    sender: mpsc::Sender<Shown>,
-    shown: mpsc::Receiver<Shown>,
+    sender: mpsc::Sender<TurnUpdate>,
+    shown: mpsc::Receiver<TurnUpdate>,
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Bench {
-    /// A session with this many events of earlier turns.
-    pub fn with_history(place: Place<'_>, events: usize) -> Self {
-        Self::among(place, events, 0)
+    /// Creates a session with this many events of earlier turns.
+    pub fn with_history(place: BenchStore<'_>, events: usize) -> Self {
+        Self::with_other_sessions(place, events, 0)
     }
 
-    /// The same among so many other sessions, of one turn each.
-    pub fn among(place: Place<'_>, events: usize, others: usize) -> Self {
+    /// Creates a session next to this many other sessions with one turn each.
+    pub fn with_other_sessions(place: BenchStore<'_>, events: usize, others: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .expect("a runtime");
         let root = AgentName::from("lango-orchestrator");
         let (store, folder): (Arc<dyn Sessions>, _) = match place {
-            Place::Memory => (Arc::new(Store::in_memory()), None),
-            Place::Sqlite => {
+            BenchStore::Memory => (Arc::new(Store::in_memory()), None),
+            BenchStore::Sqlite => {
                 let folder = tempfile::tempdir().expect("a folder");
                 let store = Store::open_sqlite(folder.path().join("bench.db"), root);
                 (Arc::new(store.expect("a database")), Some(folder))
             }
-            Place::Postgres(address) => {
+            BenchStore::Postgres(address) => {
                 let store = Store::at(address, root);
                 (Arc::new(store.expect("an address")), None)
             }
@@ -90,14 +90,14 @@ impl Bench {
         }
     }
 
-    /// Opens the session once more.
+    /// Opens the session again.
     pub fn open(&mut self) {
         let session = self.conversation.session().clone();
         let opened = self.runtime.block_on(self.runner.open(session));
-        assert!(!opened.expect("the session opens").is_cut_off());
+        assert!(!opened.expect("the session opens").is_interrupted());
     }
 
-    /// Lists the sessions used last.
+    /// Lists the most recently used sessions.
     pub fn list(&mut self) {
         let listed = self.store.list(
             self.conversation.user(),
@@ -107,8 +107,8 @@ impl Bench {
         assert!(!listed.is_empty());
     }
 
-    /// Looks for turns without an end.
-    pub fn look_for_unfinished(&mut self) {
+    /// Lists unfinished turns.
+    pub fn list_unfinished(&mut self) {
         let unfinished = self.store.unfinished(None, 100);
         let unfinished = self.runtime.block_on(unfinished).expect("a list");
         assert!(unfinished.is_empty());
@@ -116,16 +116,16 @@ impl Bench {
 
     /// Runs one turn to its end.
     pub fn turn(&mut self, question: &str) {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let turn = self.conversation.turn(question, &stop, &self.sender);
         let report = self.runtime.block_on(turn).expect("the turn runs");
-        let report = report.finished().expect("nothing is asked for");
+        let report = report.finished().expect("no call needs approval");
         assert!(matches!(report.outcome, Outcome::Answered { .. }));
         while self.shown.try_recv().is_ok() {}
     }
 }
 
-/// `hello` is answered at once; anything else is one tool call of a sub-agent, whose answer is the person's.
+/// Replies to `hello` directly. Everything else becomes one tool call of a sub-agent, whose answer goes to the user.
 fn script(request: &ModelRequest) -> ModelReply {
     let last = request.messages.last();
     match last {
@@ -162,7 +162,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
     Runner::new(RunnerParts {
         gate: Gate::new(&tree, tools).expect("a gate"),
         tree,
-        model: Arc::new(ScriptedModel::from_fn(script).forgetful()),
+        model: Arc::new(ScriptedModel::from_fn(script).without_recording()),
         models: Default::default(),
         model_settings: Default::default(),
         environment: None,
@@ -173,24 +173,24 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         ids: Arc::new(RandomIds),
         limits: Limits::default(),
         rules: Arc::default(),
-        recollection: None,
+        memory: None,
         busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
     })
 }
 
-/// So many sessions with one turn each.
+/// Creates this many sessions with one turn each.
 async fn fill_many(store: &dyn Sessions, sessions: usize) {
     let session = |number: usize| async move {
         let session = SessionId::new(format!("s_{number:06}"));
         fill(store, &session, 3).await;
     };
-    for first in (0..sessions).step_by(AT_ONCE) {
-        let some = first..sessions.min(first + AT_ONCE);
+    for first in (0..sessions).step_by(CONCURRENT_SESSIONS) {
+        let some = first..sessions.min(first + CONCURRENT_SESSIONS);
         join_all(some.map(session)).await;
     }
 }
 
-/// Earlier turns of three events each.
+/// Stores earlier turns of three events each.
 async fn fill(store: &dyn Sessions, session: &SessionId, events: usize) {
     let new = NewSession {
         id: session.clone(),
@@ -206,7 +206,7 @@ async fn fill(store: &dyn Sessions, session: &SessionId, events: usize) {
             seq += 3;
         }
         store
-            .append(Batch::from(batch))
+            .append(EventBatch::from(batch))
             .await
             .expect("history is stored");
     }

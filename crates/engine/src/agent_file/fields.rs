@@ -1,4 +1,4 @@
-//! What the fields of an agent file mean, and what may be wrong with them.
+//! Parses and validates the fields of an agent file.
 
 use super::FileProblem;
 use crate::capability::GENERAL_ACTIONS;
@@ -8,7 +8,7 @@ use lango_frontmatter::{Field, Item, Value};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The fields there are.
+/// The known fields.
 const FIELDS: [&str; 13] = [
     "name",
     "description",
@@ -25,27 +25,26 @@ const FIELDS: [&str; 13] = [
     "project_instructions",
 ];
 
-/// The fields of a prefix.
 const PREFIX_FIELDS: [&str; 2] = ["prefix", "capability"];
 
-/// How many characters a text has at most: all of them are told to the orchestrator in every turn.
-const LONGEST_TEXT: usize = 1024;
+/// The maximum number of characters of a text. All texts are part of the orchestrator's instruction in every turn.
+const MAX_TEXT_CHARS: usize = 1024;
 
-/// How many items a list has at most.
-const LONGEST_LIST: usize = 64;
+/// The maximum number of items in a list.
+const MAX_LIST_ITEMS: usize = 64;
 
-/// How alike two names must be, from 0 to 1, for one to be offered in place of the other.
-const NEAR: f64 = 0.6;
+/// The minimum similarity of two names, from 0 to 1, to suggest one instead of the other.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// The fields as far as they were read, and what was wrong with them.
+/// The parsed fields, and their problems.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct FieldParser {
     lines: BTreeMap<&'static str, usize>,
     name: Option<String>,
     description: Option<String>,
     always_include: Option<bool>,
-    /// Whether there are prefixes, be they good or not.
-    pub names_tools: bool,
+    /// Whether the file has prefixes, valid or not.
+    pub has_prefixes: bool,
     pub prefixes: Vec<PrefixSpec>,
     pub keywords: Vec<String>,
     pub accepts: String,
@@ -57,88 +56,89 @@ pub(super) struct Reading {
     problems: Vec<FileProblem>,
 }
 
-impl Reading {
-    pub fn of(fields: Vec<Field>) -> Self {
-        let mut reading = Self::default();
+impl FieldParser {
+    pub fn new(fields: Vec<Field>) -> Self {
+        let mut parser = Self::default();
         for field in fields {
-            reading.take(field);
+            parser.parse_field(field);
         }
-        reading
+        parser
     }
 
-    /// The line that a field stands in, if it is there.
+    /// Returns the line of a field, if the file has it.
     pub fn line_of(&self, field: &str) -> Option<usize> {
         self.lines.get(field).copied()
     }
 
-    pub fn refuse(&mut self, line: usize, detail: impl Into<String>) {
+    pub fn report(&mut self, line: usize, detail: impl Into<String>) {
         self.problems.push(FileProblem {
             line,
             detail: detail.into(),
         });
     }
 
-    /// What was wrong, from the top to the bottom.
+    /// Returns the problems from top to bottom.
     pub fn into_problems(mut self) -> Vec<FileProblem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
     }
 
-    /// The name is that of the file, and a field can only repeat it.
+    /// Checks the name. It comes from the file name; a `name` field may only repeat it.
     pub fn check_name(&mut self, stem: &str, line: usize) {
         match self.name.take() {
-            Some(name) if name != stem => self.refuse(
+            Some(name) if name != stem => self.report(
                 line,
                 format!(
-                    "`name` is `{}`, and the file is `{}.md`; make them the same, or leave `name` out",
-                    shown(&name),
-                    shown(stem)
+                    "`name` is `{}`, but the file is `{}.md`; make them the same, or leave `name` out",
+                    excerpt(&name),
+                    excerpt(stem)
                 ),
             ),
             _ => {
                 if let Err(detail) = check_name(&AgentName::from(stem)) {
-                    self.refuse(line, format!("{detail}; rename the file"));
+                    self.report(line, format!("{detail}; rename the file"));
                 }
             }
         }
     }
 
-    /// The role, without its full stop.
+    /// Returns the role, without a full stop.
     pub fn description(&mut self) -> String {
         let advice = "say in a sentence what the agent is for";
         match (self.description.take(), self.line_of("description")) {
             (Some(text), line) => {
                 let role = text.trim_end_matches('.').trim_end();
                 if role.is_empty() {
-                    self.refuse(
+                    self.report(
                         line.unwrap_or(1),
                         format!("`description` is empty; {advice}"),
                     );
                 }
                 role.to_owned()
             }
-            // It is there and was refused.
+            // The field exists but was rejected.
             (None, Some(_)) => String::new(),
             (None, None) => {
-                self.refuse(1, format!("the field `description` is missing; {advice}"));
+                self.report(1, format!("the field `description` is missing; {advice}"));
                 String::new()
             }
         }
     }
 
-    /// An agent that names no tools is there for its words.
+    /// Whether the agent exists even without tools. That is the default for an agent without prefixes, which only has an
+    /// instruction.
     pub fn always_include(&self) -> bool {
         self.always_include.unwrap_or(self.prefixes.is_empty())
     }
 
-    fn take(&mut self, Field { name, line, value }: Field) {
+    fn parse_field(&mut self, Field { name, line, value }: Field) {
         let Some(known) = FIELDS.into_iter().find(|known| *known == name) else {
-            return self.refuse(line, unknown(&name, "unknown field", &FIELDS));
+            return self.report(line, unknown_field(&name, "unknown field", &FIELDS));
         };
         if let Some(first) = self.lines.get(known) {
             let detail =
-                format!("the field `{known}` is there twice, first in line {first}; remove one");
-            return self.refuse(line, detail);
+                format!("the field `{known}` occurs twice, first in line {first}; remove one");
+            return self.report(line, detail);
         }
         self.lines.insert(known, line);
         match known {
@@ -148,22 +148,22 @@ impl Reading {
             "returns" => self.returns = self.text(known, line, value).unwrap_or_default(),
             "cannot" => self.cannot = self.text(known, line, value).unwrap_or_default(),
             "model" => self.model = self.model(line, value),
-            "always_include" => self.always_include = self.truth(known, line, value),
+            "always_include" => self.always_include = self.boolean(known, line, value),
             "project_instructions" => {
-                self.project_instructions = self.truth(known, line, value).unwrap_or_default();
+                self.project_instructions = self.boolean(known, line, value).unwrap_or_default();
             }
             "temperature" => {
-                let temperature = self.parsed(known, line, value, "a number from 0 to 2");
+                let temperature = self.parse(known, line, value, "a number from 0 to 2");
                 self.settings.temperature = temperature;
                 self.check_settings(line);
             }
             "max_output_tokens" => {
-                let tokens = self.parsed(known, line, value, "a whole number from 1 to 1000000");
+                let tokens = self.parse(known, line, value, "a whole number from 1 to 1000000");
                 self.settings.max_output_tokens = tokens;
                 self.check_settings(line);
             }
             "reasoning_effort" => {
-                let effort = self.parsed(known, line, value, ReasoningEffort::WORDS);
+                let effort = self.parse(known, line, value, ReasoningEffort::NAMES);
                 self.settings.reasoning_effort = effort;
             }
             "keywords" => {
@@ -176,7 +176,7 @@ impl Reading {
             }
             _ => {
                 for item in self.list(known, line, value, "[search_, rag_]") {
-                    self.names_tools = true;
+                    self.has_prefixes = true;
                     let prefix = self.prefix(item);
                     self.prefixes.extend(prefix);
                 }
@@ -184,19 +184,19 @@ impl Reading {
         }
     }
 
-    /// A text, on one line so that it cannot pose as another entry of a list.
+    /// Parses a text. It is put on one line, so that it cannot imitate another entry of a list.
     fn text(&mut self, field: &str, line: usize, value: Value) -> Option<String> {
         let Value::Text { text, .. } = value else {
-            let found = kind(&value);
-            self.refuse(line, format!("`{field}` must be a text, found {found}"));
+            let found = kind_name(&value);
+            self.report(line, format!("`{field}` must be a text, found {found}"));
             return None;
         };
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let length = text.chars().count();
-        if length > LONGEST_TEXT {
+        if length > MAX_TEXT_CHARS {
             let detail =
-                format!("`{field}` has {length} characters, {LONGEST_TEXT} at most are allowed");
-            self.refuse(line, format!("{detail}; put more into the body"));
+                format!("`{field}` has {length} characters; at most {MAX_TEXT_CHARS} are allowed");
+            self.report(line, format!("{detail}; put more into the body"));
         }
         Some(text)
     }
@@ -205,30 +205,30 @@ impl Reading {
         let model = self.text("model", line, value)?;
         if model.is_empty() || model.contains(' ') {
             let detail = "`model` must be a provider and a model, such as `openai/gpt-6.1-terra`";
-            self.refuse(line, format!("{detail}, found `{}`", shown(&model)));
+            self.report(line, format!("{detail}, found `{}`", excerpt(&model)));
         }
         Some(model)
     }
 
-    fn truth(&mut self, field: &str, line: usize, value: Value) -> Option<bool> {
+    fn boolean(&mut self, field: &str, line: usize, value: Value) -> Option<bool> {
         let found = match value {
             Value::Text { text, is_plain } => match (text.as_str(), is_plain) {
                 ("true", true) => return Some(true),
                 ("false", true) => return Some(false),
-                (_, true) => format!("`{}`", shown(&text)),
-                (_, false) => format!("the text `\"{}\"`", shown(&text)),
+                (_, true) => format!("`{}`", excerpt(&text)),
+                (_, false) => format!("the text `\"{}\"`", excerpt(&text)),
             },
-            other => kind(&other).to_owned(),
+            other => kind_name(&other).to_owned(),
         };
-        self.refuse(
+        self.report(
             line,
             format!("`{field}` must be `true` or `false`, found {found}"),
         );
         None
     }
 
-    /// A value that is written without quotes, such as a number.
-    fn parsed<T: FromStr>(
+    /// Parses a value that is written without quotes, such as a number.
+    fn parse<T: FromStr>(
         &mut self,
         field: &str,
         line: usize,
@@ -238,44 +238,44 @@ impl Reading {
         let found = match value {
             Value::Text { text, .. } => match text.parse() {
                 Ok(value) => return Some(value),
-                Err(_) => format!("`{}`", shown(&text)),
+                Err(_) => format!("`{}`", excerpt(&text)),
             },
-            other => kind(&other).to_owned(),
+            other => kind_name(&other).to_owned(),
         };
-        self.refuse(line, format!("`{field}` must be {expected}, found {found}"));
+        self.report(line, format!("`{field}` must be {expected}, found {found}"));
         None
     }
 
-    /// Refuses a setting of the model that is out of its bounds, and forgets it.
+    /// Rejects model settings that are out of bounds, and resets them.
     fn check_settings(&mut self, line: usize) {
         if let Err(detail) = self.settings.check() {
-            self.refuse(line, detail);
+            self.report(line, detail);
             self.settings = ModelSettings::default();
         }
     }
 
     fn list(&mut self, field: &str, line: usize, value: Value, example: &str) -> Vec<Item> {
         match value {
-            Value::List(items) if items.len() <= LONGEST_LIST => items,
+            Value::List(items) if items.len() <= MAX_LIST_ITEMS => items,
             Value::List(items) => {
                 let number = items.len();
-                self.refuse(
+                self.report(
                     line,
-                    format!("`{field}` has {number} items, {LONGEST_LIST} at most are allowed"),
+                    format!("`{field}` has {number} items; at most {MAX_LIST_ITEMS} are allowed"),
                 );
                 Vec::new()
             }
             other => {
-                let found = kind(&other);
+                let found = kind_name(&other);
                 let detail =
                     format!("`{field}` must be a list, such as `{example}`, found {found}");
-                self.refuse(line, detail);
+                self.report(line, detail);
                 Vec::new()
             }
         }
     }
 
-    /// A prefix alone, or one with the words for what its tools do.
+    /// Parses a prefix alone, or a prefix with a description of its tools.
     fn prefix(&mut self, Item { line, value }: Item) -> Option<PrefixSpec> {
         let earlier = self.problems.len();
         let (mut prefix, mut capability) = (None, None);
@@ -283,36 +283,39 @@ impl Reading {
             Value::Text { .. } => prefix = Some((line, self.text("prefixes", line, value)?)),
             Value::Map(fields) => {
                 for Field { name, line, value } in fields {
-                    let place = match name.as_str() {
+                    let slot = match name.as_str() {
                         "prefix" => &mut prefix,
                         "capability" => &mut capability,
                         _ => {
-                            let detail =
-                                unknown(&name, "`prefixes` has an unknown field", &PREFIX_FIELDS);
-                            self.refuse(line, detail);
+                            let detail = unknown_field(
+                                &name,
+                                "`prefixes` has an unknown field",
+                                &PREFIX_FIELDS,
+                            );
+                            self.report(line, detail);
                             continue;
                         }
                     };
-                    if place.is_some() {
-                        self.refuse(
+                    if slot.is_some() {
+                        self.report(
                             line,
-                            format!("`{name}` is there twice in one of `prefixes`; remove one"),
+                            format!("`{name}` occurs twice in one of `prefixes`; remove one"),
                         );
                         continue;
                     }
                     let text = self.text(&name, line, value).unwrap_or_default();
-                    *place = Some((line, text));
+                    *slot = Some((line, text));
                 }
             }
             Value::List(_) => {
-                self.refuse(line, "`prefixes` must hold texts such as `search_`, or `{ prefix: search_, capability: … }`, found a list");
+                self.report(line, "`prefixes` must contain texts such as `search_`, or `{ prefix: search_, capability: … }`, found a list");
             }
         }
         if self.problems.len() > earlier {
             return None;
         }
         let Some((line, prefix)) = prefix else {
-            self.refuse(
+            self.report(
                 line,
                 "one of `prefixes` has no `prefix`; write `{ prefix: search_, capability: … }`",
             );
@@ -321,10 +324,10 @@ impl Reading {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if prefix.is_empty() || prefix.len() > 64 || !prefix.chars().all(is_plain) {
             let detail = format!(
-                "`{}` in `prefixes` cannot begin a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
-                shown(&prefix)
+                "`{}` in `prefixes` cannot be the start of a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
+                excerpt(&prefix)
             );
-            self.refuse(line, detail);
+            self.report(line, detail);
             return None;
         }
         let capability = capability.map(|(_, text)| text);
@@ -336,7 +339,7 @@ impl Reading {
     }
 }
 
-/// The words that the built-in topologies have for tools of this prefix.
+/// Returns the capability that the built-in topologies have for this prefix.
 fn known_capability(prefix: &str) -> String {
     let topologies = Topology::BUILT_IN.into_iter().map(Topology::built_in);
     let mut known = topologies
@@ -347,19 +350,21 @@ fn known_capability(prefix: &str) -> String {
     known.map_or(GENERAL_ACTIONS.to_owned(), |entry| entry.capability)
 }
 
-fn unknown(name: &str, what: &str, fields: &[&str]) -> String {
+fn unknown_field(name: &str, what: &str, fields: &[&str]) -> String {
     let folded = name.to_lowercase().replace('-', "_");
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&folded, known);
-    let near = fields.iter().map(|known| (likeness(known), known));
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&folded, known);
+    let near = fields.iter().map(|known| (similarity(known), known));
     let nearest = near.max_by(|(one, _), (other, _)| one.total_cmp(other));
     let advice = match nearest {
-        Some((likeness, known)) if likeness >= NEAR => format!("did you mean `{known}`?"),
-        _ => format!("there are {}", fields.join(", ")),
+        Some((similarity, known)) if similarity >= MIN_SIMILARITY => {
+            format!("did you mean `{known}`?")
+        }
+        _ => format!("the fields are {}", fields.join(", ")),
     };
-    format!("{what} `{}`; {advice}", shown(name))
+    format!("{what} `{}`; {advice}", excerpt(name))
 }
 
-fn kind(value: &Value) -> &'static str {
+fn kind_name(value: &Value) -> &'static str {
     match value {
         Value::Text { .. } => "a text",
         Value::List(_) => "a list",
@@ -367,8 +372,8 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The beginning of something that was written, on one line.
-fn shown(text: &str) -> String {
+/// Shortens a text from the file to one line for an error message.
+fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(80).collect()
 }

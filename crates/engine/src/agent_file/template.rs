@@ -1,32 +1,32 @@
-//! The text of a new agent file: what must be there, and what may be, with a word on each.
+//! The text of a new agent file: the required and the optional fields, each with an explanation.
 
 use crate::topology::{AgentSpec, PrefixSpec};
 use lango_core::AgentName;
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\
-# An agent of lango. Its name is that of the file. `lango agents` shows what comes of it.
+# An agent of lango, named after this file. `lango agents` shows the result.
 ";
 
-/// What may be said, for somebody who begins.
-const MAY_BE_SAID: &str = "\
-# Tools whose names begin so are its own. Without any it has no tools, and is there for its words.
+/// The optional fields, commented out.
+const OPTIONAL_FIELDS: &str = "\
+# The agent owns all tools whose names start with one of these. Without prefixes it has no tools and only writes text.
 # prefixes: [search_, rag_]
-# Words of requests that belong to it.
+# Keywords of requests that belong to it.
 # keywords: [invoice, receipt]
-# What a task for it holds, what its answer holds, what it must not be asked for.
+# What a task for it contains, what its answer contains, and what it cannot do.
 # accepts: a question about an invoice
 # returns: the answer, with the number of the invoice
 # cannot: paying
-# Whether it is there without tools too.
+# Whether it exists even without tools.
 # always_include: true
-# A model of its own, as provider/model.
+# Its own model, as provider/model.
 # model: openai/gpt-6.1-terra
-# How its model answers: a temperature from 0 to 2, an effort (none, minimal, low, medium, high), a limit of its replies.
+# Model settings: temperature (0 to 2), reasoning effort (none, minimal, low, medium, high), limit on the reply.
 # temperature: 0.2
 # reasoning_effort: low
 # max_output_tokens: 4000
-# Whether it is told the project's AGENTS.md, if you trust that file.
+# Whether its instruction includes the project's AGENTS.md, if you trust that file.
 # project_instructions: true
 ";
 
@@ -34,8 +34,8 @@ pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
     let Some(spec) = spec else {
         let role = quoted(&format!("Does the work of {name}"));
         return format!(
-            "---\n{INTRODUCTION}# What it is for, in a sentence: others decide by it what to ask of it.\n\
-             description: {role}\n{MAY_BE_SAID}---\nWrite here what {name} is to do, and how.\n"
+            "---\n{INTRODUCTION}# What the agent is for, in one sentence. The orchestrator chooses agents by it.\n\
+             description: {role}\n{OPTIONAL_FIELDS}---\nWrite here what {name} should do, and how.\n"
         );
     };
     let mut text = format!("---\n{INTRODUCTION}description: {}\n", quoted(&spec.role));
@@ -67,7 +67,7 @@ pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
         let _ = writeln!(text, "temperature: {temperature}");
     }
     if let Some(effort) = spec.reasoning_effort {
-        let _ = writeln!(text, "reasoning_effort: {}", effort.word());
+        let _ = writeln!(text, "reasoning_effort: {}", effort.name());
     }
     if let Some(tokens) = spec.max_output_tokens {
         let _ = writeln!(text, "max_output_tokens: {tokens}");
@@ -77,13 +77,13 @@ pub(super) fn template(name: &AgentName, spec: Option<&AgentSpec>) -> String {
     }
     let instruction = match spec.instruction.as_str() {
         "" => "Do what the task says, and no more.",
-        words => words,
+        instruction => instruction,
     };
     let _ = write!(text, "---\n{instruction}\n");
     text
 }
 
-/// A text between quotes, as YAML and JSON both read it.
+/// Quotes a text so that both YAML and JSON can parse it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,11 +1,12 @@
-//! Commands that only read, with the options that keep it so. The list is data, in `harmless_commands.txt`.
+//! Commands that only read, with the options that keep them harmless. The list is data, in `harmless_commands.txt`.
 //!
-//! A pattern such as `git log …` stands for all calls of `git log` whose options are listed. The words of every call are
-//! read against the list: `git log --output=x` writes a file, and no wildcard could tell it from `git log --oneline`.
+//! A pattern such as `git log …` covers all calls of `git log` with listed options. Each word of a call is checked
+//! against the list: `git log --output=x` writes a file, and a wildcard could not distinguish it from `git log
+//! --oneline`.
 
 use std::sync::LazyLock;
 
-/// The end of a pattern that stands for the listed options, as it is offered, and as a keyboard has it.
+/// The suffix of a pattern that covers the listed options: as offered, and as typed on a keyboard.
 const MARKS: [&str; 2] = [" …", " ..."];
 
 static COMMANDS: LazyLock<Vec<Command>> =
@@ -13,7 +14,7 @@ static COMMANDS: LazyLock<Vec<Command>> =
 
 #[derive(Debug, Default)]
 struct Command {
-    /// The program, and the second word where that decides what it does.
+    /// The program, and its subcommand if that decides what it does.
     name: Vec<&'static str>,
     operands: Operands,
     flags: Vec<&'static str>,
@@ -29,39 +30,39 @@ enum Operands {
     #[default]
     None,
     Any,
-    /// Words that begin with `+`.
+    /// Words that start with `+`.
     Format,
 }
 
-/// The command of a pattern that ends with the mark: `git log` of `git log …`.
-pub(super) fn form(pattern: &str) -> Option<&str> {
+/// Returns the command of a pattern with the suffix: `git log` for `git log …`.
+pub(super) fn marked_command(pattern: &str) -> Option<&str> {
     MARKS.iter().find_map(|mark| pattern.strip_suffix(mark))
 }
 
-/// The pattern for all harmless calls of this command, if this is one.
+/// Returns the pattern that covers all harmless calls of this command, if this call is one.
 pub(super) fn offered(words: &[String]) -> Option<String> {
     let command = COMMANDS.iter().find(|command| command.fits(words))?;
     Some(format!("{}{}", command.name.join(" "), MARKS[0]))
 }
 
-/// Whether these words are a harmless call of the command that a pattern names.
+/// Whether these words are a harmless call of the command `named`.
 pub(super) fn is_harmless(named: &str, words: &[String]) -> bool {
     let mut commands = COMMANDS.iter();
     commands.any(|command| command.name.join(" ") == named && command.fits(words))
 }
 
-/// The listed command with which a text begins: `git log` of `git log *`.
-pub(super) fn known_start(text: &str) -> Option<String> {
-    let begins = |name: &str| {
+/// Returns the listed command that a text starts with: `git log` for `git log *`.
+pub(super) fn listed_prefix(text: &str) -> Option<String> {
+    let starts_with = |name: &str| {
         text.strip_prefix(name)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     let names = COMMANDS.iter().map(|command| command.name.join(" "));
-    names.into_iter().find(|name| begins(name))
+    names.into_iter().find(|name| starts_with(name))
 }
 
-/// The words of a line for the shell, if the line is so plain that they are certain: no expansion, no control character,
-/// and quotes only around whole words.
+/// Splits a shell line into words, if the line is so plain that they are unambiguous: no expansion, no control
+/// character, and quotes only around whole words.
 pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = line.trim_matches(' ');
@@ -69,9 +70,9 @@ pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
         let (word, after) = match first {
             '\'' | '"' => {
                 let (word, after) = rest[1..].split_once(first)?;
-                let is_odd =
+                let is_ambiguous =
                     |letter: char| letter.is_control() || first == '"' && "$`\\!".contains(letter);
-                if word.contains(is_odd) {
+                if word.contains(is_ambiguous) {
                     return None;
                 }
                 (word, after)
@@ -114,12 +115,14 @@ impl Command {
                 only_operands = true;
                 self.operands == Operands::Any
             } else {
-                match self.reading_of(word) {
-                    Reading::Whole => true,
-                    // What looks like an option is not taken for the value of another one.
-                    Reading::TextNext => given.next().is_some_and(|value| !value.starts_with('-')),
-                    Reading::NumberNext => given.next().is_some_and(is_number),
-                    Reading::NotListed => false,
+                match self.match_option(word) {
+                    OptionMatch::Whole => true,
+                    // A word that looks like an option is not accepted as the value of another option.
+                    OptionMatch::TextNext => {
+                        given.next().is_some_and(|value| !value.starts_with('-'))
+                    }
+                    OptionMatch::NumberNext => given.next().is_some_and(is_number),
+                    OptionMatch::NotListed => false,
                 }
             };
             if !fits {
@@ -137,49 +140,49 @@ impl Command {
         }
     }
 
-    fn reading_of(&self, word: &str) -> Reading {
+    fn match_option(&self, word: &str) -> OptionMatch {
         if self.flags.contains(&word) || self.optional.contains(&word) {
-            return Reading::Whole;
+            return OptionMatch::Whole;
         }
         if self.valued.contains(&word) {
-            return Reading::TextNext;
+            return OptionMatch::TextNext;
         }
         if let Some((name, _)) = word.split_once('=')
             && name.starts_with("--")
         {
             let is_listed = self.valued.contains(&name) || self.optional.contains(&name);
             return if is_listed {
-                Reading::Whole
+                OptionMatch::Whole
             } else {
-                Reading::NotListed
+                OptionMatch::NotListed
             };
         }
         let letters = word.strip_prefix('-').unwrap_or_default();
         if letters.starts_with('-') {
-            return Reading::NotListed;
+            return OptionMatch::NotListed;
         }
         let has_value = |option: &&str| option.len() == 2 && word.starts_with(*option);
         if self.valued.iter().any(has_value)
             || letters.chars().all(|letter| self.letters.contains(letter))
             || self.has_count && is_digits(letters)
         {
-            return Reading::Whole;
+            return OptionMatch::Whole;
         }
         let mut rest = letters.chars();
         match rest.next() {
             Some(first) if self.numbers.contains(first) => match rest.as_str() {
-                "" => Reading::NumberNext,
-                number if is_number(number) => Reading::Whole,
-                _ => Reading::NotListed,
+                "" => OptionMatch::NumberNext,
+                number if is_number(number) => OptionMatch::Whole,
+                _ => OptionMatch::NotListed,
             },
-            _ => Reading::NotListed,
+            _ => OptionMatch::NotListed,
         }
     }
 }
 
-/// What an option is, by the list.
-enum Reading {
-    /// A listed option, with its value if it has one.
+/// How a word matches the list of options.
+enum OptionMatch {
+    /// A listed option, including its value if it has one.
     Whole,
     /// A listed option whose value is the next word.
     TextNext,
@@ -191,12 +194,12 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `5`, or `+5` as `tail -n` takes it.
+/// Whether the text is a number such as `5`, or `+5` as in `tail -n +5`.
 fn is_number(text: &str) -> bool {
     is_digits(text.strip_prefix('+').unwrap_or(text))
 }
 
-/// Reads the list. A line that means nothing is left out, which makes fewer commands harmless; a test finds it.
+/// Parses the list. Invalid lines are skipped, which only makes fewer commands harmless; a test detects them.
 fn parse(text: &'static str) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     for line in text.lines() {
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_list_is_read() {
+    fn every_line_of_the_list_is_parsed() {
         let known = [
             "command", "operands", "options", "letters", "numbers", "count",
         ];
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_run_or_write_something_are_not_harmless() {
+    fn options_that_run_programs_or_write_files_are_not_harmless() {
         for line in [
             "git log --output=Makefile",
             "git log --outp=Makefile",
@@ -347,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_shell_reads_in_its_own_way_is_not_plain() {
+    fn a_line_that_a_shell_would_expand_is_not_plain() {
         for line in [
             "git log; rm x",
             "git log | sh",

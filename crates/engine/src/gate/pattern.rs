@@ -1,9 +1,9 @@
-//! Patterns over the text that stands for a call: `*` is any run of characters, `?` is one, a backslash takes the next
-//! character as it is. A pattern fits the whole text or not at all.
+//! Patterns for the subject of a call: `*` matches any characters, `?` matches one, and a backslash escapes the next
+//! character. A pattern must match the whole text.
 
-/// Whether the pattern fits, where `wild` says which characters a `*` or `?` may stand for.
+/// Whether the pattern matches. `wild` decides which characters a `*` or `?` may match.
 ///
-/// ` *` at the end also fits when nothing follows: `git log *` fits `git log`.
+/// A final ` *` also matches nothing: `git log *` matches `git log`.
 pub(crate) fn fits(pattern: &str, text: &str, wild: impl Fn(char) -> bool) -> bool {
     let bare = pattern.strip_suffix(" *");
     if bare.is_some_and(|bare| literal_text(bare).as_deref() == Some(text)) {
@@ -12,7 +12,7 @@ pub(crate) fn fits(pattern: &str, text: &str, wild: impl Fn(char) -> bool) -> bo
     let pattern = parts(pattern);
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut seen) = (0, 0);
-    // Where to go on when what follows the last `*` does not fit: behind it, with one more character given to it.
+    // Where to continue if the part after the last `*` does not match: after the `*`, which matches one more character.
     let mut retry: Option<(usize, usize)> = None;
     while seen < text.len() {
         let fits_here = match pattern.get(at) {
@@ -30,9 +30,9 @@ pub(crate) fn fits(pattern: &str, text: &str, wild: impl Fn(char) -> bool) -> bo
             continue;
         }
         match retry {
-            Some((behind, given)) if wild(text[given]) => {
-                retry = Some((behind, given + 1));
-                (at, seen) = (behind, given + 1);
+            Some((next_part, matched)) if wild(text[matched]) => {
+                retry = Some((next_part, matched + 1));
+                (at, seen) = (next_part, matched + 1);
             }
             _ => return false,
         }
@@ -40,7 +40,7 @@ pub(crate) fn fits(pattern: &str, text: &str, wild: impl Fn(char) -> bool) -> bo
     pattern[at..].iter().all(|part| *part == Part::Any)
 }
 
-/// The pattern that fits this text and no other.
+/// Returns the pattern that matches only this text.
 pub(crate) fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -49,14 +49,13 @@ pub(crate) fn literal(text: &str) -> String {
         }
         pattern.push(letter);
     }
-    // At the end of a pattern this stands for more than itself.
+    // A final ` ...` has a special meaning in patterns.
     match pattern.strip_suffix(" ...") {
         Some(start) => format!("{start} \\..."),
         None => pattern,
     }
 }
 
-/// Whether a pattern has no wildcard.
 pub(crate) fn is_literal(pattern: &str) -> bool {
     literal_text(pattern).is_some()
 }
@@ -82,7 +81,7 @@ fn parts(pattern: &str) -> Vec<Part> {
     parts
 }
 
-/// The one text that a pattern without wildcards fits.
+/// Returns the only text that a pattern without wildcards matches; `None` if it has wildcards.
 pub(crate) fn literal_text(pattern: &str) -> Option<String> {
     let exactly = |part: &Part| match part {
         Part::Exactly(letter) => Some(*letter),
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_fits_the_whole_text() {
+    fn a_pattern_must_match_the_whole_text() {
         assert!(any("notes/*", "notes/a.md"));
         assert!(any("*", ""));
         assert!(any("a*b*c", "a-b-b-c"));
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_takes_a_character_as_it_is() {
+    fn a_backslash_escapes_a_character() {
         for text in ["rm *", "what?", r"a\*b", "plain"] {
             assert!(any(&literal(text), text), "{text}");
         }
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_stands_only_for_what_it_may() {
+    fn a_wildcard_matches_only_allowed_characters() {
         let tame = |letter: char| letter != ';';
         assert!(fits("git *", "git log", tame));
         assert!(!fits("git *", "git log; rm x", tame));
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_do_not_take_long() {
+    fn many_wildcards_are_matched_quickly() {
         let pattern = "*a".repeat(50);
         assert!(!any(&pattern, &"a".repeat(49)));
         assert!(!any(&format!("{pattern}b"), &"a".repeat(20_000)));

@@ -1,54 +1,51 @@
-//! The policy of the gate: which calls run, which are asked for, which never run.
+//! The policy of the gate: which calls run, need approval, or are denied.
 //!
-//! A rule that denies wins over all others. Between allowing and asking the more particular rule wins, and of two that
-//! are equally particular the one that asks. Where no rule speaks, the risk does: what is safe runs, the rest asks.
+//! A rule that denies wins over all others. Between allowing and asking, the more specific rule wins, and if both are
+//! equally specific, the one that asks. If no rule matches, the risk decides: safe calls run, all others need approval.
 
 use super::pattern::{fits, literal_text};
 use super::subject::{SubjectText, canonical};
 use crate::tree::Tree;
 use lango_core::{
-    AgentName, Grant, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Text, ToolName,
+    AgentName, Grant, GuardedTarget, Inspection, Risk, RuleSubject, SiteAccess, Text, ToolName,
     ToolSpec,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// All rules that hold.
+/// The rules of all configuration layers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rules {
-    rules: Vec<Rule>,
+pub struct ApprovalRules {
+    rules: Vec<ApprovalRule>,
     folder: Text,
 }
 
-/// One rule. A field that is not set fits every call.
+/// One rule. A field that is not set matches every call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// What happens to a call that fits.
-    pub action: Action,
-    /// A pattern over the agent's name.
+pub struct ApprovalRule {
+    pub action: RuleAction,
+    /// A pattern for the name of the agent.
     pub agent: Option<String>,
-    /// A pattern over the tool's name.
+    /// A pattern for the name of the tool.
     pub tool: Option<String>,
-    /// A pattern over what stands for the arguments: the path, the command, or all of them as JSON.
+    /// A pattern for the subject of the call: its path, its command, or all arguments as JSON.
     pub matching: Option<String>,
-    /// Where it comes from, for people.
+    /// Where the rule comes from, for users.
     pub origin: Text,
 }
 
-/// What a rule says.
+/// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It runs.
+pub enum RuleAction {
     Allow,
-    /// A person is asked, unless one has answered for such calls before.
+    /// Asks the user, unless a grant covers the call.
     Ask,
-    /// A person is asked about every single call that is not safe, whatever was allowed before.
+    /// Asks the user about every call that is not safe, regardless of grants.
     AskEachTime,
-    /// It does not run.
     Deny,
 }
 
-/// What the gate does with a call.
+/// The gate's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     Run,
@@ -56,22 +53,22 @@ pub(crate) enum Decision {
     Deny { reason: Text },
 }
 
-impl Rules {
-    /// These rules, from every layer of the configuration.
-    pub fn new(rules: Vec<Rule>) -> Self {
+impl ApprovalRules {
+    /// Creates the rules from all layers of the configuration.
+    pub fn new(rules: Vec<ApprovalRule>) -> Self {
         Self {
             rules,
             ..Self::default()
         }
     }
 
-    /// The same for agents that work in this folder.
+    /// Sets the folder in which the agents work.
     pub fn in_folder(mut self, folder: Text) -> Self {
         self.folder = folder;
         self
     }
 
-    /// The folder in which the agents work.
+    /// Returns the folder in which the agents work.
     pub fn folder(&self) -> &Text {
         &self.folder
     }
@@ -91,8 +88,8 @@ impl Rules {
             return Decision::Run;
         }
         let subject = SubjectText::of(spec, arguments, inspection);
-        let fitting = |action: Action| {
-            let fits = |rule: &&Rule| {
+        let matching_rule = |action: RuleAction| {
+            let fits = |rule: &&ApprovalRule| {
                 rule.action == action
                     && self.fits(rule, agent, spec, &subject, (arguments, inspection))
             };
@@ -101,12 +98,12 @@ impl Rules {
                 .filter(fits)
                 .max_by_key(|rule| rule.weight())
         };
-        if let Some(rule) = fitting(Action::Deny) {
+        if let Some(rule) = matching_rule(RuleAction::Deny) {
             return Decision::Deny {
                 reason: rule.to_string().into(),
             };
         }
-        // Before every rule that could allow it.
+        // This precedes every rule that could allow the call.
         if let Some(reason) = &inspection.user_only {
             return Decision::Ask {
                 reason: Text::clone(reason),
@@ -117,15 +114,15 @@ impl Rules {
             Some(site) => site.is_known,
             None => risk == Risk::Safe,
         };
-        if let Some(rule) = fitting(Action::AskEachTime).filter(|_| !is_harmless) {
+        if let Some(rule) = matching_rule(RuleAction::AskEachTime).filter(|_| !is_harmless) {
             return Decision::Ask {
                 reason: Text::clone(&rule.origin),
                 pattern: None,
             };
         }
         if let Some(guarded) = &inspection.guarded {
-            let allow = self.allowing_exactly(agent, spec, guarded);
-            let ask = fitting(Action::Ask).map(Rule::weight);
+            let allow = self.exact_allow_rule(agent, spec, guarded);
+            let ask = matching_rule(RuleAction::Ask).map(ApprovalRule::weight);
             return if allow.is_some_and(|rule| Some(rule.weight()) > ask) {
                 Decision::Run
             } else {
@@ -137,7 +134,10 @@ impl Rules {
         }
         let content = inspection.content.as_ref();
         let offered = || Some(subject.offered_pattern(content).into());
-        match (fitting(Action::Allow), fitting(Action::Ask)) {
+        match (
+            matching_rule(RuleAction::Allow),
+            matching_rule(RuleAction::Ask),
+        ) {
             (Some(allow), Some(ask)) if allow.weight() > ask.weight() => Decision::Run,
             (_, Some(ask)) => Decision::Ask {
                 reason: ask.to_string().into(),
@@ -168,39 +168,39 @@ impl Rules {
     }
 }
 
-impl Rules {
-    /// The rule that allows this very path. What other programs act on is allowed by no wildcard.
-    fn allowing_exactly(
+impl ApprovalRules {
+    /// Returns the rule that allows exactly this path. No wildcard allows a guarded target.
+    fn exact_allow_rule(
         &self,
         agent: &AgentName,
         spec: &ToolSpec,
         guarded: &GuardedTarget,
-    ) -> Option<&Rule> {
-        let names_it = |rule: &Rule| {
+    ) -> Option<&ApprovalRule> {
+        let is_exact = |rule: &ApprovalRule| {
             let exact = rule.matching.as_ref().and_then(|text| literal_text(text));
             exact.is_some_and(|path| *path == *guarded.path)
         };
         let rules = self.rules.iter().filter(|rule| {
-            rule.action == Action::Allow
+            rule.action == RuleAction::Allow
                 && rule.fits_agent(agent)
                 && rule.fits_tool(spec.name.as_str())
-                && names_it(rule)
+                && is_exact(rule)
         });
         rules.max_by_key(|rule| rule.weight())
     }
 
     fn fits(
         &self,
-        rule: &Rule,
+        rule: &ApprovalRule,
         agent: &AgentName,
         spec: &ToolSpec,
         subject: &SubjectText,
         (arguments, inspection): (&Value, &Inspection),
     ) -> bool {
-        let narrows = rule.action != Action::Allow;
-        // Where a path leads counts as much as how it is written.
+        let narrows = rule.action != RuleAction::Allow;
+        // Rules that ask or deny also match the resolved path, not only the path as written.
         let target = inspection.guarded.as_ref().map(|guarded| &guarded.path);
-        let looks_so = |pattern: &String| {
+        let matches_subject = |pattern: &String| {
             if narrows {
                 subject.is_narrowed_by(pattern, arguments, &self.folder)
                     || target.is_some_and(|path| fits(pattern, path, |_| true))
@@ -210,13 +210,13 @@ impl Rules {
         };
         rule.fits_agent(agent)
             && rule.fits_tool(spec.name.as_str())
-            && rule.matching.as_ref().is_none_or(looks_so)
+            && rule.matching.as_ref().is_none_or(matches_subject)
     }
 }
 
-impl Action {
-    /// The word for it in the configuration.
-    pub fn word(self) -> &'static str {
+impl RuleAction {
+    /// Returns the name in the configuration.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask | Self::AskEachTime => "ask",
@@ -225,19 +225,19 @@ impl Action {
     }
 }
 
-impl Rule {
-    /// Whether it speaks of this agent.
+impl ApprovalRule {
+    /// Whether the rule applies to this agent.
     pub fn fits_agent(&self, agent: &AgentName) -> bool {
-        named(&self.agent, agent.as_str())
+        matches_name(&self.agent, agent.as_str())
     }
 
-    /// Whether it speaks of this tool.
+    /// Whether the rule applies to this tool.
     pub fn fits_tool(&self, tool: &str) -> bool {
-        named(&self.tool, tool)
+        matches_name(&self.tool, tool)
     }
 
-    /// How particular it is: what it says of the arguments counts most, then the tool, then the agent; a name without a
-    /// wildcard counts more than one with.
+    /// Returns how specific the rule is. The pattern for the subject counts most, then the tool, then the agent. A
+    /// pattern without wildcards counts more than one with wildcards.
     fn weight(&self) -> u32 {
         let exact = |pattern: &Option<String>| match pattern {
             None => 0,
@@ -249,15 +249,15 @@ impl Rule {
     }
 }
 
-fn named(pattern: &Option<String>, name: &str) -> bool {
+fn matches_name(pattern: &Option<String>, name: &str) -> bool {
     pattern
         .as_ref()
         .is_none_or(|pattern| fits(pattern, name, |_| true))
 }
 
-impl std::fmt::Display for Rule {
+impl std::fmt::Display for ApprovalRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the rule {{ action = \"{}\"", self.action.word())?;
+        write!(f, "the rule {{ action = \"{}\"", self.action.name())?;
         for (name, value) in [
             ("agent", &self.agent),
             ("tool", &self.tool),
@@ -271,14 +271,15 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// The host comes first: what follows has words of the page in it, and may be cut on a screen.
+/// Explains why the user is asked about a site. The host comes first, because the rest may quote the page and may be
+/// truncated on the screen.
 fn site_reason(site: &SiteAccess) -> Text {
     let SiteAccess {
         host, url, summary, ..
     } = site;
     let unknown = match url {
         Some(_) => {
-            "; the address is in no message of yours, no search result and no link seen in this session"
+            "; the URL is not in your messages, and not a search result or link of this session"
         }
         None => "",
     };
@@ -287,11 +288,11 @@ fn site_reason(site: &SiteAccess) -> Text {
 
 fn guarded_reason(guarded: &GuardedTarget) -> Text {
     let GuardedTarget { path, reason } = guarded;
-    format!("{reason}; `{path}` is asked for each time").into()
+    format!("{reason}; each change of `{path}` needs approval").into()
 }
 
-/// The grant among these that allows the call. A grant is for the tool that it was given for, but an address of a site is
-/// opened under the grant of any tool for that site.
+/// Returns the grant that allows the call. A grant applies to the tool that it was given for, except that a URL may be
+/// opened with a grant of any tool for that site.
 pub(crate) fn granted<'a>(
     grants: &'a [Grant],
     tree: &Tree,
@@ -300,23 +301,24 @@ pub(crate) fn granted<'a>(
     (arguments, inspection): (&Value, &Inspection),
 ) -> Option<&'a Grant> {
     let subject = SubjectText::of(spec, arguments, inspection);
-    let opens_address = inspection
+    let opens_url = inspection
         .site
         .as_ref()
         .is_some_and(|site| site.url.is_some());
     let is_for_site = |grant: &Grant| {
-        let holder = tree.agent(grant.agent.as_str());
-        let tool = holder.and_then(|holder| holder.tool(grant.tool.as_str()));
-        tool.is_some_and(|tool| tool.spec.subject == Subject::Site)
+        let owner = tree.agent(grant.agent.as_str());
+        let tool = owner.and_then(|owner| owner.tool(grant.tool.as_str()));
+        tool.is_some_and(|tool| tool.spec.subject == RuleSubject::Site)
     };
     grants.iter().find(|grant| {
         let is_for_tool = grant.agent == *agent && grant.tool == spec.name;
-        (is_for_tool || (opens_address && is_for_site(grant)))
+        (is_for_tool || (opens_url && is_for_site(grant)))
             && subject.is_granted_by(spec.subject, &grant.pattern, inspection.content.as_ref())
     })
 }
 
-/// Stands for agent, tool, exact arguments, the content that the call would run and the site that it contacts.
+/// Returns a digest of agent, tool, exact arguments, the content that the call would run, and the site that it
+/// contacts.
 pub(crate) fn call_digest(
     agent: &AgentName,
     tool: &ToolName,
@@ -324,7 +326,7 @@ pub(crate) fn call_digest(
     inspection: &Inspection,
 ) -> Text {
     let mut call = canonical(arguments);
-    // No JSON text goes on after its end, so this is no call without a content.
+    // A suffix after the end of the JSON cannot collide with a call without a content.
     call.extend(
         inspection
             .content
@@ -340,13 +342,12 @@ pub(crate) fn call_digest(
     digest([agent.as_str(), tool.as_str(), &call]).into()
 }
 
-/// The same for the same parts, and for no others.
+/// Hashes the parts. The lengths are included, so different parts never have the same input.
 pub(crate) fn digest(parts: [&str; 3]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&hash.finalize())
 }

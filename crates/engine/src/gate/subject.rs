@@ -1,26 +1,25 @@
-//! The text that stands for a call's arguments, where rules and people look at them, and which patterns fit it.
+//! The subject of a call: the text that rules match and users see instead of the raw arguments.
 //!
-//! A pattern that allows must not fit what a person would not expect of it. So in a line for the shell a wildcard stands for
-//! nothing that begins another command, a path that goes up and a command in another folder fit only their very text, and in
-//! JSON a wildcard stays inside of its string. A pattern that narrows is taken wider: it is tried on every spelling of a path,
-//! on each command of a line, and on all the arguments.
+//! A pattern that allows must not match more than a user would expect. So in a shell line, a wildcard does not match
+//! characters that start another command. A path with `..` and a command in another folder match only literally. In
+//! JSON, a wildcard stays inside its string. A pattern that asks or denies matches more widely: it is tried on every
+//! spelling of a path, on each command of a line, and on all arguments.
 //!
-//! A grant comes from a pattern that lango offered, so it covers less than a rule: of commands the exact one, or the
-//! listed options of a [harmless](super::harmless) one; of calls that run a content, such as a script, that content.
+//! A grant comes from a pattern that lango offered, so it covers less than a rule: see [`grant`](super::grant).
 
 use super::grant::{self, grant_problem};
 use super::harmless;
 use super::pattern::{fits, literal};
-use lango_core::{Inspection, Subject, Text, ToolSpec};
+use lango_core::{Inspection, RuleSubject, Text, ToolSpec};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a rule sees of a call.
+/// The subject of a call.
 pub(crate) struct SubjectText {
     text: String,
     kind: Kind,
-    /// The words of a command, where they are certain.
+    /// The words of a command, if they are unambiguous.
     words: Option<Vec<String>>,
 }
 
@@ -29,45 +28,45 @@ enum Kind {
     /// All arguments, as JSON.
     Json,
     Path,
-    /// A path or a command that no wildcard may stand for a part of.
-    Odd,
-    /// Words that no shell will read again.
+    /// A path or a command that wildcards must not match.
+    LiteralOnly,
+    /// Words that are passed to the program without a shell.
     Words,
-    /// A line that a shell will read.
+    /// A line that a shell interprets.
     ShellLine,
-    /// A host.
     Site,
 }
 
-/// Characters with which a shell line becomes more than one command, or writes somewhere.
+/// Characters that can start another command in a shell line, or redirect its output.
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
 impl SubjectText {
     pub fn of(spec: &ToolSpec, arguments: &Value, inspection: &Inspection) -> Self {
         let (text, kind) = match spec.subject {
-            Subject::Site => match &inspection.site {
+            RuleSubject::Site => match &inspection.site {
                 Some(site) => (site.host.to_string(), Kind::Site),
                 None => (canonical(arguments), Kind::Json),
             },
-            Subject::Arguments => (canonical(arguments), Kind::Json),
-            Subject::Path => match arguments["path"].as_str().map(tidy_path) {
-                Some(path) if goes_up(&path) => (path, Kind::Odd),
+            RuleSubject::Arguments => (canonical(arguments), Kind::Json),
+            RuleSubject::Path => match arguments["path"].as_str().map(normalize_path) {
+                Some(path) if has_parent_part(&path) => (path, Kind::LiteralOnly),
                 Some(path) => (path, Kind::Path),
                 None => (canonical(arguments), Kind::Json),
             },
-            Subject::Command => command(arguments),
+            RuleSubject::Command => command(arguments),
         };
         let words = match kind {
             Kind::ShellLine => harmless::plain_words(&text),
             Kind::Words => argv(arguments),
-            Kind::Json | Kind::Path | Kind::Odd | Kind::Site => None,
+            Kind::Json | Kind::Path | Kind::LiteralOnly | Kind::Site => None,
         };
         Self { text, kind, words }
     }
 
-    /// Whether a pattern that allows fits.
+    /// Whether a pattern that allows matches.
     pub fn is_allowed_by(&self, pattern: &str) -> bool {
-        if let (Kind::ShellLine | Kind::Words, Some(command)) = (self.kind, harmless::form(pattern))
+        if let (Kind::ShellLine | Kind::Words, Some(command)) =
+            (self.kind, harmless::marked_command(pattern))
         {
             let words = self.words.as_deref();
             return words.is_some_and(|words| harmless::is_harmless(command, words));
@@ -75,7 +74,7 @@ impl SubjectText {
         match self.kind {
             Kind::Json if pattern == "*" => true,
             Kind::Json => fits(pattern, &self.text, |letter| letter != '"'),
-            Kind::Odd => fits(pattern, &self.text, |_| false),
+            Kind::LiteralOnly => fits(pattern, &self.text, |_| false),
             Kind::ShellLine => fits(pattern, &self.text, |letter| {
                 !SHELL_CONTROL.contains(&letter)
             }),
@@ -83,22 +82,27 @@ impl SubjectText {
         }
     }
 
-    /// Whether a grant with this pattern covers the call, which would run this content.
-    pub fn is_granted_by(&self, subject: Subject, pattern: &str, content: Option<&Text>) -> bool {
+    /// Whether a grant with this pattern covers the call, which would run `content`.
+    pub fn is_granted_by(
+        &self,
+        subject: RuleSubject,
+        pattern: &str,
+        content: Option<&Text>,
+    ) -> bool {
         let Some(pattern) = grant::unbound(pattern, content) else {
             return false;
         };
         grant_problem(subject, pattern).is_none() && self.is_allowed_by(pattern)
     }
 
-    /// Whether a pattern that narrows fits: one of the spellings of the text, one command of the line, or the arguments as
-    /// a whole. `folder` is what relative paths are relative to.
+    /// Whether a pattern that asks or denies matches: a spelling of the text, a command of the line, or the arguments
+    /// as a whole. Relative paths are relative to `folder`.
     pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
-        // Narrowing, `git log …` stands for every `git log`.
-        let wide = harmless::form(pattern).map(|command| format!("{command} *"));
+        // Here, `git log …` matches every `git log`.
+        let wide = harmless::marked_command(pattern).map(|command| format!("{command} *"));
         let pattern = wide.as_deref().unwrap_or(pattern);
         let any = |text: &str| fits(pattern, text, |_| true);
-        let holds_all_below = |path: &str| {
+        let covers_all_below = |path: &str| {
             let below = pattern.strip_suffix("/*");
             below.is_some_and(|below| fits(below, path, |_| true))
         };
@@ -106,7 +110,7 @@ impl SubjectText {
             return true;
         }
         if self.kind == Kind::Site {
-            // A host is denied on all of its ports, and `*.example.com` with its parent.
+            // Denying a host covers all of its ports, and denying `*.example.com` covers `example.com`, too.
             let host = self
                 .text
                 .rsplit_once(':')
@@ -116,16 +120,16 @@ impl SubjectText {
         match arguments["path"].as_str() {
             Some(path) => spellings(path, folder)
                 .iter()
-                .any(|path| any(path) || holds_all_below(path)),
+                .any(|path| any(path) || covers_all_below(path)),
             None => commands_in(&self.text).iter().any(|command| any(command)),
         }
     }
 
-    /// The pattern that is offered for an answer which shall hold for longer.
+    /// Returns the pattern to offer for an answer that covers later calls.
     pub fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
         let pattern = match self.kind {
-            Kind::Json | Kind::Odd | Kind::Site => exactly(),
+            Kind::Json | Kind::LiteralOnly | Kind::Site => exactly(),
             Kind::Path => match self.text.rsplit_once('/') {
                 Some((folder, _)) if !folder.is_empty() => format!("{}/*", literal(folder)),
                 _ => exactly(),
@@ -139,13 +143,13 @@ impl SubjectText {
     }
 }
 
-/// The words of `argv`, if all of them are text.
+/// Returns the words of `argv`, if all of them are strings.
 fn argv(arguments: &Value) -> Option<Vec<String>> {
     let words = arguments["argv"].as_array()?.iter();
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-/// A command and where it runs. In another folder the same words can mean another program.
+/// Returns the text of a command and how patterns match it. In another folder, the same words can run another program.
 fn command(arguments: &Value) -> (String, Kind) {
     let (text, kind) = match (&arguments["command"], &arguments["argv"]) {
         (Value::String(line), Value::Null) => (line.clone(), Kind::ShellLine),
@@ -157,13 +161,14 @@ fn command(arguments: &Value) -> (String, Kind) {
     };
     match arguments["cwd"].as_str() {
         None | Some("" | ".") => (text, kind),
-        Some(folder) => (format!("{text} (in {})", quoted(folder)), Kind::Odd),
+        Some(folder) => (format!("{text} (in {})", quoted(folder)), Kind::LiteralOnly),
     }
 }
 
-/// Every command that a line may hold, with its white space folded, and again without the words that may stand before it.
+/// Returns every command that a shell line may contain, with normalized whitespace. Each also appears without words
+/// that may precede a command, such as `sudo`.
 fn commands_in(line: &str) -> Vec<String> {
-    const BEFORE: [&str; 16] = [
+    const PRECEDING: [&str; 16] = [
         "{", "!", "if", "then", "elif", "else", "while", "until", "do", "time", "exec", "nohup",
         "command", "builtin", "env", "sudo",
     ];
@@ -173,30 +178,30 @@ fn commands_in(line: &str) -> Vec<String> {
     let mut commands = Vec::new();
     for part in parts {
         let words: Vec<&str> = part.split_whitespace().collect();
-        let is_before = |word: &str| BEFORE.contains(&word) || word.contains('=');
-        let first = words.iter().position(|word| !is_before(word));
+        let may_precede = |word: &str| PRECEDING.contains(&word) || word.contains('=');
+        let first = words.iter().position(|word| !may_precede(word));
         commands.push(words.join(" "));
         commands.extend(first.map(|first| words[first..].join(" ")));
     }
     commands
 }
 
-/// The ways a path can be written: as it is, without what goes up, and relative to the folder.
+/// Returns the ways to write a path: as it is, with `..` resolved, and relative to the folder.
 fn spellings(path: &str, folder: &str) -> Vec<String> {
-    let tidy = tidy_path(path);
-    let folded = folded(&tidy);
+    let tidy = normalize_path(path);
+    let resolved = resolve_parents(&tidy);
     let relative = |path: &str| {
         let inside = path.strip_prefix(folder.trim_end_matches('/'))?;
-        Some(tidy_path(inside.strip_prefix('/')?))
+        Some(normalize_path(inside.strip_prefix('/')?))
     };
-    let inside = [relative(&tidy), relative(&folded)];
+    let inside = [relative(&tidy), relative(&resolved)];
     let mut all: Vec<String> = inside.into_iter().flatten().collect();
-    all.extend([tidy, folded]);
+    all.extend([tidy, resolved]);
     all
 }
 
-/// A path in which `..` has taken what stood before it.
-fn folded(path: &str) -> String {
+/// Resolves `..` in a path textually.
+fn resolve_parents(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -212,7 +217,7 @@ fn folded(path: &str) -> String {
     parts.join("/")
 }
 
-/// JSON with sorted keys, so that the same arguments are the same text.
+/// Returns JSON with sorted keys, so that equal arguments have equal text.
 pub(crate) fn canonical(value: &Value) -> String {
     sorted(value).to_string()
 }
@@ -234,30 +239,33 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A path without what changes nothing: `./notes//a` is `notes/a`.
-fn tidy_path(path: &str) -> String {
+/// Removes redundant parts of a path: `./notes//a` becomes `notes/a`.
+fn normalize_path(path: &str) -> String {
     let parts: Vec<&str> = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
     let tidy = parts.join("/");
-    match path.starts_with('/') {
-        true => format!("/{tidy}"),
-        false if tidy.is_empty() => ".".to_owned(),
-        false => tidy,
+    if path.starts_with('/') {
+        format!("/{tidy}")
+    } else if tidy.is_empty() {
+        ".".to_owned()
+    } else {
+        tidy
     }
 }
 
-fn goes_up(path: &str) -> bool {
+fn has_parent_part(path: &str) -> bool {
     path.split('/').any(|part| part == "..")
 }
 
-/// A word as a shell would have to be given it.
+/// Quotes a word for a shell, if necessary.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', r"'\''")).into(),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''")).into()
     }
 }
 
@@ -266,21 +274,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn subject(subject: Subject, arguments: Value) -> SubjectText {
+    fn subject(subject: RuleSubject, arguments: Value) -> SubjectText {
         let mut spec = lango_testkit::tool::spec("x");
         spec.subject = subject;
         SubjectText::of(&spec, &arguments, &Inspection::default())
     }
 
     fn line(text: &str) -> SubjectText {
-        subject(Subject::Command, json!({ "command": text }))
+        subject(RuleSubject::Command, json!({ "command": text }))
     }
 
     fn path(text: &str) -> SubjectText {
-        subject(Subject::Path, json!({ "path": text }))
+        subject(RuleSubject::Path, json!({ "path": text }))
     }
 
-    fn narrowed(kind: Subject, arguments: Value, pattern: &str) -> bool {
+    fn narrowed(kind: RuleSubject, arguments: Value, pattern: &str) -> bool {
         subject(kind, arguments.clone()).is_narrowed_by(pattern, &arguments, "/home/ada/work")
     }
 
@@ -305,16 +313,16 @@ mod tests {
 
     #[test]
     fn a_command_in_another_folder_is_another_command() {
-        let elsewhere = subject(
-            Subject::Command,
+        let other_folder = subject(
+            RuleSubject::Command,
             json!({ "command": "./build.sh", "cwd": "downloads" }),
         );
-        assert!(!elsewhere.is_allowed_by("./build.sh *") && !elsewhere.is_allowed_by("*"));
-        assert!(elsewhere.is_allowed_by(&elsewhere.offered_pattern(None)));
+        assert!(!other_folder.is_allowed_by("./build.sh *") && !other_folder.is_allowed_by("*"));
+        assert!(other_folder.is_allowed_by(&other_folder.offered_pattern(None)));
     }
 
     #[test]
-    fn a_pattern_that_denies_is_tried_on_each_command_however_it_is_written() {
+    fn a_pattern_that_denies_is_tried_on_each_command_of_a_line() {
         for command in [
             "true && rm -rf x",
             "rm\t-rf x",
@@ -327,13 +335,16 @@ mod tests {
         ] {
             let arguments = json!({ "command": command });
             assert!(
-                narrowed(Subject::Command, arguments.clone(), "rm *"),
+                narrowed(RuleSubject::Command, arguments.clone(), "rm *"),
                 "{command}"
             );
-            assert!(!narrowed(Subject::Command, arguments, "mv *"), "{command}");
+            assert!(
+                !narrowed(RuleSubject::Command, arguments, "mv *"),
+                "{command}"
+            );
         }
         let argv = json!({ "argv": ["sh", "-c", "true; rm x"] });
-        assert!(narrowed(Subject::Command, argv, "rm *"));
+        assert!(narrowed(RuleSubject::Command, argv, "rm *"));
     }
 
     #[test]
@@ -348,37 +359,40 @@ mod tests {
             "secrets/",
         ] {
             let arguments = json!({ "path": path });
-            assert!(narrowed(Subject::Path, arguments, "secrets/*"), "{path}");
+            assert!(
+                narrowed(RuleSubject::Path, arguments, "secrets/*"),
+                "{path}"
+            );
         }
         assert!(!narrowed(
-            Subject::Path,
+            RuleSubject::Path,
             json!({ "path": "secretsx" }),
             "secrets/*"
         ));
         let content = json!({ "path": "a", "content": "password" });
-        assert!(narrowed(Subject::Path, content, "*password*"));
+        assert!(narrowed(RuleSubject::Path, content, "*password*"));
     }
 
     #[test]
-    fn a_path_that_goes_up_is_allowed_by_no_wildcard() {
+    fn no_wildcard_allows_a_path_with_parent_parts() {
         assert!(path("./notes//a.md").is_allowed_by("notes/*"));
         assert!(!path("notes/../secret").is_allowed_by("notes/*"));
         assert!(!path("notes/../secret").is_allowed_by("*"));
     }
 
     #[test]
-    fn in_json_a_wildcard_stays_inside_of_its_string() {
+    fn in_json_a_wildcard_stays_inside_its_string() {
         let arguments = json!({ "file": "docs/a", "script": "evil.sh" });
-        let subject = subject(Subject::Arguments, arguments);
+        let subject = subject(RuleSubject::Arguments, arguments);
         assert!(!subject.is_allowed_by(r#"{"file":"docs/*"}"#));
         assert!(subject.is_allowed_by(r#"{"file":"docs/*","script":"*"}"#));
         assert!(subject.is_allowed_by("*"));
     }
 
     #[test]
-    fn words_are_shown_as_a_shell_would_need_them() {
+    fn words_are_quoted_for_a_shell() {
         let words = subject(
-            Subject::Command,
+            RuleSubject::Command,
             json!({ "argv": ["echo", "a b", "it's", ""] }),
         );
         assert_eq!(words.text, r"echo 'a b' 'it'\''s' ''");
@@ -386,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offered_pattern_is_no_wider_than_a_person_would_guess() {
+    fn the_offered_pattern_is_no_wider_than_a_user_would_expect() {
         for (command, offered) in [
             ("git log --oneline -3", "git log …"),
             ("git log --output=Makefile", "git log --output=Makefile"),
@@ -408,7 +422,7 @@ mod tests {
         assert_eq!(path("notes/a.md").offered_pattern(None), "notes/*");
         assert_eq!(path("a.md").offered_pattern(None), "a.md");
         assert_eq!(path("/data").offered_pattern(None), "/data");
-        let plain = subject(Subject::Arguments, json!({ "b": "*", "a": 1 }));
+        let plain = subject(RuleSubject::Arguments, json!({ "b": "*", "a": 1 }));
         assert_eq!(plain.offered_pattern(None), r#"{"a":1,"b":"\*"}"#);
     }
 

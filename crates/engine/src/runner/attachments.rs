@@ -1,4 +1,5 @@
-//! Storing the files of a message or a result before the event that refers to them, and reading them for whoever is sent them.
+//! Stores the files of a message or a result before the event that refers to them, and loads them for a model or a
+//! remote agent.
 
 use super::{RunnerError, RunnerParts};
 use crate::attachments::check_files;
@@ -8,7 +9,7 @@ use lango_core::{
 };
 use std::sync::Arc;
 
-/// Stores the new files of a question. One that cannot be attached refuses the whole question.
+/// Stores the new files of a question. If one cannot be attached, the whole question is rejected.
 pub(super) async fn store_question(
     parts: &RunnerParts,
     user: &UserId,
@@ -19,19 +20,19 @@ pub(super) async fn store_question(
     }
     let stored = store_checked(parts, user, std::mem::take(&mut question.files)).await?;
     question.attachments.extend(stored);
-    check_room(parts, &question.attachments)
+    check_text_size(parts, &question.attachments)
 }
 
-/// Refuses text that the model cannot take, since it would answer without having seen it.
-fn check_room(parts: &RunnerParts, attachments: &[Attachment]) -> Result<(), RunnerError> {
+/// Rejects attached text that exceeds the model's context window, because the model would answer without seeing it.
+fn check_text_size(parts: &RunnerParts, attachments: &[Attachment]) -> Result<(), RunnerError> {
     let text = attachments.iter().filter(|file| file.is_text());
     let bytes: u64 = text.map(|file| file.size).sum();
     let needed = turn::tokens(usize::try_from(bytes).unwrap_or(usize::MAX));
-    match parts.model.terms().context_tokens {
-        Some(window) if needed > window / 4 * 3 => Err(RunnerError::NotAttached {
+    match parts.model.info().context_tokens {
+        Some(window) if needed > window / 4 * 3 => Err(RunnerError::AttachmentRejected {
             problem: format!(
-                "the attached text is about {needed} tokens, and `{}` takes {window}, of which a quarter is for its \
-                 answer; attach a part of it, or `lango knowledge add` it and ask the librarian",
+                "the attached text has about {needed} tokens; the context window of `{}` is {window}, of which a quarter \
+                 is reserved for the answer. Attach a part of it, or `lango knowledge add` it and ask the librarian",
                 parts.model.name()
             ),
         }),
@@ -39,7 +40,7 @@ fn check_room(parts: &RunnerParts, attachments: &[Attachment]) -> Result<(), Run
     }
 }
 
-/// Checks files and stores them, all or none.
+/// Validates files and stores them, all or none.
 pub(super) async fn store_checked(
     parts: &RunnerParts,
     user: &UserId,
@@ -47,12 +48,12 @@ pub(super) async fn store_checked(
 ) -> Result<Vec<Attachment>, RunnerError> {
     let (files, refused) = check_files(files);
     match refused.into_iter().next() {
-        Some(problem) => Err(RunnerError::NotAttached { problem }),
+        Some(problem) => Err(RunnerError::AttachmentRejected { problem }),
         None => Ok(store_files(parts, user, files).await?),
     }
 }
 
-/// Stores checked files, and returns references in their order.
+/// Stores validated files and returns their references in the same order.
 pub(super) async fn store_files(
     parts: &RunnerParts,
     user: &UserId,
@@ -71,7 +72,7 @@ pub(super) async fn store_files(
     Ok(stored)
 }
 
-/// Reads the bytes that a request mentions.
+/// Loads the bytes of the attachments in a request.
 pub(super) async fn load_contents(
     parts: &RunnerParts,
     user: &UserId,
@@ -95,7 +96,7 @@ pub(super) async fn load_contents(
     Ok(())
 }
 
-/// Reads files for a remote agent, and names those whose content is gone.
+/// Loads files for a remote agent. Also returns the names of files whose content was deleted.
 pub(super) async fn read_files(
     parts: &RunnerParts,
     user: &UserId,

@@ -1,24 +1,23 @@
-//! How the first and the last events of a turn are stored.
+//! Stores the first and the last events of a turn.
 
-use super::{RunnerError, RunnerParts, Shown, TurnReport};
-use lango_core::{Batch, BoxFuture, Event, StoreError};
+use super::{RunnerError, RunnerParts, TurnReport, TurnUpdate};
+use lango_core::{BoxFuture, Event, EventBatch, StoreError};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Stores the first and the last events of a turn together with something of the caller's, in one transaction.
+/// Stores the first and the last events of a turn in one transaction with data of the caller.
 pub trait TurnCommit: Send + Sync {
-    /// Returns whether another turn already has this question. The runner checks this before it creates a session or resumes an
+    /// Whether another turn already has this message. The runner checks this before it creates a session or resumes an
     /// earlier turn.
     fn is_duplicate(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Stores the first events.
-    fn first(&self, events: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>>;
+    fn first(&self, events: EventBatch) -> BoxFuture<'_, Result<FirstCommit, StoreError>>;
 
-    /// Stores the last events, which end the turn as reported, and releases the lease. Returns whether it did; otherwise the
-    /// runner stores them.
+    /// Stores the last events, which end the turn as reported, and releases the lease. Returns whether it did; if not,
+    /// the runner stores them.
     fn last<'a>(
         &'a self,
-        events: Batch,
+        events: EventBatch,
         report: &'a TurnReport,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
@@ -30,19 +29,19 @@ pub enum FirstCommit {
     Stored,
     /// The runner must store them.
     Separate,
-    /// The turn must not run, because another one has its question. Nothing was stored.
+    /// Another turn already has this message, so this one must not run. Nothing was stored.
     Duplicate,
 }
 
-/// Where the events of a turn go.
+/// The destination of a turn's events.
 #[derive(Clone, Copy)]
 pub(super) struct Output<'a> {
-    pub shown: &'a mpsc::Sender<Shown>,
+    pub updates: &'a mpsc::Sender<TurnUpdate>,
     pub commit: Option<&'a dyn TurnCommit>,
 }
 
 impl Output<'_> {
-    /// Fails with [`RunnerError::Duplicate`] if another turn already has this question.
+    /// Fails with [`RunnerError::Duplicate`] if another turn already has this message.
     pub(super) async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
         match self.commit {
             Some(commit) if commit.is_duplicate().await? => Err(RunnerError::Duplicate),
@@ -51,58 +50,58 @@ impl Output<'_> {
     }
 }
 
-/// Stores events, then shows them.
+/// Stores events, then publishes them.
 pub(super) async fn append(
     parts: &RunnerParts,
     events: Vec<Event>,
-    shown: &mpsc::Sender<Shown>,
-) -> Result<Batch, RunnerError> {
-    let batch: Batch = events.into();
+    updates: &mpsc::Sender<TurnUpdate>,
+) -> Result<EventBatch, RunnerError> {
+    let batch: EventBatch = events.into();
     if !batch.is_empty() {
         parts.store.append(Arc::clone(&batch)).await?;
-        show(&batch, shown).await;
+        publish(&batch, updates).await;
     }
     Ok(batch)
 }
 
-/// Stores the first events of a turn, then shows them.
+/// Stores the first events of a turn, then publishes them.
 pub(super) async fn append_first(
     parts: &RunnerParts,
     events: Vec<Event>,
     output: Output<'_>,
-) -> Result<Batch, RunnerError> {
+) -> Result<EventBatch, RunnerError> {
     let Some(commit) = output.commit else {
-        return append(parts, events, output.shown).await;
+        return append(parts, events, output.updates).await;
     };
-    let batch: Batch = events.into();
+    let batch: EventBatch = events.into();
     match commit.first(Arc::clone(&batch)).await? {
         FirstCommit::Stored => {}
         FirstCommit::Separate => parts.store.append(Arc::clone(&batch)).await?,
         FirstCommit::Duplicate => return Err(RunnerError::Duplicate),
     }
-    show(&batch, output.shown).await;
+    publish(&batch, output.updates).await;
     Ok(batch)
 }
 
-/// Stores the last events of a turn, then shows them.
+/// Stores the last events of a turn, then publishes them.
 pub(super) async fn append_last(
     parts: &RunnerParts,
     events: Vec<Event>,
     report: &TurnReport,
     output: Output<'_>,
-) -> Result<Batch, RunnerError> {
+) -> Result<EventBatch, RunnerError> {
     let Some(commit) = output.commit else {
-        return append(parts, events, output.shown).await;
+        return append(parts, events, output.updates).await;
     };
-    let batch: Batch = events.into();
+    let batch: EventBatch = events.into();
     if !commit.last(Arc::clone(&batch), report).await? {
         parts.store.append(Arc::clone(&batch)).await?;
     }
-    show(&batch, output.shown).await;
+    publish(&batch, output.updates).await;
     Ok(batch)
 }
 
-async fn show(batch: &Batch, shown: &mpsc::Sender<Shown>) {
-    // Without a receiver the turn goes on.
-    let _ = shown.send(Shown::Stored(Arc::clone(batch))).await;
+async fn publish(batch: &EventBatch, updates: &mpsc::Sender<TurnUpdate>) {
+    // Without a receiver the turn continues.
+    let _ = updates.send(TurnUpdate::Stored(Arc::clone(batch))).await;
 }

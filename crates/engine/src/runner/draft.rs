@@ -1,63 +1,67 @@
-//! Text on its way to the screen. It is held back while it may still become a refusal, and withdrawn when the reply turns
-//! out not to be an answer.
+//! Streams a draft of the answer to the user. Text is buffered while it may still become a rejection, and the draft is
+//! withdrawn if the reply turns out not to be an answer.
 
-use super::Shown;
+use super::TurnUpdate;
 use crate::rejection;
 use lango_core::AgentName;
 use tokio::sync::mpsc;
 
 pub(super) struct Draft {
     author: AgentName,
-    watcher: mpsc::Sender<Shown>,
-    /// Whether the words may become the person's answer.
-    shown: bool,
-    held: String,
-    began: bool,
+    updates: mpsc::Sender<TurnUpdate>,
+    /// Whether the text may become the answer to the user.
+    is_published: bool,
+    /// Text that may still become a rejection.
+    buffer: String,
+    has_started: bool,
 }
 
 impl Draft {
-    /// A draft that `watcher` sees if it is `shown`.
-    pub fn new(author: AgentName, watcher: mpsc::Sender<Shown>, shown: bool) -> Self {
+    /// Creates a draft. Nothing is published unless `is_published`.
+    pub fn new(author: AgentName, updates: mpsc::Sender<TurnUpdate>, is_published: bool) -> Self {
         Self {
             author,
-            watcher,
-            shown,
-            held: String::new(),
-            began: false,
+            updates,
+            is_published,
+            buffer: String::new(),
+            has_started: false,
         }
     }
 
     pub async fn push(&mut self, text: &str) {
-        if !self.shown {
+        if !self.is_published {
             return;
         }
-        self.held.push_str(text);
-        if !self.began && rejection::may_become_one(&self.held) {
+        self.buffer.push_str(text);
+        if !self.has_started && rejection::may_become_rejection(&self.buffer) {
             return;
         }
-        self.began = true;
-        let text = std::mem::take(&mut self.held);
+        self.has_started = true;
+        let text = std::mem::take(&mut self.buffer);
         let _ = self
-            .watcher
-            .send(Shown::Draft {
+            .updates
+            .send(TurnUpdate::Draft {
                 author: self.author.clone(),
                 text,
             })
             .await;
     }
 
-    /// The call is made again: what was shown is void, and whoever watches is told why.
+    /// Withdraws the draft and publishes why the call is retried.
     pub async fn retry(&mut self, reason: &str) {
-        self.held.clear();
+        self.buffer.clear();
         self.withdraw().await;
         let agent = self.author.clone();
         let reason = reason.to_owned();
-        let _ = self.watcher.send(Shown::Retrying { agent, reason }).await;
+        let _ = self
+            .updates
+            .send(TurnUpdate::Retrying { agent, reason })
+            .await;
     }
 
     pub async fn withdraw(&mut self) {
-        if std::mem::take(&mut self.began) {
-            let _ = self.watcher.send(Shown::Withdrawn).await;
+        if std::mem::take(&mut self.has_started) {
+            let _ = self.updates.send(TurnUpdate::DraftWithdrawn).await;
         }
     }
 }

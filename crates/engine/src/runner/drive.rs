@@ -1,107 +1,106 @@
 //! Drives a turn: performs the steps that are ready, feeds results into the turn, and stores the events that follow.
 
-use super::answers::{Answers, GivenAnswer};
-use super::under_way::UnderWay;
+use super::answer_inbox::{AnswerInbox, PendingAnswer};
+use super::running_steps::RunningSteps;
 use super::{
-    Output, Runner, RunnerError, RunnerParts, Stop, TurnEnd, TurnReport, append, append_last,
-    grants, perform, remote, report,
+    CancelToken, Output, Runner, RunnerError, RunnerParts, TurnEnd, TurnReport, append,
+    append_last, grants, perform, remote, report,
 };
-use crate::turn::{Input, Step, StepKey, Turn};
-use lango_core::{AnsweredBy, Batch, BoxLease, Effect, Event, UserId};
+use crate::turn::{StepKey, Turn, TurnInput, TurnStep};
+use lango_core::{AnswerSource, BoxLease, Effect, Event, EventBatch, UserId};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Why a turn stops waiting.
+/// Why a turn wakes up.
 enum WakeReason {
     /// The user answered a request while other steps run.
-    Answer(GivenAnswer),
+    Answer(PendingAnswer),
     /// A running step made progress.
-    Progress(Input),
-    /// A step finished.
-    Step(Result<(StepKey, Input), RunnerError>),
-    /// The user stopped the turn, or its deadline passed.
-    End(Input),
+    Progress(TurnInput),
+    Step(Result<(StepKey, TurnInput), RunnerError>),
+    /// The user cancelled the turn, or its deadline passed.
+    End(TurnInput),
 }
 
 /// How long to wait for the result of a pure tool before its call is stored without the result.
 const RESULT_WAIT: Duration = Duration::from_millis(20);
 
-/// Runs a turn, whose first events are stored, until it has an outcome or waits for an approval.
+/// Runs a turn whose first events are stored, until it has an outcome or waits for an approval.
 pub(super) async fn drive(
     parts: &RunnerParts,
     turn: &mut Turn,
     user: &UserId,
-    first: Batch,
+    first: EventBatch,
     lease: &BoxLease,
-    (stop, answers): (&Stop, &Answers),
+    (cancel, answers): (&CancelToken, &AnswerInbox),
     output: Output<'_>,
 ) -> Result<TurnEnd, RunnerError> {
-    let shown = output.shown;
+    let updates = output.updates;
     let answers = answers.open();
-    let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
-    let deadline = tokio::time::sleep(Duration::from_millis(left));
+    let remaining_ms = turn.limits().turn_ms.saturating_sub(turn.active_ms());
+    let deadline = tokio::time::sleep(Duration::from_millis(remaining_ms));
     tokio::pin!(deadline);
-    let mut under_way = UnderWay::new();
+    let mut running_steps = RunningSteps::new();
     let mut keys = HashSet::new();
-    let mut news = remote::News::default();
-    let mut at_work = remote::AtWork::of(turn);
+    let mut remote_progress = remote::RemoteProgress::default();
+    let mut remote_tasks = remote::RemoteTasks::of(turn);
     let mut batch = first;
-    // Calls of pure tools that are stored together with their results, or after `RESULT_WAIT`.
+    // Calls of pure tools, to be stored together with their results, or after `RESULT_WAIT`.
     let mut unstored: Vec<Event> = Vec::new();
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
-        let events = turn.accept(Input::TimeSpent, parts.clock.now());
-        batch = append(parts, events, shown).await?;
+        let events = turn.accept(TurnInput::TimeSpent, parts.clock.now());
+        batch = append(parts, events, updates).await?;
     }
     while turn.outcome().is_none() {
-        let granted = grants::use_grants(parts, turn, &batch, shown);
-        under_way.during(granted).await?;
+        let granted = grants::use_grants(parts, turn, &batch, updates);
+        running_steps.during(granted).await?;
         for step in turn.ready() {
-            if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
-                let told = news.sender_for(&step);
-                let shown = shown.clone();
-                under_way.push(perform::perform(
-                    parts, turn, user, lease, step, shown, told,
+            if running_steps.len() < Runner::MAX_RUNNING_STEPS && keys.insert(step.key()) {
+                let sender = remote_progress.sender_for(&step);
+                let updates = updates.clone();
+                running_steps.push(perform::perform(
+                    parts, turn, user, lease, step, updates, sender,
                 ));
             }
         }
-        let has_stopped = under_way.is_empty() && turn.is_parked() && !stop.is_stopped();
+        let has_stopped = running_steps.is_empty() && turn.is_parked() && !cancel.is_cancelled();
         if has_stopped && answers.close_if_empty() {
             return Ok(TurnEnd::Waiting(turn.waiting()));
         }
         let reason = tokio::select! {
             biased;
-            () = stop.stopped() => WakeReason::End(Input::Cancelled),
-            () = &mut deadline => WakeReason::End(Input::TimeSpent),
+            () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled),
+            () = &mut deadline => WakeReason::End(TurnInput::TimeSpent),
             given = answers.next() => WakeReason::Answer(given),
-            progress = news.next() => WakeReason::Progress(progress),
-            Some(performed) = under_way.next() => WakeReason::Step(performed),
+            progress = remote_progress.next() => WakeReason::Progress(progress),
+            Some(performed) = running_steps.next() => WakeReason::Step(performed),
             () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
                 let events = std::mem::take(&mut unstored);
-                batch = under_way.during(append(parts, events, shown)).await?;
+                batch = running_steps.during(append(parts, events, updates)).await?;
                 continue;
             }
         };
         // Progress of a step precedes its result, and finished results precede the end of the turn.
-        let mut taken = None;
+        let mut reply = None;
         let (progress, performed, end) = match reason {
             WakeReason::Answer(given) => match check_answer(turn, &given) {
                 Ok(input) => {
-                    taken = Some(given.taken);
+                    reply = Some(given.reply);
                     (Some(input), Vec::new(), None)
                 }
                 Err(error) => {
                     // The caller may be gone.
-                    let _ = given.taken.send(Err(error));
-                    batch = Batch::default();
+                    let _ = given.reply.send(Err(error));
+                    batch = EventBatch::default();
                     continue;
                 }
             },
             WakeReason::Progress(progress) => (Some(progress), Vec::new(), None),
             WakeReason::Step(performed) => (None, vec![performed], None),
-            WakeReason::End(end) => (None, under_way.take_results(), Some(end)),
+            WakeReason::End(end) => (None, running_steps.take_results(), Some(end)),
         };
-        let mut inputs: Vec<Input> = progress.into_iter().collect();
-        inputs.extend(std::iter::from_fn(|| news.try_next()));
+        let mut inputs: Vec<TurnInput> = progress.into_iter().collect();
+        inputs.extend(std::iter::from_fn(|| remote_progress.try_next()));
         for performed in performed {
             let (key, input) = performed?;
             keys.remove(&key);
@@ -109,51 +108,51 @@ pub(super) async fn drive(
         }
         let mut events = std::mem::take(&mut unstored);
         for input in inputs.into_iter().chain(end) {
-            at_work.note(&input);
+            remote_tasks.note(&input);
             events.extend(turn.accept(input, parts.clock.now()));
         }
         if turn.outcome().is_some() {
             // No step may start or continue while the end of the turn is stored.
-            under_way = UnderWay::new();
+            running_steps = RunningSteps::new();
             let report = report_of(turn, &events);
             batch = append_last(parts, events, &report, output).await?;
-        } else if under_way.is_empty() && calls_pure_tools(&events, turn) {
+        } else if running_steps.is_empty() && calls_pure_tools(&events, turn) {
             unstored = events;
-            batch = Batch::default();
+            batch = EventBatch::default();
         } else {
-            batch = under_way.during(append(parts, events, shown)).await?;
+            batch = running_steps.during(append(parts, events, updates)).await?;
         }
-        if let Some(taken) = taken {
-            let _ = taken.send(Ok(()));
+        if let Some(reply) = reply {
+            let _ = reply.send(Ok(()));
         }
     }
-    while let Some(told) = news.try_next() {
-        at_work.note(&told);
+    while let Some(input) = remote_progress.try_next() {
+        remote_tasks.note(&input);
     }
-    at_work.cancel(parts).await;
+    remote_tasks.cancel(parts).await;
     Ok(TurnEnd::Finished(report_of(turn, &batch)))
 }
 
-/// Returns an answer as an input of its turn, if it answers a request that waits.
-fn check_answer(turn: &Turn, given: &GivenAnswer) -> Result<Input, RunnerError> {
+/// Converts an answer to an input of the turn. Fails if its request is not pending or the answer does not fit.
+fn check_answer(turn: &Turn, given: &PendingAnswer) -> Result<TurnInput, RunnerError> {
     let waiting = turn.waiting();
     let mut asked = waiting.iter().map(|waiting| &waiting.request);
     let request = given.request.clone();
     let Some(asked) = asked.find(|asked| asked.id == request) else {
-        return Err(RunnerError::NotWaiting { request });
+        return Err(RunnerError::NotPending { request });
     };
-    if !given.answer.fits(asked.asks) {
-        let answer = given.answer.word();
-        return Err(RunnerError::NoAnswer { request, answer });
+    if !given.answer.fits(asked.question) {
+        let answer = given.answer.name();
+        return Err(RunnerError::WrongAnswer { request, answer });
     }
-    Ok(Input::Answered {
+    Ok(TurnInput::Answered {
         request,
         answer: given.answer.clone(),
-        by: AnsweredBy::Person,
+        by: AnswerSource::Person,
     })
 }
 
-/// Returns the report of a turn that has ended with these events.
+/// Returns the report of a turn that ended with these events.
 fn report_of(turn: &Turn, last: &[Event]) -> TurnReport {
     TurnReport {
         structured: turn.has_answer_schema(),
@@ -161,12 +160,13 @@ fn report_of(turn: &Turn, last: &[Event]) -> TurnReport {
     }
 }
 
-/// Returns whether the next steps only call pure tools and no event is binding. These events may be stored later: a crash loses
-/// at most one reply of a model.
+/// Whether the next steps only call pure tools and no event must be durable. These events may be stored later: a crash
+/// loses at most one reply of a model.
 fn calls_pure_tools(events: &[Event], turn: &Turn) -> bool {
-    let is_pure = |step: &Step| matches!(step, Step::CallTool(step) if step.effect == Effect::Pure);
+    let is_pure =
+        |step: &TurnStep| matches!(step, TurnStep::CallTool(step) if step.effect == Effect::Pure);
     let steps = turn.ready();
     !steps.is_empty()
         && steps.iter().all(is_pure)
-        && !events.iter().any(|event| event.body.is_binding())
+        && !events.iter().any(|event| event.body.must_be_durable())
 }

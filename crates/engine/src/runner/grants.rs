@@ -1,22 +1,22 @@
-//! Answers that a person gave for calls to come. They are looked up when a call is asked for and not before: a turn that
-//! asks for nothing pays nothing, and a grant that was taken back a moment ago does not hold.
+//! Applies grants to pending approvals. Grants are read only when a call needs approval, so other turns pay nothing,
+//! and a grant that was revoked a moment ago no longer applies.
 
-use super::{RunnerError, RunnerParts, Shown, append};
+use super::{RunnerError, RunnerParts, TurnUpdate, append};
 use crate::gate;
-use crate::turn::{Input, Turn};
-use lango_core::{Answer, AnsweredBy, Event, EventBody, Grant, Waiting};
+use crate::turn::{Turn, TurnInput};
+use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody, Grant, PendingApproval};
 use tokio::sync::mpsc;
 
-/// Answers the calls that wait and that a person has allowed before, if these events can have changed that.
+/// Approves pending calls that a grant covers, if these events may have changed which ones those are.
 pub(super) async fn use_grants(
     parts: &RunnerParts,
     turn: &mut Turn,
     events: &[Event],
-    shown: &mpsc::Sender<Shown>,
+    updates: &mpsc::Sender<TurnUpdate>,
 ) -> Result<(), RunnerError> {
     let concerns_grants = |event: &Event| match &event.body {
         EventBody::ApprovalRequested(_) => true,
-        EventBody::ApprovalAnswered { by, .. } => *by == AnsweredBy::Person,
+        EventBody::ApprovalAnswered { by, .. } => *by == AnswerSource::Person,
         _ => false,
     };
     if !events.iter().any(concerns_grants) {
@@ -32,23 +32,27 @@ pub(super) async fn use_grants(
         .await?;
     for waiting in &waiting {
         if let Some(grant) = grant_for(parts, waiting, &grants) {
-            let input = Input::Answered {
+            let input = TurnInput::Answered {
                 request: waiting.request.id.clone(),
-                answer: Answer::Once,
-                by: AnsweredBy::Grant {
+                answer: ApprovalAnswer::Once,
+                by: AnswerSource::Grant {
                     grant: grant.id.clone(),
                 },
             };
             let events = turn.accept(input, parts.clock.now());
-            append(parts, events, shown).await?;
+            append(parts, events, updates).await?;
         }
     }
     Ok(())
 }
 
-fn grant_for<'a>(parts: &RunnerParts, waiting: &Waiting, grants: &'a [Grant]) -> Option<&'a Grant> {
+fn grant_for<'a>(
+    parts: &RunnerParts,
+    waiting: &PendingApproval,
+    grants: &'a [Grant],
+) -> Option<&'a Grant> {
     let request = &waiting.request;
-    // A call without a pattern has to be asked for every time.
+    // A call without a pattern needs approval every time.
     request.pattern.as_ref()?;
     let agent = parts.tree.agent(request.agent.as_str())?;
     let tool = agent.tool(request.tool.as_str())?;

@@ -7,7 +7,7 @@ use lango_core::UserInput;
 pub(super) fn check_input(question: &UserInput) -> Result<(), RunnerError> {
     let has_files = !question.files.is_empty() || !question.attachments.is_empty();
     if question.text.trim().is_empty() && !has_files {
-        return Err(RunnerError::InputEmpty);
+        return Err(RunnerError::EmptyInput);
     }
     if question.text.len() > Runner::INPUT_BYTES {
         return Err(RunnerError::InputTooLong {

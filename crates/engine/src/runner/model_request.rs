@@ -1,31 +1,33 @@
-//! The request that a model was sent in the past, computed again from the log.
+//! Recomputes the request of a past model call from the log.
 //!
-//! What a model is sent is a pure function of the log and the agents. So a request is not stored: replaying the turn up to the
-//! moment of the call gives it again, as long as the agents are those of that turn.
+//! A request is a pure function of the log and the agents, so it is not stored: replaying the turn up to the call
+//! yields it again, as long as the agents are the same as in that turn.
 
 use super::{Runner, RunnerError};
-use crate::history::LookBack;
-use crate::turn::{Step, Turn, TurnStart};
+use crate::history::History;
+use crate::turn::{Turn, TurnStart, TurnStep};
 use lango_core::{Event, EventBody, ModelRequest, SessionId, TurnId};
 use std::sync::Arc;
 
-/// A model call of the past.
+/// A past model call.
 #[derive(Debug)]
 pub struct ModelCall {
     /// The event with the model's reply.
     pub reply: Event,
-    /// What the model was sent, or why that cannot be computed.
-    pub request: Result<ModelRequest, NotRecomputed>,
+    /// The request, or why it cannot be recomputed.
+    pub request: Result<ModelRequest, RecomputeError>,
 }
 
-/// Why a request cannot be computed again.
+/// Why a request cannot be recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotRecomputed {
+pub enum RecomputeError {
     /// The agents, their instructions or their tools differ from those of the turn.
-    #[error("the agents have changed since this call, so what was sent cannot be computed again")]
+    #[error("the agents have changed since this call, so its request cannot be recomputed")]
     AgentsChanged,
-    /// The log does not have the settings of the turn.
-    #[error("the log of this turn is older than its settings, so what was sent cannot be computed")]
+    /// The log does not contain the settings of the turn.
+    #[error(
+        "an older lango wrote this turn without its settings, so its request cannot be recomputed"
+    )]
     NoSettings,
     /// The replayed turn would not make this call.
     #[error("replaying the log does not lead to this call")]
@@ -33,7 +35,7 @@ pub enum NotRecomputed {
 }
 
 impl Runner {
-    /// Returns the model call whose reply is the event `seq` of a turn; none if that event is not the reply of a model.
+    /// Returns the model call whose reply is the event `seq` of a turn; `None` if that event is not a model's reply.
     pub async fn model_call(
         &self,
         session: &SessionId,
@@ -55,16 +57,16 @@ impl Runner {
         Ok(Some(ModelCall { reply, request }))
     }
 
-    fn check_agents(&self, events: &[Event]) -> Result<(), NotRecomputed> {
+    fn check_agents(&self, events: &[Event]) -> Result<(), RecomputeError> {
         let settings = events.first().and_then(|first| match &first.body {
             EventBody::UserMessage { settings, .. } => settings.as_ref(),
             _ => None,
         });
-        let settings = settings.ok_or(NotRecomputed::NoSettings)?;
+        let settings = settings.ok_or(RecomputeError::NoSettings)?;
         if settings.topology == self.parts.tree.digest {
             Ok(())
         } else {
-            Err(NotRecomputed::AgentsChanged)
+            Err(RecomputeError::AgentsChanged)
         }
     }
 
@@ -74,33 +76,34 @@ impl Runner {
         turn: &TurnId,
         events: &[Event],
         at: usize,
-    ) -> Result<Result<ModelRequest, NotRecomputed>, RunnerError> {
+    ) -> Result<Result<ModelRequest, RecomputeError>, RunnerError> {
         let exchanges = self.parts.store.history_of(session, turn).await?;
         let root = &self.parts.tree.root.name;
         let start = TurnStart {
             session: session.clone(),
             turn: turn.clone(),
             first_seq: events[0].seq,
-            history: Arc::new(LookBack::new(root, exchanges)),
+            history: Arc::new(History::new(root, exchanges)),
             rules: Arc::clone(&self.parts.rules),
         };
         let sent = &events[..sent_after(events, at)];
         let turn = Turn::replay(Arc::clone(&self.parts.tree), start, sent);
         let frame = &events[at].frame;
         let step = turn.ready().into_iter().find_map(|step| match step {
-            Step::CallModel(step) if step.frame == *frame => Some(step),
+            TurnStep::CallModel(step) if step.frame == *frame => Some(step),
             _ => None,
         });
         Ok(step
             .map(|step| turn.request(&step))
-            .ok_or(NotRecomputed::NotReached))
+            .ok_or(RecomputeError::NotReached))
     }
 }
 
-/// Returns how many events were stored when the call was made whose reply is the event at index `at`.
+/// Returns the number of events that were stored when a model was called. `at` is the index of its reply.
 ///
-/// The root is asked when all its calls have results, so nothing else runs meanwhile. Sub-agents run side by side: for them these
-/// are the events up to the previous one of their frame, and those that were decided together with it.
+/// The root is called when all its calls have results, so nothing else runs at the same time. Sub-agents run
+/// concurrently: for them these are the events up to the previous one of their frame, and those that were decided
+/// together with it.
 fn sent_after(events: &[Event], at: usize) -> usize {
     let frame = &events[at].frame;
     if frame.is_root() {
@@ -121,7 +124,7 @@ fn sent_after(events: &[Event], at: usize) -> usize {
     previous + 1 + together.count()
 }
 
-/// Returns whether an event starts a batch of its own: what followed from a reply was not decided before it.
+/// Whether an event starts its own batch: what followed from a reply was not decided before it.
 fn is_reply(event: &Event) -> bool {
     matches!(
         event.body,

@@ -1,8 +1,9 @@
-//! Performing one step: asking a model, running a tool through the gate, asking a remote agent.
+//! Performs one step: calls a model, a tool through the gate, or a remote agent.
 
 use super::draft::Draft;
-use super::{RunnerError, RunnerParts, Shown, attachments, remote};
-use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
+use super::spans::{record_result, step_span};
+use super::{RunnerError, RunnerParts, TurnUpdate, attachments, remote};
+use crate::turn::{ModelStep, StepKey, Turn, TurnInput, TurnStep};
 use futures_util::StreamExt;
 use lango_core::{
     BoxLease, CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust,
@@ -10,34 +11,36 @@ use lango_core::{
 };
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
-/// What a step needs is taken from the turn now; the future does not hold on to it. Nothing is begun outside once the
-/// session is lost to somebody else: the turn ends then, here. Files are stored before the result that refers to them; if
-/// that fails, the step has no result, as if the process had ended.
+/// Performs a step. Takes what it needs from the turn immediately, so the future does not borrow the turn. If the lease
+/// is lost, the future stays pending and starts nothing outside: the turn ends here. Files are stored before the result
+/// that refers to them; if that fails, the step has no result, as after a crash.
 pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
     user: &UserId,
     lease: &'a BoxLease,
-    step: Step,
-    shown: mpsc::Sender<Shown>,
-    news: Option<mpsc::Sender<Input>>,
-) -> impl Future<Output = Result<(StepKey, Input), RunnerError>> + Send + use<'a> {
+    step: TurnStep,
+    updates: mpsc::Sender<TurnUpdate>,
+    progress: Option<mpsc::Sender<TurnInput>>,
+) -> impl Future<Output = Result<(StepKey, TurnInput), RunnerError>> + Send + use<'a> {
     let request = match &step {
-        Step::CallModel(step) => Some(turn.request(step)),
-        Step::CallTool(_) | Step::CallRemote(_) => None,
+        TurnStep::CallModel(step) => Some(turn.request(step)),
+        TurnStep::CallTool(_) | TurnStep::CallRemote(_) => None,
     };
     let session = turn.session().clone();
     let turn_id = turn.id().clone();
     let user = user.clone();
     let time = Duration::from_millis(turn.limits().tool_ms);
-    async move {
+    let span = step_span(parts, &step);
+    let performed = async move {
         let key = step.key();
         if !lease.is_valid() {
             std::future::pending::<()>().await;
         }
         let input = match (step, request) {
-            (Step::CallModel(step), Some(mut request)) => {
+            (TurnStep::CallModel(step), Some(mut request)) => {
                 attachments::load_contents(parts, &user, &mut request).await?;
                 let caller = Caller {
                     user: user.clone(),
@@ -48,10 +51,10 @@ pub(super) fn perform<'a>(
                     trust: Trust::Untrusted,
                     inspection: Inspection::default(),
                 };
-                call_model(parts, step, request, caller, shown).await
+                call_model(parts, step, request, caller, updates).await
             }
-            (Step::CallModel(step), None) => cut_off(parts, step),
-            (Step::CallTool(step), _) => {
+            (TurnStep::CallModel(step), None) => incomplete_reply(parts, step),
+            (TurnStep::CallTool(step), _) => {
                 let caller = Caller {
                     user: user.clone(),
                     session,
@@ -62,7 +65,7 @@ pub(super) fn perform<'a>(
                     inspection: step.inspection.clone(),
                 };
                 let result = parts.gate.run(&step, &caller, time).await;
-                Input::ToolReturned {
+                TurnInput::ToolReturned {
                     step,
                     status: result.status,
                     output: result.output,
@@ -70,16 +73,18 @@ pub(super) fn perform<'a>(
                     attachments: attachments::store_files(parts, &user, result.files).await?,
                 }
             }
-            (Step::CallRemote(step), _) => {
-                let call = remote::what_to_ask(parts, &user, &session, &turn_id, &step).await;
-                let draft = Draft::new(step.agent.clone(), shown, step.shown);
+            (TurnStep::CallRemote(step), _) => {
+                let call = remote::remote_request(parts, &user, &session, &turn_id, &step).await;
+                let draft = Draft::new(step.agent.clone(), updates, step.shows_draft);
                 let time = remote::timeout(parts, &step.agent).unwrap_or(time);
-                let input = remote::call(parts, step, call, time, draft, news).await;
+                let input = remote::call(parts, step, call, time, draft, progress).await;
                 remote::store_files(parts, &user, input).await?
             }
         };
+        record_result(&input);
         Ok((key, input))
-    }
+    };
+    performed.instrument(span)
 }
 
 async fn call_model(
@@ -87,9 +92,9 @@ async fn call_model(
     step: ModelStep,
     request: ModelRequest,
     caller: Caller,
-    shown: mpsc::Sender<Shown>,
-) -> Input {
-    let mut draft = Draft::new(step.agent.clone(), shown, step.shown);
+    updates: mpsc::Sender<TurnUpdate>,
+) -> TurnInput {
+    let mut draft = Draft::new(step.agent.clone(), updates, step.shows_draft);
     let model = parts.model_of(&step.agent);
     let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
@@ -101,7 +106,7 @@ async fn call_model(
                     draft.withdraw().await;
                 }
                 let inspections = parts.gate.inspect(caller, &reply.calls).await;
-                return Input::ModelReplied {
+                return TurnInput::ModelReplied {
                     step,
                     reply,
                     model: model.name().into(),
@@ -110,18 +115,18 @@ async fn call_model(
             }
             Err(error) => {
                 draft.withdraw().await;
-                return Input::ModelFailed { step, error };
+                return TurnInput::ModelFailed { step, error };
             }
         }
     }
     draft.withdraw().await;
-    cut_off(parts, step)
+    incomplete_reply(parts, step)
 }
 
-fn cut_off(parts: &RunnerParts, step: ModelStep) -> Input {
+fn incomplete_reply(parts: &RunnerParts, step: ModelStep) -> TurnInput {
     let error = ModelError {
         model: parts.model_of(&step.agent).name().into(),
-        fault: ModelFault::CutOff,
+        fault: ModelFault::Incomplete,
     };
-    Input::ModelFailed { step, error }
+    TurnInput::ModelFailed { step, error }
 }

@@ -1,10 +1,10 @@
-//! Calls of remote agents: in the conversation that the session has with each, and with a word to stop when nobody waits
-//! for them any more.
+//! Calls remote agents. Each call continues the session's conversation with the agent, and is cancelled when its turn
+//! ends.
 
 use super::draft::Draft;
 use super::{Runner, RunnerParts, attachments};
 use crate::attachments::check_files;
-use crate::turn::{Input, RemoteStep, Step, Turn};
+use crate::turn::{RemoteStep, Turn, TurnInput, TurnStep};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use lango_core::{
@@ -16,28 +16,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What steps tell before they are done. Only calls of remote agents do, so it costs nothing without one.
+/// Progress that steps report before they finish. Only remote calls report any, so other turns never create the
+/// channel.
 #[derive(Default)]
-pub(super) struct News {
-    channel: Option<(mpsc::Sender<Input>, mpsc::Receiver<Input>)>,
+pub(super) struct RemoteProgress {
+    channel: Option<(mpsc::Sender<TurnInput>, mpsc::Receiver<TurnInput>)>,
 }
 
-impl News {
-    /// Where this step tells, if it is one that does.
-    pub fn sender_for(&mut self, step: &Step) -> Option<mpsc::Sender<Input>> {
-        let Step::CallRemote(_) = step else {
+impl RemoteProgress {
+    /// Returns the channel on which this step reports progress, if it does.
+    pub fn sender_for(&mut self, step: &TurnStep) -> Option<mpsc::Sender<TurnInput>> {
+        let TurnStep::CallRemote(_) = step else {
             return None;
         };
-        let channel = || mpsc::channel(Runner::STEPS_AT_ONCE);
+        let channel = || mpsc::channel(Runner::MAX_RUNNING_STEPS);
         let (sender, _) = self.channel.get_or_insert_with(channel);
         Some(sender.clone())
     }
 
-    /// Waits for the next.
-    pub async fn next(&mut self) -> Input {
+    /// Waits for the next report. Never resolves if there is no channel.
+    pub async fn next(&mut self) -> TurnInput {
         match &mut self.channel {
-            // One sender is here, so there is always another to wait for.
-            Some((_, heard)) => match heard.recv().await {
+            // This struct also has a sender, so the channel never closes.
+            Some((_, receiver)) => match receiver.recv().await {
                 Some(input) => input,
                 None => std::future::pending().await,
             },
@@ -45,47 +46,47 @@ impl News {
         }
     }
 
-    /// The next that is there.
-    pub fn try_next(&mut self) -> Option<Input> {
-        let (_, heard) = self.channel.as_mut()?;
-        heard.try_recv().ok()
+    /// Returns the next report that has already arrived.
+    pub fn try_next(&mut self) -> Option<TurnInput> {
+        let (_, receiver) = self.channel.as_mut()?;
+        receiver.try_recv().ok()
     }
 }
 
-/// Tasks that remote agents took and have not answered.
-pub(super) struct AtWork {
+/// Tasks that remote agents accepted and have not finished.
+pub(super) struct RemoteTasks {
     tasks: HashMap<FrameId, (AgentName, RemoteThread)>,
 }
 
-impl AtWork {
-    /// Those that the log of a turn tells of.
+impl RemoteTasks {
+    /// Finds the accepted tasks in the log of a turn.
     pub fn of(turn: &Turn) -> Self {
         let steps = turn.ready().into_iter().filter_map(|step| match step {
-            Step::CallRemote(step) => step
+            TurnStep::CallRemote(step) => step
                 .accepted
                 .map(|thread| (step.frame, (step.agent, thread))),
-            Step::CallModel(_) | Step::CallTool(_) => None,
+            TurnStep::CallModel(_) | TurnStep::CallTool(_) => None,
         });
         Self {
             tasks: steps.collect(),
         }
     }
 
-    /// Notes what a step tells.
-    pub fn note(&mut self, input: &Input) {
+    /// Updates the tasks from an input of the turn.
+    pub fn note(&mut self, input: &TurnInput) {
         match input {
-            Input::RemoteAccepted { step, thread } => {
+            TurnInput::RemoteAccepted { step, thread } => {
                 let task = (step.agent.clone(), thread.clone());
                 self.tasks.insert(step.frame.clone(), task);
             }
-            Input::RemoteReturned { step, .. } => {
+            TurnInput::RemoteReturned { step, .. } => {
                 self.tasks.remove(&step.frame);
             }
             _ => {}
         }
     }
 
-    /// Tells all of them to stop: the turn is over.
+    /// Cancels all tasks, because the turn is over.
     pub async fn cancel(self, parts: &RunnerParts) {
         let each = self.tasks.values().filter_map(|(agent, thread)| {
             let remote = find(parts, agent)?;
@@ -101,13 +102,14 @@ fn find<'a>(parts: &'a RunnerParts, agent: &AgentName) -> Option<&'a dyn RemoteA
     remote.map(AsRef::as_ref)
 }
 
-/// Returns the timeout of a remote agent that has its own.
+/// Returns the agent's timeout, if it has its own.
 pub(super) fn timeout(parts: &RunnerParts, agent: &AgentName) -> Option<Duration> {
     find(parts, agent)?.timeout()
 }
 
-/// What a remote agent is asked: its task, in the conversation that the session has with it, or what became of it.
-pub(super) async fn what_to_ask(
+/// Builds the request for a remote agent: its task in the session's conversation with it, or the request to resume an
+/// accepted task.
+pub(super) async fn remote_request(
     parts: &RunnerParts,
     user: &UserId,
     session: &SessionId,
@@ -116,7 +118,7 @@ pub(super) async fn what_to_ask(
 ) -> Result<RemoteCall, RemoteError> {
     if let Some(thread) = &step.accepted {
         let thread = thread.clone();
-        return Ok(RemoteCall::GoOn { thread });
+        return Ok(RemoteCall::Resume { thread });
     }
     let not_read = |error: StoreError| failed(step, error.to_string());
     let thread = parts.store.remote_thread(session, &step.agent).await;
@@ -136,13 +138,13 @@ pub(super) async fn what_to_ask(
     })
 }
 
-/// Stores the files of an answer. What cannot be attached is named in its text.
+/// Stores the files of an answer. The text of the answer names files that cannot be attached.
 pub(super) async fn store_files(
     parts: &RunnerParts,
     user: &UserId,
-    input: Input,
-) -> Result<Input, StoreError> {
-    let Input::RemoteReturned {
+    input: TurnInput,
+) -> Result<TurnInput, StoreError> {
+    let TurnInput::RemoteReturned {
         step,
         result: Ok(mut answer),
         ..
@@ -156,30 +158,30 @@ pub(super) async fn store_files(
         answer.text.push_str(&problem);
     }
     if answer.text.trim().is_empty() && !files.is_empty() {
-        "[it answered with files only]".clone_into(&mut answer.text);
+        "[it answered only with files]".clone_into(&mut answer.text);
     }
     let attachments = attachments::store_files(parts, user, files).await?;
-    Ok(Input::RemoteReturned {
+    Ok(TurnInput::RemoteReturned {
         step,
         result: Ok(answer),
         attachments,
     })
 }
 
-/// Asks a remote agent, and waits for its answer as long as a call may take.
+/// Calls a remote agent and waits for its answer until the timeout.
 pub(super) async fn call(
     parts: &RunnerParts,
     step: RemoteStep,
     call: Result<RemoteCall, RemoteError>,
     time: Duration,
     mut draft: Draft,
-    news: Option<mpsc::Sender<Input>>,
-) -> Input {
+    progress: Option<mpsc::Sender<TurnInput>>,
+) -> TurnInput {
     let remote = find(parts, &step.agent);
     let mut accepted = step.accepted.clone();
     if let Some(thread) = accepted.clone() {
-        // It is at work again, and has to be told when the turn ends.
-        tell(news.as_ref(), &step, thread).await;
+        // The agent is working again and must be cancelled when the turn ends.
+        report_accepted(progress.as_ref(), &step, thread).await;
     }
     let result = match (remote, call) {
         (_, Err(error)) => Err(error),
@@ -191,7 +193,7 @@ pub(super) async fn call(
                 &step,
                 &mut accepted,
                 &mut draft,
-                news.as_ref(),
+                progress.as_ref(),
             );
             match tokio::time::timeout(time, listening).await {
                 Ok(result) => result,
@@ -202,7 +204,7 @@ pub(super) async fn call(
                         ..failed(
                             &step,
                             format!(
-                                "no answer within {} s; nobody knows whether it was done",
+                                "no answer within {} s; its outcome is unknown",
                                 time.as_secs_f32()
                             ),
                         )
@@ -214,49 +216,57 @@ pub(super) async fn call(
     if result.is_err() {
         draft.withdraw().await;
     }
-    Input::RemoteReturned {
+    TurnInput::RemoteReturned {
         step,
         result,
         attachments: Vec::new(),
     }
 }
 
-/// Asks what became of the tasks that remote agents took, of a turn whose process is gone.
-pub(super) async fn hear(
+/// Fetches the results of tasks that remote agents accepted in a turn whose process is gone.
+pub(super) async fn fetch_results(
     parts: &RunnerParts,
     user: &UserId,
     turn: &Turn,
-) -> Result<Vec<Input>, StoreError> {
+) -> Result<Vec<TurnInput>, StoreError> {
     let took = |step: &RemoteStep| step.accepted.as_ref()?.task.is_some().then_some(());
     let steps = turn.ready().into_iter().filter_map(|step| match step {
-        Step::CallRemote(step) => took(&step).map(|()| step),
-        Step::CallModel(_) | Step::CallTool(_) => None,
+        TurnStep::CallRemote(step) => took(&step).map(|()| step),
+        TurnStep::CallModel(_) | TurnStep::CallTool(_) => None,
     });
     let each = steps.map(|step| async {
-        let (nobody, _) = mpsc::channel(1);
-        let call = what_to_ask(parts, user, turn.session(), turn.id(), &step).await;
-        let draft = Draft::new(step.agent.clone(), nobody, false);
-        let input = self::call(parts, step, call, Runner::HEARING, draft, None).await;
+        let (discarded, _) = mpsc::channel(1);
+        let call = remote_request(parts, user, turn.session(), turn.id(), &step).await;
+        let draft = Draft::new(step.agent.clone(), discarded, false);
+        let input = self::call(
+            parts,
+            step,
+            call,
+            Runner::REMOTE_RESULT_TIMEOUT,
+            draft,
+            None,
+        )
+        .await;
         store_files(parts, user, input).await
     });
     join_all(each).await.into_iter().collect()
 }
 
-/// Hears what a remote agent says until its answer.
+/// Processes the stream of a remote agent until its answer.
 async fn listen(
     remote: &dyn RemoteAgent,
     call: RemoteCall,
     step: &RemoteStep,
     accepted: &mut Option<RemoteThread>,
     draft: &mut Draft,
-    news: Option<&mpsc::Sender<Input>>,
+    progress: Option<&mpsc::Sender<TurnInput>>,
 ) -> Result<RemoteAnswer, RemoteError> {
     let mut stream = remote.call(call);
     while let Some(event) = stream.next().await {
         match event? {
             RemoteEvent::Accepted(thread) => {
                 *accepted = Some(thread.clone());
-                tell(news, step, thread).await;
+                report_accepted(progress, step, thread).await;
             }
             RemoteEvent::Text(text) => draft.push(&text).await,
             RemoteEvent::Withdrawn => draft.withdraw().await,
@@ -269,19 +279,25 @@ async fn listen(
     })
 }
 
-/// Tells the turn under which names a task was taken; whoever asks after a crash knows them.
-async fn tell(news: Option<&mpsc::Sender<Input>>, step: &RemoteStep, thread: RemoteThread) {
-    if let Some(news) = news {
+/// Reports that the agent accepted the task. The ids are needed to resume the task after a crash.
+async fn report_accepted(
+    progress: Option<&mpsc::Sender<TurnInput>>,
+    step: &RemoteStep,
+    thread: RemoteThread,
+) {
+    if let Some(progress) = progress {
         let step = step.clone();
-        // The other end is there as long as the turn is.
-        let _ = news.send(Input::RemoteAccepted { step, thread }).await;
+        // The receiver lives as long as the turn.
+        let _ = progress
+            .send(TurnInput::RemoteAccepted { step, thread })
+            .await;
     }
 }
 
-/// Tells a remote agent to stop, if it took a task.
+/// Cancels the task of a remote agent, if it accepted one.
 async fn cancel(remote: &dyn RemoteAgent, accepted: Option<&RemoteThread>) {
     if let Some(thread) = accepted.filter(|thread| thread.task.is_some()) {
-        let _ = tokio::time::timeout(Runner::CANCELLING, remote.cancel(thread)).await;
+        let _ = tokio::time::timeout(Runner::REMOTE_CANCEL_TIMEOUT, remote.cancel(thread)).await;
     }
 }
 

@@ -1,11 +1,12 @@
-//! Building the tree: one loop over the topology's specs, whatever the topology.
+//! Builds the tree with one loop over the agents of any topology.
 
 use super::{
-    Agent, Mode, OwnedTool, ProjectInstructions, RemoteCard, Skipped, Tree, TreeError, TreeSettings,
+    Agent, OwnedTool, ProjectInstructions, RemoteCard, SkippedAgent, Tree, TreeError, TreeMode,
+    TreeSettings,
 };
-use crate::capability::capabilities_with_homes;
+use crate::capability::capabilities_with_assignments;
 use crate::instruction::{self, DELEGATE, Finish, OrchestratorPrompt};
-use crate::partition::{Homes, Partition, partition_with_homes};
+use crate::partition::{Partition, ToolAssignments, partition_with_assignments};
 use crate::topology::{AgentSpec, OrchestratorTools, Topology, check_name};
 use lango_core::{AgentName, Limits, ModelSettings, Text, ToolSpec, Trust};
 use sha2::{Digest, Sha256};
@@ -14,10 +15,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 impl Tree {
-    /// The name of the flat agent in single-agent mode.
+    /// The name of the only agent in single-agent mode.
     pub const SINGLE: &'static str = "lango-agent";
 
-    /// An orchestrator over the agents that the topology gives these tools.
+    /// Builds an orchestrator with the sub-agents that get tools from the topology.
     pub fn multi(
         topology: &Topology,
         tools: Vec<Arc<ToolSpec>>,
@@ -26,9 +27,10 @@ impl Tree {
     ) -> Result<Self, TreeError> {
         check_tools(&tools)?;
         let root_tools = orchestrator_tools(topology, settings, &tools)?;
-        check_homes(topology, &settings.homes, &tools)?;
-        let homes_trust = homes_trust(&settings.homes, &tools);
-        let Partition { parts, unmatched } = partition_with_homes(topology, &settings.homes, tools);
+        check_assignments(topology, &settings.tool_assignments, &tools)?;
+        let assignments_trust = assignments_trust(&settings.tool_assignments, &tools);
+        let Partition { parts, unmatched } =
+            partition_with_assignments(topology, &settings.tool_assignments, tools);
         let unmatched: Vec<_> = unmatched.iter().map(|spec| spec.name.clone()).collect();
         if settings.strict_tools && !unmatched.is_empty() {
             return Err(TreeError::Unmatched { names: unmatched });
@@ -38,9 +40,9 @@ impl Tree {
         let mut skipped = Vec::new();
         for (spec, (_, part)) in topology.agents.iter().zip(parts) {
             if part.is_empty() && !spec.always_include {
-                skipped.push(Skipped {
+                skipped.push(SkippedAgent {
                     name: spec.name.clone(),
-                    reason: Skipped::NO_TOOLS.to_owned(),
+                    reason: SkippedAgent::NO_TOOLS.to_owned(),
                 });
             } else {
                 agents.push(local_agent(spec, settings, part));
@@ -60,16 +62,16 @@ impl Tree {
             topology,
             agents: &specs_and_agents.collect::<Vec<_>>(),
             remotes: &remotes,
-            holds_tools: !root_tools.is_empty(),
+            has_tools: !root_tools.is_empty(),
             has_unmatched: !unmatched.is_empty(),
             rounds: Limits::default().with_rounds(settings.rounds).rounds,
         });
-        // Its instruction holds what every agent says of itself, and the names of tools that were given to one.
+        // The orchestrator's instruction contains the descriptions of all agents and the names of assigned tools.
         let specs_trust = topology.agents.iter().map(|spec| spec.trust);
         let cards_trust = remotes.iter().map(|_card| Trust::Untrusted);
         let root_trust = specs_trust
             .chain(cards_trust)
-            .fold(topology.trust.and(homes_trust), Trust::and);
+            .fold(topology.trust.and(assignments_trust), Trust::and);
         let root = Agent {
             name: topology.root.clone(),
             description: "Talks with the user and delegates to the agents below".into(),
@@ -78,12 +80,12 @@ impl Tree {
             trust: tools_trust(&root_tools).and(root_trust),
             tools: root_tools,
             instruction,
-            remote: false,
+            is_remote: false,
             settings: ModelSettings::default(),
         };
         agents.extend(remotes.into_iter().map(remote_agent));
         Ok(Self::assemble(
-            Mode::Multi,
+            TreeMode::Multi,
             topology.name.as_str().into(),
             root,
             agents,
@@ -92,7 +94,7 @@ impl Tree {
         ))
     }
 
-    /// One flat agent with every tool. Of the settings only the project's instructions concern it.
+    /// Builds a single agent with all tools. Of the settings it uses only the project instructions.
     pub fn single(tools: Vec<Arc<ToolSpec>>, settings: &TreeSettings) -> Result<Self, TreeError> {
         check_tools(&tools)?;
         let name = AgentName::from(Self::SINGLE);
@@ -106,11 +108,11 @@ impl Tree {
             functions: functions_of(&tools),
             trust: tools_trust(&tools).and(trust_of(project)),
             tools,
-            remote: false,
+            is_remote: false,
             settings: ModelSettings::default(),
         };
         Ok(Self::assemble(
-            Mode::Single,
+            TreeMode::Single,
             "single".into(),
             root,
             Vec::new(),
@@ -120,11 +122,11 @@ impl Tree {
     }
 
     fn assemble(
-        mode: Mode,
+        mode: TreeMode,
         topology: Text,
         root: Agent,
         agents: Vec<Agent>,
-        skipped: Vec<Skipped>,
+        skipped: Vec<SkippedAgent>,
         unmatched: Vec<lango_core::ToolName>,
     ) -> Self {
         let owners = agents
@@ -180,34 +182,35 @@ fn check_tools(tools: &[Arc<ToolSpec>]) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// A tool can be given to an agent of the topology only; otherwise it would be nobody's without a word.
-fn check_homes(
+/// Checks that tools are only assigned to agents of the topology. Otherwise they would silently have no owner.
+fn check_assignments(
     topology: &Topology,
-    homes: &Homes,
+    tool_assignments: &ToolAssignments,
     tools: &[Arc<ToolSpec>],
 ) -> Result<(), TreeError> {
     let is_agent = |name: &AgentName| topology.agents.iter().any(|spec| spec.name == *name);
-    let homeless = tools.iter().find_map(|tool| {
-        let home = homes.get(&tool.name)?;
-        (!is_agent(&home.agent)).then_some((tool, home))
+    let misassigned = tools.iter().find_map(|tool| {
+        let assignment = tool_assignments.get(&tool.name)?;
+        (!is_agent(&assignment.agent)).then_some((tool, assignment))
     });
-    match homeless {
+    match misassigned {
         None => Ok(()),
-        Some((tool, home)) => {
+        Some((tool, assignment)) => {
             let agents = topology
                 .agents
                 .iter()
                 .map(|spec| format!("`{}`", spec.name));
             Err(TreeError::NoSuchAgent {
                 tool: tool.name.clone(),
-                agent: home.agent.clone(),
+                agent: assignment.agent.clone(),
                 agents: agents.collect::<Vec<_>>().join(", "),
             })
         }
     }
 }
 
-/// A setting may take the orchestrator's tools away; it cannot give tools to one that the topology built without.
+/// Returns the orchestrator's tools. The configuration may take tools away, but cannot give tools to an orchestrator
+/// whose topology has none for it.
 fn orchestrator_tools(
     topology: &Topology,
     settings: &TreeSettings,
@@ -225,7 +228,7 @@ fn orchestrator_tools(
 }
 
 fn local_agent(spec: &AgentSpec, settings: &TreeSettings, part: Vec<Arc<ToolSpec>>) -> Agent {
-    let capabilities = capabilities_with_homes(spec, &settings.homes, &part);
+    let capabilities = capabilities_with_assignments(spec, &settings.tool_assignments, &part);
     let project = settings.project_instructions.as_ref();
     let project = project.filter(|_| spec.project_instructions);
     let tools = own(&part);
@@ -246,7 +249,7 @@ fn local_agent(spec: &AgentSpec, settings: &TreeSettings, part: Vec<Arc<ToolSpec
         functions: functions_of(&tools),
         trust: tools_trust(&tools).and(spec.trust).and(trust_of(project)),
         tools,
-        remote: false,
+        is_remote: false,
         settings: spec.model_settings(),
     }
 }
@@ -259,13 +262,13 @@ fn remote_agent(card: RemoteCard) -> Agent {
         tools: Vec::new(),
         instruction: "".into(),
         functions: Arc::from([]),
-        remote: true,
+        is_remote: true,
         trust: Trust::Untrusted,
         settings: ModelSettings::default(),
     }
 }
 
-/// Returns what the project tells an agent; empty if nothing.
+/// Returns the text of the project instructions; empty if there are none.
 fn text_of(project: Option<&ProjectInstructions>) -> &str {
     project.map_or("", |project| &project.text)
 }
@@ -274,8 +277,11 @@ fn trust_of(project: Option<&ProjectInstructions>) -> Trust {
     project.map_or(Trust::Trusted, |project| project.trust)
 }
 
-/// A remote agent needs a name that a prompt can hold and that means nothing here already.
-fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCard>, Vec<Skipped>) {
+/// Splits remote agents into usable ones and those whose name is invalid or already taken.
+fn admit_remotes(
+    topology: &Topology,
+    remotes: Vec<RemoteCard>,
+) -> (Vec<RemoteCard>, Vec<SkippedAgent>) {
     let mut taken: BTreeSet<AgentName> = topology
         .agents
         .iter()
@@ -287,12 +293,12 @@ fn admit_remotes(topology: &Topology, remotes: Vec<RemoteCard>) -> (Vec<RemoteCa
     for card in remotes {
         if taken.contains(&card.name) {
             let reason = "the name of this remote agent is taken".to_owned();
-            refused.push(Skipped {
+            refused.push(SkippedAgent {
                 name: card.name,
                 reason,
             });
         } else if let Err(reason) = check_name(&card.name) {
-            refused.push(Skipped {
+            refused.push(SkippedAgent {
                 name: card.name,
                 reason,
             });
@@ -311,15 +317,17 @@ fn own(tools: &[Arc<ToolSpec>]) -> Vec<Arc<OwnedTool>> {
         .collect()
 }
 
-/// Returns the lowest label of the tools' descriptions.
+/// Returns the lowest trust label of the tools' descriptions.
 fn tools_trust(tools: &[Arc<OwnedTool>]) -> Trust {
     let labels = tools.iter().map(|tool| tool.spec.trust);
     labels.fold(Trust::Trusted, Trust::and)
 }
 
-/// Returns the lowest label of the tools whose names are in the orchestrator's instruction.
-fn homes_trust(homes: &Homes, tools: &[Arc<ToolSpec>]) -> Trust {
-    let given = tools.iter().filter(|tool| homes.contains_key(&tool.name));
+/// Returns the lowest trust label of the assigned tools, whose names are in the orchestrator's instruction.
+fn assignments_trust(tool_assignments: &ToolAssignments, tools: &[Arc<ToolSpec>]) -> Trust {
+    let given = tools
+        .iter()
+        .filter(|tool| tool_assignments.contains_key(&tool.name));
     given
         .map(|tool| tool.trust)
         .fold(Trust::Trusted, Trust::and)
@@ -346,9 +354,5 @@ fn digest<'a>(agents: impl Iterator<Item = &'a Agent>) -> Text {
         }
         hasher.update([1]);
     }
-    let mut text = String::new();
-    for byte in &hasher.finalize()[..8] {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.into()
+    base16ct::lower::encode_string(&hasher.finalize()[..8]).into()
 }

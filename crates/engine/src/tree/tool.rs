@@ -1,14 +1,13 @@
-//! A tool as the tree knows it: its spec, and the check of its arguments.
+//! A tool in the tree: its spec, and the validation of its arguments.
 
 use crate::json_schema;
 use lango_core::{Function, Text, ToolSpec};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
-/// A tool's spec with its compiled schema. There is no way from here to the tool's code.
+/// A tool's spec with its compiled schema. It gives no access to the tool's code.
 #[derive(Debug)]
 pub struct OwnedTool {
-    /// What the tool says of itself.
     pub spec: Arc<ToolSpec>,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
 }
@@ -29,12 +28,12 @@ impl OwnedTool {
         }
     }
 
-    /// Checks arguments against the schema; the error names every field that is missing or wrong, up to five.
+    /// Validates arguments against the schema. The error names up to five fields that are missing or wrong.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
         json_schema::check(self.validator()?, arguments)
     }
 
-    /// The compiled schema; compiled when it is first needed, so that starting costs nothing.
+    /// Returns the compiled schema. It is compiled on first use, so starting is not slowed down.
     pub(super) fn validator(&self) -> Result<&jsonschema::Validator, String> {
         let compile = || json_schema::compile(&self.spec.parameters);
         self.validator

@@ -1,54 +1,57 @@
-//! Calls that wait for a person. A call that is asked about is in the log before anybody sees it; when nothing else can go
-//! on, the turn is parked there, and needs no process. An answer holds for that very call, and for the same call again in
-//! the same turn.
+//! Calls that need the user's approval. A request is stored before the user sees it. When nothing else can run, the
+//! turn is parked in the log and needs no process. An answer applies to its call, and to the same call in the same
+//! turn.
 
 use super::Turn;
 use super::frame::Frame;
 use super::steps::ModelStep;
-use crate::gate::{Admitted, Decision, call_digest, digest};
+use crate::gate::{AdmittedCall, Decision, call_digest, digest};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, CallStatus,
-    EventBody, FrameId, Inspection, Risk, Text, ToolSpec, Trust, Waiting,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest, CallId,
+    CallStatus, EventBody, FrameId, Inspection, PendingApproval, Risk, Text, ToolSpec, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Turn {
-    /// Calls of a conversation that may wait for approval at a time; further ones are denied.
+    /// The maximum number of pending approvals in a turn; further calls are denied.
     const MAX_PENDING: u32 = 100;
 
-    /// The calls that wait for a person, in the order in which they were asked for.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        let of_frame = |frame: &Frame| -> Vec<Waiting> {
-            let waiting = frame.asked().map(|(request, asked)| Waiting {
-                session: self.session.clone(),
-                turn: self.id.clone(),
-                asked,
-                request: request.clone(),
-            });
+    /// Returns the pending approvals, oldest first.
+    pub fn waiting(&self) -> Vec<PendingApproval> {
+        let of_frame = |frame: &Frame| -> Vec<PendingApproval> {
+            let waiting = frame
+                .pending_requests()
+                .map(|(request, asked)| PendingApproval {
+                    session: self.session.clone(),
+                    turn: self.id.clone(),
+                    asked,
+                    request: request.clone(),
+                });
             waiting.collect()
         };
-        let mut waiting: Vec<Waiting> = self.state.frames.iter().flat_map(of_frame).collect();
+        let mut waiting: Vec<PendingApproval> =
+            self.state.frames.iter().flat_map(of_frame).collect();
         waiting.extend(self.waiting_turn());
         waiting.sort_by_key(|waiting| waiting.asked);
         waiting
     }
 
-    /// Whether nothing can go on before a person answers.
+    /// Whether only an approval can continue the turn.
     pub fn is_parked(&self) -> bool {
         self.state.is_parked()
     }
 
-    /// Runs, asks for or refuses a call that has its home and fits its schema: the policy's part of the gate.
-    pub(super) fn take_admitted(
+    /// Runs, denies or asks about a call whose owner and arguments are valid. This is the policy part of the gate.
+    pub(super) fn decide_admitted(
         &mut self,
         step: &ModelStep,
         call: &CallId,
-        admitted: Admitted,
+        admitted: AdmittedCall,
         inspection: Inspection,
     ) {
-        let Admitted { tool, arguments } = admitted;
-        let inspection = self.with_user_addresses(inspection);
+        let AdmittedCall { tool, arguments } = admitted;
+        let inspection = self.with_user_urls(inspection);
         let spec = Arc::clone(&tool.spec);
         let (frame, agent) = (&step.frame, &step.agent);
         if let Some(reason) = &inspection.refused {
@@ -58,7 +61,7 @@ impl Turn {
         match self.rules.decide(agent, &spec, &arguments, &inspection) {
             Decision::Run => self.start(frame, agent, call, &spec, (arguments, inspection)),
             Decision::Deny { reason } => {
-                self.refuse(&step.frame, &step.agent, call, forbidden(&reason));
+                self.refuse(&step.frame, &step.agent, call, denied_by_rule(&reason));
             }
             Decision::Ask { reason, pattern } => {
                 let digest = call_digest(agent, &spec.name, &arguments, &inspection);
@@ -66,20 +69,20 @@ impl Turn {
                     Some(answer) if answer.allows() && pattern.is_some() => {
                         self.start(frame, agent, call, &spec, (arguments, inspection))
                     }
-                    Some(Answer::No { reason }) => {
-                        let detail = refusal(reason.as_ref());
+                    Some(ApprovalAnswer::No { reason }) => {
+                        let detail = denied_by_user(reason.as_ref());
                         self.refuse(&step.frame, &step.agent, call, detail);
                     }
-                    _ if self.state.asked >= Self::MAX_PENDING => {
+                    _ if self.state.pending_approvals >= Self::MAX_PENDING => {
                         let detail = format!(
-                            "not run: {} calls of this conversation wait for approval already, which is the limit",
+                            "not run: {} calls of this turn already wait for approval, which is the limit",
                             Self::MAX_PENDING
                         );
                         self.refuse(frame, agent, call, detail);
                     }
                     _ => {
                         let request = ApprovalRequest {
-                            id: self.approval_id(call, Asks::Permission),
+                            id: self.approval_id(call, ApprovalQuestion::Permission),
                             agent: step.agent.clone(),
                             call: call.clone(),
                             tool: spec.name.clone(),
@@ -92,7 +95,7 @@ impl Turn {
                             inspection,
                             digest,
                             folder: Text::clone(self.rules.folder()),
-                            asks: Asks::Permission,
+                            question: ApprovalQuestion::Permission,
                             reason,
                             pattern,
                         };
@@ -104,126 +107,142 @@ impl Turn {
         }
     }
 
-    /// Takes an answer to what was asked; one that does not fit is none.
-    pub(super) fn answered(&mut self, request: &ApprovalId, answer: &Answer, by: &AnsweredBy) {
+    /// Processes the answer to a request. Ignores answers that do not fit the question.
+    pub(super) fn answered(
+        &mut self,
+        request: &ApprovalId,
+        answer: &ApprovalAnswer,
+        by: &AnswerSource,
+    ) {
         let waiting_turn = self.waiting_turn();
         if waiting_turn.is_some_and(|turn| turn.request.id == *request) {
-            if answer.fits(Asks::Turn) {
+            if answer.fits(ApprovalQuestion::ContinueTurn) {
                 self.settle_turn(request, answer, by);
             }
             return;
         }
-        let found = self.asked().find(|(_, _, asked)| asked.id == *request);
-        let Some((frame, agent, asked)) = found.filter(|(.., asked)| answer.fits(asked.asks))
+        let found = self
+            .pending_requests()
+            .find(|(_, _, asked)| asked.id == *request);
+        let Some((frame, agent, asked)) = found.filter(|(.., asked)| answer.fits(asked.question))
         else {
             return;
         };
-        match asked.asks {
-            Asks::Permission => {
+        match asked.question {
+            ApprovalQuestion::Permission => {
                 let digest = Text::clone(&asked.digest);
                 self.permit(request, &digest, answer, by);
             }
-            Asks::Fate | Asks::Turn => {
+            ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => {
                 let (frame, agent, asked) = (frame.clone(), agent.clone(), asked.clone());
-                self.settle_fate(&frame, &agent, &asked, answer, by);
+                self.settle_unknown_outcome(&frame, &agent, &asked, answer, by);
             }
         }
     }
 
-    /// Runs the call or refuses it, and with it every other one that is the same.
-    fn permit(&mut self, request: &ApprovalId, digest: &Text, answer: &Answer, by: &AnsweredBy) {
-        // The same call again is answered with it, but for what has to be asked for each time.
-        let is_meant = |asked: &ApprovalRequest| {
-            let is_same = asked.digest == *digest && asked.asks == Asks::Permission;
+    /// Runs or denies the call, and all other pending calls that are equal to it.
+    fn permit(
+        &mut self,
+        request: &ApprovalId,
+        digest: &Text,
+        answer: &ApprovalAnswer,
+        by: &AnswerSource,
+    ) {
+        // Equal calls get the same answer, except for those that need approval every time.
+        let is_covered = |asked: &ApprovalRequest| {
+            let is_same = asked.digest == *digest && asked.question == ApprovalQuestion::Permission;
             asked.id == *request || (is_same && asked.pattern.is_some())
         };
         let same: Vec<_> = self
-            .asked()
-            .filter(|(_, _, asked)| is_meant(asked))
+            .pending_requests()
+            .filter(|(_, _, asked)| is_covered(asked))
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
         for (frame, agent, asked) in same {
-            // One answer is one grant, and what has to be asked for each time cannot be granted for longer.
+            // An answer creates only one grant. A call that needs approval every time creates none.
             let is_grant = asked.id == *request && asked.pattern.is_some();
-            let answer = match answer.allows() && !is_grant {
-                true => &Answer::Once,
-                false => answer,
+            let answer = if answer.allows() && !is_grant {
+                &ApprovalAnswer::Once
+            } else {
+                answer
             };
-            self.note_answer(&frame, &asked.id, answer, by);
+            self.record_answer(&frame, &asked.id, answer, by);
             match answer {
-                Answer::No { reason } => {
-                    self.refuse(&frame, &agent, &asked.call, refusal(reason.as_ref()))
+                ApprovalAnswer::No { reason } => {
+                    self.refuse(&frame, &agent, &asked.call, denied_by_user(reason.as_ref()))
                 }
-                _ => self.start_asked(&frame, &agent, asked),
+                _ => self.start_approved(&frame, &agent, asked),
             }
         }
     }
 
-    /// Runs a call that a person was asked about, if it is still there and no rule forbids it by now.
-    pub(super) fn start_asked(
+    /// Runs an approved call, if its tool still exists and no rule denies it by now.
+    pub(super) fn start_approved(
         &mut self,
         frame: &FrameId,
         agent: &AgentName,
         asked: ApprovalRequest,
     ) {
         let Some(spec) = self.spec_of(agent, &asked.tool) else {
-            let detail = format!("not run: the tool `{}` is not there any more", asked.tool);
+            let detail = format!("not run: the tool `{}` no longer exists", asked.tool);
             return self.refuse(frame, agent, &asked.call, detail);
         };
         let (arguments, inspection) = (asked.arguments, asked.inspection);
         match self.rules.decide(agent, &spec, &arguments, &inspection) {
-            // The rules may have become stricter while it waited.
-            Decision::Deny { reason } => self.refuse(frame, agent, &asked.call, forbidden(&reason)),
+            // The rules may have become stricter while the call was pending.
+            Decision::Deny { reason } => {
+                self.refuse(frame, agent, &asked.call, denied_by_rule(&reason))
+            }
             Decision::Run | Decision::Ask { .. } => {
                 self.start(frame, agent, &asked.call, &spec, (arguments, inspection))
             }
         }
     }
 
-    /// Closes what waits for a person because the turn ends: nobody can allow it any more.
-    pub(super) fn close_requests(&mut self, detail: &str, by: &AnsweredBy) {
+    /// Denies all pending approvals because the turn ends.
+    pub(super) fn close_requests(&mut self, detail: &str, by: &AnswerSource) {
         if let Some(turn) = self.waiting_turn() {
-            let no = Answer::No {
+            let no = ApprovalAnswer::No {
                 reason: Some(detail.into()),
             };
-            self.note_answer(&FrameId::root(), &turn.request.id, &no, by);
+            self.record_answer(&FrameId::root(), &turn.request.id, &no, by);
         }
         let asked: Vec<_> = self
-            .asked()
+            .pending_requests()
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
             .collect();
         for (frame, agent, asked) in asked {
-            let no = Answer::No {
+            let no = ApprovalAnswer::No {
                 reason: Some(detail.into()),
             };
-            if asked.asks == Asks::Fate {
-                self.settle_fate(&frame, &agent, &asked, &no, by);
+            if asked.question == ApprovalQuestion::UnknownOutcome {
+                self.settle_unknown_outcome(&frame, &agent, &asked, &no, by);
                 continue;
             }
-            self.note_answer(&frame, &asked.id, &no, by);
+            self.record_answer(&frame, &asked.id, &no, by);
             self.refuse(&frame, &agent, &asked.call, format!("not run: {detail}"));
         }
     }
 
-    fn asked(&self) -> impl Iterator<Item = (&FrameId, &AgentName, &ApprovalRequest)> {
+    fn pending_requests(&self) -> impl Iterator<Item = (&FrameId, &AgentName, &ApprovalRequest)> {
         let frames = self.state.frames.iter();
         frames.flat_map(|frame| {
             frame
-                .asked()
+                .pending_requests()
                 .map(move |(request, _)| (&frame.id, &frame.agent, request))
         })
     }
 
-    pub(super) fn note_answer(
+    pub(super) fn record_answer(
         &mut self,
         frame: &FrameId,
         request: &ApprovalId,
-        answer: &Answer,
-        by: &AnsweredBy,
+        answer: &ApprovalAnswer,
+        by: &AnswerSource,
     ) {
         let author = match by {
-            AnsweredBy::Person | AnsweredBy::Grant { .. } => AgentName::user(),
-            AnsweredBy::Nobody | AnsweredBy::TurnEnded | AnsweredBy::Expired => {
+            AnswerSource::Person | AnswerSource::Grant { .. } => AgentName::user(),
+            AnswerSource::Unattended | AnswerSource::TurnEnded | AnswerSource::Expired => {
                 self.tree.root.name.clone()
             }
         };
@@ -281,13 +300,13 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    /// The same question about the same call of the same turn has the same id, whoever counts.
-    pub(super) fn approval_id(&self, call: &CallId, asks: Asks) -> ApprovalId {
+    /// Returns the id of a request. It is derived from session, turn and call, so all replicas compute the same id.
+    pub(super) fn approval_id(&self, call: &CallId, question: ApprovalQuestion) -> ApprovalId {
         let (session, turn) = (self.session.as_str(), self.id.as_str());
-        let digest = match asks {
-            Asks::Permission => digest([session, turn, call.as_str()]),
-            // It can be asked again after it was run again.
-            Asks::Fate | Asks::Turn => {
+        let digest = match question {
+            ApprovalQuestion::Permission => digest([session, turn, call.as_str()]),
+            // The user can be asked again about a call that was repeated.
+            ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => {
                 digest([session, turn, &format!("fate {call} {}", self.next_seq)])
             }
         };
@@ -295,15 +314,17 @@ impl Turn {
     }
 }
 
-/// What the model is told of a rule that denies.
-fn forbidden(reason: &str) -> String {
+/// Returns the result for the model if a rule denies the call.
+fn denied_by_rule(reason: &str) -> String {
     format!("not run: {reason} forbids it; do not try it in another way")
 }
 
-/// What the model is told of a no.
-fn refusal(reason: Option<&Text>) -> String {
+/// Returns the result for the model if the user denies the call.
+fn denied_by_user(reason: Option<&Text>) -> String {
     match reason {
         Some(reason) => format!("not run: {reason}"),
-        None => "not run: the user said no; go on without it, or ask what to do instead".to_owned(),
+        None => {
+            "not run: the user said no; continue without it, or ask what to do instead".to_owned()
+        }
     }
 }

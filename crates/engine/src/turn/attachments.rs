@@ -1,23 +1,23 @@
-//! Which files a turn knows of, and who is shown them: the root those of the person, of earlier questions, of its own tools and
-//! of remote agents; a sub-agent those that its delegation names, and what its own tools return.
+//! The files of a turn and who sees them. The root sees those of the user, of earlier questions, of its own tools and
+//! of remote agents. A sub-agent sees those that its delegation names, and those that its own tools return.
 
 use super::Turn;
 use super::frame::{Entry, Frame, SlotState};
 use crate::attachments::unique_name;
-use crate::gate::Refusal;
-use lango_core::{AttachedFile, Attachment, Fault, FrameId};
+use crate::gate::InvalidCall;
+use lango_core::{AttachedFile, Attachment, FrameId, TurnFault};
 use serde_json::Value;
 
 impl Turn {
-    /// The files that the root is shown, the newest first.
-    pub(super) fn shown_to_root(&self) -> impl Iterator<Item = &Attachment> {
+    /// Returns the files that the root sees, newest first.
+    pub(super) fn root_attachments(&self) -> impl Iterator<Item = &Attachment> {
         let root = self.state.frame(&FrameId::root());
         let results = root.into_iter().flat_map(result_attachments);
         let question = root.into_iter().flat_map(|frame| &frame.attachments);
         results.chain(question).chain(self.history.attachments())
     }
 
-    /// Gives each file a name that no other file of this turn, or of the earlier ones that it shows, has.
+    /// Gives each file a name that is unique in this turn and in the history that the turn shows.
     pub(super) fn name_attachments(&self, mut attachments: Vec<Attachment>) -> Vec<Attachment> {
         for at in 0..attachments.len() {
             let (before, rest) = attachments.split_at_mut(at);
@@ -39,30 +39,31 @@ impl Turn {
         })
     }
 
-    /// The files that a delegation names. Where there are none to name, the argument is one more that is not asked for.
+    /// Returns the files that a delegation names. If the turn has no files, the argument is ignored.
     pub(super) fn delegated_attachments(
         &self,
         named: Option<&Value>,
-    ) -> Result<Vec<Attachment>, Refusal> {
+    ) -> Result<Vec<Attachment>, InvalidCall> {
         let names: Vec<&str> = match named {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
         let mut found: Vec<Attachment> = Vec::new();
-        if names.is_empty() || self.shown_to_root().next().is_none() {
+        if names.is_empty() || self.root_attachments().next().is_none() {
             return Ok(found);
         }
         for name in names {
-            let Some(attachment) = self.shown_to_root().find(|shown| *shown.name == *name) else {
+            let Some(attachment) = self.root_attachments().find(|shown| *shown.name == *name)
+            else {
                 let names: Vec<String> = self
-                    .shown_to_root()
-                    .take(Self::NAMES_SHOWN)
+                    .root_attachments()
+                    .take(Self::MAX_NAMES)
                     .map(|shown| format!("`{}`", shown.name))
                     .collect();
                 let name: String = name.chars().take(64).collect();
-                return Err(Refusal {
-                    fault: Fault::BadArguments,
+                return Err(InvalidCall {
+                    fault: TurnFault::BadArguments,
                     detail: format!(
                         "there is no attachment `{name}`; the attachments are: {}",
                         names.join(", ")
@@ -76,11 +77,11 @@ impl Turn {
         Ok(found)
     }
 
-    /// Names that a model is told at most, the newest first.
-    pub(super) const NAMES_SHOWN: usize = 64;
+    /// The maximum number of file names in a message to a model, newest first.
+    pub(super) const MAX_NAMES: usize = 64;
 }
 
-/// The files that the calls of a frame returned, the newest first.
+/// Returns the files that the calls of a frame returned, newest first.
 fn result_attachments(frame: &Frame) -> impl Iterator<Item = &Attachment> {
     let slots = frame.entries.iter().rev().flat_map(|entry| match entry {
         Entry::Reply { slots, .. } => slots.as_slice(),

@@ -1,54 +1,55 @@
-//! How many model calls are left to a frame: by number, by tokens and by money.
+//! The budget of a frame: how many model calls are left for it, by number, tokens and money.
 //!
-//! All three are shared by the frames of a turn, and a frame may only spend what those before it in the queue, and the
-//! orchestrator that has to answer, leave. Frames that wait for their model are served in the order in which they began to
-//! wait, so a call that was started is never overtaken by one that would have spent its place. Tokens and money are
-//! reserved before a call by an estimate of what is sent, and where they are limited one model is asked at a time: a turn
-//! can overshoot by one call's own answer, not by more.
+//! The frames of a turn share all three budgets. A frame may only spend what is left after the frames ahead of it in
+//! the queue and after the orchestrator, which must answer at the end. Frames that wait for their model are served in
+//! the order in which they started to wait, so no later call takes the budget of an earlier one. Tokens and money are
+//! reserved before a call, by an estimate of the request. If they are limited, one model is called at a time, so a turn
+//! can exceed the limit only by the answer of one call.
 
 use super::Turn;
 use super::frame::Frame;
 use super::state::State;
 use lango_core::Limit;
 
-/// How much is left to a frame.
+/// The number of model calls left for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Allowance {
-    /// No call.
     None,
-    /// One call, which must conclude.
+    /// One call, which must be the final one.
     Last,
-    /// More than one.
     More,
 }
 
 impl Turn {
-    /// The frames whose model can be asked now, if there is an allowance for them.
-    pub(super) fn in_line(&self) -> Vec<&Frame> {
+    /// Returns the frames whose model may be called now if they have an allowance.
+    pub(super) fn ready_frames(&self) -> Vec<&Frame> {
         let limits = &self.state.limits;
         if limits.tokens.is_none() && limits.cost_micros.is_none() {
             let frames = self.state.frames.iter();
             return frames.filter(|frame| frame.awaits_model()).collect();
         }
-        self.state.first_in_line().into_iter().collect()
+        self.state.first_in_queue().into_iter().collect()
     }
 
-    /// What is left to a frame that waits for its model, and the limit that leaves the least.
+    /// Returns what is left for a frame that waits for its model, and the tightest limit.
     pub(super) fn allowance(&self, frame: &Frame) -> (Allowance, Limit) {
         let limits = &self.state.limits;
         let calls = (self.calls_left(frame), Limit::ModelCalls);
         let tokens = limits.tokens.map(|most| {
             let spent = Some(self.state.usage.total());
-            let as_they_are = |_: &Frame, tokens: u64| Some(tokens);
-            (self.left_of(frame, most, spent, as_they_are), Limit::Tokens)
+            let unchanged = |_: &Frame, tokens: u64| Some(tokens);
+            (
+                self.allowance_under(frame, most, spent, unchanged),
+                Limit::Tokens,
+            )
         });
         let cost = limits.cost_micros.map(|most| {
             let sent = |frame: &Frame, tokens: u64| {
                 let price = self.state.setup.price_of(&frame.agent);
-                price.map(|price| price.of_prompt(tokens))
+                price.map(|price| price.max_prompt_cost(tokens))
             };
             (
-                self.left_of(frame, most, self.state.cost_micros, sent),
+                self.allowance_under(frame, most, self.state.cost_micros, sent),
                 Limit::Cost,
             )
         });
@@ -56,7 +57,7 @@ impl Turn {
         all.min_by_key(|(allowance, _)| *allowance).unwrap_or(calls)
     }
 
-    /// Whether this limit forbids any call from the start.
+    /// Whether this limit is 0, so that no call is allowed at all.
     pub(super) fn is_zero(&self, limit: Limit) -> bool {
         let limits = &self.state.limits;
         match limit {
@@ -70,11 +71,11 @@ impl Turn {
     fn calls_left(&self, frame: &Frame) -> Allowance {
         let left = self.state.limits.model_calls;
         let left = left.saturating_sub(self.state.model_calls);
-        // What was lost in crashes never takes the last one, which is for the answer.
+        // Calls that were lost in crashes never use up the last one, which is for the answer.
         let left = left
             .saturating_sub(self.state.lost_model_calls)
             .max(left.min(1));
-        if may_spend_the_last(frame) {
+        if may_spend_last_call(frame) {
             return match left {
                 0 => Allowance::None,
                 1 => Allowance::Last,
@@ -83,9 +84,9 @@ impl Turn {
         }
         let left = usize::try_from(left.saturating_sub(1)).unwrap_or(usize::MAX);
         let frames = || self.state.frames.iter();
-        let ahead = frames().filter(|other| goes_before(other, frame)).count();
+        let ahead = frames().filter(|other| is_ahead_of(other, frame)).count();
         let open = frames()
-            .filter(|other| other.is_open() && !other.id.is_root() && !other.remote)
+            .filter(|other| other.is_open() && !other.id.is_root() && !other.is_remote)
             .count();
         match () {
             () if ahead >= left => Allowance::None,
@@ -94,8 +95,9 @@ impl Turn {
         }
     }
 
-    /// `price` turns tokens that a frame sends into what is limited; nothing if nobody knows. What is not known is not spent.
-    fn left_of(
+    /// Computes the allowance under one limit. `price` converts the tokens of a frame's request into the limited unit,
+    /// or returns `None` if that is unknown. Then the allowance is `None`, because unknown costs must not be spent.
+    fn allowance_under(
         &self,
         frame: &Frame,
         most: u64,
@@ -110,8 +112,8 @@ impl Turn {
             .state
             .frames
             .first()
-            .filter(|_| !may_spend_the_last(frame));
-        // A result that comes while a model is asked must not take back the call that was allowed.
+            .filter(|_| !may_spend_last_call(frame));
+        // A result that arrives during a model call must not revoke the allowance of that call.
         let reserved = root.and_then(|root| need_of(root, self.state.first_since));
         let reserved = reserved.unwrap_or(0);
         let left = most.saturating_sub(spent).saturating_sub(reserved);
@@ -124,15 +126,15 @@ impl Turn {
 }
 
 impl State {
-    /// The frame that has waited longest for its model.
-    fn first_in_line(&self) -> Option<&Frame> {
+    /// Returns the frame that has waited longest for its model.
+    fn first_in_queue(&self) -> Option<&Frame> {
         let waiting = self.frames.iter().filter(|frame| frame.awaits_model());
         waiting.min_by_key(|frame| (frame.waiting_since, &frame.id))
     }
 
-    /// Notes when the frame that is first in line now came to be first.
-    pub(super) fn track_first_in_line(&mut self) {
-        let first = self.first_in_line();
+    /// Records since when the current first frame has been first in the queue.
+    pub(super) fn track_first_in_queue(&mut self) {
+        let first = self.first_in_queue();
         let first = first.map(|frame| (frame.id.clone(), frame.waiting_since));
         if first != self.first {
             self.first = first;
@@ -141,11 +143,12 @@ impl State {
     }
 }
 
-/// The root, and a frame whose answer is the person's, may spend the last call. They never wait beside others.
-fn may_spend_the_last(frame: &Frame) -> bool {
+/// Whether a frame may spend the last call: the root, and a frame that answers the user directly. Neither waits at the
+/// same time as others.
+fn may_spend_last_call(frame: &Frame) -> bool {
     frame.id.is_root() || frame.finish
 }
 
-fn goes_before(other: &Frame, frame: &Frame) -> bool {
+fn is_ahead_of(other: &Frame, frame: &Frame) -> bool {
     other.awaits_model() && (other.waiting_since, &other.id) < (frame.waiting_since, &frame.id)
 }

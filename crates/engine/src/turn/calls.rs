@@ -1,17 +1,18 @@
-//! Judging what an agent called: a delegation, a tool of its own, somebody else's tool, or nothing that exists. Every call
-//! is answered, whatever it is: a call without a result would make the provider refuse the next request.
+//! Handles the calls of a reply: delegations, the agent's own tools, tools of other agents, and functions that do not
+//! exist. Every call gets a result, because providers reject a request in which a call has none.
 
 use super::Turn;
 use super::steps::ModelStep;
-use crate::gate::{self, Admitted, Refusal};
+use crate::gate::{self, AdmittedCall, InvalidCall};
 use crate::instruction::DELEGATE;
 use crate::tree::Agent;
-use lango_core::{AgentName, Attachment, Call, EventBody, Fault, Inspection, Text};
+use lango_core::{AgentName, Attachment, Call, EventBody, Inspection, Text, TurnFault};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Arguments of the control function. Models send more than they are asked for; that is not worth a round.
+/// Arguments of the `delegate` function. Unknown fields are ignored: models often send extra ones, and rejecting them
+/// would cost a model call.
 #[derive(Deserialize)]
 struct DelegateArguments {
     agent: String,
@@ -22,7 +23,7 @@ struct DelegateArguments {
     attachments: Option<Value>,
 }
 
-/// A delegation that may happen.
+/// A validated delegation.
 struct Delegation {
     agent: AgentName,
     task: Text,
@@ -31,11 +32,11 @@ struct Delegation {
 }
 
 impl Turn {
-    /// Delegations of one reply that run side by side; more are refused.
+    /// The maximum number of delegations in one reply; further ones are rejected.
     const DELEGATIONS_PER_REPLY: usize = 4;
 
     /// Answers, starts or delegates each call of a reply.
-    pub(super) fn take_calls(
+    pub(super) fn handle_calls(
         &mut self,
         step: &ModelStep,
         calls: &[Call],
@@ -47,33 +48,33 @@ impl Turn {
         };
         let round = self.state.rounds + 1;
         let mut delegations = 0;
-        // A call without an inspection is one of which its tool found nothing.
+        // If inspections are missing, the tools found nothing.
         let inspections = inspections
             .into_iter()
             .chain(std::iter::repeat_with(Inspection::default));
         for (call, inspection) in calls.iter().zip(inspections) {
             let delegation = match self.read_call(step, agent, call, calls.len()) {
                 Ok(delegation) => delegation,
-                Err(refusal) => {
+                Err(invalid) => {
                     self.correct(
                         &step.frame,
-                        refusal.fault,
+                        invalid.fault,
                         Some(call.id.clone()),
-                        refusal.detail,
+                        invalid.detail,
                     );
                     continue;
                 }
             };
             match delegation {
-                None => self.take_tool_call(step, agent, call, inspection),
+                None => self.handle_tool_call(step, agent, call, inspection),
                 Some(_) if delegations == Self::DELEGATIONS_PER_REPLY => {
                     let detail = format!(
-                        "a reply may delegate {} tasks at most; ask again",
+                        "a reply may delegate at most {} tasks; delegate this one in your next reply",
                         Self::DELEGATIONS_PER_REPLY
                     );
                     self.correct(
                         &step.frame,
-                        Fault::TooManyCalls,
+                        TurnFault::TooManyCalls,
                         Some(call.id.clone()),
                         detail,
                     );
@@ -86,14 +87,14 @@ impl Turn {
         }
     }
 
-    /// Reads a call as a delegation, or as a call for the gate.
+    /// Returns the delegation that a call requests, or `None` for a tool call.
     fn read_call(
         &self,
         step: &ModelStep,
         agent: &Agent,
         call: &Call,
         calls_in_reply: usize,
-    ) -> Result<Option<Delegation>, Refusal> {
+    ) -> Result<Option<Delegation>, InvalidCall> {
         let is_orchestrator = step.frame.is_root() && !self.tree.agents.is_empty();
         if is_orchestrator && *call.name == *DELEGATE {
             let delegation = self.read_delegation(&call.arguments, calls_in_reply)?;
@@ -105,12 +106,12 @@ impl Turn {
                 "{} cannot delegate; use your own functions, or answer",
                 agent.name
             );
-            return Err(Refusal {
-                fault: Fault::DelegationClosed,
+            return Err(InvalidCall {
+                fault: TurnFault::DelegationClosed,
                 detail,
             });
         }
-        // A tool-less orchestrator that calls a tool all the same means its owner.
+        // An orchestrator without tools that calls a tool anyway gets a delegation to the owner of the tool.
         if is_orchestrator
             && agent.tool(&call.name).is_none()
             && let Some(owner) = self.tree.owner_of(&call.name)
@@ -131,59 +132,64 @@ impl Turn {
         Ok(None)
     }
 
-    fn read_delegation(&self, raw: &str, calls_in_reply: usize) -> Result<Delegation, Refusal> {
-        let arguments: DelegateArguments = serde_json::from_str(raw).map_err(|error| Refusal {
-            fault: Fault::BadArguments,
+    fn read_delegation(&self, raw: &str, calls_in_reply: usize) -> Result<Delegation, InvalidCall> {
+        let arguments: DelegateArguments = serde_json::from_str(raw).map_err(|error| InvalidCall {
+            fault: TurnFault::BadArguments,
             detail: format!(
                 "the arguments of `{DELEGATE}` do not fit: {error}; it takes agent, task and finish"
             ),
         })?;
         if arguments.task.trim().is_empty() {
-            let detail = "the task is empty; say what the agent is to do".to_owned();
-            return Err(Refusal {
-                fault: Fault::BadArguments,
+            let detail = "the task is empty; say what the agent should do".to_owned();
+            return Err(InvalidCall {
+                fault: TurnFault::BadArguments,
                 detail,
             });
         }
         Ok(Delegation {
             agent: AgentName::new(arguments.agent),
             task: arguments.task.into(),
-            // An answer by a schema is the root's own.
+            // With a schema, only the root answers.
             finish: arguments.finish && calls_in_reply == 1 && !self.has_answer_schema(),
             attachments: self.delegated_attachments(arguments.attachments.as_ref())?,
         })
     }
 
-    fn check_delegation(&self, step: &ModelStep, delegation: &Delegation) -> Result<(), Refusal> {
+    fn check_delegation(
+        &self,
+        step: &ModelStep,
+        delegation: &Delegation,
+    ) -> Result<(), InvalidCall> {
         if !step.offer.delegate {
             let detail =
                 "nothing more can be delegated in this turn; answer with what you have".to_owned();
-            return Err(Refusal {
-                fault: Fault::DelegationClosed,
+            return Err(InvalidCall {
+                fault: TurnFault::DelegationClosed,
                 detail,
             });
         }
-        let live: Vec<&str> = self
+        let available: Vec<&str> = self
             .tree
-            .live(&self.state.refused)
+            .available_agents(&self.state.rejected_by)
             .map(AgentName::as_str)
             .collect();
-        let live = live.join(", ");
+        let available = available.join(", ");
         let name = &delegation.agent;
-        if self.state.refused.contains(name) {
+        if self.state.rejected_by.contains(name) {
             let detail = format!(
-                "{name} has rejected in this turn and cannot be asked again; the agents are: {live}"
+                "{name} has rejected a task in this turn and gets no more; the agents are: {available}"
             );
-            return Err(Refusal {
-                fault: Fault::RefusedAgent,
+            return Err(InvalidCall {
+                fault: TurnFault::RefusedAgent,
                 detail,
             });
         }
         if self.tree.sub_agent(name.as_str()).is_none() {
             let shown: String = name.as_str().chars().take(64).collect();
-            let detail = format!("there is no agent `{shown}`; the agents are exactly: {live}");
-            return Err(Refusal {
-                fault: Fault::UnknownAgent,
+            let detail =
+                format!("there is no agent `{shown}`; the agents are exactly: {available}");
+            return Err(InvalidCall {
+                fault: TurnFault::UnknownAgent,
                 detail,
             });
         }
@@ -200,7 +206,7 @@ impl Turn {
         let is_remote = self
             .tree
             .sub_agent(agent.as_str())
-            .is_some_and(|agent| agent.remote);
+            .is_some_and(|agent| agent.is_remote);
         let body = EventBody::AgentDelegated {
             call: call.id.clone(),
             agent,
@@ -215,7 +221,7 @@ impl Turn {
         }
     }
 
-    fn take_tool_call(
+    fn handle_tool_call(
         &mut self,
         step: &ModelStep,
         agent: &Agent,
@@ -223,25 +229,25 @@ impl Turn {
         inspection: Inspection,
     ) {
         match self.admit_tool_call(agent, call) {
-            Ok(admitted) => self.take_admitted(step, &call.id, admitted, inspection),
-            Err(refusal) => self.correct(
+            Ok(admitted) => self.decide_admitted(step, &call.id, admitted, inspection),
+            Err(invalid) => self.correct(
                 &step.frame,
-                refusal.fault,
+                invalid.fault,
                 Some(call.id.clone()),
-                refusal.detail,
+                invalid.detail,
             ),
         }
     }
 
-    /// Home, arguments, limits: the gate's order.
-    fn admit_tool_call(&self, agent: &Agent, call: &Call) -> Result<Admitted, Refusal> {
+    /// Checks owner, arguments and limits, in the order of the gate.
+    fn admit_tool_call(&self, agent: &Agent, call: &Call) -> Result<AdmittedCall, InvalidCall> {
         let admitted = gate::admit(&self.tree, agent, call)?;
-        if self.state.tool_calls + self.state.asked >= self.state.limits.tool_calls {
+        if self.state.tool_calls + self.state.pending_approvals >= self.state.limits.tool_calls {
             let detail =
-                "not run: the tool calls of this turn are spent; answer with what you have"
+                "not run: the tool calls of this turn are used up; answer with what you have"
                     .to_owned();
-            return Err(Refusal {
-                fault: Fault::ToolCallLimit,
+            return Err(InvalidCall {
+                fault: TurnFault::ToolCallLimit,
                 detail,
             });
         }

@@ -1,19 +1,19 @@
-//! How a turn ends: with an answer, at a limit, in failure, or because it was stopped. When no agent found words, lango
-//! says in its own what was done.
+//! Ends a turn: with an answer, at a limit, with an error, or because it was cancelled. If no agent answered, lango
+//! summarizes what was done.
 
 use super::Turn;
 use super::frame::FrameEnd;
 use lango_core::{
-    AnsweredBy, CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage,
+    AnswerSource, CallStatus, EventBody, FrameId, Limit, Outcome, Text, Trust, TurnFault, Usage,
 };
 use std::fmt::Write;
 
 impl Turn {
-    /// Ends what no model call is left for.
-    pub(super) fn settle(&mut self) {
+    /// Ends the frames for which no model call is left.
+    pub(super) fn end_exhausted_frames(&mut self) {
         while self.outcome().is_none() {
             let stuck = self
-                .in_line()
+                .ready_frames()
                 .into_iter()
                 .find(|frame| self.offer(frame).is_none());
             let Some((frame, limit)) =
@@ -26,9 +26,9 @@ impl Turn {
                 continue;
             }
             let fault = match limit {
-                Limit::Tokens => Fault::TokenLimit,
-                Limit::Cost => Fault::CostLimit,
-                _ => Fault::ModelCallLimit,
+                Limit::Tokens => TurnFault::TokenLimit,
+                Limit::Cost => TurnFault::CostLimit,
+                _ => TurnFault::ModelCallLimit,
             };
             let detail = format!("no model call is left for this agent ({})", limit.key());
             self.correct(&frame, fault, None, detail);
@@ -49,7 +49,7 @@ impl Turn {
     }
 
     pub(super) fn fail(&mut self, error: String, setup: bool) {
-        let answer = self.say(&format!("There is no answer: {error}."));
+        let answer = self.store_notice(&format!("There is no answer: {error}."));
         self.finish(
             Outcome::Failed {
                 error: error.into(),
@@ -62,24 +62,24 @@ impl Turn {
     fn limited(&mut self, limit: Limit) {
         let cause = match limit {
             _ if self.is_zero(limit) => {
-                format!("No model was asked, because {} is 0.", limit.key())
+                format!("No model was called, because {} is 0.", limit.key())
             }
             _ => format!(
                 "There is no answer: a limit of this turn was reached ({}).",
                 limit.key()
             ),
         };
-        let answer = self.say(&cause);
+        let answer = self.store_notice(&cause);
         self.finish(Outcome::Limited { limit }, Some(answer));
     }
 
     pub(super) fn time_spent(&mut self) {
-        self.stop_calls("stopped: the time of the turn is over");
+        self.stop_calls("stopped: the time limit of the turn has passed");
         self.correct(
             &FrameId::root(),
-            Fault::TimeLimit,
+            TurnFault::TimeLimit,
             None,
-            "the time of the turn is over".to_owned(),
+            "the time limit of the turn has passed".to_owned(),
         );
         self.limited(Limit::Time);
     }
@@ -88,37 +88,38 @@ impl Turn {
         self.stop_calls("stopped by the user");
         self.correct(
             &FrameId::root(),
-            Fault::Cancelled,
+            TurnFault::Cancelled,
             None,
             "stopped by the user".to_owned(),
         );
-        let answer = self.say_deeds("The request was stopped before it was answered.");
+        let answer = self.store_effects_notice("The request was stopped before it was answered.");
         self.finish(Outcome::Cancelled, answer);
     }
 
     pub(super) fn interrupt(&mut self) {
         self.stop_calls("the process ended before a result was stored");
-        let detail = "the process ended in the middle of the turn".to_owned();
-        self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
-        let answer = self.say_deeds("The process ended before the request was answered.");
+        let detail = "the process ended during the turn".to_owned();
+        self.correct(&FrameId::root(), TurnFault::Interrupted, None, detail);
+        let answer =
+            self.store_effects_notice("The process ended before the request was answered.");
         self.finish(Outcome::Interrupted, answer);
     }
 
-    /// Ends a turn whose approvals expired: they are denied, and no model is called again.
+    /// Ends a turn because an approval expired. Pending approvals are denied, and no model is called again.
     pub(super) fn expire(&mut self) {
         let cause = "an approval was not answered in time (approval.expiry)";
-        self.close_requests(cause, &AnsweredBy::Expired);
+        self.close_requests(cause, &AnswerSource::Expired);
         self.stop_calls(cause);
         self.fail(cause.to_owned(), false);
     }
 
-    /// Closes every call that was started or asked for. Of a started one with effect nobody can know whether it happened.
+    /// Closes every running call and every pending approval. A running call with effects gets an unknown outcome.
     fn stop_calls(&mut self, detail: &str) {
-        self.close_requests(detail, &AnsweredBy::TurnEnded);
+        self.close_requests(detail, &AnswerSource::TurnEnded);
         let mut stopped = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
             let detail = || Text::from(detail);
-            if frame.remote {
+            if frame.is_remote {
                 let body = EventBody::RemoteReturned {
                     status: CallStatus::Unknown,
                     output: detail(),
@@ -132,9 +133,10 @@ impl Turn {
             for slot in frame.slots().iter().filter(|slot| slot.is_running()) {
                 let may_have_happened =
                     slot.has_effect() && started.iter().any(|other| other.call.id == slot.call.id);
-                let status = match may_have_happened {
-                    true => CallStatus::Unknown,
-                    false => CallStatus::Error,
+                let status = if may_have_happened {
+                    CallStatus::Unknown
+                } else {
+                    CallStatus::Error
                 };
                 let body = EventBody::ToolReturned {
                     call: slot.call.id.clone(),
@@ -151,40 +153,36 @@ impl Turn {
         }
     }
 
-    /// Says what a request that is not answered has changed until it ended, if anything: whoever reads on, a person or a
-    /// model, must not take it for undone.
-    fn say_deeds(&mut self, cause: &str) -> Option<u64> {
-        self.state.deeds.told()?;
-        let cause = format!("{cause} It is not to be done any more, unless it is asked for again.");
-        Some(self.say(&cause))
+    /// Stores a summary of the effects of an unanswered turn, if it had any, so that neither the user nor a model
+    /// assumes that nothing was done.
+    fn store_effects_notice(&mut self, cause: &str) -> Option<u64> {
+        self.state.effects.describe()?;
+        let cause = format!("{cause} Do not continue it unless the user asks for it again.");
+        Some(self.store_notice(&cause))
     }
 
-    /// Stores lango's own words: the cause, and what was done until then.
-    fn say(&mut self, cause: &str) -> u64 {
+    /// Stores a message of lango itself: the cause, and what was done before.
+    fn store_notice(&mut self, cause: &str) -> u64 {
         let mut text = cause.to_owned();
         for frame in self.state.frames.iter().filter(|frame| !frame.id.is_root()) {
             let agent = &frame.agent;
             let _ = match &frame.end {
                 Some(FrameEnd::Answered(answer)) => {
-                    write!(text, "\n\n{agent} found:\n{}", beginning(answer))
+                    write!(text, "\n\n{agent} found:\n{}", truncated(answer))
                 }
                 Some(FrameEnd::Rejected(_)) => write!(text, "\n\n{agent} declined the task."),
                 Some(FrameEnd::Limited(_)) => write!(text, "\n\n{agent} could not finish."),
                 Some(FrameEnd::Failed(detail)) => {
-                    write!(text, "\n\n{agent} failed: {}", beginning(detail))
+                    write!(text, "\n\n{agent} failed: {}", truncated(detail))
                 }
-                None => write!(text, "\n\n{agent} was still at work."),
+                None => write!(text, "\n\n{agent} was still working."),
             };
         }
         if self.state.tool_calls > 0 {
-            let _ = write!(
-                text,
-                "\n\nTool calls that were made: {}.",
-                self.state.tool_calls
-            );
+            let _ = write!(text, "\n\nTool calls made: {}.", self.state.tool_calls);
         }
-        if let Some(deeds) = self.state.deeds.told() {
-            let _ = write!(text, "\n\n{deeds}");
+        if let Some(effects) = self.state.effects.describe() {
+            let _ = write!(text, "\n\n{effects}");
         }
         let body = EventBody::AgentMessage {
             text: text.into(),
@@ -201,9 +199,9 @@ impl Turn {
     }
 }
 
-fn beginning(text: &str) -> String {
-    const MOST: usize = 2000;
-    let mut beginning: String = text.chars().take(MOST).collect();
+fn truncated(text: &str) -> String {
+    const MAX_CHARS: usize = 2000;
+    let mut beginning: String = text.chars().take(MAX_CHARS).collect();
     if beginning.len() < text.len() {
         beginning.push('…');
     }

@@ -1,10 +1,10 @@
-//! One agent's run inside a turn: its task, what it said and called, and how it ended.
+//! A frame: one agent's run inside a turn, with its task, its replies and calls, and its end.
 
 use super::repetition::Repetition;
 use crate::instruction::Notice;
 use lango_core::{
     AgentName, ApprovalRequest, Attachment, Call, CallId, Effect, FrameId, Inspection, Limit,
-    Opaque, RemoteThread, Text, Timestamp, ToolName, Trust,
+    OpaqueData, RemoteThread, Text, Timestamp, ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,33 +13,34 @@ use std::sync::Arc;
 pub(super) struct Frame {
     pub id: FrameId,
     pub agent: AgentName,
-    pub remote: bool,
-    /// The names under which a remote agent took the task.
+    pub is_remote: bool,
+    /// The conversation with the remote agent that accepted the task.
     pub thread: Option<RemoteThread>,
     pub task: Text,
-    /// The files that its agent is shown with the task.
+    /// The files that the agent sees with the task.
     pub attachments: Vec<Attachment>,
-    /// The files that a remote agent answered with.
+    /// The files of a remote agent's answer.
     pub returned: Vec<Attachment>,
-    /// Whether its answer is the person's.
+    /// Whether the agent's answer goes straight to the user.
     pub finish: bool,
     pub entries: Vec<Entry>,
-    /// When it last became ready for its model, counted in the turn's events: those who waited longest go first.
+    /// The number of the event after which the frame last became ready for its model. The frame that waited longest
+    /// goes first.
     pub waiting_since: u32,
-    /// Whether it was asked once more after a reply that was no reply.
-    pub asked_again: bool,
-    /// Whether a reply reached the output limit, so that the next ones get as much as the model can write.
+    /// Whether the model was already asked once more after an unusable reply.
+    pub was_retried: bool,
+    /// Whether a reply reached the output limit. If so, further requests allow the model's maximum.
     pub raise_output_limit: bool,
-    /// How many tokens its requests may have, after one was too long for its model.
+    /// The limit on the tokens of its requests, set after one was too long for its model.
     pub context_tokens: Option<u64>,
-    /// Whether it was asked once more after an answer that does not satisfy the schema.
+    /// Whether the model was already asked once more after an answer that does not match the schema.
     pub answer_retried: bool,
-    /// Replies in a row in which a call could not be run.
+    /// The number of consecutive replies with a call that could not run.
     pub faulty_replies: u32,
-    /// Whether the reply under way had such a call.
+    /// Whether the latest reply had such a call.
     pub reply_is_faulty: bool,
     pub repetition: Repetition,
-    /// The trust label of everything its agent was shown until now.
+    /// The trust label of everything that the agent has seen so far.
     pub trust: Trust,
     pub end: Option<FrameEnd>,
 }
@@ -49,18 +50,18 @@ pub(super) enum Entry {
     Reply {
         text: Text,
         slots: Vec<Slot>,
-        opaque: Option<Opaque>,
+        opaque: Option<OpaqueData>,
     },
     Notice(Notice),
-    /// What is wrong with the answer before it.
+    /// What is wrong with the previous answer.
     InvalidAnswer(Text),
 }
 
-/// A call and its result, which are never parted.
+/// A call and its result, which always stay together.
 #[derive(Debug, PartialEq)]
 pub(super) struct Slot {
     pub call: Call,
-    /// The trust label of everything its agent was shown before it made the call.
+    /// The trust label of everything that the agent had seen when it made the call.
     pub trust: Trust,
     pub state: SlotState,
 }
@@ -70,17 +71,17 @@ impl Slot {
         matches!(self.state, SlotState::Running { .. })
     }
 
-    /// Whether its result came after event number `event` of the turn.
+    /// Whether the result came after event number `event` of the turn.
     pub fn is_answered_after(&self, event: u32) -> bool {
         matches!(self.state, SlotState::Answered { at, .. } if at > event)
     }
 
-    /// Whether it runs and changes something each time it does.
+    /// Whether the call is running and not idempotent.
     pub fn has_effect(&self) -> bool {
         matches!(
             self.state,
             SlotState::Running {
-                effect: Effect::Effect,
+                effect: Effect::NonIdempotent,
                 ..
             }
         )
@@ -96,8 +97,8 @@ pub(super) enum SlotState {
         effect: Effect,
         inspection: Inspection,
     },
-    /// A person is asked whether it may run.
-    Asked {
+    /// Waits for the user's approval.
+    AwaitingApproval {
         request: ApprovalRequest,
         since: Timestamp,
     },
@@ -106,7 +107,7 @@ pub(super) enum SlotState {
         text: Text,
         failed: bool,
         attachments: Vec<Attachment>,
-        /// When it came, counted in the turn's events.
+        /// The number of the event with the result.
         at: u32,
     },
 }
@@ -124,7 +125,7 @@ impl Frame {
         Self {
             id,
             agent,
-            remote: false,
+            is_remote: false,
             thread: None,
             task,
             attachments: Vec::new(),
@@ -132,7 +133,7 @@ impl Frame {
             finish: false,
             entries: Vec::new(),
             waiting_since: 0,
-            asked_again: false,
+            was_retried: false,
             raise_output_limit: false,
             context_tokens: None,
             answer_retried: false,
@@ -148,17 +149,17 @@ impl Frame {
         self.end.is_none()
     }
 
-    /// Whether its next step is to ask its model.
+    /// Whether the next step of the frame is a call of its model.
     pub fn awaits_model(&self) -> bool {
         self.is_open()
-            && !self.remote
+            && !self.is_remote
             && self
                 .slots()
                 .iter()
                 .all(|slot| matches!(slot.state, SlotState::Answered { .. }))
     }
 
-    /// The calls of its last reply.
+    /// Returns the calls of the last reply.
     pub fn slots(&self) -> &[Slot] {
         match self.entries.last() {
             Some(Entry::Reply { slots, .. }) => slots,
@@ -173,25 +174,26 @@ impl Frame {
         }
     }
 
-    /// Calls of its last reply that a person is asked about, and since when.
-    pub fn asked(&self) -> impl Iterator<Item = (&ApprovalRequest, Timestamp)> {
+    /// Returns the pending approvals of the last reply, with the time of each request.
+    pub fn pending_requests(&self) -> impl Iterator<Item = (&ApprovalRequest, Timestamp)> {
         let slots = self.slots().iter().filter(|_| self.is_open());
         slots.filter_map(|slot| match &slot.state {
-            SlotState::Asked { request, since, .. } => Some((request, *since)),
+            SlotState::AwaitingApproval { request, since, .. } => Some((request, *since)),
             _ => None,
         })
     }
 
-    /// Calls of its last reply that can run now: side by side, but one with effect waits for those before it, and those
-    /// after it wait for it. A call that a person is asked about keeps its place in that order.
+    /// Returns the calls of the last reply that can run now. Calls run concurrently, except that a non-idempotent call
+    /// waits for those before it, and those after it wait for it. A call with a pending approval keeps its place in
+    /// this order.
     pub fn startable(&self) -> Vec<&Slot> {
         let mut startable = Vec::new();
         let mut is_asked = false;
         for slot in self.slots() {
             let effect = match &slot.state {
                 SlotState::Running { effect, .. } => *effect,
-                SlotState::Asked { request, .. } => {
-                    if request.effect == Effect::Effect {
+                SlotState::AwaitingApproval { request, .. } => {
+                    if request.effect == Effect::NonIdempotent {
                         break;
                     }
                     is_asked = true;
@@ -199,7 +201,7 @@ impl Frame {
                 }
                 SlotState::Open | SlotState::Delegated | SlotState::Answered { .. } => continue,
             };
-            let has_effect = effect == Effect::Effect;
+            let has_effect = effect == Effect::NonIdempotent;
             if !(has_effect && (is_asked || !startable.is_empty())) {
                 startable.push(slot);
             }

@@ -1,32 +1,32 @@
-//! What an agent may call next, and when it must conclude.
+//! Decides what an agent may call next, and when it must finish.
 
 use super::Turn;
 use super::budget::Allowance;
 use super::frame::Frame;
 use crate::instruction::Notice;
-use crate::tree::Mode;
+use crate::tree::TreeMode;
 use lango_core::Limit;
 
-/// What a model is offered, and told, in one request.
+/// The functions and the notice in one request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Offer {
     pub delegate: bool,
     pub tools: bool,
-    /// Why it is offered less than usual.
+    /// Why the model is offered less than usual.
     pub notice: Option<Notice>,
-    /// The limit behind that.
+    /// The limit that caused the notice.
     pub limit: Option<Limit>,
 }
 
 impl Turn {
-    /// Replies in a row with calls that cannot run, after which an agent must conclude.
+    /// The number of consecutive replies with calls that cannot run, after which an agent must finish.
     const FAULTY_REPLIES: u32 = 3;
-    /// Replies with unknown agent names, after which delegation is withdrawn.
+    /// The number of replies with unknown agents, after which `delegate` is no longer offered.
     const UNKNOWN_AGENT_REPLIES: u32 = 2;
 
-    /// What a frame that waits for its model is offered; nothing if no model call is left for it.
+    /// Returns the offer for a frame that waits for its model; `None` if no model call is left for it.
     pub(super) fn offer(&self, frame: &Frame) -> Option<Offer> {
-        let conclude = |notice, limit| {
+        let finish = |notice, limit| {
             Some(Offer {
                 notice: Some(notice),
                 limit,
@@ -35,42 +35,46 @@ impl Turn {
         };
         match self.allowance(frame) {
             (Allowance::None, _) => return None,
-            (Allowance::Last, limit) => return conclude(Notice::LastCall, Some(limit)),
+            (Allowance::Last, limit) => return finish(Notice::LastCall, Some(limit)),
             (Allowance::More, _) => {}
         }
         if frame.repetition.found {
-            return conclude(Notice::Repetition, None);
+            return finish(Notice::Repetition, None);
         }
         if frame.id.is_root() && self.state.unknown_agent_replies >= Self::UNKNOWN_AGENT_REPLIES {
-            return conclude(Notice::UnknownAgents, None);
+            return finish(Notice::UnknownAgents, None);
         }
         if frame.faulty_replies >= Self::FAULTY_REPLIES {
-            return conclude(Notice::FaultyCalls, None);
+            return finish(Notice::FaultyCalls, None);
         }
         Some(self.open_offer(frame))
     }
 
     fn open_offer(&self, frame: &Frame) -> Offer {
         let mut offer = Offer::default();
-        let holds_tools = self
+        let has_tools = self
             .tree
             .agent(frame.agent.as_str())
             .is_some_and(|agent| !agent.tools.is_empty());
-        if holds_tools {
+        if has_tools {
             offer.tools = self.state.tool_calls < self.state.limits.tool_calls;
             if !offer.tools {
                 (offer.notice, offer.limit) =
                     (Some(Notice::ToolCallsSpent), Some(Limit::ToolCalls));
             }
         }
-        if frame.id.is_root() && self.tree.mode == Mode::Multi {
-            let anyone_left = self.tree.live(&self.state.refused).next().is_some();
+        if frame.id.is_root() && self.tree.mode == TreeMode::Multi {
+            let has_available_agent = self
+                .tree
+                .available_agents(&self.state.rejected_by)
+                .next()
+                .is_some();
             if self.state.rounds >= self.state.limits.rounds {
                 (offer.notice, offer.limit) = (Some(Notice::RoundsSpent), Some(Limit::Rounds));
-            } else if anyone_left {
+            } else if has_available_agent {
                 offer.delegate = true;
-            } else if !self.state.refused.is_empty() {
-                offer.notice = Some(Notice::EveryoneRefused);
+            } else if !self.state.rejected_by.is_empty() {
+                offer.notice = Some(Notice::AllRejected);
             }
         }
         offer

@@ -1,27 +1,27 @@
-//! Notices when an agent goes in circles: the same calls with the same results, again and again. A call whose answer
-//! changes, such as a look at something that is still running, is no repetition.
+//! Detects when an agent goes in circles: the same calls with the same results, several times. Calls whose results
+//! change, such as polling a running command, do not count.
 
 use lango_core::{Text, ToolName};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The last results of one frame.
+/// The most recent calls of one frame, with their results.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Repetition {
-    window: VecDeque<Round>,
+    window: VecDeque<CallRecord>,
     pub found: bool,
 }
 
 #[derive(Debug, PartialEq)]
-struct Round {
+struct CallRecord {
     tool: ToolName,
     arguments: Arc<Value>,
     output: Text,
 }
 
 impl Repetition {
-    /// A-A-A, A-B-A-B and A-B-C-A-B-C are circles: a length, and how often it must have been gone round.
+    /// A-A-A, A-B-A-B and A-B-C-A-B-C are circles: pairs of a length and the number of repetitions.
     const CIRCLES: [(usize, usize); 3] = [(1, 3), (2, 2), (3, 2)];
     const WINDOW: usize = 6;
 
@@ -29,7 +29,7 @@ impl Repetition {
         if self.window.len() == Self::WINDOW {
             self.window.pop_front();
         }
-        self.window.push_back(Round {
+        self.window.push_back(CallRecord {
             tool,
             arguments,
             output,
@@ -55,10 +55,10 @@ impl Repetition {
 mod tests {
     use super::*;
 
-    fn circle(rounds: &[&str]) -> bool {
+    fn circle(calls: &[&str]) -> bool {
         let mut repetition = Repetition::default();
-        for round in rounds {
-            let (tool, output) = round.split_once(':').unwrap_or((round, ""));
+        for call in calls {
+            let (tool, output) = call.split_once(':').unwrap_or((call, ""));
             repetition.push(tool.into(), Arc::new(Value::Null), output.into());
         }
         repetition.is_circle()

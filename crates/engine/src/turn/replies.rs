@@ -1,26 +1,26 @@
-//! Judging what came back: a reply of a model, the word of a remote agent, the result of a tool.
+//! Handles results: replies of models, answers of remote agents, results of tools.
 
 use super::Turn;
-use super::frame::FrameEnd;
-use super::room;
+use super::frame::{Frame, FrameEnd};
+use super::request_size;
 use super::steps::{ModelStep, RemoteStep, ToolStep};
 use crate::rejection;
 use lango_core::{
-    AgentName, Attachment, Call, CallId, CallStatus, EventBody, Fault, FrameId, Inspection, Limit,
+    AgentName, Attachment, Call, CallId, CallStatus, EventBody, FrameId, Inspection, Limit,
     ModelError, ModelFault, ModelReply, Outcome, RemoteAnswer, RemoteError, RemoteThread,
-    StopReason, Text, Trust,
+    StopReason, Text, Trust, TurnFault,
 };
 
-/// What a reply without calls is.
-enum Verdict {
+/// The meaning of a reply without calls.
+enum ReplyKind {
     Answer,
     Rejection(Text),
-    /// A refusal by the one who cannot refuse.
+    /// A rejection by an agent that must not reject.
     StrayRejection,
-    /// An answer that does not satisfy the schema of the turn, and why.
+    /// An answer that does not match the schema of the turn, with the reason.
     Invalid(String),
     Nothing,
-    /// Nothing, because the output limit was reached before any text.
+    /// No text, because the reply reached the output limit before any.
     OutputLimit,
 }
 
@@ -35,7 +35,8 @@ impl Turn {
         let Some(frame) = self.state.frame(&step.frame) else {
             return;
         };
-        // A limit may have ended the frame while its model was at work: what came is paid for, and stored, and no more.
+        // A limit may have ended the frame while its model was running. Such a reply is stored and paid for, but has no
+        // effect.
         let is_late = !frame.awaits_model();
         if is_late {
             reply.calls.clear();
@@ -55,21 +56,22 @@ impl Turn {
         let (calls, surplus) = if offers_nothing {
             (Vec::new(), 0)
         } else {
-            self.readable_calls(calls)
+            self.normalize_calls(calls)
         };
 
-        let text = match calls.is_empty() {
-            true => self.answer_text(&step.frame, text),
-            false => text,
+        let text = if calls.is_empty() {
+            self.answer_text(&step.frame, text)
+        } else {
+            text
         };
-        let verdict = match self.judge(&step.frame, &text) {
-            Verdict::Nothing if stop == StopReason::OutputLimit => Verdict::OutputLimit,
-            Verdict::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
-                Verdict::Invalid("the reply was cut off before its end".to_owned())
+        let kind = match self.classify(&step.frame, &text) {
+            ReplyKind::Nothing if stop == StopReason::OutputLimit => ReplyKind::OutputLimit,
+            ReplyKind::Answer if is_cut && self.answer_schema_of(&step.frame).is_some() => {
+                ReplyKind::Invalid("the reply was cut off before its end".to_owned())
             }
-            verdict => verdict,
+            kind => kind,
         };
-        let is_final = !is_late && calls.is_empty() && matches!(verdict, Verdict::Answer);
+        let is_final = !is_late && calls.is_empty() && matches!(kind, ReplyKind::Answer);
         let text: Text = match &stop {
             StopReason::OutputLimit if is_final => {
                 format!("{text}\n\n[the answer was cut off here: it reached the output limit]")
@@ -96,27 +98,27 @@ impl Turn {
             return;
         }
         if dropped > 0 {
-            let detail = format!("{dropped} calls were left out: nothing could be called any more");
-            self.correct(&step.frame, Fault::CallsNotOffered, None, detail);
+            let detail = format!("{dropped} calls were dropped: the request offered no functions");
+            self.correct(&step.frame, TurnFault::CallsNotOffered, None, detail);
         }
         if surplus > 0 {
             let detail = format!(
-                "{surplus} calls were left out: a reply may hold {} at most",
+                "{surplus} calls were dropped: a reply may have at most {}",
                 Self::CALLS_PER_REPLY
             );
-            self.correct(&step.frame, Fault::TooManyCalls, None, detail);
+            self.correct(&step.frame, TurnFault::TooManyCalls, None, detail);
         }
         if is_cut {
             for call in &calls {
-                let detail = "not run: the reply was cut off, so this call may not be whole; make it again, shorter";
+                let detail = "not run: the reply was cut off, so this call may be incomplete; repeat it with shorter arguments";
                 let id = Some(call.id.clone());
-                self.correct(&step.frame, Fault::BadArguments, id, detail.to_owned());
+                self.correct(&step.frame, TurnFault::BadArguments, id, detail.to_owned());
             }
         }
         if calls.is_empty() {
-            self.frame_replied(&step.frame, &step.agent, verdict, seq, step.offer.limit);
+            self.frame_replied(&step.frame, &step.agent, kind, seq, step.offer.limit);
         } else if !is_cut {
-            self.take_calls(step, &calls, inspections);
+            self.handle_calls(step, &calls, inspections);
         }
     }
 
@@ -133,28 +135,28 @@ impl Turn {
         {
             return;
         }
-        self.correct(&step.frame, Fault::ModelFailed, None, error.to_string());
+        self.correct(&step.frame, TurnFault::ModelFailed, None, error.to_string());
         if step.frame.is_root() {
-            self.fail(error.to_string(), error.fault.is_of_the_setup());
+            self.fail(error.to_string(), error.fault.is_setup_error());
         }
     }
 
-    /// Makes the next request of a frame shorter, once. Returns whether it did.
+    /// Makes the next request of a frame shorter, but only once. Returns whether it did.
     fn shorten(&mut self, step: &ModelStep, limit: Option<u64>, error: &ModelError) -> bool {
         let Some(frame) = self.state.frame(&step.frame) else {
             return false;
         };
         let request = self.request_of(frame, step.offer);
-        if frame.context_tokens.is_some() || !room::can_be_shorter(&request) {
+        if frame.context_tokens.is_some() || !request_size::can_be_shorter(&request) {
             return false;
         }
-        // Three quarters of a window are filled, so two thirds of what was sent come down to half of it.
-        let sent = room::tokens(room::bytes_of(&request));
+        // Requests fill at most three quarters of the window, so two thirds of this one fill at most half of it.
+        let sent = request_size::tokens(request_size::bytes_of(&request));
         let most = (sent / 3 * 2).max(1);
         let body = EventBody::TurnCorrected {
-            fault: Fault::ContextTooLong,
+            fault: TurnFault::ContextTooLong,
             call: None,
-            detail: format!("{error}; asked again with a shorter request").into(),
+            detail: format!("{error}; retried with a shorter request").into(),
             context_tokens: Some(limit.map_or(most, |limit| limit.min(most))),
         };
         self.emit_as_root(step.frame.clone(), body);
@@ -169,7 +171,7 @@ impl Turn {
         trust: Trust,
         attachments: Vec<Attachment>,
     ) {
-        let running = |frame: &super::frame::Frame| {
+        let running = |frame: &Frame| {
             let mut slots = frame.slots().iter();
             slots.any(|slot| slot.is_running() && slot.call.id == step.call)
         };
@@ -184,20 +186,20 @@ impl Turn {
             attachments: self.name_attachments(attachments),
         };
         self.emit(step.frame.clone(), step.agent.clone(), body);
-        let in_circle = |frame: &super::frame::Frame| {
+        let in_circle = |frame: &Frame| {
             frame.awaits_model() && !frame.repetition.found && frame.repetition.is_circle()
         };
         if self.state.frame(&step.frame).is_some_and(in_circle) {
-            let detail = "the same calls gave the same results again and again".to_owned();
-            self.correct(&step.frame, Fault::Repetition, None, detail);
+            let detail = "the same calls returned the same results several times".to_owned();
+            self.correct(&step.frame, TurnFault::Repetition, None, detail);
         }
     }
 
     pub(super) fn remote_accepted(&mut self, step: &RemoteStep, thread: RemoteThread) {
-        let is_news = |frame: &super::frame::Frame| {
-            frame.remote && frame.is_open() && frame.thread.as_ref() != Some(&thread)
+        let is_new = |frame: &Frame| {
+            frame.is_remote && frame.is_open() && frame.thread.as_ref() != Some(&thread)
         };
-        if self.state.frame(&step.frame).is_some_and(is_news) {
+        if self.state.frame(&step.frame).is_some_and(is_new) {
             let body = EventBody::RemoteAccepted { thread };
             self.emit(step.frame.clone(), step.agent.clone(), body);
         }
@@ -212,25 +214,26 @@ impl Turn {
         if !self
             .state
             .frame(&step.frame)
-            .is_some_and(|frame| frame.remote && frame.is_open())
+            .is_some_and(|frame| frame.is_remote && frame.is_open())
         {
             return;
         }
-        let (status, output, verdict, thread) = match result {
+        let (status, output, kind, thread) = match result {
             Ok(RemoteAnswer { text, thread, .. }) => {
-                let verdict = self.judge(&step.frame, &text);
-                (CallStatus::Ok, Text::from(text), verdict, thread)
+                let kind = self.classify(&step.frame, &text);
+                (CallStatus::Ok, Text::from(text), kind, thread)
             }
             Err(error) => {
-                let status = match error.is_unknown {
-                    true => CallStatus::Unknown,
-                    false => CallStatus::Error,
+                let status = if error.is_unknown {
+                    CallStatus::Unknown
+                } else {
+                    CallStatus::Error
                 };
-                (status, error.detail.into(), Verdict::Nothing, None)
+                (status, error.detail.into(), ReplyKind::Nothing, None)
             }
         };
-        let is_final = matches!(verdict, Verdict::Answer);
-        let asks = is_final && thread.as_ref().is_some_and(|thread| thread.task.is_some());
+        let is_final = matches!(kind, ReplyKind::Answer);
+        let is_question = is_final && thread.as_ref().is_some_and(|thread| thread.task.is_some());
         let body = EventBody::RemoteReturned {
             status,
             output,
@@ -239,89 +242,89 @@ impl Turn {
             attachments: self.name_attachments(attachments),
         };
         let seq = self.emit(step.frame.clone(), step.agent.clone(), body);
-        // A question goes to the person, unless others were asked at the same time: then the orchestrator puts it.
+        // A question goes to the user, unless other agents were called at the same time. Then the orchestrator asks it.
         let is_alone = || {
             let root = self.state.frame(&FrameId::root());
             root.is_some_and(|root| root.slots().len() == 1)
         };
-        match verdict {
-            Verdict::Answer if asks && is_alone() && !self.has_answer_schema() => {
+        match kind {
+            ReplyKind::Answer if is_question && is_alone() && !self.has_answer_schema() => {
                 let limit = self.state.limit_hit;
                 self.finish(Outcome::Answered { limit }, Some(seq));
             }
-            Verdict::Answer | Verdict::Rejection(_) => {
-                self.frame_replied(&step.frame, &step.agent, verdict, seq, None)
+            ReplyKind::Answer | ReplyKind::Rejection(_) => {
+                self.frame_replied(&step.frame, &step.agent, kind, seq, None)
             }
-            // The event itself ended the frame.
-            Verdict::Nothing
-            | Verdict::StrayRejection
-            | Verdict::Invalid(_)
-            | Verdict::OutputLimit => {}
+            // The `remote.returned` event already ended the frame.
+            ReplyKind::Nothing
+            | ReplyKind::StrayRejection
+            | ReplyKind::Invalid(_)
+            | ReplyKind::OutputLimit => {}
         }
     }
 
-    fn judge(&self, frame: &FrameId, text: &str) -> Verdict {
+    fn classify(&self, frame: &FrameId, text: &str) -> ReplyKind {
         match rejection::reason(text) {
-            Some(_) if frame.is_root() => Verdict::StrayRejection,
-            Some("") => Verdict::Rejection("no reason given".into()),
-            Some(reason) => Verdict::Rejection(reason.into()),
-            None if text.trim().is_empty() => Verdict::Nothing,
+            Some(_) if frame.is_root() => ReplyKind::StrayRejection,
+            Some("") => ReplyKind::Rejection("no reason given".into()),
+            Some(reason) => ReplyKind::Rejection(reason.into()),
+            None if text.trim().is_empty() => ReplyKind::Nothing,
             None => match self.answer_problem(frame, text) {
-                Some(problem) => Verdict::Invalid(problem),
-                None => Verdict::Answer,
+                Some(problem) => ReplyKind::Invalid(problem),
+                None => ReplyKind::Answer,
             },
         }
     }
 
-    /// What follows from a reply that calls nothing.
+    /// Handles a reply without calls.
     fn frame_replied(
         &mut self,
         frame: &FrameId,
         agent: &AgentName,
-        verdict: Verdict,
+        kind: ReplyKind,
         seq: u64,
         limit: Option<Limit>,
     ) {
-        match verdict {
-            Verdict::Answer => {
-                let answers_the_person = self
+        match kind {
+            ReplyKind::Answer => {
+                let answers_user = self
                     .state
                     .frame(frame)
                     .is_some_and(|frame| frame.id.is_root() || frame.finish);
-                if answers_the_person {
+                if answers_user {
                     let limit = limit.or(self.state.limit_hit);
                     self.finish(Outcome::Answered { limit }, Some(seq));
                 }
             }
-            Verdict::Rejection(reason) => {
+            ReplyKind::Rejection(reason) => {
                 self.emit(
                     frame.clone(),
                     agent.clone(),
                     EventBody::AgentRejected { reason },
                 );
             }
-            Verdict::Invalid(problem) => self.invalid_answer(frame, problem),
-            Verdict::Nothing => {
-                self.no_reply(frame, Fault::EmptyReply, "the model replied with nothing")
+            ReplyKind::Invalid(problem) => self.invalid_answer(frame, problem),
+            ReplyKind::Nothing => {
+                self.retry_or_fail(frame, TurnFault::EmptyReply, "the model replied with nothing")
             }
-            Verdict::OutputLimit => self.no_reply(
+            ReplyKind::OutputLimit => self.retry_or_fail(
                 frame,
-                Fault::OutputLimit,
+                TurnFault::OutputLimit,
                 "the model reached its output limit before it wrote an answer (raise `agent.maxOutputTokens`, or lower \
                  `agent.reasoningEffort`)",
             ),
-            Verdict::StrayRejection => {
-                self.no_reply(
+            ReplyKind::StrayRejection => {
+                self.retry_or_fail(
                     frame,
-                    Fault::StrayRejection,
-                    "the model refused where only an answer is possible",
+                    TurnFault::StrayRejection,
+                    "the model rejected the task, but only an answer is possible",
                 );
             }
         }
     }
 
-    /// Asks once more; the second time the frame has failed, and with the root's frame the turn.
-    fn no_reply(&mut self, frame: &FrameId, fault: Fault, detail: &str) {
+    /// Asks the model once more. The second time the frame fails, and for the root frame the turn.
+    fn retry_or_fail(&mut self, frame: &FrameId, fault: TurnFault, detail: &str) {
         self.correct(frame, fault, None, detail.to_owned());
         let failed = self
             .state
@@ -332,8 +335,8 @@ impl Turn {
         }
     }
 
-    /// Gives every call an id that is its own within the turn, and leaves out what is past the bound.
-    fn readable_calls(&self, mut calls: Vec<Call>) -> (Vec<Call>, usize) {
+    /// Gives every call an id that is unique in the turn, and drops calls beyond the limit.
+    fn normalize_calls(&self, mut calls: Vec<Call>) -> (Vec<Call>, usize) {
         let surplus = calls.len().saturating_sub(Self::CALLS_PER_REPLY);
         calls.truncate(Self::CALLS_PER_REPLY);
         let mut number = self.state.calls_seen.len();
@@ -345,20 +348,20 @@ impl Turn {
             let id = &mut rest[0].id;
             while id.as_str().is_empty() || id.as_str().len() > 128 || taken(id) {
                 number += 1;
-                // Nine letters and digits: no provider is stricter than Mistral.
+                // Nine letters and digits satisfy the strictest provider, Mistral.
                 *id = CallId::new(format!("call{number:05}"));
             }
         }
         (calls, surplus)
     }
 
-    /// Calls that are read of one reply; the rest is left out.
+    /// The maximum number of calls in one reply; further ones are dropped.
     const CALLS_PER_REPLY: usize = 32;
 
     pub(super) fn correct(
         &mut self,
         frame: &FrameId,
-        fault: Fault,
+        fault: TurnFault,
         call: Option<CallId>,
         detail: String,
     ) {

@@ -1,34 +1,34 @@
-//! What a model is sent: a pure function of the log and the configuration.
+//! Builds model requests, as a pure function of the log and the configuration.
 //!
-//! The orchestrator sees the earlier turns and its own delegations with their results, not the tool chatter. A sub-agent
-//! sees the conversation as data, its task, and its own calls. Nobody's words are shown to another as its own or as the
-//! person's: an answer that a sub-agent gave the person itself comes back as the result of the delegation that it was.
+//! The orchestrator sees the earlier turns and its own delegations with their results, but not the tool calls of its
+//! sub-agents. A sub-agent sees the conversation as data, its task, and its own calls. No text appears under a wrong
+//! author: an answer that a sub-agent gave the user directly appears to the orchestrator as the result of a delegation.
 
 use super::Turn;
 use super::frame::{Entry, Frame, Slot, SlotState};
 use super::offer::Offer;
-use super::room::{self, Room};
+use super::request_size::{self, RequestSpace};
 use super::steps::ModelStep;
 use crate::instruction::{self, Finish, QuestionPrompt};
-use crate::tree::{Agent, Mode};
+use crate::tree::{Agent, TreeMode};
 use lango_core::{Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
 
 /// One message of the conversation as a sub-agent sees it.
 #[derive(Serialize)]
-struct Said<'a> {
+struct BriefMessage<'a> {
     author: &'a str,
     text: &'a str,
 }
 
 impl Turn {
-    /// Earlier exchanges that a sub-agent is shown; the orchestrator's task is to carry the rest.
+    /// The number of earlier exchanges that a sub-agent sees. The orchestrator's task must supply the rest.
     const BRIEF_EXCHANGES: usize = 4;
-    /// The beginning of an earlier message that a sub-agent is shown.
+    /// The maximum length of an earlier message that a sub-agent sees.
     const BRIEF_BYTES: usize = 2000;
 
-    /// What the model of this step is sent.
+    /// Builds the model request of this step.
     pub fn request(&self, step: &ModelStep) -> ModelRequest {
         match self.state.frame(&step.frame) {
             Some(frame) => self.request_of(frame, step.offer),
@@ -36,7 +36,7 @@ impl Turn {
         }
     }
 
-    /// Estimates the tokens of a frame's next request, without the results that came after event number `until`.
+    /// Estimates the tokens of a frame's next request, without results that came after event number `until`.
     pub(super) fn estimated_tokens(&self, frame: &Frame, until: u32) -> u64 {
         let offer = Offer {
             delegate: frame.id.is_root(),
@@ -48,9 +48,11 @@ impl Turn {
             .iter()
             .filter(|slot| slot.is_answered_after(until));
         let late = late.filter_map(result_message);
-        let late_bytes = late.map(|result| room::message_bytes(&result)).sum();
-        let bytes = room::bytes_of(&self.request_of(frame, offer));
-        room::tokens(bytes.saturating_sub(late_bytes))
+        let late_bytes = late
+            .map(|result| request_size::message_bytes(&result))
+            .sum();
+        let bytes = request_size::bytes_of(&self.request_of(frame, offer));
+        request_size::tokens(bytes.saturating_sub(late_bytes))
     }
 
     pub(super) fn request_of(&self, frame: &Frame, offer: Offer) -> ModelRequest {
@@ -60,7 +62,7 @@ impl Turn {
             .unwrap_or(&self.tree.root);
         let mut own = Vec::with_capacity(2 * frame.entries.len() + 2);
         own.push(self.first_message(frame));
-        own_steps(frame, &mut own);
+        push_own_entries(frame, &mut own);
         let schema = self.answer_schema_of(&frame.id);
         own.extend(offer.notice.map(|notice| Message::Notice {
             text: match (instruction::notice(notice), schema) {
@@ -77,10 +79,10 @@ impl Turn {
             answer_schema: schema.map(|schema| Arc::clone(schema.value())),
             ..ModelRequest::default()
         };
-        let room = self.make_room(frame, &mut request);
+        let space = self.fit(frame, &mut request);
         if frame.id.is_root() {
             let own = std::mem::take(&mut request.messages);
-            for turn in self.history.shown(room) {
+            for turn in self.history.messages_within(space) {
                 request.messages.extend_from_slice(turn);
             }
             request.messages.extend(own);
@@ -88,32 +90,33 @@ impl Turn {
         request
     }
 
-    /// The question of the person, or the task of a sub-agent, with its files.
+    /// Builds the first message: the user's question, or a sub-agent's task, with its files.
     fn first_message(&self, frame: &Frame) -> Message {
         Message::User {
-            text: match frame.id.is_root() {
-                true => self.question(frame),
-                false => instruction::attached(&self.brief(frame), &frame.attachments),
+            text: if frame.id.is_root() {
+                self.question(frame)
+            } else {
+                instruction::attached(&self.brief(frame), &frame.attachments)
             },
             attachments: frame.attachments.clone(),
         }
     }
 
-    /// Cuts what has to be sent until it fits, and gives the room that is left for earlier turns.
-    fn make_room(&self, frame: &Frame, request: &mut ModelRequest) -> Room {
-        let mut room = Room::MOST;
-        room.take_files(&mut request.messages);
+    /// Cuts the request until it fits, and returns the space left for earlier turns.
+    fn fit(&self, frame: &Frame, request: &mut ModelRequest) -> RequestSpace {
+        let mut space = RequestSpace::MAX;
+        space.reserve_files(&mut request.messages);
         let known = || self.state.setup.context_tokens_of(&frame.agent);
         let Some(context_tokens) = frame.context_tokens.or_else(known) else {
-            return room;
+            return space;
         };
-        let most = room::bytes_for(context_tokens);
-        let needed = room::bytes_of(request);
+        let most = request_size::bytes_for(context_tokens);
+        let needed = request_size::bytes_of(request);
         if needed > most {
-            room::cut(&mut request.messages, needed - most);
+            request_size::cut(&mut request.messages, needed - most);
         }
-        room.bytes = most.saturating_sub(needed);
-        room
+        space.bytes = most.saturating_sub(needed);
+        space
     }
 
     fn functions(&self, agent: &Agent, offer: Offer) -> Arc<[Function]> {
@@ -128,21 +131,23 @@ impl Turn {
         }
     }
 
-    /// The control function. It speaks of files only where there are some: what is sent without them stays the same.
+    /// Builds the `delegate` function. It mentions attachments only if there are any, so that other requests stay the
+    /// same for the provider's cache.
     fn delegate_function(&self) -> Function {
-        let finish = match self.has_answer_schema() {
-            true => Finish::Withheld,
-            false => Finish::Offered,
+        let finish = if self.has_answer_schema() {
+            Finish::Withheld
+        } else {
+            Finish::Offered
         };
-        let function = self.tree.delegate_function(&self.state.refused, finish);
-        let mut shown = self.shown_to_root().take(Self::NAMES_SHOWN).peekable();
+        let function = self.tree.delegate_function(&self.state.rejected_by, finish);
+        let mut shown = self.root_attachments().take(Self::MAX_NAMES).peekable();
         match shown.peek() {
             None => function,
             Some(_) => instruction::with_attachments(function, shown),
         }
     }
 
-    /// The user's question, with what the root is told only for this turn below it.
+    /// Builds the root's first message: the question, followed by what applies only to this turn.
     fn question(&self, frame: &Frame) -> Text {
         let question = instruction::attached(&self.state.question, &frame.attachments);
         let setup = &self.state.setup;
@@ -155,39 +160,40 @@ impl Turn {
             memory: setup.memory.as_deref().unwrap_or_default(),
             environment: setup.environment.as_deref().unwrap_or_default(),
             schema: &schema.map_or(String::new(), |schema| schema.value().to_string()),
-            delegates: self.tree.mode == Mode::Multi,
+            delegates: self.tree.mode == TreeMode::Multi,
         })
     }
 
-    /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
+    /// Builds a sub-agent's first message: the conversation and its task. The conversation is JSON, so no text in it
+    /// can imitate the end of the data.
     fn brief(&self, frame: &Frame) -> Text {
-        let mut said = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
+        let mut conversation = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
         for exchange in self.history.last(Self::BRIEF_EXCHANGES) {
-            said.push(Said {
+            conversation.push(BriefMessage {
                 author: "user",
-                text: beginning(&exchange.question),
+                text: brief_part(&exchange.question),
             });
-            said.extend(exchange.answer.as_ref().map(|answer| Said {
+            conversation.extend(exchange.answer.as_ref().map(|answer| BriefMessage {
                 author: answer.author.as_str(),
-                text: beginning(&answer.text),
+                text: brief_part(&answer.text),
             }));
         }
-        said.push(Said {
+        conversation.push(BriefMessage {
             author: "user",
             text: &self.state.question,
         });
-        let conversation = serde_json::to_string(&said).unwrap_or_default();
+        let conversation = serde_json::to_string(&conversation).unwrap_or_default();
         let environment = self.state.setup.environment.as_deref();
         instruction::brief(&conversation, environment.unwrap_or_default(), &frame.task)
     }
 }
 
-/// As much of an earlier message as a sub-agent is shown.
-fn beginning(text: &str) -> &str {
+/// Returns the part of an earlier message that a sub-agent sees.
+fn brief_part(text: &str) -> &str {
     &text[..text.floor_char_boundary(Turn::BRIEF_BYTES)]
 }
 
-fn own_steps(frame: &Frame, messages: &mut Vec<Message>) {
+fn push_own_entries(frame: &Frame, messages: &mut Vec<Message>) {
     for entry in &frame.entries {
         match entry {
             Entry::Notice(notice) => messages.push(Message::Notice {

@@ -1,18 +1,19 @@
-//! A turn whose database was restored from a backup, or copied, while the turn ran. The turn may have gone on in the original
-//! database, so repeating even a model call could repeat effects. The user is asked whether it goes on.
+//! Handles a turn whose database was restored from a backup, or copied, while the turn was running. The turn may have
+//! continued in the original database, so even repeating a model call could repeat effects. The user is asked whether
+//! to continue it.
 
 use super::Turn;
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, CallId, Effect, EventBody, Fault,
-    FrameId, Inspection, Risk, Text, Timestamp, ToolName, Waiting,
+    AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest, CallId, Effect,
+    EventBody, FrameId, Inspection, PendingApproval, Risk, Text, Timestamp, ToolName, TurnFault,
 };
 use serde_json::json;
 use std::sync::Arc;
 
 /// The state of the question about a restored turn.
 #[derive(Debug, PartialEq)]
-pub(super) enum Restored {
-    /// The next process that opens the turn asks it.
+pub(super) enum RestoreQuestion {
+    /// The next process that opens the turn must ask the question.
     Marked,
     Asked {
         request: Box<ApprovalRequest>,
@@ -20,7 +21,7 @@ pub(super) enum Restored {
     },
 }
 
-impl Restored {
+impl RestoreQuestion {
     pub fn asked(request: &ApprovalRequest, since: Timestamp) -> Self {
         Self::Asked {
             request: Box::new(request.clone()),
@@ -32,9 +33,9 @@ impl Restored {
         matches!(self, Self::Asked { .. })
     }
 
-    /// Returns whether the answer to this request ends it. A turn that only waited for approvals goes on with any answer: the
-    /// user decided after the restore.
-    pub fn is_over(&self, answered: &ApprovalId) -> bool {
+    /// Whether the answer to this request settles the question. A turn that only waited for approvals continues with
+    /// any answer, because the user gave it after the restore.
+    pub fn is_settled_by(&self, answered: &ApprovalId) -> bool {
         match self {
             Self::Marked => true,
             Self::Asked { request, .. } => request.id == *answered,
@@ -43,30 +44,30 @@ impl Restored {
 }
 
 impl Turn {
-    /// Asks the user whether the turn goes on, because the database is a copy.
+    /// Asks the user whether to continue the turn, because the database is a copy.
     pub(super) fn restored(&mut self) {
-        let detail = "the database is a copy that was made in the middle of the turn".to_owned();
-        self.correct(&FrameId::root(), Fault::Restored, None, detail);
+        let detail = "the database was restored or copied during the turn".to_owned();
+        self.correct(&FrameId::root(), TurnFault::Restored, None, detail);
         self.resume();
     }
 
-    /// Asks about a turn that is marked. Returns whether the turn waits for the user because of that.
+    /// Asks the question if the turn is marked. Returns whether the turn now waits for the answer.
     pub(super) fn ask_if_restored(&mut self) -> bool {
         match self.state.restored {
-            Some(Restored::Marked) if !self.is_parked() => {
+            Some(RestoreQuestion::Marked) if !self.is_parked() => {
                 let body = EventBody::ApprovalRequested(self.question_about_turn());
                 self.emit_as_root(FrameId::root(), body);
                 true
             }
-            Some(Restored::Asked { .. }) => true,
-            Some(Restored::Marked) | None => false,
+            Some(RestoreQuestion::Asked { .. }) => true,
+            Some(RestoreQuestion::Marked) | None => false,
         }
     }
 
     fn question_about_turn(&self) -> ApprovalRequest {
         let call = CallId::from("turn");
         ApprovalRequest {
-            id: self.approval_id(&call, Asks::Turn),
+            id: self.approval_id(&call, ApprovalQuestion::ContinueTurn),
             agent: self.tree.root.name.clone(),
             call,
             tool: ToolName::from("turn"),
@@ -74,32 +75,37 @@ impl Turn {
             inspection: Inspection::default(),
             digest: "".into(),
             folder: Text::clone(self.rules.folder()),
-            effect: Effect::Effect,
+            effect: Effect::NonIdempotent,
             risk: Risk::Dangerous,
-            asks: Asks::Turn,
-            reason: "the database is a copy that was made while this turn ran; what it did after that is unknown".into(),
+            question: ApprovalQuestion::ContinueTurn,
+            reason: "the database was restored or copied while this turn was running; what the turn did afterwards is unknown".into(),
             pattern: None,
         }
     }
 
-    /// Returns the question about the turn, if the user is asked it now.
-    pub(super) fn waiting_turn(&self) -> Option<Waiting> {
+    /// Returns the question about the turn, if it is pending.
+    pub(super) fn waiting_turn(&self) -> Option<PendingApproval> {
         match &self.state.restored {
-            Some(Restored::Asked { request, since }) => Some(Waiting {
+            Some(RestoreQuestion::Asked { request, since }) => Some(PendingApproval {
                 session: self.session.clone(),
                 turn: self.id.clone(),
                 asked: *since,
                 request: (**request).clone(),
             }),
-            Some(Restored::Marked) | None => None,
+            Some(RestoreQuestion::Marked) | None => None,
         }
     }
 
-    /// Takes the answer to the question about the turn: it goes on, or ends as interrupted.
-    pub(super) fn settle_turn(&mut self, request: &ApprovalId, answer: &Answer, by: &AnsweredBy) {
-        self.note_answer(&FrameId::root(), request, answer, by);
+    /// Processes the answer to the question about the turn: continues it, or ends it as interrupted.
+    pub(super) fn settle_turn(
+        &mut self,
+        request: &ApprovalId,
+        answer: &ApprovalAnswer,
+        by: &AnswerSource,
+    ) {
+        self.record_answer(&FrameId::root(), request, answer, by);
         match answer {
-            Answer::Retry => self.resume(),
+            ApprovalAnswer::Retry => self.resume(),
             _ => self.interrupt(),
         }
     }

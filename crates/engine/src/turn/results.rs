@@ -1,4 +1,4 @@
-//! Putting results to calls, and ending frames: a sub-agent's end is the result of the call that opened it.
+//! Attaches results to calls and ends frames. The end of a sub-agent's frame is the result of the call that opened it.
 
 use super::frame::{FrameEnd, SlotState};
 use super::state::State;
@@ -17,15 +17,15 @@ impl State {
     ) {
         let end = match status {
             _ if is_final => FrameEnd::Answered(Arc::clone(output)),
-            // The refusal itself is the event that follows.
+            // The next event stores the rejection.
             CallStatus::Ok if rejection::reason(output).is_some() => return,
-            CallStatus::Ok => FrameEnd::Failed("it answered nothing".into()),
+            CallStatus::Ok => FrameEnd::Failed("its answer was empty".into()),
             _ => FrameEnd::Failed(Arc::clone(output)),
         };
         self.end(frame, end);
     }
 
-    /// Puts a result to its call, in the frame that made it.
+    /// Attaches a result to its call, in the frame that made the call.
     pub fn answer(
         &mut self,
         frame: &FrameId,
@@ -53,7 +53,9 @@ impl State {
                     frame.faulty_replies = 0;
                 }
                 SlotState::Delegated => frame.faulty_replies = 0,
-                SlotState::Open | SlotState::Asked { .. } | SlotState::Answered { .. } => {}
+                SlotState::Open
+                | SlotState::AwaitingApproval { .. }
+                | SlotState::Answered { .. } => {}
             }
             frame.waiting_since = now;
         });
@@ -64,14 +66,14 @@ impl State {
         self.end(frame, FrameEnd::Limited(limit));
     }
 
-    /// Ends a frame; a sub-agent's end answers the call that opened it.
+    /// Ends a frame. For a sub-agent, this answers the call that opened it.
     pub fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
             let ended = self.frame(frame);
             let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();
-            let asks = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
-            let is_remote = ended.is_some_and(|frame| frame.remote);
-            let asks = asks.is_some();
+            let open_task = ended.and_then(|frame| frame.thread.as_ref()?.task.as_ref());
+            let is_remote = ended.is_some_and(|frame| frame.is_remote);
+            let is_question = open_task.is_some();
             let (text, failed): (Text, bool) = match &end {
                 FrameEnd::Answered(text) => (Arc::clone(text), false),
                 FrameEnd::Rejected(reason) => {
@@ -89,9 +91,10 @@ impl State {
                     (format!("{agent} gave no answer: {detail}").into(), true)
                 }
             };
-            let text = match is_remote {
-                true => instruction::from_outside(&agent, &text, asks && !failed),
-                false => text,
+            let text = if is_remote {
+                instruction::from_outside(&agent, &text, is_question && !failed)
+            } else {
+                text
             };
             let returned = ended.map_or_else(Vec::new, |frame| frame.returned.clone());
             let call = CallId::from(frame);

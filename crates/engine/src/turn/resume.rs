@@ -1,33 +1,37 @@
-//! Going on after the process that ran the turn is gone, from the log alone.
+//! Resumes a turn from its log after its process is gone.
 //!
-//! What was under way is done again if doing it twice changes nothing: model calls, pure and idempotent tools. A tool with
-//! effect that may have run is never run again by lango's own decision: a person is asked what became of it. A remote agent
-//! that took its task is asked about it; of one that may have got it and never said so nobody knows.
+//! Steps that were running are repeated if that is safe: model calls, and pure or idempotent tools. A tool with effects
+//! that may have run is never repeated automatically; the user is asked what happened. A remote agent that accepted its
+//! task is asked for the result. If it did not confirm the task, the outcome is unknown.
 
 use super::Turn;
 use super::frame::{Frame, Slot, SlotState};
 use crate::gate::{Decision, call_digest};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, CallStatus, Effect, EventBody, Fault,
-    FrameId, Inspection, Risk, Text, ToolName, ToolSpec, Trust,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, CallStatus, Effect,
+    EventBody, FrameId, Inspection, Risk, Text, ToolName, ToolSpec, Trust, TurnFault,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What the model is told of a call that nobody knows the fate of.
-const UNKNOWN: &str = "the process ended before a result was stored: nobody knows whether it happened; do not repeat it, say so";
+/// The result for the model of a call with an unknown outcome.
+const UNKNOWN_OUTCOME: &str = "the process ended before a result was stored, so the outcome is unknown; do not repeat the call, tell the user";
 
 impl Turn {
-    /// How often in a row a turn is taken up again without getting any further. It may be what ends the process.
-    const RESUMES_IN_A_ROW: u32 = 5;
+    /// How often a turn may be resumed without progress. The turn itself may be what crashes the process.
+    const MAX_RESUMES_IN_A_ROW: u32 = 5;
 
-    /// Somebody who is at work in it and is not in the tree.
+    /// Returns an agent with an open frame that is not in the tree.
     pub fn missing_agent(&self) -> Option<&AgentName> {
         let is_missing = |frame: &&Frame| {
             let agent = frame.agent.as_str();
-            match frame.remote {
-                true => !self.tree.sub_agent(agent).is_some_and(|agent| agent.remote),
-                false => self.tree.agent(agent).is_none(),
+            if frame.is_remote {
+                !self
+                    .tree
+                    .sub_agent(agent)
+                    .is_some_and(|agent| agent.is_remote)
+            } else {
+                self.tree.agent(agent).is_none()
             }
         };
         self.open_frames()
@@ -35,41 +39,42 @@ impl Turn {
             .map(|frame| &frame.agent)
     }
 
-    /// Takes the turn up again. To one that only waited for a person nothing happened.
+    /// Resumes the turn. A turn that only waited for an approval stays as it is.
     pub(super) fn resume(&mut self) {
-        let is_at_work =
-            |frame: &&Frame| frame.remote || frame.awaits_model() || !frame.startable().is_empty();
+        let is_active = |frame: &&Frame| {
+            frame.is_remote || frame.awaits_model() || !frame.startable().is_empty()
+        };
         if self.ask_if_restored() {
             return;
         }
-        self.judge_again();
+        self.check_again();
         if self.is_parked() {
             return;
         }
-        let is_stuck = !self.open_frames().any(|frame| is_at_work(&frame));
-        if is_stuck || self.state.resumes_in_a_row >= Self::RESUMES_IN_A_ROW {
+        let is_stuck = !self.open_frames().any(|frame| is_active(&frame));
+        if is_stuck || self.state.resumes_in_a_row >= Self::MAX_RESUMES_IN_A_ROW {
             return self.interrupt();
         }
         let lost: Vec<_> = self
             .open_frames()
-            .flat_map(|frame| self.lost(frame))
+            .flat_map(|frame| self.events_for_lost_steps(frame))
             .collect();
-        let detail = "the process ended in the middle of the turn, which goes on now".to_owned();
-        self.correct(&FrameId::root(), Fault::Interrupted, None, detail);
+        let detail = "the process ended during the turn, which is now resumed".to_owned();
+        self.correct(&FrameId::root(), TurnFault::Interrupted, None, detail);
         for (frame, author, body) in lost {
             self.emit(frame, author, body);
         }
     }
 
-    /// What is to be said of a frame's steps that were under way and cannot be taken again.
-    fn lost(&self, frame: &Frame) -> Vec<(FrameId, AgentName, EventBody)> {
+    /// Returns the events for running steps of a frame that cannot be repeated.
+    fn events_for_lost_steps(&self, frame: &Frame) -> Vec<(FrameId, AgentName, EventBody)> {
         let thread = frame.thread.as_ref();
         let is_known = thread.is_some_and(|thread| thread.task.is_some());
         let mut lost = Vec::new();
-        if frame.remote && !is_known {
+        if frame.is_remote && !is_known {
             let body = EventBody::RemoteReturned {
                 status: CallStatus::Unknown,
-                output: UNKNOWN.into(),
+                output: UNKNOWN_OUTCOME.into(),
                 is_final: false,
                 thread: None,
                 attachments: Vec::new(),
@@ -77,16 +82,16 @@ impl Turn {
             lost.push((frame.id.clone(), frame.agent.clone(), body));
         }
         let slots = frame.startable().into_iter();
-        for request in slots.filter_map(|slot| self.fate_of(frame, slot)) {
+        for request in slots.filter_map(|slot| self.unknown_outcome_of(frame, slot)) {
             let body = EventBody::ApprovalRequested(request);
             lost.push((frame.id.clone(), self.tree.root.name.clone(), body));
         }
         lost
     }
 
-    /// The question what became of a call that may have had its effect, or that may not be repeated without a person: by
-    /// what the tool is now, and by the rules that hold now.
-    fn fate_of(&self, frame: &Frame, slot: &Slot) -> Option<ApprovalRequest> {
+    /// Returns the question about a call that may have taken effect, or that must not be repeated without the user,
+    /// according to the current tool and the current rules.
+    fn unknown_outcome_of(&self, frame: &Frame, slot: &Slot) -> Option<ApprovalRequest> {
         let SlotState::Running {
             tool,
             arguments,
@@ -102,14 +107,15 @@ impl Turn {
             let decision = self
                 .rules
                 .decide(&frame.agent, &spec, arguments, inspection);
-            spec.effect != Effect::Effect && !matches!(decision, Decision::Deny { .. })
+            spec.effect != Effect::NonIdempotent && !matches!(decision, Decision::Deny { .. })
         });
-        let effect = match is_repeatable {
-            true => *effect,
-            false => Effect::Effect,
+        let effect = if is_repeatable {
+            *effect
+        } else {
+            Effect::NonIdempotent
         };
-        (effect == Effect::Effect).then(|| ApprovalRequest {
-            id: self.approval_id(&slot.call.id, Asks::Fate),
+        (effect == Effect::NonIdempotent).then(|| ApprovalRequest {
+            id: self.approval_id(&slot.call.id, ApprovalQuestion::UnknownOutcome),
             agent: frame.agent.clone(),
             call: slot.call.id.clone(),
             tool: tool.clone(),
@@ -119,38 +125,38 @@ impl Turn {
             folder: Text::clone(self.rules.folder()),
             effect,
             risk: risk.unwrap_or(Risk::Dangerous),
-            asks: Asks::Fate,
-            reason: "the process ended while it ran, and nobody knows whether it happened".into(),
+            question: ApprovalQuestion::UnknownOutcome,
+            reason: "the process ended during the call, so its outcome is unknown".into(),
             pattern: None,
         })
     }
 
-    /// Takes what a person says of a call whose fate is unknown.
-    pub(super) fn settle_fate(
+    /// Processes the answer about a call with an unknown outcome.
+    pub(super) fn settle_unknown_outcome(
         &mut self,
         frame: &FrameId,
         agent: &AgentName,
         asked: &ApprovalRequest,
-        answer: &Answer,
-        by: &AnsweredBy,
+        answer: &ApprovalAnswer,
+        by: &AnswerSource,
     ) {
-        self.note_answer(frame, &asked.id, answer, by);
+        self.record_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
-            Answer::Retry => {
-                match self.why_not(agent, &asked.tool, &asked.arguments, &asked.inspection) {
-                    None => return self.start_asked(frame, agent, asked.clone()),
-                    Some(why) => (
+            ApprovalAnswer::Retry => {
+                match self.denial_reason(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+                    None => return self.start_approved(frame, agent, asked.clone()),
+                    Some(reason) => (
                         CallStatus::Unknown,
-                        format!("{UNKNOWN}; it was not run again: {why}").into(),
+                        format!("{UNKNOWN_OUTCOME}; it was not run again: {reason}").into(),
                     ),
                 }
             }
-            Answer::Happened { text } => {
-                let told =
-                    "the process ended before a result was stored; the user says what became of it";
-                (CallStatus::Ok, format!("{told}: {text}").into())
+            ApprovalAnswer::Happened { text } => {
+                let report =
+                    "the process ended before a result was stored; the user reports what happened";
+                (CallStatus::Ok, format!("{report}: {text}").into())
             }
-            _ => (CallStatus::Unknown, UNKNOWN.into()),
+            _ => (CallStatus::Unknown, UNKNOWN_OUTCOME.into()),
         };
         let body = EventBody::ToolReturned {
             call: asked.call.clone(),
@@ -162,13 +168,14 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    /// Judges calls anew that were stored and not begun, because they wait behind others: the rules may have become stricter.
-    fn judge_again(&mut self) {
+    /// Checks stored calls again that had not started because they wait for others: the rules may have become stricter.
+    fn check_again(&mut self) {
         let mut stored = Vec::new();
         for frame in self.open_frames() {
-            let begun = frame.startable();
-            let is_begun = |slot: &Slot| begun.iter().any(|begun| begun.call.id == slot.call.id);
-            for slot in frame.slots().iter().filter(|slot| !is_begun(slot)) {
+            let started = frame.startable();
+            let is_started =
+                |slot: &Slot| started.iter().any(|other| other.call.id == slot.call.id);
+            for slot in frame.slots().iter().filter(|slot| !is_started(slot)) {
                 if let SlotState::Running {
                     tool,
                     arguments,
@@ -183,14 +190,14 @@ impl Turn {
             }
         }
         for (frame, agent, (call, tool), (arguments, inspection)) in stored {
-            if let Some(why) = self.why_not(&agent, &tool, &arguments, &inspection) {
-                self.refuse(&frame, &agent, &call, format!("not run: {why}"));
+            if let Some(reason) = self.denial_reason(&agent, &tool, &arguments, &inspection) {
+                self.refuse(&frame, &agent, &call, format!("not run: {reason}"));
             }
         }
     }
 
-    /// Why a call cannot be run any more.
-    fn why_not(
+    /// Returns why a call can no longer run, if it cannot.
+    fn denial_reason(
         &self,
         agent: &AgentName,
         tool: &ToolName,
@@ -198,7 +205,7 @@ impl Turn {
         inspection: &Inspection,
     ) -> Option<String> {
         let Some(spec) = self.spec_of(agent, tool) else {
-            return Some(format!("the tool `{tool}` is not there any more"));
+            return Some(format!("the tool `{tool}` no longer exists"));
         };
         match self.rules.decide(agent, &spec, arguments, inspection) {
             Decision::Deny { reason } => Some(format!("{reason} forbids it")),

@@ -1,4 +1,4 @@
-//! What holds for every request of a turn, as its first event stored it.
+//! The settings of all requests of a turn, read from its first event.
 
 use crate::answer_schema::AnswerSchema;
 use crate::instruction;
@@ -6,38 +6,38 @@ use lango_core::{AgentModel, AgentName, ModelSettings, Price, Text, TurnSettings
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a turn's requests are made with, besides its messages.
+/// The parts of a turn's requests other than the messages.
 #[derive(Debug, PartialEq, Default)]
 pub(super) struct Setup {
-    /// What memory told the turn.
+    /// What memory supplied.
     pub memory: Option<Text>,
-    /// The date and the machine, in the words of the prompt.
+    /// The date and the machine, as rendered for the prompt.
     pub environment: Option<Text>,
-    /// The schema that the answer to the user must satisfy.
+    /// The schema that the answer to the user must match.
     pub answer_schema: Option<AnswerSchema>,
     price: Option<Price>,
     context_tokens: Option<u64>,
-    /// The models of agents that have one of their own.
+    /// The models of agents that have their own.
     models: BTreeMap<AgentName, AgentModel>,
     settings: ModelSettings,
-    /// The settings of agents that have some of their own.
+    /// The complete settings of agents that override some of the general ones.
     agent_settings: BTreeMap<AgentName, ModelSettings>,
 }
 
 impl Setup {
-    /// What the tokens of this agent's model cost, if that is known.
+    /// Returns the price of this agent's model, if it is known.
     pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
         let own = self.models.get(agent).map(|own| own.price);
         own.unwrap_or(self.price)
     }
 
-    /// How many tokens this agent's model takes at once, if that is known.
+    /// Returns the context window of this agent's model in tokens, if it is known.
     pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
         let own = self.models.get(agent).map(|own| own.context_tokens);
         own.unwrap_or(self.context_tokens)
     }
 
-    /// How this agent's model should answer.
+    /// Returns the model settings of this agent.
     pub fn settings_of(&self, agent: &AgentName) -> ModelSettings {
         let own = self.agent_settings.get(agent).copied();
         own.unwrap_or(self.settings)

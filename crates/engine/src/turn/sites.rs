@@ -1,35 +1,35 @@
-//! Which addresses the user named. Opening one of those tells a site nothing that the user did not choose to tell it, unlike
-//! an address that a model composed, which may carry anything the model was shown.
+//! Finds URLs that the user named. Opening one tells a site nothing that the user did not choose to reveal, unlike a
+//! URL that a model composed, which may contain anything the model has seen.
 
 use super::Turn;
 use lango_core::Inspection;
 
 impl Turn {
-    /// Marks the address that a call opens as known if a message of the user has it.
-    pub(super) fn with_user_addresses(&self, mut inspection: Inspection) -> Inspection {
+    /// Marks the URL that a call opens as known if a message of the user contains it.
+    pub(super) fn with_user_urls(&self, mut inspection: Inspection) -> Inspection {
         if let Some(site) = &mut inspection.site
             && let Some(url) = &site.url
         {
             let earlier = self.history.last(usize::MAX);
-            let mut messages =
-                std::iter::once(&self.state.question).chain(earlier.map(|past| &past.question));
-            site.is_known |= messages.any(|message| names_address(message, url));
+            let mut messages = std::iter::once(&self.state.question)
+                .chain(earlier.map(|exchange| &exchange.question));
+            site.is_known |= messages.any(|message| contains_url(message, url));
         }
         inspection
     }
 }
 
-/// Whether a text has this address as a whole: not as the beginning of a longer one, and not inside of another. The scheme
-/// and a slash at the end may be missing in the text, as people write them.
-fn names_address(text: &str, url: &str) -> bool {
+/// Whether a text contains exactly this URL: not as the beginning of a longer one, and not inside another. The scheme
+/// and the trailing slash may be missing in the text, as people write URLs.
+fn contains_url(text: &str, url: &str) -> bool {
     let bare = without_scheme(url).trim_end_matches('/');
-    // A single word such as `intranet` may be in any sentence.
+    // A single word such as `intranet` may occur in any sentence.
     let wanted = if bare.contains('.') {
         bare
     } else {
         url.trim_end_matches('/')
     };
-    // With a space in it, it would take up words that follow the address.
+    // A URL with a space would match text after the actual URL.
     let is_one_word = !wanted.contains(|c: char| c.is_whitespace() || c.is_control());
     if wanted.is_empty() || !is_one_word {
         return false;
@@ -39,7 +39,7 @@ fn names_address(text: &str, url: &str) -> bool {
             .trim_end_matches("https://")
             .trim_end_matches("http://");
         let after = &text[at + wanted.len()..];
-        !before.ends_with(is_address_letter) && ends_address(after)
+        !before.ends_with(is_url_char) && ends_url(after)
     })
 }
 
@@ -48,24 +48,24 @@ fn without_scheme(url: &str) -> &str {
     rest.or_else(|| url.strip_prefix("http://")).unwrap_or(url)
 }
 
-/// Whether an address that stands before this text is over: nothing follows but what closes a sentence or a bracket.
-fn ends_address(text: &str) -> bool {
+/// Whether a URL before this text is complete: only punctuation or closing brackets follow it.
+fn ends_url(text: &str) -> bool {
     let text = text.strip_prefix('/').unwrap_or(text);
     let closing = |letter: char| ".,;:!?)]}>'\"`*_".contains(letter);
     let rest = text.trim_start_matches(closing);
     rest.is_empty() || rest.starts_with(char::is_whitespace)
 }
 
-fn is_address_letter(letter: char) -> bool {
+fn is_url_char(letter: char) -> bool {
     letter.is_alphanumeric() || "-._~/:?#@!$&+,;=%".contains(letter)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::names_address;
+    use super::contains_url;
 
     #[test]
-    fn an_address_is_named_as_a_whole_or_not_at_all() {
+    fn a_url_matches_as_a_whole_or_not_at_all() {
         let named = [
             (
                 "read https://a.example/x?y=1 please",
@@ -78,7 +78,7 @@ mod tests {
             ("**https://a.example**", "https://a.example/"),
         ];
         for (text, url) in named {
-            assert!(names_address(text, url), "{text} {url}");
+            assert!(contains_url(text, url), "{text} {url}");
         }
         let other = [
             ("read https://a.example/x?y=1", "https://a.example/x"),
@@ -96,7 +96,7 @@ mod tests {
             ("x", "https://"),
         ];
         for (text, url) in other {
-            assert!(!names_address(text, url), "{text} {url}");
+            assert!(!contains_url(text, url), "{text} {url}");
         }
     }
 }

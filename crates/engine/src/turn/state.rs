@@ -1,15 +1,15 @@
-//! The state of a turn. It changes in one way only: by an event.
+//! The state of a turn. Only events change it.
 
-use super::deeds::Deeds;
+use super::effects::EffectLog;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
-use super::restored::Restored;
+use super::restored::RestoreQuestion;
 use super::setup::Setup;
 use crate::gate::call_digest;
 use crate::instruction::Notice;
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalRequest, Asks, Call, CallId, CallStatus, Effect, Event,
-    EventBody, Fault, FrameId, Limit, Limits, Opaque, Outcome, StopReason, Text, Timestamp, Trust,
-    Usage,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Call, CallId,
+    CallStatus, Effect, Event, EventBody, FrameId, Limit, Limits, OpaqueData, Outcome, StopReason,
+    Text, Timestamp, Trust, TurnFault, Usage,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -20,41 +20,41 @@ pub(super) struct State {
     pub limits: Limits,
     pub question: Text,
     pub setup: Setup,
-    /// The root's first, then the others in the order in which they were opened.
+    /// The root frame first, then the others in the order in which they were opened.
     pub frames: Vec<Frame>,
-    pub refused: BTreeSet<AgentName>,
-    /// Replies that named an agent which is not there, and the last such reply by its number.
+    pub rejected_by: BTreeSet<AgentName>,
+    /// The number of replies that named an unknown agent, and the number of the last such reply.
     pub unknown_agent_replies: u32,
     last_unknown_agent_reply: u32,
     pub calls_seen: HashSet<CallId>,
     pub model_calls: u32,
-    /// Model calls whose replies were lost with their process. They count towards the limit, and nowhere else.
+    /// Model calls whose replies were lost in a crash. They count only towards the limit.
     pub lost_model_calls: u32,
     pub tool_calls: u32,
-    /// Calls that may have changed something, in the order in which they were begun.
-    pub deeds: Deeds,
-    /// Calls that a person is asked about now.
-    pub asked: u32,
-    /// What was said in this turn to the calls that were asked about, by their digests.
-    pub answers: HashMap<Text, Answer>,
+    /// Calls that may have changed something, in the order in which they started.
+    pub effects: EffectLog,
+    /// The number of pending approvals.
+    pub pending_approvals: u32,
+    /// The answers of this turn to approval requests, by the digest of the call.
+    pub answers: HashMap<Text, ApprovalAnswer>,
     pub rounds: u32,
     pub usage: Usage,
-    /// What was spent in millionths of a dollar; none once a reply had no known price.
+    /// The cost in millionths of a dollar; `None` after a reply without a known price.
     pub cost_micros: Option<u64>,
-    /// A limit that cut some work short.
+    /// The limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
-    /// Time spent at work, without the time in which only a person could go on.
+    /// The active time in milliseconds, without the time in which only an approval could continue the turn.
     pub active_ms: u64,
-    /// How often it was taken up again since it last got any further.
+    /// How often the turn was resumed since it last made progress.
     pub resumes_in_a_row: u32,
-    /// Set if its database was restored in the middle of the turn, until the user has decided.
-    pub restored: Option<Restored>,
+    /// Set if the database was restored during the turn, until the user has decided.
+    pub restored: Option<RestoreQuestion>,
     last_event: Option<Timestamp>,
     pub events: u32,
-    /// The frame that has waited longest for its model, and since when it waits.
+    /// The frame that has waited longest for its model, and since which event.
     pub first: Option<(FrameId, u32)>,
-    /// Since when it is first, counted in events.
+    /// The number of the event after which it became first.
     pub first_since: u32,
 }
 
@@ -66,15 +66,15 @@ impl State {
             question: "".into(),
             setup: Setup::default(),
             frames: Vec::new(),
-            refused: BTreeSet::new(),
+            rejected_by: BTreeSet::new(),
             unknown_agent_replies: 0,
             last_unknown_agent_reply: 0,
             calls_seen: HashSet::new(),
             model_calls: 0,
             lost_model_calls: 0,
             tool_calls: 0,
-            deeds: Deeds::default(),
-            asked: 0,
+            effects: EffectLog::default(),
+            pending_approvals: 0,
             answers: HashMap::new(),
             rounds: 0,
             usage: Usage::default(),
@@ -95,7 +95,7 @@ impl State {
         self.frames.iter().find(|frame| frame.id == *id)
     }
 
-    /// The only way in which the state changes. It looks at the event and at nothing else.
+    /// Applies an event. This is the only function that changes the state, and it sees only the event.
     pub fn evolve(&mut self, event: &Event) {
         self.events += 1;
         self.pass_time(event);
@@ -140,7 +140,7 @@ impl State {
                 attachments,
             } => {
                 self.rounds = self.rounds.max(*round);
-                // The delegating agent wrote the task, from all that it was shown.
+                // The delegating agent wrote the task based on everything it has seen.
                 let trust = self.trust_of(&event.frame);
                 let id = FrameId::from(call);
                 let mut frame = Frame::new(id, agent.clone(), Arc::clone(task), trust);
@@ -151,7 +151,7 @@ impl State {
                 self.set_slot(&event.frame, call, SlotState::Delegated);
             }
             EventBody::AgentRejected { reason } => {
-                self.refused.insert(event.author.clone());
+                self.rejected_by.insert(event.author.clone());
                 self.end(&event.frame, FrameEnd::Rejected(Arc::clone(reason)));
             }
             EventBody::ToolCalled {
@@ -161,13 +161,13 @@ impl State {
                 effect,
                 inspection,
             } => {
-                self.tool_calls += u32::from(!self.is_asked_for_its_fate(&event.frame, call));
+                self.tool_calls += u32::from(!self.is_repeated_on_request(&event.frame, call));
                 if *effect != Effect::Pure {
-                    self.forget_answers_but(|| {
+                    self.forget_other_approvals(|| {
                         call_digest(&event.author, tool, arguments, inspection)
                     });
                     let agent = event.author.clone();
-                    self.deeds.begin(call, agent, tool, arguments);
+                    self.effects.begin(call, agent, tool, arguments);
                 }
                 let running = SlotState::Running {
                     tool: tool.clone(),
@@ -185,7 +185,7 @@ impl State {
                 attachments,
             } => {
                 let failed = *status != CallStatus::Ok;
-                self.deeds.end(call, *status);
+                self.effects.end(call, *status);
                 if *status == CallStatus::Denied {
                     self.count_faulty_reply(&event.frame);
                 }
@@ -194,40 +194,45 @@ impl State {
                 self.lower_trust(&event.frame, *trust);
             }
             EventBody::ApprovalRequested(request) => {
-                self.asked += 1;
-                if request.asks == Asks::Turn {
-                    self.restored = Some(Restored::asked(request, event.time));
+                self.pending_approvals += 1;
+                if request.question == ApprovalQuestion::ContinueTurn {
+                    self.restored = Some(RestoreQuestion::asked(request, event.time));
                 } else {
-                    let asked = SlotState::Asked {
+                    let asked = SlotState::AwaitingApproval {
                         request: request.clone(),
                         since: event.time,
                     };
                     self.set_slot(&event.frame, &request.call, asked);
                 }
             }
-            // What follows from it is the event after it.
+            // The next event applies the consequences of the answer.
             EventBody::ApprovalAnswered {
                 request,
                 answer,
                 by,
             } => {
-                self.asked = self.asked.saturating_sub(1);
-                self.restored = self.restored.take().filter(|asked| !asked.is_over(request));
-                let asked = self.frames.iter().flat_map(Frame::asked);
-                // A grant can be taken back; it is looked up for every call.
-                let is_given = !matches!(by, AnsweredBy::Grant { .. });
-                let is_meant = |asked: &ApprovalRequest| {
-                    is_given && asked.asks == Asks::Permission && asked.id == *request
+                self.pending_approvals = self.pending_approvals.saturating_sub(1);
+                self.restored = self
+                    .restored
+                    .take()
+                    .filter(|asked| !asked.is_settled_by(request));
+                let asked = self.frames.iter().flat_map(Frame::pending_requests);
+                // A grant can be revoked, so it is looked up for every call.
+                let is_direct = !matches!(by, AnswerSource::Grant { .. });
+                let is_answered = |asked: &ApprovalRequest| {
+                    is_direct
+                        && asked.question == ApprovalQuestion::Permission
+                        && asked.id == *request
                 };
                 let digest = asked
-                    .filter(|(asked, _)| is_meant(asked))
+                    .filter(|(asked, _)| is_answered(asked))
                     .map(|(asked, _)| Text::clone(&asked.digest))
                     .next();
                 self.answers
                     .extend(digest.map(|digest| (digest, answer.clone())));
             }
             EventBody::RemoteCalled { .. } => {
-                self.change(&event.frame, |frame| frame.remote = true);
+                self.change(&event.frame, |frame| frame.is_remote = true);
                 self.lower_trust(&event.frame, Trust::Untrusted);
             }
             EventBody::RemoteAccepted { thread } => {
@@ -259,7 +264,7 @@ impl State {
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
         }
-        self.track_first_in_line();
+        self.track_first_in_queue();
     }
 
     fn spend(&mut self, usage: Usage, cost_micros: Option<u64>) {
@@ -269,8 +274,8 @@ impl State {
         self.cost_micros = sum.map(|(sum, more)| sum.saturating_add(more));
     }
 
-    /// Notes a reply and opens a slot for each of its calls.
-    fn reply(&mut self, frame: &FrameId, text: &Text, calls: &[Call], opaque: Option<&Opaque>) {
+    /// Records a reply and opens a slot for each of its calls.
+    fn reply(&mut self, frame: &FrameId, text: &Text, calls: &[Call], opaque: Option<&OpaqueData>) {
         self.calls_seen
             .extend(calls.iter().map(|call| call.id.clone()));
         let trust = self.trust_of(frame);
@@ -280,13 +285,13 @@ impl State {
             state: SlotState::Open,
         };
         let now = self.events;
-        // An answer that may have to be corrected is shown with what is wrong with it.
+        // An answer with a schema may need a correction, so the next request must contain it.
         let is_structured = frame.is_root() && self.setup.answer_schema.is_some();
-        let is_kept = !calls.is_empty() || (is_structured && !text.trim().is_empty());
+        let is_shown_again = !calls.is_empty() || (is_structured && !text.trim().is_empty());
         self.change(frame, |frame| {
             frame.reply_is_faulty = false;
             frame.waiting_since = now;
-            if is_kept {
+            if is_shown_again {
                 frame.entries.push(Entry::Reply {
                     text: Arc::clone(text),
                     slots: calls.iter().map(open).collect(),
@@ -296,10 +301,16 @@ impl State {
         });
     }
 
-    /// Whether a call ran before: running it again because a person says so is still one call.
-    fn is_asked_for_its_fate(&self, frame: &FrameId, call: &CallId) -> bool {
-        let mut asked = self.frame(frame).into_iter().flat_map(Frame::asked);
-        asked.any(|(asked, _)| asked.call == *call && asked.asks == Asks::Fate)
+    /// Whether the user is asked about the unknown outcome of this call. Repeating it on the user's request does not
+    /// count as another call.
+    fn is_repeated_on_request(&self, frame: &FrameId, call: &CallId) -> bool {
+        let mut asked = self
+            .frame(frame)
+            .into_iter()
+            .flat_map(Frame::pending_requests);
+        asked.any(|(asked, _)| {
+            asked.call == *call && asked.question == ApprovalQuestion::UnknownOutcome
+        })
     }
 
     fn set_slot(&mut self, frame: &FrameId, call: &CallId, state: SlotState) {
@@ -310,45 +321,47 @@ impl State {
         });
     }
 
-    fn correct(&mut self, frame: &FrameId, fault: Fault, call: Option<&CallId>, detail: &Text) {
+    fn correct(&mut self, frame: &FrameId, fault: TurnFault, call: Option<&CallId>, detail: &Text) {
         if let Some(call) = call {
             self.answer(frame, call, Arc::clone(detail), true, Vec::new());
             self.count_fault(frame, fault);
             return;
         }
         match fault {
-            Fault::EmptyReply => self.ask_again(frame, Some(Notice::EmptyReply), detail),
-            // The model did nothing wrong: the same request goes out with a higher limit.
-            Fault::OutputLimit => self.ask_again(frame, None, detail),
-            Fault::StrayRejection => self.ask_again(frame, Some(Notice::StrayRejection), detail),
-            Fault::InvalidAnswer => self.ask_for_valid_answer(frame, detail),
-            Fault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
-            Fault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
-            Fault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
-            Fault::TokenLimit => self.end_at(frame, Limit::Tokens),
-            Fault::CostLimit => self.end_at(frame, Limit::Cost),
-            Fault::Interrupted => self.charge_what_was_under_way(),
-            Fault::Restored => self.restored = Some(Restored::Marked),
+            TurnFault::EmptyReply => self.retry_model(frame, Some(Notice::EmptyReply), detail),
+            // The model did nothing wrong, so the same request is sent with a higher limit.
+            TurnFault::OutputLimit => self.retry_model(frame, None, detail),
+            TurnFault::StrayRejection => {
+                self.retry_model(frame, Some(Notice::StrayRejection), detail)
+            }
+            TurnFault::InvalidAnswer => self.retry_answer(frame, detail),
+            TurnFault::Repetition => self.change(frame, |frame| frame.repetition.found = true),
+            TurnFault::ModelFailed => self.end(frame, FrameEnd::Failed(Arc::clone(detail))),
+            TurnFault::ModelCallLimit => self.end_at(frame, Limit::ModelCalls),
+            TurnFault::TokenLimit => self.end_at(frame, Limit::Tokens),
+            TurnFault::CostLimit => self.end_at(frame, Limit::Cost),
+            TurnFault::Interrupted => self.charge_lost_model_calls(),
+            TurnFault::Restored => self.restored = Some(RestoreQuestion::Marked),
             _ => {}
         }
     }
 
-    /// Model calls that were under way when the process ended are made again, and were paid for all the same.
-    fn charge_what_was_under_way(&mut self) {
+    /// Counts the model calls that were running when the process ended. They are repeated, but were paid for.
+    fn charge_lost_model_calls(&mut self) {
         self.resumes_in_a_row += 1;
-        let under_way = self.frames.iter().filter(|frame| frame.awaits_model());
-        let under_way = u32::try_from(under_way.count()).unwrap_or(u32::MAX);
-        self.lost_model_calls = self.lost_model_calls.saturating_add(under_way);
+        let running = self.frames.iter().filter(|frame| frame.awaits_model());
+        let running = u32::try_from(running.count()).unwrap_or(u32::MAX);
+        self.lost_model_calls = self.lost_model_calls.saturating_add(running);
     }
 
-    /// Faults are counted by replies, not by calls: a reply with three wrong calls is wrong once.
-    fn count_fault(&mut self, frame: &FrameId, fault: Fault) {
+    /// Counts the fault. Several wrong calls in one reply count once.
+    fn count_fault(&mut self, frame: &FrameId, fault: TurnFault) {
         match fault {
-            Fault::ToolCallLimit => self.limit_hit = Some(Limit::ToolCalls),
-            Fault::TooManyCalls => {}
+            TurnFault::ToolCallLimit => self.limit_hit = Some(Limit::ToolCalls),
+            TurnFault::TooManyCalls => {}
             _ => self.count_faulty_reply(frame),
         }
-        if fault == Fault::UnknownAgent && self.last_unknown_agent_reply != self.model_calls {
+        if fault == TurnFault::UnknownAgent && self.last_unknown_agent_reply != self.model_calls {
             self.last_unknown_agent_reply = self.model_calls;
             self.unknown_agent_replies += 1;
         }
@@ -361,9 +374,9 @@ impl State {
         });
     }
 
-    /// Something is changed: a yes to another call was given before that, and does not hold any more. What a command runs
-    /// may be another program now.
-    fn forget_answers_but(&mut self, digest: impl FnOnce() -> Text) {
+    /// Forgets approvals of other calls, because this call changes something: a command that was approved before may
+    /// now run another program.
+    fn forget_other_approvals(&mut self, digest: impl FnOnce() -> Text) {
         if !self.answers.is_empty() {
             let digest = digest();
             self.answers
@@ -371,46 +384,51 @@ impl State {
         }
     }
 
-    /// Counts the time since the last event, unless nothing but an answer of a person could come, or no process was
-    /// there to do anything.
+    /// Adds the time since the last event to the active time, unless only an approval could continue the turn or no
+    /// process was running.
     fn pass_time(&mut self, event: &Event) {
         let last = self.last_event.replace(event.time);
-        let was_gone = matches!(
+        let was_interrupted = matches!(
             &event.body,
             EventBody::TurnCorrected {
-                fault: Fault::Interrupted | Fault::Restored,
+                fault: TurnFault::Interrupted | TurnFault::Restored,
                 ..
             }
         );
-        if !was_gone && !self.is_parked() {
+        if !was_interrupted && !self.is_parked() {
             let passed = last.map_or(0, |last| event.time.0.saturating_sub(last.0));
             self.active_ms = self.active_ms.saturating_add(passed);
         }
     }
 
-    /// Whether nothing can go on before a person answers.
+    /// Whether only an approval can continue the turn.
     pub fn is_parked(&self) -> bool {
-        let is_idle =
-            |frame: &Frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty();
+        let is_idle = |frame: &Frame| {
+            !frame.is_remote && !frame.awaits_model() && frame.startable().is_empty()
+        };
         let mut open = self.frames.iter().filter(|frame| frame.is_open());
-        self.asked > 0
+        self.pending_approvals > 0
             && self.outcome.is_none()
-            && (self.restored.as_ref().is_some_and(Restored::is_asked) || open.all(is_idle))
+            && (self
+                .restored
+                .as_ref()
+                .is_some_and(RestoreQuestion::is_asked)
+                || open.all(is_idle))
     }
 
-    fn ask_again(&mut self, frame: &FrameId, notice: Option<Notice>, detail: &Text) {
-        let asked = self.frame(frame).is_some_and(|frame| frame.asked_again);
+    fn retry_model(&mut self, frame: &FrameId, notice: Option<Notice>, detail: &Text) {
+        let asked = self.frame(frame).is_some_and(|frame| frame.was_retried);
         if asked {
             self.end(frame, FrameEnd::Failed(Arc::clone(detail)));
         } else {
             self.change(frame, |frame| {
-                frame.asked_again = true;
+                frame.was_retried = true;
                 frame.entries.extend(notice.map(Entry::Notice));
             });
         }
     }
 
-    fn ask_for_valid_answer(&mut self, frame: &FrameId, problem: &Text) {
+    fn retry_answer(&mut self, frame: &FrameId, problem: &Text) {
         if self.frame(frame).is_some_and(|frame| frame.answer_retried) {
             return self.end(frame, FrameEnd::Failed(Arc::clone(problem)));
         }
@@ -429,7 +447,7 @@ impl State {
     }
 }
 
-/// Whether a turn got further by it.
+/// Whether the event shows that the turn made progress.
 fn is_progress(body: &EventBody) -> bool {
     matches!(
         body,

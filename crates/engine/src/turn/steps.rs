@@ -1,161 +1,129 @@
-//! What a turn asks for, and what it is told.
+//! The steps that a turn wants performed, and the inputs that it accepts.
 
 use super::Offer;
 use super::Turn;
 use super::frame::{Frame, SlotState};
 use lango_core::{
-    AgentName, Answer, AnsweredBy, ApprovalId, Attachment, CallId, CallStatus, Effect, FrameId,
-    Inspection, ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text, ToolName,
-    Trust,
+    AgentName, AnswerSource, ApprovalAnswer, ApprovalId, Attachment, CallId, CallStatus, Effect,
+    FrameId, Inspection, ModelError, ModelReply, RemoteAnswer, RemoteError, RemoteThread, Text,
+    ToolName, Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Something that can be done now. Steps that are ready together may run side by side.
+/// A step that can be performed now. Steps that are ready at the same time may run concurrently.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Ask an agent's model.
+pub enum TurnStep {
     CallModel(ModelStep),
-    /// Run a tool.
     CallTool(ToolStep),
-    /// Ask a remote agent.
     CallRemote(RemoteStep),
 }
 
-/// Asking an agent's model. [`Turn::request`] gives what it is sent.
+/// A call of an agent's model. [`Turn::request`] builds the request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelStep {
-    /// The agent's run.
     pub frame: FrameId,
-    /// The agent.
     pub agent: AgentName,
-    /// Whether the words may become the person's answer, so that they can be shown as they come.
-    pub shown: bool,
+    /// Whether the text may become the answer to the user, so it can be streamed as a draft.
+    pub shows_draft: bool,
     pub(super) offer: Offer,
 }
 
-/// Running a tool whose call is stored.
+/// A call of a tool that is already stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStep {
-    /// The agent's run.
     pub frame: FrameId,
-    /// The agent that called it.
+    /// The agent that made the call.
     pub agent: AgentName,
-    /// The call.
     pub call: CallId,
-    /// The tool.
     pub tool: ToolName,
-    /// The arguments, checked.
     pub arguments: Arc<Value>,
-    /// What happens to the world when it runs.
     pub effect: Effect,
-    /// The trust label of everything the agent was shown before it made the call.
+    /// The trust label of everything that the agent had seen when it made the call.
     pub trust: Trust,
-    /// What the tool found out about the call before it was allowed.
+    /// The tool's inspection of the call, made before the gate decided.
     pub inspection: Inspection,
 }
 
-/// Asking a remote agent.
+/// A call of a remote agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteStep {
-    /// The agent's run.
     pub frame: FrameId,
-    /// The agent.
     pub agent: AgentName,
-    /// What it is to do.
     pub task: Text,
-    /// The files that it is given with that.
     pub attachments: Vec<Attachment>,
-    /// Whether the words may become the person's answer, so that they can be shown as they come.
-    pub shown: bool,
-    /// The names under which it took the task, if it did: it is asked what became of it, and not given it again.
+    /// Whether the text may become the answer to the user, so it can be streamed as a draft.
+    pub shows_draft: bool,
+    /// The ids of the conversation and the task, if the agent accepted the task. Then the step resumes the task instead
+    /// of sending it again.
     pub accepted: Option<RemoteThread>,
 }
 
-/// What tells one step of a turn from another while it is under way.
+/// Identifies a running step of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StepKey {
-    /// A frame's model or remote call; there is one at a time.
+    /// A frame's model or remote call; at most one runs at a time.
     Frame(FrameId),
-    /// A tool call.
     Call(CallId),
 }
 
-/// What came of a step, or happened to the turn.
+/// The result of a step, or an external event.
 #[derive(Debug)]
-pub enum Input {
-    /// A model replied.
+pub enum TurnInput {
     ModelReplied {
-        /// The step.
         step: ModelStep,
-        /// The reply.
         reply: ModelReply,
-        /// The model.
         model: Text,
-        /// What the tools found out about the calls, in the order of the calls.
+        /// The tools' inspections of the calls, in the order of the calls.
         inspections: Vec<Inspection>,
     },
-    /// A model gave no reply.
     ModelFailed {
-        /// The step.
         step: ModelStep,
-        /// Why.
         error: ModelError,
     },
-    /// A tool came back.
     ToolReturned {
-        /// The step.
         step: ToolStep,
-        /// How it went.
         status: CallStatus,
-        /// What the model is told.
+        /// The result for the model.
         output: Text,
-        /// The trust label of the output.
         trust: Trust,
-        /// The files that came with it, stored.
+        /// The stored files that came with the result.
         attachments: Vec<Attachment>,
     },
-    /// Somebody, or the lack of anybody, decided about a call that waits.
+    /// The user answered a request, or it was answered for them.
     Answered {
-        /// The request.
         request: ApprovalId,
-        /// What was said.
-        answer: Answer,
-        /// By whom.
-        by: AnsweredBy,
+        answer: ApprovalAnswer,
+        by: AnswerSource,
     },
-    /// A remote agent took its task.
+    /// A remote agent accepted its task.
     RemoteAccepted {
-        /// The step.
         step: RemoteStep,
-        /// The names it gave.
+        /// The ids that the agent gave the conversation and the task.
         thread: RemoteThread,
     },
-    /// A remote agent came back.
     RemoteReturned {
-        /// The step.
         step: RemoteStep,
-        /// What it said, or why it said nothing.
         result: Result<RemoteAnswer, RemoteError>,
-        /// The files that came with it, stored.
+        /// The stored files that came with the answer.
         attachments: Vec<Attachment>,
     },
-    /// The person stopped the turn.
+    /// The user cancelled the turn.
     Cancelled,
-    /// The turn's time is over.
+    /// The time limit of the turn passed.
     TimeSpent,
-    /// A later start found the turn unfinished, and gives it up.
+    /// A later start found the turn unfinished and closes it.
     Interrupted,
-    /// A later start found the turn unfinished, and goes on with it.
+    /// A later start found the turn unfinished and resumes it.
     Resumed,
-    /// An approval of the turn expired.
+    /// An approval request of the turn expired.
     Expired,
-    /// The turn may have gone on in another copy of the database: the user is asked about it.
+    /// The turn may have continued in another copy of the database, so the user is asked whether to continue it.
     Restored,
 }
 
-impl Step {
-    /// What tells it from the other steps under way.
+impl TurnStep {
+    /// Returns the key that identifies the step.
     pub fn key(&self) -> StepKey {
         match self {
             Self::CallModel(step) => StepKey::Frame(step.frame.clone()),
@@ -166,37 +134,37 @@ impl Step {
 }
 
 impl Turn {
-    /// The steps that can be taken now, those under way included.
-    pub fn ready(&self) -> Vec<Step> {
+    /// Returns the steps that can be performed now, including those that are already running.
+    pub fn ready(&self) -> Vec<TurnStep> {
         let mut steps = Vec::new();
         if self.outcome().is_some() || self.waiting_turn().is_some() {
             return steps;
         }
-        for frame in self.in_line() {
+        for frame in self.ready_frames() {
             steps.extend(self.offer(frame).map(|offer| {
-                Step::CallModel(ModelStep {
+                TurnStep::CallModel(ModelStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
-                    // An answer by a schema is shown when it is known to satisfy it.
-                    shown: (frame.id.is_root() || frame.finish) && !self.has_answer_schema(),
+                    // With a schema, the answer is shown only after it was validated.
+                    shows_draft: (frame.id.is_root() || frame.finish) && !self.has_answer_schema(),
                     offer,
                 })
             }));
         }
         let mut asked: Vec<&AgentName> = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
-            // One after the other: the second goes on with the conversation where the first left it.
-            if frame.remote && asked.contains(&&frame.agent) {
+            // Calls of the same agent run one after the other, because they share a conversation.
+            if frame.is_remote && asked.contains(&&frame.agent) {
                 continue;
             }
-            if frame.remote {
+            if frame.is_remote {
                 asked.push(&frame.agent);
-                steps.push(Step::CallRemote(RemoteStep {
+                steps.push(TurnStep::CallRemote(RemoteStep {
                     frame: frame.id.clone(),
                     agent: frame.agent.clone(),
                     task: Arc::clone(&frame.task),
                     attachments: frame.attachments.clone(),
-                    shown: frame.finish,
+                    shows_draft: frame.finish,
                     accepted: frame.thread.clone(),
                 }));
             } else {
@@ -207,8 +175,8 @@ impl Turn {
     }
 }
 
-/// A frame's tool calls that can run now.
-fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
+/// Returns the tool calls of a frame that can run now.
+fn ready_tools(frame: &Frame) -> impl Iterator<Item = TurnStep> {
     frame.startable().into_iter().filter_map(|slot| {
         let SlotState::Running {
             tool,
@@ -219,7 +187,7 @@ fn ready_tools(frame: &Frame) -> impl Iterator<Item = Step> {
         else {
             return None;
         };
-        Some(Step::CallTool(ToolStep {
+        Some(TurnStep::CallTool(ToolStep {
             frame: frame.id.clone(),
             agent: frame.agent.clone(),
             call: slot.call.id.clone(),

@@ -1,11 +1,11 @@
-//! The trust label of an agent's context: trusted only if everything the agent was shown is.
+//! The trust label of an agent's context: trusted only if everything that the agent has seen is trusted.
 //!
-//! Each frame carries one label. It starts with the label of the message, of the earlier turns and of memory; a sub-agent's
-//! with that of the agent that wrote its task. It is lowered by each result from outside, by the end of a sub-agent that
-//! was shown something from outside, and by an instruction or a tool that describes itself in words from outside. It is
-//! never raised. All of it is in the events, so a replayed turn has the same labels: the instruction's part is stored with
-//! each reply, because the agents may be others when the turn goes on. An event without a label, as older logs have them,
-//! is untrusted.
+//! Each frame has one label. The root frame starts with the combined label of the message, the history and memory; a
+//! sub-agent's frame starts with that of the agent that wrote its task. The label is lowered by untrusted results, by
+//! the end of a sub-agent whose frame is untrusted, and by an untrusted instruction or tool description. It is never
+//! raised. All labels are in the events, so a replayed turn has the same ones. The label of the instruction is stored
+//! with each reply, because the agents may have changed when the turn is resumed. An event without a label, as in older
+//! logs, is untrusted.
 
 use super::Turn;
 use super::frame::Frame;
@@ -14,7 +14,7 @@ use lango_core::{AgentName, Attachment, FrameId, Text, Trust, TurnSettings};
 use std::sync::Arc;
 
 impl State {
-    /// Opens the root's frame over a message with this label.
+    /// Opens the root frame for a message with this label.
     pub fn begin(
         &mut self,
         question: &Text,
@@ -34,18 +34,18 @@ impl State {
         self.frames.push(frame);
     }
 
-    /// The label of a frame; one that does not exist is untrusted.
+    /// Returns the label of a frame; untrusted if the frame does not exist.
     pub fn trust_of(&self, frame: &FrameId) -> Trust {
         self.frame(frame)
             .map_or(Trust::Untrusted, |frame| frame.trust)
     }
 
-    /// Notes that the agent of a frame was shown something with this label.
+    /// Lowers the label of a frame, because its agent has seen something with this label.
     pub fn lower_trust(&mut self, frame: &FrameId, shown: Trust) {
         self.change(frame, |frame| frame.trust = frame.trust.and(shown));
     }
 
-    /// The label of a text that quotes every frame.
+    /// Returns the label of a text that quotes all frames.
     pub fn trust_of_all(&self) -> Trust {
         self.frames
             .iter()
@@ -54,7 +54,8 @@ impl State {
 }
 
 impl Turn {
-    /// The label of what an agent says next: all that its frame was shown, and its instruction and tools as they are now.
+    /// Returns the label of an agent's next reply: that of its frame, combined with that of its current instruction and
+    /// tools.
     pub(super) fn trust_of_reply(&self, frame: &FrameId, agent: &AgentName) -> Trust {
         let agent = self.tree.agent(agent.as_str());
         let instruction = agent.map_or(Trust::Untrusted, |agent| agent.trust);

@@ -1,4 +1,4 @@
-//! Agents as markdown files: what a file says, what may be wrong with it, and where its agent stands in a topology.
+//! Agents as markdown files: parsing, error messages, and their position in a topology.
 
 use lango_core::{AgentName, ReasoningEffort, ToolSpec};
 use lango_engine::{
@@ -12,8 +12,8 @@ fn parse(stem: &str, text: &str) -> AgentFile {
     AgentFile::parse(stem, text.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// What is wrong, each thing as `line: detail`.
-fn wrong(stem: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
+/// Returns the problems of a file, each as `line: detail`.
+fn problems(stem: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
     let problems = AgentFile::parse(stem, bytes.as_ref()).unwrap_err();
     let shown = problems.iter().map(|p| format!("{}: {}", p.line, p.detail));
     shown.collect()
@@ -53,7 +53,7 @@ Name *every* source.
 ";
 
 #[test]
-fn t15_a_file_says_everything_that_a_spec_has() {
+fn t15_a_file_can_set_every_field_of_a_spec() {
     let file = parse("researcher", RESEARCHER);
     assert_eq!((file.name_line, file.model_line), (2, Some(14)));
     let expected = AgentSpec {
@@ -81,7 +81,7 @@ fn t15_a_file_says_everything_that_a_spec_has() {
 }
 
 #[test]
-fn t15_the_least_a_file_says_is_what_it_is_for() {
+fn t15_a_file_needs_only_a_description() {
     let file = parse(
         "poet",
         "---\r\ndescription: Writes verse.\r\n---\r\nRhyme.\r\n",
@@ -103,7 +103,7 @@ fn t15_the_least_a_file_says_is_what_it_is_for() {
 }
 
 #[test]
-fn t15_what_a_file_leaves_out_is_left_out_of_the_instructions() {
+fn t15_fields_that_a_file_omits_are_omitted_from_the_instructions() {
     let poet = parse("poet", "---\ndescription: Writes verse\n---\nRhyme always.").spec;
     let topology = Topology::built_in("specialists").unwrap();
     let tree = tree(&topology.with_agents(vec![poet]).unwrap(), &["fs_read"]);
@@ -113,15 +113,15 @@ fn t15_what_a_file_leaves_out_is_left_out_of_the_instructions() {
     let root = &tree.root.instruction;
     let entry = root.split("### ").find(|entry| entry.starts_with("poet"));
     let entry = entry.unwrap_or_else(|| panic!("no poet in {root}"));
-    let said: Vec<&str> = entry
+    let fields: Vec<&str> = entry
         .lines()
         .filter(|line| line.starts_with("- "))
         .collect();
-    assert_eq!(said, ["- role: Writes verse"], "{entry}");
+    assert_eq!(fields, ["- role: Writes verse"], "{entry}");
 }
 
 #[test]
-fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
+fn t16_each_problem_has_its_line_its_field_and_a_fix() {
     let with = |lines: &str| format!("---\ndescription: Does it\n{lines}\n---\nWords.\n");
     for (text, expected) in [
         (
@@ -134,7 +134,7 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("colour: red"),
-            "3: unknown field `colour`; there are name, description, prefixes, keywords, accepts, returns, cannot, always_include, model, temperature, reasoning_effort, max_output_tokens, project_instructions",
+            "3: unknown field `colour`; the fields are name, description, prefixes, keywords, accepts, returns, cannot, always_include, model, temperature, reasoning_effort, max_output_tokens, project_instructions",
         ),
         (
             with("temperature: warm"),
@@ -174,11 +174,11 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("prefixes:\n  - fs_*"),
-            "4: `fs_*` in `prefixes` cannot begin a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
+            "4: `fs_*` in `prefixes` cannot be the start of a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
         ),
         (
             with("prefixes: ['']"),
-            "3: `` in `prefixes` cannot begin a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
+            "3: `` in `prefixes` cannot be the start of a tool's name: use letters, digits, `-`, `_` and `.`, and no `*`",
         ),
         (
             with("prefixes:\n  - { prefx: fs_ }"),
@@ -190,7 +190,7 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("prefixes:\n  - { prefix: a_, prefix: b_ }"),
-            "4: `prefix` is there twice in one of `prefixes`; remove one",
+            "4: `prefix` occurs twice in one of `prefixes`; remove one",
         ),
         (
             with("always_include: yes"),
@@ -214,19 +214,19 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("cannot: a\n\ncannot: b"),
-            "5: the field `cannot` is there twice, first in line 3; remove one",
+            "5: the field `cannot` occurs twice, first in line 3; remove one",
         ),
         (
             with("name: other"),
-            "3: `name` is `other`, and the file is `agent.md`; make them the same, or leave `name` out",
+            "3: `name` is `other`, but the file is `agent.md`; make them the same, or leave `name` out",
         ),
         (
             with(&format!("accepts: {}", "x".repeat(1025))),
-            "3: `accepts` has 1025 characters, 1024 at most are allowed; put more into the body",
+            "3: `accepts` has 1025 characters; at most 1024 are allowed; put more into the body",
         ),
         (
             with(&format!("keywords: [{}]", "x, ".repeat(65))),
-            "3: `keywords` has 65 items, 64 at most are allowed",
+            "3: `keywords` has 65 items; at most 64 are allowed",
         ),
         (
             "---\nname: agent\n---\nWords.".to_owned(),
@@ -242,23 +242,23 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             "---\ndescription: Does it\n---\n\n".to_owned(),
-            "4: there are neither `prefixes` nor words below the front matter; write there what the agent is to do, or give it tools",
+            "4: there are neither `prefixes` nor an instruction below the front matter; write there what the agent should do, or give it tools",
         ),
         (
             "# Agent\n".to_owned(),
-            "1: it does not begin with a line `---`; put the front matter there",
+            "1: it does not start with a `---` line; put the front matter there",
         ),
         (
             String::new(),
-            "1: it does not begin with a line `---`; put the front matter there",
+            "1: it does not start with a `---` line; put the front matter there",
         ),
         (
             "---\ndescription: x\n".to_owned(),
-            "1: its front matter is not closed by a line `---` within 64 KiB",
+            "1: its front matter is not closed by a `---` line within 64 KiB",
         ),
         (
             "---\nname: agent\ndescription: a: b\n---\n".to_owned(),
-            "3: its front matter is not YAML: mapping values are not allowed in this context; quote a text that has a colon in it",
+            "3: its front matter is not YAML: mapping values are not allowed in this context; quote a text that contains a colon",
         ),
         (
             "---\njust words\n---\n".to_owned(),
@@ -266,22 +266,22 @@ fn t16_each_fault_has_its_line_its_field_and_the_way_out() {
         ),
         (
             with("accepts: &a b"),
-            "3: its front matter has an anchor (`&name`); quote a text that begins so",
+            "3: its front matter has an anchor (`&name`); quote a text that starts like this",
         ),
     ] {
-        assert_eq!(wrong("agent", &text), [expected], "{text}");
+        assert_eq!(problems("agent", &text), [expected], "{text}");
     }
     let bytes = b"---\ndescription: \xff\n---\n";
     let expected = "2: it is not UTF-8 text: byte 18 of the file is wrong; save it as UTF-8";
-    assert_eq!(wrong("agent", bytes), [expected]);
+    assert_eq!(problems("agent", bytes), [expected]);
     let large = with("") + &"x".repeat(64 * 1024);
-    assert!(wrong("agent", large)[0].starts_with("1: the file is larger than 64 KiB; "));
+    assert!(problems("agent", large)[0].starts_with("1: the file is larger than 64 KiB; "));
 }
 
 #[test]
-fn t16_all_that_is_wrong_is_said_at_once_from_the_top_to_the_bottom() {
+fn t16_all_problems_are_reported_together_from_top_to_bottom() {
     let text = "---\nalways_include: perhaps\nkeyword: x\nprefixes: [a_, {}]\nmodel: a b\n---\n";
-    let lines: Vec<String> = wrong("two words", text);
+    let lines: Vec<String> = problems("two words", text);
     let starts = [
         "1: `two words` cannot be an agent's name: use up to 64 letters, digits, `-` and `_`; rename the file",
         "1: the field `description` is missing",
@@ -295,8 +295,9 @@ fn t16_all_that_is_wrong_is_said_at_once_from_the_top_to_the_bottom() {
         assert!(line.starts_with(start), "{line}");
     }
     let of_user = "---\ndescription: x\n---\nWords.";
-    let expected = "1: `user` is the person's name; an agent needs another; rename the file";
-    assert_eq!(wrong("user", of_user), [expected]);
+    let expected =
+        "1: `user` is reserved for the user; choose another name for the agent; rename the file";
+    assert_eq!(problems("user", of_user), [expected]);
 }
 
 fn tree(topology: &Topology, tools: &[&str]) -> Tree {
@@ -310,7 +311,7 @@ fn names(topology: &Topology) -> Vec<&str> {
 }
 
 #[test]
-fn t15_a_new_agent_comes_last_and_takes_its_tools_before_the_built_in_ones() {
+fn t15_a_new_agent_comes_last_but_its_prefixes_are_matched_before_the_built_in_ones() {
     let text = |prefix: &str| format!("---\ndescription: x\nprefixes: [{prefix}]\n---\n");
     let one = parse("one", &text("search_, fs_re")).spec;
     let two = parse("two", &text("search_web, fs_")).spec;
@@ -319,7 +320,7 @@ fn t15_a_new_agent_comes_last_and_takes_its_tools_before_the_built_in_ones() {
     assert_eq!(names(&topology)[6..], ["one", "two"]);
     let tools = ["search_web", "fs_read", "fs_list", "rag_find", "exec"];
     let parts = partition(&topology, tools);
-    // The order alone decides; the longer prefix of a later agent does not win.
+    // Only the order decides; the longer prefix of a later agent does not win.
     assert_eq!(parts.of("one"), ["search_web", "fs_read"]);
     assert_eq!(parts.of("two"), ["fs_list"]);
     assert_eq!(parts.of("librarian"), ["rag_find"]);
@@ -327,7 +328,7 @@ fn t15_a_new_agent_comes_last_and_takes_its_tools_before_the_built_in_ones() {
 }
 
 #[test]
-fn t15_one_with_a_built_in_name_takes_its_place_and_nothing_of_it_is_left() {
+fn t15_an_agent_with_a_built_in_name_replaces_the_built_in_one_completely() {
     let text = "---\ndescription: Only reads\nprefixes: [fs_re]\n---\nRead.";
     for name in Topology::BUILT_IN {
         let built_in = Topology::built_in(name).unwrap();
@@ -357,7 +358,7 @@ fn an_agent_cannot_have_the_name_of_the_root() {
 }
 
 #[test]
-fn t19_files_alone_make_a_topology_and_a_head_says_the_rest() {
+fn t19_agent_files_form_a_topology_and_a_head_sets_the_rest() {
     let clerk = || parse("clerk", "---\ndescription: Files\nprefixes: [fs_]\n---\n").spec;
     let poet = || parse("poet", "---\ndescription: Verse\n---\nRhyme.").spec;
     let make =
@@ -380,7 +381,7 @@ fn t19_files_alone_make_a_topology_and_a_head_says_the_rest() {
         ("[[agents]]\nname = 'x'", "unknown field `agents`"),
         (
             "unmatched = 'nobody'",
-            "`nobody` is named in `match_order` or `unmatched`",
+            "`nobody` in `match_order` or `unmatched` is not one of the agents",
         ),
         ("root = 'poet'", "the name `poet` is used twice"),
     ] {
@@ -393,7 +394,7 @@ fn t19_files_alone_make_a_topology_and_a_head_says_the_rest() {
 }
 
 #[test]
-fn a_template_reads_as_the_agent_that_it_was_made_of() {
+fn a_template_parses_to_the_agent_it_was_created_from() {
     for name in Topology::BUILT_IN {
         for spec in Topology::built_in(name).unwrap().agents {
             let read = parse(
@@ -415,8 +416,8 @@ fn a_template_reads_as_the_agent_that_it_was_made_of() {
     assert_eq!(parse("researcher", &text).spec, researcher);
     let new = AgentFile::template(&AgentName::from("poet"), None);
     assert!(parse("poet", &new).spec.always_include, "{new}");
-    // What is commented out is right as well.
-    let said: String = new
+    // The commented-out fields are valid, too.
+    let fields: String = new
         .split_inclusive('\n')
         .map(|line| match line.strip_prefix("# ") {
             Some(field)
@@ -430,13 +431,17 @@ fn a_template_reads_as_the_agent_that_it_was_made_of() {
             _ => line,
         })
         .collect();
-    let spec = parse("poet", &said).spec;
-    assert_eq!((spec.prefixes.len(), spec.keywords.len()), (2, 2), "{said}");
-    assert!(spec.model.is_some() && !spec.cannot.is_empty(), "{said}");
+    let spec = parse("poet", &fields).spec;
+    assert_eq!(
+        (spec.prefixes.len(), spec.keywords.len()),
+        (2, 2),
+        "{fields}"
+    );
+    assert!(spec.model.is_some() && !spec.cannot.is_empty(), "{fields}");
 }
 
 #[test]
-fn the_example_of_the_documentation_is_an_agent() {
+fn the_example_in_the_documentation_is_a_valid_agent() {
     let page = include_str!("../../../../docs/topology.md");
     let (_, example) = page.split_once("```markdown\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
@@ -449,14 +454,14 @@ fn the_example_of_the_documentation_is_an_agent() {
 
 proptest! {
     #[test]
-    fn t16_no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn t16_no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = AgentFile::parse("agent", &bytes);
         let inside = [b"---\n", &bytes[..], b"\n---\nWords."].concat();
         let _ = AgentFile::parse("agent", &inside);
     }
 
     #[test]
-    fn t16_no_mixture_of_fields_makes_the_reader_panic(
+    fn t16_no_mixture_of_fields_makes_the_parser_panic(
         parts in proptest::collection::vec(
             proptest::sample::select(vec![
                 "description", "name", "prefixes", "keywords", "always_include", "model", "prefix", ": ", ":", "\n",

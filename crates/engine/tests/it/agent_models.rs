@@ -1,9 +1,9 @@
-//! Agents with models of their own: who is asked, what is stored, and whose price and window count.
+//! Agents with their own models: which model is called, what is stored, and whose price and context window apply.
 
 use crate::bench::{Bench, local, log, turn};
 use crate::support::{Play, Shape, results_in, tree};
 use lango_core::{
-    AgentModel, AgentName, EventBody, Limit, ModelReply, ModelTerms, Outcome, Price, Tool, Usage,
+    AgentModel, AgentName, EventBody, Limit, ModelInfo, ModelReply, Outcome, Price, Tool, Usage,
 };
 use lango_testkit::model::{ScriptedModel, call, delegate, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
@@ -19,15 +19,15 @@ const PRICE: Price = Price {
 };
 
 #[tokio::test]
-async fn t17_an_agent_with_its_own_model_is_answered_by_it_and_the_log_says_so() {
+async fn t17_an_agents_own_model_replies_and_the_log_names_it() {
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("fs_read"))];
     let mut bench = Bench::new(tools);
     let own = ScriptedModel::replies([call("fs_read", json!({ "path": "a" })), say("It says hi.")]);
-    let terms = ModelTerms {
+    let terms = ModelInfo {
         price: Some(PRICE),
         context_tokens: Some(5_000),
     };
-    let own = Arc::new(own.named("own/small").with_terms(terms));
+    let own = Arc::new(own.with_name("own/small").with_terms(terms));
     bench.models.insert("operator".into(), own.clone());
     let main = [
         delegate("operator", "read a"),
@@ -39,9 +39,9 @@ async fn t17_an_agent_with_its_own_model_is_answered_by_it_and_the_log_says_so()
     let (report, _) = turn(&mut conversation, "read a, then plan").await;
     assert_eq!(report.answer.as_deref(), Some("A plan."));
     assert_eq!(report.model.as_deref(), Some("test/scripted"));
-    assert_eq!(own.asked().len(), 2);
+    assert_eq!(own.requests().len(), 2);
     let events = log(&bench, conversation.session()).await;
-    let said: Vec<(&str, &str)> = events
+    let messages: Vec<(&str, &str)> = events
         .iter()
         .filter_map(|event| match &event.body {
             EventBody::AgentMessage { model, .. } => {
@@ -57,7 +57,7 @@ async fn t17_an_agent_with_its_own_model_is_answered_by_it_and_the_log_says_so()
         ("lango-orchestrator", "test/scripted"),
         ("planner", "test/scripted"),
     ];
-    assert_eq!(said, expected);
+    assert_eq!(messages, expected);
     let EventBody::UserMessage {
         settings: Some(settings),
         ..
@@ -77,9 +77,9 @@ async fn t17_an_agent_with_its_own_model_is_answered_by_it_and_the_log_says_so()
 }
 
 #[tokio::test]
-async fn t17_an_own_model_that_fails_is_named_and_the_orchestrator_goes_on() {
+async fn t17_a_failing_model_of_an_agent_is_named_and_the_orchestrator_continues() {
     let mut bench = Bench::new(Vec::new());
-    let broken = ScriptedModel::replies([]).named("own/broken");
+    let broken = ScriptedModel::replies([]).with_name("own/broken");
     bench.models.insert("planner".into(), Arc::new(broken));
     let main = [delegate("planner", "plan"), say("No plan today.")];
     let mut conversation = bench.runner(ScriptedModel::replies(main)).start(local());
@@ -134,7 +134,7 @@ fn t17_the_price_of_its_own_model_is_reserved_for_its_calls() {
 }
 
 #[test]
-fn t17_the_window_of_its_own_model_bounds_what_it_is_sent() {
+fn t17_the_context_window_of_its_own_model_limits_its_requests() {
     for (own, main, is_cut) in [(8_000, 1_000_000, true), (1_000_000, 8_000, false)] {
         let mut script = vec![delegate("operator", "read")];
         script.extend((0..6).map(|at| call("fs_read", json!({ "path": at }))));

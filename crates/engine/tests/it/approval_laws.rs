@@ -1,48 +1,56 @@
-//! What holds for questions and answers in every random turn.
+//! Invariants of approvals in every random turn.
 
 use crate::property::Choices;
 use crate::support::rule;
-use lango_core::{Answer, AnsweredBy, ApprovalRequest, Asks, Effect, Event, EventBody, Waiting};
-use lango_engine::{Action, Input, Rules};
+use lango_core::{
+    AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Effect, Event, EventBody,
+    PendingApproval,
+};
+use lango_engine::{ApprovalRules, RuleAction, TurnInput};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is asked for, and what never runs.
-pub fn rules() -> Arc<Rules> {
-    Arc::new(Rules::new(vec![
-        rule(Action::Ask, "exec_*"),
-        rule(Action::AskEachTime, "payment_*"),
-        rule(Action::Deny, "search_*"),
+/// Rules that ask about some calls and deny others.
+pub fn rules() -> Arc<ApprovalRules> {
+    Arc::new(ApprovalRules::new(vec![
+        rule(RuleAction::Ask, "exec_*"),
+        rule(RuleAction::AskEachTime, "payment_*"),
+        rule(RuleAction::Deny, "search_*"),
     ]))
 }
 
-/// A random answer, or the end.
-pub fn answer(waiting: &Waiting, choices: &mut Choices<'_>) -> Input {
+/// Answers at random, or ends the turn.
+pub fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(20) {
-        18 => return Input::Cancelled,
-        19 => return Input::Interrupted,
+        18 => return TurnInput::Cancelled,
+        19 => return TurnInput::Interrupted,
         _ => {}
     }
-    let answer = match (waiting.request.asks, choices.next(3)) {
-        (_, 1) => Answer::No { reason: None },
-        (Asks::Permission, 0) => Answer::Once,
-        (Asks::Permission, _) => Answer::Session {
+    let answer = match (waiting.request.question, choices.next(3)) {
+        (_, 1) => ApprovalAnswer::No { reason: None },
+        (ApprovalQuestion::Permission, 0) => ApprovalAnswer::Once,
+        (ApprovalQuestion::Permission, _) => ApprovalAnswer::Session {
             pattern: "*".into(),
         },
-        (Asks::Fate | Asks::Turn, 0) => Answer::Retry,
-        (Asks::Fate | Asks::Turn, _) => Answer::Happened {
-            text: "it did".into(),
-        },
+        (ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn, 0) => {
+            ApprovalAnswer::Retry
+        }
+        (ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn, _) => {
+            ApprovalAnswer::Happened {
+                text: "it did".into(),
+            }
+        }
     };
-    Input::Answered {
+    TurnInput::Answered {
         request: waiting.request.id.clone(),
         answer,
-        by: AnsweredBy::Person,
+        by: AnswerSource::Person,
     }
 }
 
-/// What is denied never runs; what is asked for runs only after a yes to that very call; every question has one answer.
+/// Checks that denied calls never run, that calls run only after an approval of exactly that call, and that every
+/// request has one answer.
 pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
     let mut asked: HashMap<&str, &ApprovalRequest> = HashMap::new();
     let mut allowed: Vec<&ApprovalRequest> = Vec::new();
@@ -82,7 +90,7 @@ pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
                     allowed.retain(|request| fits(request));
                 }
                 match tool.as_str() {
-                    "exec_shell" => prop_assert!(is_allowed, "not asked for"),
+                    "exec_shell" => prop_assert!(is_allowed, "not approved"),
                     "payment_send" => prop_assert!(is_asked_for),
                     "search_web" => return Err(TestCaseError::fail("denied, and ran")),
                     _ => {}

@@ -1,13 +1,13 @@
-//! Calls that wait beside calls that do not, answers out of order, and restarts in between.
+//! Pending calls next to calls that can run, answers out of order, and restarts in between.
 
 use crate::approvals::{answer, ask, in_session, one_write, waiting, writing_bench};
 use crate::bench::{finished, local, log, turn};
 use crate::support::rule;
 use lango_core::{
-    Answer, AnsweredBy, Event, EventBody, NewSession, SessionCatalog, SessionId, SessionStore,
-    Timestamp,
+    AnswerSource, ApprovalAnswer, Event, EventBody, NewSession, SessionCatalog, SessionId,
+    SessionStore, Timestamp,
 };
-use lango_engine::{Action, Rules, RunnerError, Stop, TurnEnd};
+use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
 #[tokio::test(start_paused = true)]
-async fn an_allowed_call_behind_one_that_is_asked_for_waits_with_it_and_runs_after_it() {
+async fn an_allowed_call_after_a_pending_one_runs_after_it() {
     let (mut bench, tool) = writing_bench();
     let read = Arc::new(CountingTool::new("fs_read"));
     bench.tools.push(Arc::clone(&read) as _);
@@ -29,12 +29,12 @@ async fn an_allowed_call_behind_one_that_is_asked_for_waits_with_it_and_runs_aft
     let script = [delegate_and_finish("operator", "x"), both, say("Done.")];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     assert_eq!(waiting(ask(&mut conversation, "go").await).len(), 1);
-    finished(answer(&mut conversation, Answer::Once).await);
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!((tool.runs(), read.runs()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_granted_call_behind_one_that_is_asked_for_keeps_its_place() {
+async fn a_granted_call_after_a_pending_one_keeps_its_place() {
     let (bench, tool) = writing_bench();
     let both = calls([
         ("fs_write", json!({ "path": "a" })),
@@ -47,30 +47,42 @@ async fn a_granted_call_behind_one_that_is_asked_for_keeps_its_place() {
     finished(answer(&mut conversation, in_session(r#"{"path":"notes/*"}"#)).await);
     assert_eq!(waiting(ask(&mut conversation, "2").await).len(), 1);
     assert_eq!(tool.runs(), 1);
-    finished(answer(&mut conversation, Answer::Once).await);
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(tool.runs(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_second_of_two_can_be_answered_first() {
+async fn the_second_of_two_requests_can_be_answered_first() {
     let (bench, tool) = writing_bench();
     let both = calls(["a", "b"].map(|path| ("fs_write", json!({ "path": path }))));
     let script = [delegate_and_finish("operator", "x"), both, say("Done.")];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     let queue = waiting(ask(&mut conversation, "go").await);
     let (sender, _shown) = mpsc::channel(1000);
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let second = &queue[1].request.id;
-    let end = conversation.answer(second, Answer::Once, AnsweredBy::Person, &stop, &sender);
+    let end = conversation.answer(
+        second,
+        ApprovalAnswer::Once,
+        AnswerSource::Person,
+        &stop,
+        &sender,
+    );
     assert_eq!(waiting(end.await.unwrap()).len(), 1);
-    let again = conversation.answer(second, Answer::Once, AnsweredBy::Person, &stop, &sender);
-    assert!(matches!(again.await, Err(RunnerError::NotWaiting { .. })));
-    finished(answer(&mut conversation, Answer::Once).await);
+    let again = conversation.answer(
+        second,
+        ApprovalAnswer::Once,
+        AnswerSource::Person,
+        &stop,
+        &sender,
+    );
+    assert!(matches!(again.await, Err(RunnerError::NotPending { .. })));
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(tool.runs(), 2);
 }
 
 #[tokio::test]
-async fn nobody_overtakes_a_turn_that_waits() {
+async fn no_new_turn_starts_while_one_waits_for_approval() {
     let (mut bench, _tool) = writing_bench();
     let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
@@ -81,19 +93,19 @@ async fn nobody_overtakes_a_turn_that_waits() {
     let mut other = runner.open(one.session().clone()).await.unwrap();
     waiting(ask(&mut other, "write").await);
     let (sender, _shown) = mpsc::channel(1000);
-    let overtaking = one.turn("and?", &Stop::new(), &sender).await;
+    let overtaking = one.turn("and?", &CancelToken::new(), &sender).await;
     assert!(
-        matches!(overtaking, Err(RunnerError::Waiting { .. })),
+        matches!(overtaking, Err(RunnerError::ApprovalPending { .. })),
         "{overtaking:?}"
     );
     assert_eq!(store.approvals(&local()).await.unwrap().waiting.len(), 1);
-    finished(answer(&mut one, Answer::Once).await);
+    finished(answer(&mut one, ApprovalAnswer::Once).await);
     other.refresh().await.unwrap();
     assert!(other.waiting().is_empty(), "it was answered elsewhere");
 }
 
 #[tokio::test]
-async fn an_answer_holds_only_in_the_folder_where_it_was_asked_for() {
+async fn an_answer_is_accepted_only_in_the_folder_of_its_request() {
     let (mut bench, tool) = writing_bench();
     let model = ScriptedModel::replies(one_write("a").into_iter().take(2));
     let mut conversation = bench.runner(model).start(local());
@@ -103,30 +115,36 @@ async fn an_answer_holds_only_in_the_folder_where_it_was_asked_for() {
     let mut elsewhere = runner.open(conversation.session().clone()).await.unwrap();
     let request = elsewhere.waiting()[0].request.id.clone();
     let (sender, _shown) = mpsc::channel(10);
-    let stop = Stop::new();
-    let refused = elsewhere.answer(&request, Answer::Once, AnsweredBy::Person, &stop, &sender);
+    let stop = CancelToken::new();
+    let refused = elsewhere.answer(
+        &request,
+        ApprovalAnswer::Once,
+        AnswerSource::Person,
+        &stop,
+        &sender,
+    );
     let refused = refused.await.unwrap_err().to_string();
     assert!(refused.contains("`/work`"), "{refused}");
     assert_eq!(tool.runs(), 0);
 }
 
 #[tokio::test]
-async fn what_is_asked_for_each_time_is_asked_for_each_of_two_same_calls() {
+async fn two_equal_calls_that_need_approval_each_time_are_asked_about_separately() {
     let (mut bench, tool) = writing_bench();
-    bench.rules = Rules::new(vec![rule(Action::AskEachTime, "fs_write")]);
+    bench.rules = ApprovalRules::new(vec![rule(RuleAction::AskEachTime, "fs_write")]);
     let both = calls(["a", "a"].map(|path| ("fs_write", json!({ "path": path }))));
     let script = [delegate_and_finish("operator", "x"), both, say("Done.")];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     assert_eq!(waiting(ask(&mut conversation, "both").await).len(), 2);
     assert_eq!(
-        waiting(answer(&mut conversation, Answer::Once).await).len(),
+        waiting(answer(&mut conversation, ApprovalAnswer::Once).await).len(),
         1
     );
     assert_eq!(tool.runs(), 1);
 }
 
 #[tokio::test]
-async fn one_answer_is_one_grant_however_many_calls_it_answers() {
+async fn one_answer_creates_one_grant_even_if_it_covers_several_calls() {
     let (mut bench, tool) = writing_bench();
     let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
@@ -140,7 +158,7 @@ async fn one_answer_is_one_grant_however_many_calls_it_answers() {
 }
 
 #[tokio::test]
-async fn a_grant_that_is_taken_back_in_a_turn_does_not_hold_for_the_same_call_again() {
+async fn a_grant_that_is_revoked_during_a_turn_does_not_cover_the_same_call_again() {
     let (mut bench, tool) = writing_bench();
     let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
@@ -173,7 +191,7 @@ async fn a_grant_that_is_taken_back_in_a_turn_does_not_hold_for_the_same_call_ag
     );
 }
 
-/// A future of the store in memory is ready at once.
+/// Polls a future of the in-memory store, which is ready immediately.
 fn now(future: impl Future<Output = ()>) {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -181,19 +199,19 @@ fn now(future: impl Future<Output = ()>) {
 }
 
 #[tokio::test]
-async fn a_turn_that_waited_counts_as_one() {
+async fn a_turn_that_waited_is_counted_once() {
     let (bench, _tool) = writing_bench();
     let mut conversation = bench
         .runner(ScriptedModel::replies(one_write("a")))
         .start(local());
     waiting(ask(&mut conversation, "write").await);
     assert_eq!(conversation.turns(), 1);
-    finished(answer(&mut conversation, Answer::Once).await);
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(conversation.turns(), 1);
 }
 
-/// The two agents are asked at once; whoever has a result says that it is done.
-fn two_at_once(agents: [&'static str; 2]) -> ScriptedModel {
+/// A model that delegates to both agents in one reply; an agent with a result replies that it is done.
+fn delegate_to_both(agents: [&'static str; 2]) -> ScriptedModel {
     ScriptedModel::new(move |request| {
         let offers = |name: &str| request.functions.iter().any(|f| &*f.name == name);
         let has_result = request.messages.len() > 1;
@@ -207,8 +225,8 @@ fn two_at_once(agents: [&'static str; 2]) -> ScriptedModel {
     })
 }
 
-/// The same events in another session, as a process that ended left them.
-pub async fn left_behind(
+/// Copies events into another session, as a process that ended would leave them.
+pub async fn copy_to_session(
     store: &dyn SessionStore,
     events: impl Iterator<Item = Event>,
 ) -> SessionId {
@@ -230,39 +248,39 @@ pub async fn left_behind(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_remote_call_that_was_under_way_is_not_made_again() {
+async fn a_running_remote_call_is_not_sent_again() {
     let (mut bench, _tool) = writing_bench();
     let remote = Arc::new(ScriptedRemote::new("payer", Ok("paid")));
     bench.remotes.push(Arc::clone(&remote) as _);
-    let model = || two_at_once(["operator", "payer"]);
+    let model = || delegate_to_both(["operator", "payer"]);
     let mut conversation = bench.runner(model()).start(local());
     waiting(ask(&mut conversation, "go").await);
     let all = log(&bench, conversation.session()).await.into_iter();
     let cut = all.filter(|event| !matches!(event.body, EventBody::RemoteReturned { .. }));
-    let session = left_behind(&*bench.store, cut).await;
+    let session = copy_to_session(&*bench.store, cut).await;
     let mut again = bench.runner(model()).open(session).await.unwrap();
-    finished(answer(&mut again, Answer::Once).await);
+    finished(answer(&mut again, ApprovalAnswer::Once).await);
     assert_eq!(remote.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_time_between_a_crash_and_the_answer_does_not_count() {
     let (bench, tool) = writing_bench();
-    let model = || two_at_once(["operator", "librarian"]);
+    let model = || delegate_to_both(["operator", "librarian"]);
     let mut conversation = bench.runner(model()).start(local());
     waiting(ask(&mut conversation, "go").await);
     let all = log(&bench, conversation.session()).await;
     let asked = |event: &Event| matches!(event.body, EventBody::ApprovalRequested(_));
     let end = all.iter().position(asked).unwrap();
-    let session = left_behind(&*bench.store, all.into_iter().take(end + 1)).await;
+    let session = copy_to_session(&*bench.store, all.into_iter().take(end + 1)).await;
     bench.clock.set(Timestamp(86_400_000));
     let mut again = bench.runner(model()).open(session).await.unwrap();
-    let report = finished(answer(&mut again, Answer::Once).await);
+    let report = finished(answer(&mut again, ApprovalAnswer::Once).await);
     assert_eq!((report.answer.as_deref(), tool.runs()), (Some("Done."), 1));
 }
 
 #[tokio::test]
-async fn a_restart_does_not_change_what_the_model_is_sent() {
+async fn a_restart_does_not_change_the_model_requests() {
     let model = || {
         ScriptedModel::new(|request| {
             let offers = |name: &str| request.functions.iter().any(|f| &*f.name == name);
@@ -290,7 +308,7 @@ async fn a_restart_does_not_change_what_the_model_is_sent() {
             let session = conversation.session().clone();
             conversation = bench.runner(model()).open(session).await.unwrap();
         }
-        let report = finished(answer(&mut conversation, Answer::Once).await);
+        let report = finished(answer(&mut conversation, ApprovalAnswer::Once).await);
         report.answer.unwrap().to_string()
     };
     assert_eq!(

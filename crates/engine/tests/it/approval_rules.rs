@@ -1,80 +1,80 @@
-//! Which rule wins, and what a wait costs.
+//! Which approval rule wins, and how waiting time is counted.
 
 use crate::approvals::{answer, ask, in_session, kinds, one_write, waiting, writing_bench};
 use crate::bench::{finished, local};
 use crate::support::{Shape, rule, start, tree_with};
-use crate::trees::Driven;
-use lango_core::{Answer, AnsweredBy, Timestamp};
-use lango_engine::{Action, Input, Rule, Rules, Step, Turn};
+use crate::trees::ManualTurn;
+use lango_core::{AnswerSource, ApprovalAnswer, Timestamp};
+use lango_engine::{ApprovalRule, ApprovalRules, RuleAction, Turn, TurnInput, TurnStep};
 use lango_testkit::model::{ScriptedModel, call, calls};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 #[tokio::test]
 async fn rules_allow_ask_and_deny_and_denying_wins() {
-    let rules = |rules: Vec<Rule>| Rules::new(rules);
-    let particular = |action, pattern: &str| Rule {
+    let rules = |rules: Vec<ApprovalRule>| ApprovalRules::new(rules);
+    let particular = |action, pattern: &str| ApprovalRule {
         matching: Some(pattern.to_owned()),
         ..rule(action, "fs_write")
     };
-    let cases: Vec<(Rules, Value, Option<usize>)> = vec![
+    let cases: Vec<(ApprovalRules, Value, Option<usize>)> = vec![
         (
-            rules(vec![rule(Action::Allow, "fs_*")]),
+            rules(vec![rule(RuleAction::Allow, "fs_*")]),
             json!("a"),
             Some(1),
         ),
         (
             rules(vec![
-                rule(Action::Allow, "fs_write"),
-                rule(Action::Deny, "*"),
+                rule(RuleAction::Allow, "fs_write"),
+                rule(RuleAction::Deny, "*"),
             ]),
             json!("a"),
             Some(0),
         ),
         (
             rules(vec![
-                rule(Action::Allow, "*"),
-                rule(Action::Ask, "fs_write"),
+                rule(RuleAction::Allow, "*"),
+                rule(RuleAction::Ask, "fs_write"),
             ]),
             json!("a"),
             None,
         ),
         (
             rules(vec![
-                rule(Action::Ask, "*"),
-                rule(Action::Allow, "fs_write"),
+                rule(RuleAction::Ask, "*"),
+                rule(RuleAction::Allow, "fs_write"),
             ]),
             json!("a"),
             Some(1),
         ),
         (
             rules(vec![
-                rule(Action::Ask, "fs_write"),
-                particular(Action::Allow, r#"{"path":"notes/*"}"#),
+                rule(RuleAction::Ask, "fs_write"),
+                particular(RuleAction::Allow, r#"{"path":"notes/*"}"#),
             ]),
             json!("notes/a"),
             Some(1),
         ),
         (
             rules(vec![
-                rule(Action::Allow, "fs_write"),
-                particular(Action::Deny, "*secret*"),
+                rule(RuleAction::Allow, "fs_write"),
+                particular(RuleAction::Deny, "*secret*"),
             ]),
             json!("a/secret"),
             Some(0),
         ),
         (
             rules(vec![
-                rule(Action::Allow, "fs_write"),
-                rule(Action::AskEachTime, "fs_write"),
+                rule(RuleAction::Allow, "fs_write"),
+                rule(RuleAction::AskEachTime, "fs_write"),
             ]),
             json!("a"),
             None,
         ),
         (
-            rules(vec![Rule {
+            rules(vec![ApprovalRule {
                 agent: Some("librarian".to_owned()),
-                ..rule(Action::Allow, "fs_write")
+                ..rule(RuleAction::Allow, "fs_write")
             }]),
             json!("a"),
             None,
@@ -98,9 +98,9 @@ async fn rules_allow_ask_and_deny_and_denying_wins() {
 }
 
 #[tokio::test]
-async fn what_must_be_asked_for_each_time_is_not_granted_for_longer() {
+async fn a_call_that_needs_approval_each_time_creates_no_grant() {
     let (mut bench, tool) = writing_bench();
-    bench.rules = Rules::new(vec![rule(Action::AskEachTime, "fs_*")]);
+    bench.rules = ApprovalRules::new(vec![rule(RuleAction::AskEachTime, "fs_*")]);
     let script = one_write("a").into_iter().chain(one_write("a"));
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     let asked = waiting(ask(&mut conversation, "1").await);
@@ -113,14 +113,14 @@ async fn what_must_be_asked_for_each_time_is_not_granted_for_longer() {
 }
 
 #[test]
-fn waiting_for_a_person_is_no_active_time() {
+fn waiting_for_an_approval_is_not_active_time() {
     let tree = tree_with(Shape::Single, &["payment_send"], &[], 3);
-    let mut driven = Driven::begin(&tree, "pay");
+    let mut driven = ManualTurn::begin(&tree, "pay");
     let step = driven.model_step();
     let reply = call("payment_send", json!({}));
     let model = "test/scripted".into();
     let inspections = Vec::new();
-    let input = Input::ModelReplied {
+    let input = TurnInput::ModelReplied {
         step,
         reply,
         model,
@@ -128,34 +128,36 @@ fn waiting_for_a_person_is_no_active_time() {
     };
     driven.turn.accept(input, Timestamp(1_001));
     assert!(driven.turn.is_parked());
-    let input = Input::Answered {
+    let input = TurnInput::Answered {
         request: driven.turn.waiting()[0].request.id.clone(),
-        answer: Answer::Once,
-        by: AnsweredBy::Person,
+        answer: ApprovalAnswer::Once,
+        by: AnswerSource::Person,
     };
     driven.turn.accept(input, Timestamp(9_000_000));
     assert_eq!(
         (driven.turn.active_ms(), driven.turn.is_parked()),
         (1_000, false)
     );
-    driven.turn.accept(Input::Cancelled, Timestamp(9_000_500));
+    driven
+        .turn
+        .accept(TurnInput::Cancelled, Timestamp(9_000_500));
     assert_eq!(driven.turn.active_ms(), 1_500);
 }
 
 #[test]
-fn what_was_under_way_beside_a_call_that_waits_is_done_again_if_that_is_harmless() {
+fn steps_that_ran_beside_a_pending_call_are_repeated_if_that_is_safe() {
     let tree = tree_with(Shape::Single, &["payment_send", "fs_read"], &[], 3);
-    let mut driven = Driven::begin(&tree, "both");
+    let mut driven = ManualTurn::begin(&tree, "both");
     driven.reply(calls([("fs_read", json!({})), ("payment_send", json!({}))]));
     let before = driven.turn.waiting();
     let mut again = Turn::replay(Arc::clone(&tree), start(Vec::new()), &driven.events);
     assert_eq!((again.waiting(), again.is_parked()), (before, false));
-    let events = again.accept(Input::Resumed, Timestamp(5));
+    let events = again.accept(TurnInput::Resumed, Timestamp(5));
     assert_eq!(
         kinds(&events),
         ["turn.corrected"],
         "what can be repeated is"
     );
     let ready = again.ready();
-    assert!(matches!(ready.as_slice(), [Step::CallTool(step)] if step.tool == "fs_read"));
+    assert!(matches!(ready.as_slice(), [TurnStep::CallTool(step)] if step.tool == "fs_read"));
 }

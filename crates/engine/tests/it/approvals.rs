@@ -1,12 +1,12 @@
-//! Calls that wait for a person: who is asked, when, about what, and what an answer means.
+//! Calls that need the user's approval: when the user is asked, about what, and what an answer does.
 
 use crate::bench::{Bench, finished, local, log, turn};
 use crate::support::rule;
 use lango_core::{
-    Answer, AnsweredBy, CallStatus, Effect, Event, EventBody, ModelReply, Outcome, Risk,
-    SessionCatalog, Waiting,
+    AnswerSource, ApprovalAnswer, CallStatus, Effect, Event, EventBody, ModelReply, Outcome,
+    PendingApproval, Risk, SessionCatalog,
 };
-use lango_engine::{Action, Conversation, Rules, RunnerError, Stop, TurnEnd};
+use lango_engine::{ApprovalRules, CancelToken, Conversation, RuleAction, RunnerError, TurnEnd};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
@@ -14,10 +14,10 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A tool that changes something, and a bench with it.
+/// A bench with a tool that changes something.
 pub fn writing_bench() -> (Bench, Arc<CountingTool>) {
     let tool = CountingTool::new("fs_write")
-        .with_effect(Effect::Effect)
+        .with_effect(Effect::NonIdempotent)
         .with_risk(Risk::Moderate);
     let tool = Arc::new(tool);
     let bench = Bench::new(vec![
@@ -31,7 +31,7 @@ fn write(path: &str) -> ModelReply {
     call("fs_write", json!({ "path": path }))
 }
 
-/// One call of the operator, and its answer.
+/// The replies of a turn in which the operator makes one call.
 pub fn one_write(path: &str) -> [ModelReply; 3] {
     [
         delegate_and_finish("operator", "write"),
@@ -43,23 +43,23 @@ pub fn one_write(path: &str) -> [ModelReply; 3] {
 pub async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
     let (sender, _shown) = mpsc::channel(1000);
     conversation
-        .turn(question, &Stop::new(), &sender)
+        .turn(question, &CancelToken::new(), &sender)
         .await
         .unwrap()
 }
 
-pub async fn answer(conversation: &mut Conversation, answer: Answer) -> TurnEnd {
+pub async fn answer(conversation: &mut Conversation, answer: ApprovalAnswer) -> TurnEnd {
     let request = conversation.waiting()[0].request.id.clone();
     let (sender, _shown) = mpsc::channel(1000);
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     conversation
-        .answer(&request, answer, AnsweredBy::Person, &stop, &sender)
+        .answer(&request, answer, AnswerSource::Person, &stop, &sender)
         .await
         .unwrap()
 }
 
 #[track_caller]
-pub fn waiting(end: TurnEnd) -> Vec<Waiting> {
+pub fn waiting(end: TurnEnd) -> Vec<PendingApproval> {
     match end {
         TurnEnd::Waiting(waiting) => waiting,
         TurnEnd::Finished(report) => panic!("it ended: {report:?}"),
@@ -70,20 +70,20 @@ pub fn kinds(events: &[Event]) -> Vec<&str> {
     events.iter().map(|event| event.body.kind()).collect()
 }
 
-fn no(reason: &str) -> Answer {
-    Answer::No {
+fn no(reason: &str) -> ApprovalAnswer {
+    ApprovalAnswer::No {
         reason: Some(reason.into()),
     }
 }
 
-pub fn in_session(pattern: &str) -> Answer {
-    Answer::Session {
+pub fn in_session(pattern: &str) -> ApprovalAnswer {
+    ApprovalAnswer::Session {
         pattern: pattern.into(),
     }
 }
 
 #[tokio::test]
-async fn a_call_that_changes_something_waits_in_the_log_and_runs_once_it_is_allowed() {
+async fn a_call_that_changes_something_waits_in_the_log_until_it_is_approved() {
     let (bench, tool) = writing_bench();
     let model = ScriptedModel::replies(one_write("a"));
     let mut conversation = bench.runner(model).start(local());
@@ -94,7 +94,7 @@ async fn a_call_that_changes_something_waits_in_the_log_and_runs_once_it_is_allo
         ("operator", "fs_write")
     );
     assert_eq!((request.risk, tool.runs()), (Risk::Moderate, 0));
-    let report = finished(answer(&mut conversation, Answer::Once).await);
+    let report = finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(report.answer.as_deref(), Some("Written."));
     assert_eq!(tool.runs(), 1);
     let log = log(&bench, conversation.session()).await;
@@ -115,7 +115,7 @@ async fn a_call_that_changes_something_waits_in_the_log_and_runs_once_it_is_allo
 }
 
 #[tokio::test]
-async fn a_no_and_its_reason_go_to_the_model_and_nothing_runs() {
+async fn a_denial_and_its_reason_go_to_the_model_and_nothing_runs() {
     let (bench, tool) = writing_bench();
     let model = ScriptedModel::new(|request| {
         let last = request
@@ -149,7 +149,7 @@ async fn a_no_and_its_reason_go_to_the_model_and_nothing_runs() {
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_goes_on_in_another_process_and_the_tool_runs_once() {
+async fn a_waiting_turn_continues_in_another_process_and_the_tool_runs_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let open = || Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
@@ -171,12 +171,14 @@ async fn a_turn_that_waits_goes_on_in_another_process_and_the_tool_runs_once() {
         .unwrap();
     assert_eq!(conversation.waiting().len(), 1);
     let (sender, _shown) = mpsc::channel(10);
-    let behind = conversation.turn("and?", &Stop::new(), &sender).await;
+    let behind = conversation
+        .turn("and?", &CancelToken::new(), &sender)
+        .await;
     assert!(
-        matches!(behind, Err(RunnerError::Waiting { .. })),
+        matches!(behind, Err(RunnerError::ApprovalPending { .. })),
         "new input waits behind it"
     );
-    let report = finished(answer(&mut conversation, Answer::Once).await);
+    let report = finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(
         (report.answer.as_deref(), tool.runs()),
         (Some("Written."), 1)
@@ -193,17 +195,17 @@ async fn a_turn_that_waits_goes_on_in_another_process_and_the_tool_runs_once() {
 }
 
 #[tokio::test]
-async fn a_rule_that_denies_meanwhile_wins_over_the_answer() {
+async fn a_new_rule_that_denies_wins_over_the_answer() {
     let (mut bench, tool) = writing_bench();
     let [first, second, _] = one_write("a");
     let mut conversation = bench
         .runner(ScriptedModel::replies([first, second]))
         .start(local());
     waiting(ask(&mut conversation, "write").await);
-    bench.rules = Rules::new(vec![rule(Action::Deny, "fs_write")]);
+    bench.rules = ApprovalRules::new(vec![rule(RuleAction::Deny, "fs_write")]);
     let runner = bench.runner(ScriptedModel::replies([say("I may not.")]));
     let mut again = runner.open(conversation.session().clone()).await.unwrap();
-    let report = finished(answer(&mut again, Answer::Once).await);
+    let report = finished(answer(&mut again, ApprovalAnswer::Once).await);
     assert_eq!(
         (report.answer.as_deref(), tool.runs()),
         (Some("I may not."), 0)
@@ -212,7 +214,7 @@ async fn a_rule_that_denies_meanwhile_wins_over_the_answer() {
 
 #[tokio::test]
 async fn the_same_call_is_not_asked_for_twice_in_a_turn() {
-    for (given, runs) in [(Answer::Once, 2), (no("never"), 0)] {
+    for (given, runs) in [(ApprovalAnswer::Once, 2), (no("never"), 0)] {
         let (bench, tool) = writing_bench();
         let script = [
             delegate_and_finish("operator", "write"),
@@ -228,7 +230,7 @@ async fn the_same_call_is_not_asked_for_twice_in_a_turn() {
 }
 
 #[tokio::test]
-async fn a_yes_does_not_outlive_a_change_that_came_after_it() {
+async fn an_approval_ends_with_the_next_change() {
     let (mut bench, tool) = writing_bench();
     let other = CountingTool::new("fs_mkdir").with_effect(Effect::Idempotent);
     bench.tools.push(Arc::new(other));
@@ -241,12 +243,12 @@ async fn a_yes_does_not_outlive_a_change_that_came_after_it() {
     ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     waiting(ask(&mut conversation, "write").await);
-    waiting(answer(&mut conversation, Answer::Once).await);
+    waiting(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(tool.runs(), 1, "what it does may be another thing now");
 }
 
 #[tokio::test]
-async fn another_argument_is_another_call() {
+async fn a_call_with_other_arguments_needs_its_own_approval() {
     let (bench, tool) = writing_bench();
     let script = [
         delegate_and_finish("operator", "write"),
@@ -256,14 +258,14 @@ async fn another_argument_is_another_call() {
     ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     waiting(ask(&mut conversation, "write").await);
-    let again = waiting(answer(&mut conversation, Answer::Once).await);
+    let again = waiting(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(again[0].request.arguments["path"], "b");
-    finished(answer(&mut conversation, Answer::No { reason: None }).await);
+    finished(answer(&mut conversation, ApprovalAnswer::No { reason: None }).await);
     assert_eq!(tool.runs(), 1);
 }
 
 #[tokio::test]
-async fn requests_of_several_agents_queue_and_the_others_go_on_meanwhile() {
+async fn requests_of_several_agents_queue_while_the_other_agents_continue() {
     let note = Arc::new(CountingTool::new("save_knowledge").with_risk(Risk::Moderate));
     let (mut bench, write_tool) = writing_bench();
     let seen = Arc::new(CountingTool::new("memory_recall"));
@@ -287,14 +289,14 @@ async fn requests_of_several_agents_queue_and_the_others_go_on_meanwhile() {
     let agents: Vec<&str> = queue.iter().map(|one| one.request.agent.as_str()).collect();
     assert_eq!(agents, ["operator", "librarian"]);
     assert_eq!(seen.runs(), 1, "the chronicler was not held up");
-    let left = waiting(answer(&mut conversation, Answer::Once).await);
+    let left = waiting(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!((left.len(), write_tool.runs(), note.runs()), (1, 1, 0));
-    finished(answer(&mut conversation, Answer::Once).await);
+    finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!(note.runs(), 1);
 }
 
 #[tokio::test]
-async fn an_answer_for_the_session_holds_in_later_turns_until_it_is_taken_back() {
+async fn an_answer_for_the_session_applies_to_later_turns_until_it_is_revoked() {
     let (mut bench, tool) = writing_bench();
     let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
@@ -313,24 +315,24 @@ async fn an_answer_for_the_session_holds_in_later_turns_until_it_is_taken_back()
         matches!(
             &event.body,
             EventBody::ApprovalAnswered {
-                by: AnsweredBy::Grant { .. },
+                by: AnswerSource::Grant { .. },
                 ..
             }
         )
     };
     assert!(
         log.iter().any(by_grant),
-        "the log says which grant let it run"
+        "the log names the grant that allowed it"
     );
     waiting(ask(&mut conversation, "3").await);
-    finished(answer(&mut conversation, Answer::No { reason: None }).await);
+    finished(answer(&mut conversation, ApprovalAnswer::No { reason: None }).await);
     let grant = store.approvals(&local()).await.unwrap().granted.remove(0);
     store.revoke(&local(), &grant.id).await.unwrap();
     waiting(ask(&mut conversation, "4").await);
 }
 
 #[tokio::test]
-async fn an_answer_for_a_folder_holds_in_other_sessions_there() {
+async fn an_answer_for_a_folder_applies_to_other_sessions_there() {
     let (bench, tool) = writing_bench();
     let script = one_write("a")
         .into_iter()
@@ -339,7 +341,7 @@ async fn an_answer_for_a_folder_holds_in_other_sessions_there() {
     let runner = bench.runner(ScriptedModel::replies(script));
     let mut first = runner.start(local());
     waiting(ask(&mut first, "1").await);
-    let always = |folder: &str| Answer::Always {
+    let always = |folder: &str| ApprovalAnswer::Always {
         pattern: "*".into(),
         folder: folder.into(),
     };
@@ -351,7 +353,7 @@ async fn an_answer_for_a_folder_holds_in_other_sessions_there() {
 }
 
 #[tokio::test]
-async fn one_answer_for_longer_answers_all_that_wait_and_fit() {
+async fn one_grant_answers_all_pending_calls_that_match() {
     let (bench, tool) = writing_bench();
     let two = calls([
         ("fs_write", json!({ "path": "a" })),
@@ -365,24 +367,24 @@ async fn one_answer_for_longer_answers_all_that_wait_and_fit() {
 }
 
 #[tokio::test]
-async fn stopping_a_turn_that_waits_denies_what_it_asked_for() {
+async fn cancelling_a_waiting_turn_denies_its_requests() {
     let (bench, tool) = writing_bench();
     let script = one_write("a").into_iter().take(2).chain([say("Hello.")]);
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     waiting(ask(&mut conversation, "write").await);
     let (sender, _shown) = mpsc::channel(100);
-    let report = finished(conversation.stop_waiting(&sender).await.unwrap());
+    let report = finished(conversation.cancel_waiting(&sender).await.unwrap());
     assert_eq!((report.outcome, tool.runs()), (Outcome::Cancelled, 0));
     let (report, _) = turn(&mut conversation, "hello").await;
     assert_eq!(report.answer.as_deref(), Some("Hello."));
-    let late = conversation.stop_waiting(&sender).await;
-    assert!(matches!(late, Err(RunnerError::NothingWaits)));
+    let late = conversation.cancel_waiting(&sender).await;
+    assert!(matches!(late, Err(RunnerError::NothingPending)));
 }
 
 #[tokio::test]
-async fn an_agent_that_is_denied_again_and_again_must_conclude() {
+async fn an_agent_that_is_denied_repeatedly_must_finish() {
     let (mut bench, _) = writing_bench();
-    bench.rules = Rules::new(vec![rule(Action::Deny, "fs_write")]);
+    bench.rules = ApprovalRules::new(vec![rule(RuleAction::Deny, "fs_write")]);
     let model = ScriptedModel::new(|request| {
         let offers = |name: &str| request.functions.iter().any(|f| &*f.name == name);
         Ok(match () {
@@ -400,7 +402,7 @@ async fn an_agent_that_is_denied_again_and_again_must_conclude() {
 }
 
 #[tokio::test]
-async fn calls_that_wait_count_against_the_tool_calls() {
+async fn pending_calls_count_towards_the_tool_call_limit() {
     let (mut bench, tool) = writing_bench();
     bench.limits.tool_calls = 1;
     let two = calls([
@@ -410,12 +412,12 @@ async fn calls_that_wait_count_against_the_tool_calls() {
     let script = [delegate_and_finish("operator", "write"), two, say("Done.")];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     assert_eq!(waiting(ask(&mut conversation, "both").await).len(), 1);
-    let report = finished(answer(&mut conversation, Answer::Once).await);
+    let report = finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     assert_eq!((tool.runs(), report.tool_calls), (1, 1));
 }
 
 #[tokio::test]
-async fn more_than_a_hundred_calls_that_wait_are_denied() {
+async fn more_than_a_hundred_pending_calls_are_denied() {
     let (mut bench, tool) = writing_bench();
     bench.limits.tool_calls = 1000;
     let model = ScriptedModel::from_fn(|request| {

@@ -1,14 +1,15 @@
-//! Files of messages and results: who is shown them, what becomes of them without room, and that a turn goes on with them.
+//! Files of messages and results: who sees them, what happens if they do not fit, and that a resumed turn still has
+//! them.
 
 use crate::bench::{Bench, Shared, local, log, turn, turn_on};
 use crate::support::{Play, Shape, start, tree};
 use futures_util::{StreamExt, stream};
 use lango_core::{
     AttachedFile, Attachment, BoxFuture, BoxStream, Caller, EventBody, Exchange, Message, Model,
-    ModelError, ModelEvent, ModelFault, ModelRequest, ModelTerms, RemoteAnswer, RemoteCall,
+    ModelError, ModelEvent, ModelFault, ModelInfo, ModelRequest, RemoteAnswer, RemoteCall,
     RemoteEvent, Tool, ToolError, ToolOutput, ToolSpec, Trust, UserInput,
 };
-use lango_engine::{RunnerError, Shown, Stop, Turn};
+use lango_engine::{CancelToken, RunnerError, Turn, TurnUpdate};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate, failure, say};
 use lango_testkit::remote::ScriptedRemote;
@@ -47,7 +48,7 @@ fn with_file(text: &str, file: AttachedFile) -> UserInput {
     question
 }
 
-fn asked_about(number: usize) -> Exchange {
+fn exchange_with_image(number: usize) -> Exchange {
     Exchange {
         turn: format!("t_{number}").as_str().into(),
         question: format!("question {number}").into(),
@@ -57,7 +58,7 @@ fn asked_about(number: usize) -> Exchange {
     }
 }
 
-/// The files of a request's messages.
+/// Returns the names of the files in a request.
 fn files(request: &ModelRequest) -> Vec<&str> {
     let attachments = request.messages.iter().flat_map(|message| match message {
         Message::User { attachments, .. } | Message::Result { attachments, .. } => {
@@ -68,8 +69,8 @@ fn files(request: &ModelRequest) -> Vec<&str> {
     attachments.map(|attachment| &*attachment.name).collect()
 }
 
-/// All that a request says.
-fn said(request: &ModelRequest) -> String {
+/// Returns all text of a request.
+fn request_text(request: &ModelRequest) -> String {
     serde_json::to_string(&request.messages).unwrap()
 }
 
@@ -103,15 +104,15 @@ impl Tool for Camera {
 }
 
 /// A model that never replies.
-struct Silent;
+struct UnresponsiveModel;
 
-impl Model for Silent {
+impl Model for UnresponsiveModel {
     fn name(&self) -> &str {
         "test/silent"
     }
 
-    fn terms(&self) -> ModelTerms {
-        ModelTerms::default()
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
     }
 
     fn call<'a>(&'a self, _request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -120,12 +121,12 @@ impl Model for Silent {
 }
 
 #[test]
-fn the_root_is_shown_the_persons_files_and_a_sub_agent_only_what_is_named() {
+fn the_root_sees_the_users_files_and_a_sub_agent_only_named_ones() {
     let named = json!({ "agent": "operator", "task": "look", "attachments": ["new.png", "0.png"] });
     for shape in [Shape::Specialists, Shape::Single] {
         let script = vec![call("delegate", named.clone()), say("seen"), say("done")];
         let mut play = Play::scripted(tree(shape), script);
-        play.exchanges = vec![asked_about(0), asked_about(1)];
+        play.exchanges = vec![exchange_with_image(0), exchange_with_image(1)];
         play.attachments = vec![image("new.png")];
         let played = play.run("what is it?");
         assert_eq!(files(&played.requests[0].1), ["0.png", "1.png", "new.png"]);
@@ -135,7 +136,7 @@ fn the_root_is_shown_the_persons_files_and_a_sub_agent_only_what_is_named() {
         }
         let replayed = Turn::replay(
             tree(shape),
-            start(vec![asked_about(0), asked_about(1)]),
+            start(vec![exchange_with_image(0), exchange_with_image(1)]),
             &played.events,
         );
         assert_eq!(replayed, played.turn);
@@ -143,7 +144,7 @@ fn the_root_is_shown_the_persons_files_and_a_sub_agent_only_what_is_named() {
 }
 
 #[test]
-fn delegation_speaks_of_files_only_where_there_are_some() {
+fn the_delegate_function_mentions_files_only_if_there_are_any() {
     let offered = |attachments: Vec<Attachment>| {
         let mut play = Play::scripted(tree(Shape::Specialists), vec![say("done")]);
         play.attachments = attachments;
@@ -156,7 +157,7 @@ fn delegation_speaks_of_files_only_where_there_are_some() {
     assert_eq!(offered(vec![]), None);
     let offer = offered(vec![image("a.png")]).unwrap();
     assert_eq!(offer["items"]["enum"], json!(["a.png"]));
-    // Without files the argument is one more that nobody asked for.
+    // If there are no files, the argument is ignored.
     let stray = json!({ "agent": "operator", "task": "look", "attachments": "none" });
     let script = vec![call("delegate", stray), say("seen"), say("done")];
     let played = Play::scripted(tree(Shape::Specialists), script).run("x");
@@ -164,9 +165,9 @@ fn delegation_speaks_of_files_only_where_there_are_some() {
 }
 
 #[test]
-fn files_of_the_same_name_are_told_apart_within_what_a_turn_shows() {
+fn files_with_the_same_name_get_different_names_within_a_turn() {
     let mut play = Play::scripted(tree(Shape::Specialists), vec![say("done")]);
-    play.exchanges = vec![asked_about(0)];
+    play.exchanges = vec![exchange_with_image(0)];
     play.attachments = vec![image("0.png"), image("0.png")];
     let played = play.run("x");
     assert_eq!(
@@ -176,21 +177,24 @@ fn files_of_the_same_name_are_told_apart_within_what_a_turn_shows() {
 }
 
 #[test]
-fn without_room_the_files_of_old_turns_go_first_and_those_of_the_question_last() {
+fn without_space_the_files_of_old_turns_are_dropped_first_and_those_of_the_question_last() {
     let mut play = Play::scripted(tree(Shape::Specialists), vec![say("done")]);
-    play.exchanges = (0..24).map(asked_about).collect();
+    play.exchanges = (0..24).map(exchange_with_image).collect();
     play.attachments = vec![image("new.png")];
     let played = play.run("x");
     let request = &played.requests[0].1;
     let shown = files(request);
     assert!(shown.len() <= 20, "{shown:?}");
     assert_eq!(shown.last(), Some(&"new.png"));
-    assert!(said(request).contains("[`0.png` (image/png, 1000 bytes) is left out to make room]"));
-    assert!(said(request).contains("question 0"));
+    assert!(
+        request_text(request)
+            .contains("[`0.png` (image/png, 1000 bytes) is left out to make room]")
+    );
+    assert!(request_text(request).contains("question 0"));
 
     let mut play = Play::scripted(tree(Shape::Specialists), vec![say("done")]);
     play.context_tokens = Some(20_000);
-    play.exchanges = vec![asked_about(0)];
+    play.exchanges = vec![exchange_with_image(0)];
     play.attachments = vec![
         text_file("small.txt", 10_000),
         text_file("large.txt", 9_000_000),
@@ -198,7 +202,7 @@ fn without_room_the_files_of_old_turns_go_first_and_those_of_the_question_last()
     let played = play.run("x");
     let request = &played.requests[0].1;
     assert_eq!(files(request), ["small.txt"]);
-    assert!(said(request).contains("`large.txt` (text/plain, 9000000 bytes) is left out"));
+    assert!(request_text(request).contains("`large.txt` (text/plain, 9000000 bytes) is left out"));
 }
 
 #[test]
@@ -214,7 +218,7 @@ fn an_image_counts_towards_the_budget() {
 }
 
 #[tokio::test]
-async fn what_a_tool_returns_is_shown_to_its_caller_and_reaches_the_orchestrator_as_text() {
+async fn files_that_a_tool_returns_are_shown_to_its_caller_and_reach_the_orchestrator_as_text() {
     let svg = AttachedFile {
         media_type: "image/png".into(),
         ..AttachedFile::text("fake.png", "<svg/>")
@@ -229,10 +233,10 @@ async fn what_a_tool_returns_is_shown_to_its_caller_and_reaches_the_orchestrator
     let model = Arc::new(ScriptedModel::replies(script));
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
     turn(&mut conversation, "what is there?").await;
-    let requests = model.asked();
+    let requests = model.requests();
     assert_eq!(files(&requests[2]), ["photo.png"]);
     assert_eq!(requests[2].contents.values().next().unwrap()[..], *PNG);
-    assert!(said(&requests[2]).contains("`fake.png` is not attached: it is not a PNG"));
+    assert!(request_text(&requests[2]).contains("`fake.png` is not attached: it is not a PNG"));
     assert!(requests[3].contents.is_empty() && files(&requests[3]).is_empty());
     let events = log(&bench, conversation.session()).await;
     let returned = events.iter().find_map(|event| match &event.body {
@@ -241,12 +245,12 @@ async fn what_a_tool_returns_is_shown_to_its_caller_and_reaches_the_orchestrator
         } => Some((attachments.len(), *trust)),
         _ => None,
     });
-    // The tool called its words trusted; the picture is not.
+    // The tool labelled its text as trusted; the image is not.
     assert_eq!(returned, Some((1, Trust::Untrusted)));
 }
 
 #[tokio::test]
-async fn a_persons_file_is_data_that_nobody_vouches_for() {
+async fn a_file_of_the_user_is_untrusted() {
     for (files, label) in [(0, Trust::Trusted), (1, Trust::Untrusted)] {
         let bench = Bench::new(Camera::with(Vec::new()));
         let model = ScriptedModel::replies([say("done")]);
@@ -261,7 +265,7 @@ async fn a_persons_file_is_data_that_nobody_vouches_for() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
+async fn a_resumed_turn_has_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let open = || {
         let store = Store::sqlite(folder.path().join("lango.db"), "lango-orchestrator".into());
@@ -272,14 +276,14 @@ async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
             ..Bench::new(Camera::with(Vec::new()))
         }
     };
-    let mut conversation = open().runner(Silent).start(local());
+    let mut conversation = open().runner(UnresponsiveModel).start(local());
     let (sender, mut shown) = mpsc::channel(100);
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let question = with_file("what is it?", png("a.png"));
     let running = conversation.turn(question, &stop, &sender);
     tokio::select! {
         _ = running => panic!("it waits for its model"),
-        stored = shown.recv() => assert!(matches!(stored, Some(Shown::Stored(_)))),
+        stored = shown.recv() => assert!(matches!(stored, Some(TurnUpdate::Stored(_)))),
     }
     let session = conversation.session().clone();
     drop(conversation);
@@ -293,7 +297,7 @@ async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
         .unwrap();
     conversation.resume(&stop, &sender).await.unwrap().unwrap();
     turn(&mut conversation, "sure?").await;
-    let requests = model.asked();
+    let requests = model.requests();
     assert_eq!(requests.len(), 2);
     for request in &requests {
         assert_eq!(files(request), ["a.png"]);
@@ -303,7 +307,7 @@ async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
 }
 
 #[tokio::test]
-async fn a_question_with_a_file_that_cannot_be_attached_is_refused_whole() {
+async fn a_question_with_an_unattachable_file_is_rejected_completely() {
     let bench = Bench::new(Camera::with(Vec::new()));
     let model = ScriptedModel::replies([say("never")]);
     let mut conversation = bench.runner(model).start(local());
@@ -311,15 +315,23 @@ async fn a_question_with_a_file_that_cannot_be_attached_is_refused_whole() {
     let mut large = PNG.to_vec();
     large.resize(AttachedFile::IMAGE_BYTES + 1, 0);
     let question = with_file("x", AttachedFile::image("large.png", large).unwrap());
-    let error = conversation.turn(question, &Stop::new(), &sender).await;
+    let error = conversation
+        .turn(question, &CancelToken::new(), &sender)
+        .await;
     let error = error.unwrap_err();
-    assert!(matches!(error, RunnerError::NotAttached { .. }), "{error}");
-    assert!(error.to_string().contains("may have 5 MB"), "{error}");
+    assert!(
+        matches!(error, RunnerError::AttachmentRejected { .. }),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("may have at most 5 MB"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
-async fn a_remote_agent_is_sent_the_named_files_and_its_own_come_back() {
-    let remote = Arc::new(ScriptedRemote::saying("painter", |_| {
+async fn a_remote_agent_gets_the_named_files_and_its_own_files_are_stored() {
+    let remote = Arc::new(ScriptedRemote::from_fn("painter", |_| {
         vec![Ok(RemoteEvent::Answer(RemoteAnswer {
             files: vec![png("copy.png")],
             ..RemoteAnswer::from("painted".to_owned())
@@ -337,7 +349,7 @@ async fn a_remote_agent_is_sent_the_named_files_and_its_own_come_back() {
         panic!("{calls:?}");
     };
     assert_eq!(sent[..], [png("a.png")]);
-    let requests = model.asked();
+    let requests = model.requests();
     assert_eq!(files(&requests[1]), ["a.png", "copy.png"]);
     let offered = &requests[1].functions[0].parameters["properties"]["attachments"];
     assert_eq!(offered["items"]["enum"], json!(["copy.png", "a.png"]));
@@ -346,11 +358,14 @@ async fn a_remote_agent_is_sent_the_named_files_and_its_own_come_back() {
 #[tokio::test]
 async fn a_file_that_failed_its_turn_is_only_named_in_later_ones() {
     let bench = Bench::new(Camera::with(Vec::new()));
-    let answer = |request: &ModelRequest| match files(request).is_empty() {
-        true => Ok(say("Here.")),
-        false => Err(failure(ModelFault::Refused {
-            detail: "could not process image".to_owned(),
-        })),
+    let answer = |request: &ModelRequest| {
+        if files(request).is_empty() {
+            Ok(say("Here."))
+        } else {
+            Err(failure(ModelFault::Refused {
+                detail: "could not process image".to_owned(),
+            }))
+        }
     };
     let model = Arc::new(ScriptedModel::new(answer));
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
@@ -359,29 +374,29 @@ async fn a_file_that_failed_its_turn_is_only_named_in_later_ones() {
     let reopened = bench.runner(Shared(Arc::clone(&model)));
     let mut conversation = reopened.open(conversation.session().clone()).await.unwrap();
     turn(&mut conversation, "and after a restart?").await;
-    let requests = model.asked();
+    let requests = model.requests();
     assert_eq!(files(&requests[0]), ["bad.png"]);
     for request in &requests[1..] {
         assert!(files(request).is_empty());
-        assert!(said(request).contains("bad.png"));
+        assert!(request_text(request).contains("bad.png"));
     }
 }
 
 #[tokio::test]
-async fn text_that_does_not_fit_into_the_window_is_refused_before_a_model_is_asked() {
+async fn text_that_exceeds_the_context_window_is_rejected_before_a_model_is_called() {
     let bench = Bench::new(Camera::with(Vec::new()));
-    let model = Arc::new(
-        ScriptedModel::replies([say("done")]).with_terms(ModelTerms {
-            context_tokens: Some(2000),
-            ..ModelTerms::default()
-        }),
-    );
+    let model = Arc::new(ScriptedModel::replies([say("done")]).with_terms(ModelInfo {
+        context_tokens: Some(2000),
+        ..ModelInfo::default()
+    }));
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
     let file = AttachedFile::text("long.txt", "word ".repeat(2000));
     let (sender, _shown) = mpsc::channel(100);
     let question = with_file("read it", file);
-    let error = conversation.turn(question, &Stop::new(), &sender).await;
+    let error = conversation
+        .turn(question, &CancelToken::new(), &sender)
+        .await;
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("takes 2000"), "{error}");
-    assert!(model.asked().is_empty());
+    assert!(error.contains("is 2000"), "{error}");
+    assert!(model.requests().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Group A of the specification, as far as the engine keeps it: who said what is stored, kept and never confused.
+//! Group A of the specification, as far as the engine implements it: authors are stored and never confused.
 
 use crate::bench::{Bench, local, log, turn};
 use crate::support::{Play, Shape, tree};
@@ -52,7 +52,7 @@ async fn a05_after_a_restart_every_message_has_the_author_it_had() {
     turn(&mut resumed, "y").await;
     let after = log(&bench, &id).await;
     assert_eq!(after[..before.len()], before[..]);
-    let said: Vec<(&str, &str)> = before
+    let messages: Vec<(&str, &str)> = before
         .iter()
         .filter_map(|event| match &event.body {
             EventBody::AgentMessage { text, calls, .. } if calls.is_empty() => {
@@ -62,7 +62,7 @@ async fn a05_after_a_restart_every_message_has_the_author_it_had() {
         })
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
             ("operator", "from the operator"),
             ("librarian", "from the librarian"),
@@ -73,7 +73,7 @@ async fn a05_after_a_restart_every_message_has_the_author_it_had() {
 }
 
 #[tokio::test]
-async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
+async fn a07_an_author_that_left_the_tree_stays_in_the_log_and_is_never_offered() {
     let bench = Bench::new(tools());
     let script = [
         delegate_and_finish("librarian", "x"),
@@ -84,7 +84,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
     turn(&mut conversation, "x").await;
     let id = conversation.session().clone();
 
-    // The search tool is gone, so the librarian is skipped; then the whole topology changes.
+    // The search tool is missing, so the librarian is skipped; then the whole topology changes.
     let classic = Topology::built_in("classic").unwrap();
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
@@ -125,7 +125,7 @@ async fn a07_an_author_that_left_the_tree_is_kept_and_never_offered() {
 }
 
 #[test]
-fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
+fn no_text_is_shown_under_a_wrong_author() {
     let exchange = |turn: &str, author: &str, text: &str, task: Option<&str>| Exchange {
         turn: turn.into(),
         question: format!("question of {turn}").into(),
@@ -172,7 +172,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|said| said["author"].as_str().unwrap())
+        .map(|messages| messages["author"].as_str().unwrap())
         .collect();
     assert_eq!(
         authors,
@@ -181,7 +181,7 @@ fn nobodys_words_are_shown_to_another_as_its_own_or_as_the_persons() {
 }
 
 #[test]
-fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
+fn a_stopped_request_is_not_read_as_part_of_the_next() {
     let mut play = Play::scripted(tree(Shape::Specialists), vec![say("Hello.")]);
     play.exchanges = vec![Exchange {
         turn: "t_a".into(),
@@ -193,7 +193,7 @@ fn a_request_that_was_stopped_is_not_read_as_part_of_the_next() {
     let played = play.run("hello");
     let messages = &played.requests[0].1.messages;
     assert!(
-        matches!(&messages[1], Message::Notice { text } if text.contains("not to be done")),
+        matches!(&messages[1], Message::Notice { text } if text.contains("Do not act on it")),
         "{messages:?}"
     );
 }

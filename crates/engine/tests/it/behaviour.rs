@@ -1,7 +1,7 @@
-//! Group B of the specification, t12, and the costs that are promised: what the runner guarantees for any model.
+//! Group B of the specification, t12, and the promised costs: what the engine guarantees for any model.
 
 use crate::support::{Play, SHAPES, Shape, file_agent, function_names, tree, tree_with};
-use lango_core::{EventBody, Fault, Limit, Message, ModelReply, Outcome};
+use lango_core::{EventBody, Limit, Message, ModelReply, Outcome, TurnFault};
 use lango_testkit::model::{call, calls, delegate, delegate_and_finish, say};
 use serde_json::json;
 
@@ -60,10 +60,10 @@ fn b03_an_unregistered_name_never_runs_and_never_ends_the_turn() {
             let played = Play::scripted(tree(shape), script).run("do it");
             assert!(played.answered());
             assert_eq!(played.counts(), (2, 0, 0), "no round is spent on {name:?}");
-            let (told, failed) = played.results_shown().remove(0);
+            let (result, failed) = played.last_results().remove(0);
             assert!(
-                failed && told.contains(file_agent(shape)) && told.contains("planner"),
-                "{told}"
+                failed && result.contains(file_agent(shape)) && result.contains("planner"),
+                "{result}"
             );
             assert!(
                 !played
@@ -76,7 +76,7 @@ fn b03_an_unregistered_name_never_runs_and_never_ends_the_turn() {
 }
 
 #[test]
-fn b04_a_rejection_returns_to_the_orchestrator_and_the_refuser_is_out() {
+fn b04_a_rejection_returns_to_the_orchestrator_and_the_agent_gets_no_more_tasks() {
     let script = vec![
         delegate_and_finish("operator", "plan my day"),
         say(" \n[REJECT] planning is not mine"),
@@ -88,8 +88,8 @@ fn b04_a_rejection_returns_to_the_orchestrator_and_the_refuser_is_out() {
         played.answer(),
         ("planner".to_owned(), "1. Get up.".to_owned())
     );
-    let (told, failed) = played.results_shown().remove(0);
-    assert!(failed && told.contains("planning is not mine"));
+    let (result, failed) = played.last_results().remove(0);
+    assert!(failed && result.contains("planning is not mine"));
     let request = &played.requests[2].1;
     let schema = request.functions[0].parameters.to_string();
     assert!(
@@ -99,7 +99,7 @@ fn b04_a_rejection_returns_to_the_orchestrator_and_the_refuser_is_out() {
 }
 
 #[test]
-fn b04_a_refuser_that_is_asked_again_does_not_run() {
+fn b04_an_agent_that_rejected_does_not_run_again() {
     let script = vec![
         delegate("operator", "x"),
         say("[REJECT] no"),
@@ -107,7 +107,7 @@ fn b04_a_refuser_that_is_asked_again_does_not_run() {
         say("I could not do it."),
     ];
     let played = Play::scripted(tree(Shape::Specialists), script).run("x");
-    assert_eq!(played.faults(), [Fault::RefusedAgent]);
+    assert_eq!(played.faults(), [TurnFault::RefusedAgent]);
     assert_eq!(
         played.counts(),
         (4, 0, 1),
@@ -116,7 +116,7 @@ fn b04_a_refuser_that_is_asked_again_does_not_run() {
 }
 
 #[test]
-fn b04_a_rejection_that_is_quoted_elsewhere_passes() {
+fn b04_a_quoted_rejection_is_ordinary_text() {
     let text = "The file says: [REJECT] nothing.";
     let script = vec![
         delegate_and_finish("operator", "read"),
@@ -129,7 +129,7 @@ fn b04_a_rejection_that_is_quoted_elsewhere_passes() {
 }
 
 #[test]
-fn b04_a_rejection_with_calls_is_no_rejection() {
+fn b04_a_reply_with_calls_is_not_a_rejection() {
     let reply = ModelReply {
         text: "[REJECT] or not".to_owned(),
         ..call("fs_read", json!({}))
@@ -141,17 +141,19 @@ fn b04_a_rejection_with_calls_is_no_rejection() {
 }
 
 #[test]
-fn b05_the_delegation_limit_is_held_in_code() {
+fn b05_the_delegation_limit_is_enforced_in_code() {
     for shape in [Shape::Specialists, Shape::Classic, Shape::ClassicToolLess] {
         for rounds in [1, 3, 5] {
             let agent = file_agent(shape);
             let play = Play::new(
                 tree_with(shape, &["fs_read"], &[], rounds),
-                move |step, request| match step.frame.is_root()
-                    && function_names(request).contains(&"delegate".to_owned())
-                {
-                    true => delegate(agent, "go on"),
-                    false => say("so far so good"),
+                move |step, request| {
+                    let can_delegate = function_names(request).contains(&"delegate".to_owned());
+                    if step.frame.is_root() && can_delegate {
+                        delegate(agent, "go on")
+                    } else {
+                        say("so far so good")
+                    }
                 },
             );
             let played = play
@@ -185,7 +187,7 @@ fn b05_rejected_delegations_count_as_rounds() {
 }
 
 #[test]
-fn i14_five_rounds_are_told_and_held() {
+fn i14_a_limit_of_five_rounds_is_stated_and_enforced() {
     let tree = tree_with(Shape::Specialists, &["fs_read"], &[], 5);
     assert!(
         tree.root
@@ -246,7 +248,7 @@ fn b07_the_single_agent_calls_its_tools_without_delegation() {
 }
 
 #[test]
-fn b08_an_unmatched_tool_never_runs_and_the_model_is_told_that_nobody_has_it() {
+fn b08_an_unmatched_tool_never_runs_and_the_model_learns_that_no_agent_owns_it() {
     for agent in [None, Some("operator")] {
         let mut script = vec![call("odd_thing", json!({})), say("No agent has it.")];
         if let Some(agent) = agent {
@@ -254,22 +256,23 @@ fn b08_an_unmatched_tool_never_runs_and_the_model_is_told_that_nobody_has_it() {
             script.push(say("No agent has it."));
         }
         let played = Play::scripted(tree(Shape::Specialists), script).run("do the odd thing");
-        assert_eq!(played.faults(), [Fault::UnmatchedTool]);
+        assert_eq!(played.faults(), [TurnFault::UnmatchedTool]);
         assert!(played.tools_run.is_empty());
         assert_eq!(played.answer().1, "No agent has it.");
-        let told = played
+        let result = played
             .requests
             .iter()
             .flat_map(|(_, request)| crate::support::results_in(request));
         assert!(
-            told.into_iter()
-                .any(|(text, _)| text.contains("no agent holds"))
+            result
+                .into_iter()
+                .any(|(text, _)| text.contains("no agent owns"))
         );
     }
 }
 
 #[test]
-fn b09_when_everyone_has_refused_the_orchestrator_answers_itself() {
+fn b09_if_every_agent_has_rejected_the_orchestrator_answers_itself() {
     let tree = tree_with(Shape::Specialists, &["fs_read"], &[], 3);
     let script = vec![
         calls([
@@ -297,11 +300,11 @@ fn b09_when_everyone_has_refused_the_orchestrator_answers_itself() {
 }
 
 #[test]
-fn t12_a_sub_agent_is_offered_its_own_tools_only_and_cannot_delegate() {
+fn t12_a_sub_agent_is_offered_only_its_own_tools_and_cannot_delegate() {
     for (name, fault) in [
-        ("search_web", Fault::NotYours),
-        ("delegate", Fault::DelegationClosed),
-        ("nothing", Fault::UnknownTool),
+        ("search_web", TurnFault::ForeignTool),
+        ("delegate", TurnFault::DelegationClosed),
+        ("nothing", TurnFault::UnknownTool),
     ] {
         let script = vec![
             delegate("operator", "x"),
@@ -321,7 +324,7 @@ fn t12_a_sub_agent_is_offered_its_own_tools_only_and_cannot_delegate() {
 }
 
 #[test]
-fn several_delegations_run_side_by_side_and_join() {
+fn several_delegations_run_concurrently_and_join() {
     let task = |agent: &str| {
         (
             "delegate",
@@ -342,17 +345,17 @@ fn several_delegations_run_side_by_side_and_join() {
     );
     assert_eq!(played.counts(), (4, 0, 1), "both are one round");
     assert_eq!(
-        played.results_shown(),
+        played.last_results(),
         [("one".to_owned(), false), ("two".to_owned(), false)]
     );
 }
 
 #[test]
-fn a_fifth_delegation_in_one_reply_is_refused() {
+fn a_fifth_delegation_in_one_reply_is_rejected() {
     let task = || ("delegate", json!({"agent": "operator", "task": "x"}));
     let script = vec![calls([task(), task(), task(), task(), task()])];
     let played = Play::scripted(tree(Shape::Specialists), script).run("x");
-    assert_eq!(played.faults(), [Fault::TooManyCalls]);
+    assert_eq!(played.faults(), [TurnFault::TooManyCalls]);
     assert_eq!(
         played
             .kinds()
@@ -364,7 +367,7 @@ fn a_fifth_delegation_in_one_reply_is_refused() {
 }
 
 #[test]
-fn a_remote_agent_is_under_the_same_rules() {
+fn a_remote_agent_follows_the_same_rules() {
     let tree = || tree_with(Shape::Specialists, &["fs_read"], &["translator"], 3);
     let played =
         Play::scripted(tree(), vec![delegate_and_finish("translator", "say hello")]).run("x");

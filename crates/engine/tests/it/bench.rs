@@ -1,23 +1,23 @@
 //! A runner with a real store, for tests that run whole turns.
 
 use lango_core::{
-    AgentName, AttachmentStore, BoxStream, Clock, Environment, Event, Ids, Limits, Model,
-    ModelError, ModelEvent, ModelRequest, ModelSettings, ModelTerms, Page, Recollection,
+    AgentName, AttachmentStore, BoxStream, Clock, Environment, Event, EventRange, IdGenerator,
+    Limits, MemoryProvider, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, ModelSettings,
     RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
-    Conversation, Gate, Homes, RemoteCard, Rules, Runner, RunnerParts, Shown, Stop, Topology, Tree,
-    TreeSettings, TurnEnd, TurnReport,
+    ApprovalRules, CancelToken, Conversation, Gate, RemoteCard, Runner, RunnerParts,
+    ToolAssignments, Topology, Tree, TreeSettings, TurnEnd, TurnReport, TurnUpdate,
 };
 use lango_secrets::Masks;
 use lango_store::Store;
-use lango_testkit::ambient::{CountingIds, SetClock};
+use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
 use lango_testkit::model::ScriptedModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A runner over `specialists` with these tools and this model.
+/// A runner for `specialists` with these tools.
 pub struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
@@ -27,15 +27,15 @@ pub struct Bench {
     pub store: Arc<dyn SessionStore>,
     pub attachments: Arc<dyn AttachmentStore>,
     pub limits: Limits,
-    pub rules: Rules,
+    pub rules: ApprovalRules,
     pub folder: &'static str,
-    pub clock: Arc<SetClock>,
+    pub clock: Arc<ManualClock>,
     pub topology: Topology,
-    pub homes: Homes,
-    pub recollection: Option<Arc<dyn Recollection>>,
+    pub tool_assignments: ToolAssignments,
+    pub memory: Option<Arc<dyn MemoryProvider>>,
     pub masks: Masks,
-    /// The ids of all runners; each has its own if there are none.
-    pub ids: Option<Arc<dyn Ids>>,
+    /// The ids of all runners; if `None`, each runner has its own.
+    pub ids: Option<Arc<dyn IdGenerator>>,
 }
 
 impl Bench {
@@ -49,12 +49,12 @@ impl Bench {
             store: Arc::new(Store::in_memory()),
             attachments: Arc::new(Store::in_memory()),
             limits: Limits::default(),
-            rules: Rules::default(),
+            rules: ApprovalRules::default(),
             folder: "/work",
-            clock: Arc::new(SetClock::default()),
+            clock: Arc::new(ManualClock::default()),
             topology: Topology::built_in("specialists").unwrap(),
-            homes: Homes::new(),
-            recollection: None,
+            tool_assignments: ToolAssignments::new(),
+            memory: None,
             masks: Masks::default(),
             ids: None,
         }
@@ -72,7 +72,7 @@ impl Bench {
         };
         let cards = self.remotes.iter().map(card).collect();
         let settings = TreeSettings {
-            homes: self.homes.clone(),
+            tool_assignments: self.tool_assignments.clone(),
             ..TreeSettings::default()
         };
         let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &settings).unwrap());
@@ -95,13 +95,13 @@ impl Bench {
                 .unwrap_or_else(|| Arc::new(CountingIds::default())),
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
-            recollection: self.recollection.clone(),
+            memory: self.memory.clone(),
             busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         })
     }
 }
 
-/// A model that the test keeps too, to see what it was asked.
+/// A model that the test shares, to inspect its requests.
 pub struct Shared(pub Arc<ScriptedModel>);
 
 impl Model for Shared {
@@ -109,8 +109,8 @@ impl Model for Shared {
         self.0.name()
     }
 
-    fn terms(&self) -> ModelTerms {
-        self.0.terms()
+    fn info(&self) -> ModelInfo {
+        self.0.info()
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -122,31 +122,34 @@ pub fn local() -> UserId {
     UserId::from("local")
 }
 
-/// Runs a turn and keeps what was shown.
-pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
+/// Runs a turn and collects its updates.
+pub async fn turn(
+    conversation: &mut Conversation,
+    question: &str,
+) -> (TurnReport, Vec<TurnUpdate>) {
     turn_on(conversation, question.into()).await
 }
 
-/// The same on an input of any origin.
+/// Runs a turn on an input of any origin.
 pub async fn turn_on(
     conversation: &mut Conversation,
     question: UserInput,
-) -> (TurnReport, Vec<Shown>) {
-    let (sender, mut shown) = mpsc::channel(10_000);
+) -> (TurnReport, Vec<TurnUpdate>) {
+    let (sender, mut updates) = mpsc::channel(10_000);
     let end = conversation
-        .turn(question, &Stop::new(), &sender)
+        .turn(question, &CancelToken::new(), &sender)
         .await
         .unwrap();
     drop(sender);
     let report = finished(end);
     let mut items = Vec::new();
-    while let Some(item) = shown.recv().await {
+    while let Some(item) = updates.recv().await {
         items.push(item);
     }
     (report, items)
 }
 
-/// The report of a turn that ended.
+/// Returns the report of a finished turn.
 pub fn finished(end: TurnEnd) -> TurnReport {
     match end {
         TurnEnd::Finished(report) => report,
@@ -159,7 +162,7 @@ pub async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {
         .store
         .read(
             session,
-            Page {
+            EventRange {
                 from: 1,
                 limit: 10_000,
             },

@@ -1,16 +1,16 @@
-//! Tokens and money: reserved before a call, held over the whole tree, and named when they end a turn. And the model's
-//! window: what is sent fits into it, and calls stay with their results.
+//! Token and money budgets: reserved before a call, enforced over the whole tree, and named when they end a turn. Also
+//! the context window: requests fit into it, and calls stay with their results.
 
-use crate::support::{Play, Played, SHAPES, Shape, check_request, file_agent, tree, tree_with};
+use crate::support::{Play, PlayedTurn, SHAPES, Shape, check_request, file_agent, tree, tree_with};
 use lango_core::{
     Exchange, ExchangeAnswer, Limit, Message, ModelReply, Outcome, Price, RemoteAnswer, Timestamp,
     Usage,
 };
-use lango_engine::{Input, Step};
+use lango_engine::{TurnInput, TurnStep};
 use lango_testkit::model::{call, calls, delegate, say};
 use serde_json::json;
 
-/// A reply that costs this much.
+/// Sets the usage and the cost of a reply.
 fn costing(reply: ModelReply, input_tokens: u64, output_tokens: u64) -> ModelReply {
     let usage = Usage {
         input_tokens,
@@ -19,7 +19,7 @@ fn costing(reply: ModelReply, input_tokens: u64, output_tokens: u64) -> ModelRep
     };
     ModelReply {
         usage,
-        cost_micros: Some(PRICE.of(&usage)),
+        cost_micros: Some(PRICE.cost(&usage)),
         ..reply
     }
 }
@@ -32,16 +32,16 @@ const PRICE: Price = Price {
     tier: None,
 };
 
-fn spent(played: &Played) -> (u64, Option<u64>) {
+fn spent(played: &PlayedTurn) -> (u64, Option<u64>) {
     match played.events.last().map(|event| &event.body) {
         Some(lango_core::EventBody::TurnFinished {
             usage, cost_micros, ..
         }) => (usage.total(), *cost_micros),
-        other => panic!("{other:?} is no end"),
+        other => panic!("{other:?} is not an end"),
     }
 }
 
-/// Agents that never stop by themselves, each reply of which costs a lot.
+/// Agents that never finish by themselves and whose replies are expensive.
 fn endless(shape: Shape) -> Play<'static> {
     let agent = file_agent(shape);
     let mut number = 0;
@@ -61,7 +61,7 @@ fn endless(shape: Shape) -> Play<'static> {
 }
 
 #[test]
-fn a_turn_overshoots_its_tokens_by_one_answer_at_most() {
+fn a_turn_exceeds_its_tokens_by_at_most_one_answer() {
     for shape in SHAPES {
         for most in [1, 1500, 3000, 5000, 10_000, 20_000] {
             let play = endless(shape).limits(|limits| limits.tokens = Some(most));
@@ -78,7 +78,7 @@ fn a_turn_overshoots_its_tokens_by_one_answer_at_most() {
 }
 
 #[test]
-fn a_turn_overshoots_its_money_by_one_answer_at_most() {
+fn a_turn_exceeds_its_money_by_at_most_one_answer() {
     for shape in SHAPES {
         for most in [10, 5_000, 20_000, 60_000] {
             let mut play = endless(shape).limits(|limits| limits.cost_micros = Some(most));
@@ -99,7 +99,7 @@ fn a_turn_overshoots_its_money_by_one_answer_at_most() {
 }
 
 #[test]
-fn enough_is_enough_and_no_limit_is_named() {
+fn a_sufficient_budget_ends_no_turn_and_names_no_limit() {
     let play = Play::scripted(
         tree(Shape::Specialists),
         vec![costing(say("Hello."), 500, 5)],
@@ -111,7 +111,7 @@ fn enough_is_enough_and_no_limit_is_named() {
 }
 
 #[test]
-fn zero_means_zero() {
+fn a_budget_of_zero_allows_no_call() {
     for limit in [Limit::Tokens, Limit::Cost] {
         let mut play =
             Play::scripted(tree(Shape::Specialists), vec![]).limits(|limits| match limit {
@@ -127,7 +127,7 @@ fn zero_means_zero() {
 }
 
 #[test]
-fn money_that_nobody_can_count_is_not_spent() {
+fn an_unknown_price_is_not_spent() {
     let play = Play::scripted(tree(Shape::Specialists), vec![say("Hello.")]);
     let played = play
         .limits(|limits| limits.cost_micros = Some(1_000_000))
@@ -165,7 +165,7 @@ fn long_exchange(number: usize) -> Exchange {
 }
 
 #[test]
-fn earlier_turns_that_do_not_fit_are_left_out_whole_and_from_the_oldest() {
+fn earlier_turns_that_do_not_fit_are_dropped_completely_from_the_oldest_on() {
     let mut play = Play::scripted(tree(Shape::Specialists), vec![say("ok")]);
     play.exchanges = (0..20).map(long_exchange).collect();
     play.context_tokens = Some(16_000);
@@ -218,15 +218,15 @@ fn long_results_are_cut_with_a_note_and_stay_with_their_calls() {
 }
 
 #[test]
-fn a_result_that_comes_during_a_model_call_does_not_take_the_call_back() {
+fn a_result_that_arrives_during_a_model_call_does_not_revoke_the_call() {
     let tree = tree_with(Shape::Specialists, &["fs_read"], &["translator"], 3);
     let play = Play::scripted(tree, vec![]).limits(|limits| limits.tokens = Some(20_000));
     let (mut turn, _) = play.begin("read and translate");
-    let Some(Step::CallModel(root)) = turn.ready().pop() else {
+    let Some(TurnStep::CallModel(root)) = turn.ready().pop() else {
         panic!("the orchestrator is asked first");
     };
     let task = |agent| ("delegate", json!({ "agent": agent, "task": "go on" }));
-    let replied = Input::ModelReplied {
+    let replied = TurnInput::ModelReplied {
         step: root,
         reply: calls([task("operator"), task("translator")]),
         model: "test/scripted".into(),
@@ -234,16 +234,16 @@ fn a_result_that_comes_during_a_model_call_does_not_take_the_call_back() {
     };
     turn.accept(replied, Timestamp(2));
     let under_way = turn.ready();
-    let [Step::CallModel(_), Step::CallRemote(remote)] = under_way.as_slice() else {
+    let [TurnStep::CallModel(_), TurnStep::CallRemote(remote)] = under_way.as_slice() else {
         panic!("{under_way:?} is not a model call beside a remote call");
     };
     let long_answer = "bonjour ".repeat(10_000);
-    let returned = Input::RemoteReturned {
+    let returned = TurnInput::RemoteReturned {
         step: remote.clone(),
         result: Ok(RemoteAnswer::from(long_answer)),
         attachments: Vec::new(),
     };
     turn.accept(returned, Timestamp(3));
-    let left: Vec<_> = turn.ready().iter().map(Step::key).collect();
+    let left: Vec<_> = turn.ready().iter().map(TurnStep::key).collect();
     assert_eq!(left, [under_way[0].key()]);
 }

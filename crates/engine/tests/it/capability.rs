@@ -1,8 +1,8 @@
-//! What agents can do, in words.
+//! The capabilities of agents, in prose.
 
 use crate::trees::{
-    ALL_TOOLS, SERVER_TOOLS, UNKNOWN_TOOLS, built_in, every_tree, first_request, occurrences, own,
-    tree, tree_of,
+    ALL_TOOLS, SERVER_TOOLS, UNKNOWN_TOOLS, built_in, custom_topology, every_tree, first_request,
+    occurrences, tree, tree_of,
 };
 use lango_engine::{AgentSpec, GENERAL_ACTIONS, Topology, Tree, capabilities_of};
 
@@ -51,7 +51,7 @@ fn c02_the_vault_is_described_by_three_capabilities() {
 }
 
 #[test]
-fn c03_a_capability_is_said_once() {
+fn c03_a_capability_is_mentioned_once() {
     let tree = tree("specialists", &["exec_shell", "exec_run", "exec"]);
     assert_eq!(
         occurrences(description(&tree, "operator"), "command execution"),
@@ -63,7 +63,7 @@ fn c03_a_capability_is_said_once() {
 
 #[test]
 fn c03_two_prefixes_with_one_text_give_it_once() {
-    let mut topology = own();
+    let mut topology = custom_topology();
     topology.agents[0].prefixes[1].capability = "plant care".to_owned();
     let tree = tree_of(&topology, &["soil_probe", "plant_water"]);
     assert_eq!(occurrences(description(&tree, "gardener"), "plant care"), 1);
@@ -113,7 +113,7 @@ fn c05_no_description_and_no_orchestrator_instruction_names_a_tool() {
         let is_servers = |text: &lango_core::Text| &**text == "issue tracking";
         let mut agents = tree.agents.iter();
         with_server += usize::from(agents.any(|agent| agent.capabilities.iter().any(is_servers)));
-        let locals = tree.agents.iter().filter(|agent| !agent.remote);
+        let locals = tree.agents.iter().filter(|agent| !agent.is_remote);
         let texts = locals
             .chain([&tree.root])
             .map(|agent| agent.description.to_string());
@@ -128,7 +128,7 @@ fn c05_no_description_and_no_orchestrator_instruction_names_a_tool() {
 }
 
 #[test]
-fn c06_every_prefix_has_words_of_its_own() {
+fn c06_every_prefix_has_its_own_capability() {
     let mut seen = Vec::new();
     for topology in Topology::BUILT_IN.map(built_in) {
         for spec in &topology.agents {
@@ -181,7 +181,7 @@ fn c06_capabilities_come_in_the_order_of_the_map_every_time() {
 }
 
 #[test]
-fn c07_the_classic_executor_is_described_by_what_it_has() {
+fn c07_the_classic_executor_is_described_by_its_tools() {
     let tree = tree("classic", &["browser_navigate", "exec_shell", "fs_read"]);
     let expected = "command execution, file operations, web browsing";
     assert!(

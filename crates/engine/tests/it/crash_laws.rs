@@ -1,26 +1,25 @@
-//! What holds for every random turn whose process ends anywhere.
+//! Invariants of every random turn whose process ends at any point.
 
-use crate::property::ruled;
-use lango_core::{Answer, Effect, Event, EventBody, Timestamp};
-use lango_engine::{Input, Rules, Step, Tree, Turn};
+use crate::property::start_with_rules;
+use lango_core::{ApprovalAnswer, Effect, Event, EventBody, Timestamp};
+use lango_engine::{ApprovalRules, Tree, Turn, TurnInput, TurnStep};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// The process ends while these steps are under way, and a later one goes on from the log: what may have had an effect is
-/// not begun again.
+/// Simulates a crash while these steps are running. A later process resumes from the log; calls that may have had an
+/// effect do not start again.
 pub fn crash(
     tree: &Arc<Tree>,
-    rules: &Arc<Rules>,
+    rules: &Arc<ApprovalRules>,
     events: &mut Vec<Event>,
-    begun: Vec<Step>,
+    begun: Vec<TurnStep>,
 ) -> Result<Turn, TestCaseError> {
     let before = events.len();
-    let mut turn = Turn::replay(Arc::clone(tree), ruled(rules), events);
-    events.extend(turn.accept(Input::Resumed, Timestamp(2)));
+    let mut turn = Turn::replay(Arc::clone(tree), start_with_rules(rules), events);
+    events.extend(turn.accept(TurnInput::Resumed, Timestamp(2)));
     prop_assert!(events.len() > before, "taking it up again is a stored fact");
-    let has_effect =
-        |step: &&Step| matches!(step, Step::CallTool(tool) if tool.effect == Effect::Effect);
-    let is_begun = |step: &&Step| begun.iter().any(|other| other.key() == step.key());
+    let has_effect = |step: &&TurnStep| matches!(step, TurnStep::CallTool(tool) if tool.effect == Effect::NonIdempotent);
+    let is_begun = |step: &&TurnStep| begun.iter().any(|other| other.key() == step.key());
     let ready = turn.ready();
     let again = ready.iter().filter(has_effect).find(is_begun);
     prop_assert!(
@@ -31,14 +30,14 @@ pub fn crash(
     Ok(turn)
 }
 
-/// How often a person had a call run again.
+/// Returns how many calls were repeated on the user's request.
 pub fn retries(events: &[Event]) -> usize {
     let is_retry = |event: &&Event| {
         let body = &event.body;
         matches!(
             body,
             EventBody::ApprovalAnswered {
-                answer: Answer::Retry,
+                answer: ApprovalAnswer::Retry,
                 ..
             }
         )

@@ -1,9 +1,9 @@
 //! A duplicate question has no side effects.
 
 use crate::bench::log;
-use crate::resume::{about_to_run, left_with, whole_turn};
-use lango_core::{Batch, BoxFuture, Effect, StoreError};
-use lango_engine::{FirstCommit, RunnerError, Stop, TurnCommit, TurnReport};
+use crate::resume::{about_to_run, bench_with_log, whole_turn};
+use lango_core::{BoxFuture, Effect, EventBatch, StoreError};
+use lango_engine::{CancelToken, FirstCommit, RunnerError, TurnCommit, TurnReport};
 use lango_testkit::model::{ScriptedModel, say};
 use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
@@ -17,11 +17,15 @@ impl TurnCommit for Duplicate {
         Box::pin(async { Ok(true) })
     }
 
-    fn first(&self, _: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
+    fn first(&self, _: EventBatch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
         Box::pin(async { Ok(FirstCommit::Duplicate) })
     }
 
-    fn last<'a>(&'a self, _: Batch, _: &'a TurnReport) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn last<'a>(
+        &'a self,
+        _: EventBatch,
+        _: &'a TurnReport,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async { Ok(false) })
     }
 }
@@ -31,13 +35,13 @@ async fn a_duplicate_resumes_no_turn_and_creates_no_session() {
     let whole = whole_turn(Effect::Pure).await;
     let cut = about_to_run(&whole);
     let tool = Arc::new(CountingTool::new("fs_do"));
-    let (bench, session) = left_with(vec![Arc::clone(&tool) as _], cut).await;
+    let (bench, session) = bench_with_log(vec![Arc::clone(&tool) as _], cut).await;
     let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
     let (sender, _shown) = mpsc::channel(1000);
     let mut left = runner.open(session.clone()).await.unwrap();
     let mut new = runner.start_as("ann".into(), "s_new".into());
     for conversation in [&mut left, &mut new] {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let turn = conversation.turn_once("t_other".into(), "y", &stop, &sender, Some(&Duplicate));
         let refused = turn.await;
         assert!(

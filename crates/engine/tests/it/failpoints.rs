@@ -1,51 +1,62 @@
-//! The protocol of a turn against the end of its process, exhaustively: at every place that a turn passes, before and after,
-//! for each class of effect, on every store; and again at every place of the recovery. The checker itself is checked with
-//! bugs that are planted between the runner and its store.
+//! Exhaustive crash tests of the turn protocol: the process ends before and after every fail point of a turn, for each
+//! class of effect, on every store, and again at every fail point of the recovery. Bugs planted between the runner and
+//! its store verify the checker itself.
 
 mod planted;
 pub mod points;
 mod world;
 
-use lango_core::{Answer, Effect};
+use lango_core::{ApprovalAnswer, Effect};
 use world::{Databases, Plan, World};
 
-/// What a person says of a call whose fate is unknown.
-fn answers() -> [Answer; 3] {
+/// The possible answers about a call with an unknown outcome.
+fn answers() -> [ApprovalAnswer; 3] {
     let text = "it did".into();
-    [Answer::Retry, Answer::Skip, Answer::Happened { text }]
+    [
+        ApprovalAnswer::Retry,
+        ApprovalAnswer::Skip,
+        ApprovalAnswer::Happened { text },
+    ]
 }
 
-const EFFECTS: [Effect; 3] = [Effect::Pure, Effect::Idempotent, Effect::Effect];
+const EFFECTS: [Effect; 3] = [Effect::Pure, Effect::Idempotent, Effect::NonIdempotent];
 
-/// Every way a turn is run here.
+/// All variants of the turn under test.
 fn plans() -> impl Iterator<Item = Plan> {
     EFFECTS.into_iter().flat_map(|effect| {
-        let asking = [false, true].into_iter();
-        asking.flat_map(move |asks| {
+        let approvals = [false, true].into_iter();
+        approvals.flat_map(move |needs_approval| {
             let plan = move |answer| Plan {
                 effect,
-                asks,
+                needs_approval,
                 answer,
             };
-            // Of what can be repeated nobody is asked.
+            // The user is not asked about calls that can be repeated.
             let answers = answers().into_iter();
-            let kinds = if effect == Effect::Effect { 3 } else { 1 };
+            let kinds = if effect == Effect::NonIdempotent {
+                3
+            } else {
+                1
+            };
             answers.take(kinds).map(plan)
         })
     })
 }
 
-/// Ends the process once at every place, and gives how many places there were.
-async fn end_everywhere(databases: &Databases) -> usize {
+/// Ends the process once at every fail point, and returns the number of fail points.
+async fn end_at_every_point(databases: &Databases) -> usize {
     let mut places = 0;
     for plan in plans() {
-        let whole = World::new(databases, plan.clone()).await.live(None).await;
+        let whole = World::new(databases, plan.clone())
+            .await
+            .run_process(None)
+            .await;
         for place in 0..whole.passed.len() {
             let world = World::new(databases, plan.clone()).await;
-            let life = world.live(Some(place)).await;
-            assert!(life.is_cut_off, "{plan:?}: it did not end at {place}");
-            world.live(None).await;
-            let broken = world.judge().await;
+            let run = world.run_process(Some(place)).await;
+            assert!(run.was_ended, "{plan:?}: it did not end at {place}");
+            world.run_process(None).await;
+            let broken = world.violations().await;
             let at = &whole.passed[place];
             assert_eq!(broken, [] as [String; 0], "{plan:?}, ended {at}");
             places += 1;
@@ -55,40 +66,43 @@ async fn end_everywhere(databases: &Databases) -> usize {
 }
 
 #[tokio::test]
-async fn wherever_a_process_ends_the_turn_is_recovered_as_promised_in_memory() {
-    let places = end_everywhere(&Databases::memory()).await;
+async fn a_turn_is_recovered_wherever_its_process_ends_in_memory() {
+    let places = end_at_every_point(&Databases::memory()).await;
     assert!(places > 300, "{places}");
 }
 
 #[tokio::test]
-async fn wherever_a_process_ends_the_turn_is_recovered_as_promised_in_sqlite() {
-    let places = end_everywhere(&Databases::sqlite()).await;
+async fn a_turn_is_recovered_wherever_its_process_ends_in_sqlite() {
+    let places = end_at_every_point(&Databases::sqlite()).await;
     println!("{places} ends on SQLite");
     assert!(places > 300, "{places}");
 }
 
 #[tokio::test]
-async fn wherever_a_process_ends_the_turn_is_recovered_as_promised_in_postgresql() {
-    let places = end_everywhere(&Databases::postgres()).await;
+async fn a_turn_is_recovered_wherever_its_process_ends_in_postgresql() {
+    let places = end_at_every_point(&Databases::postgres()).await;
     println!("{places} ends on PostgreSQL");
     assert!(places > 300, "{places}");
 }
 
 #[tokio::test]
-async fn wherever_the_recovery_ends_too_nothing_is_lost_or_done_twice() {
+async fn nothing_is_lost_or_done_twice_wherever_the_recovery_ends_too() {
     let databases = Databases::memory();
     let mut ends = 0;
     for plan in plans() {
-        let whole = World::new(&databases, plan.clone()).await.live(None).await;
+        let whole = World::new(&databases, plan.clone())
+            .await
+            .run_process(None)
+            .await;
         for first in 0..whole.passed.len() {
             for second in 0.. {
                 let world = World::new(&databases, plan.clone()).await;
-                world.live(Some(first)).await;
-                if !world.live(Some(second)).await.is_cut_off {
+                world.run_process(Some(first)).await;
+                if !world.run_process(Some(second)).await.was_ended {
                     break;
                 }
-                world.live(None).await;
-                let broken = world.judge().await;
+                world.run_process(None).await;
+                let broken = world.violations().await;
                 assert_eq!(
                     broken,
                     [] as [String; 0],

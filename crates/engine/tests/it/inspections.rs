@@ -1,15 +1,14 @@
-//! What a tool finds out about a call before it is decided: guarded targets are asked for each time, and an approval holds
-//! for one content.
+//! Inspections of calls: a guarded target needs approval each time, and an approval covers only one content.
 
 use crate::approvals::{answer, ask, in_session, one_write, waiting};
 use crate::bench::{Bench, finished, local, log};
 use crate::support::rule;
 use lango_core::{
-    Answer, CallStatus, Effect, EventBody, GuardedTarget, Inspection, Risk, SiteAccess, Subject,
-    Tool,
+    ApprovalAnswer, CallStatus, Effect, EventBody, GuardedTarget, Inspection, Risk, RuleSubject,
+    SiteAccess, Tool,
 };
-use lango_engine::{Action, Rule, Rules};
-use lango_testkit::ambient::CountingIds;
+use lango_engine::{ApprovalRule, ApprovalRules, RuleAction};
+use lango_testkit::clock_and_ids::CountingIds;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -17,9 +16,9 @@ use std::sync::Arc;
 
 fn bench(inspection: Inspection) -> (Bench, Arc<CountingTool>) {
     let tool = CountingTool::new("fs_write")
-        .with_effect(Effect::Effect)
+        .with_effect(Effect::NonIdempotent)
         .with_risk(Risk::Moderate)
-        .with_subject(Subject::Path)
+        .with_subject(RuleSubject::Path)
         .with_inspection(inspection);
     let tool = Arc::new(tool);
     let bench = Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>]);
@@ -44,28 +43,28 @@ fn content(digest: &str) -> Inspection {
     }
 }
 
-fn matching(action: Action, pattern: &str) -> Rule {
-    Rule {
+fn matching(action: RuleAction, pattern: &str) -> ApprovalRule {
+    ApprovalRule {
         matching: Some(pattern.to_owned()),
         ..rule(action, "fs_write")
     }
 }
 
 #[tokio::test]
-async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_path() {
+async fn a_guarded_target_needs_approval_each_time_unless_a_rule_names_exactly_that_path() {
     let cases = [
         (vec![], false),
-        (vec![rule(Action::Allow, "fs_*")], false),
-        (vec![rule(Action::Allow, "fs_write")], false),
-        (vec![matching(Action::Allow, "*")], false),
-        (vec![matching(Action::Allow, ".vscode/*")], false),
-        // The path as it was written, which leads to the guarded one.
-        (vec![matching(Action::Allow, "link/x")], false),
-        (vec![matching(Action::Allow, ".vscode/x")], true),
+        (vec![rule(RuleAction::Allow, "fs_*")], false),
+        (vec![rule(RuleAction::Allow, "fs_write")], false),
+        (vec![matching(RuleAction::Allow, "*")], false),
+        (vec![matching(RuleAction::Allow, ".vscode/*")], false),
+        // The path as written, which leads to the guarded one.
+        (vec![matching(RuleAction::Allow, "link/x")], false),
+        (vec![matching(RuleAction::Allow, ".vscode/x")], true),
         (
             vec![
-                matching(Action::Allow, ".vscode/x"),
-                matching(Action::Ask, "link/x"),
+                matching(RuleAction::Allow, ".vscode/x"),
+                matching(RuleAction::Ask, "link/x"),
             ],
             false,
         ),
@@ -73,7 +72,7 @@ async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_p
     for (rules, runs) in cases {
         let shown = format!("{rules:?}");
         let (mut bench, tool) = bench(guarded());
-        bench.rules = Rules::new(rules);
+        bench.rules = ApprovalRules::new(rules);
         let model = ScriptedModel::replies(one_write("link/x"));
         let mut conversation = bench.runner(model).start(local());
         let end = ask(&mut conversation, "write").await;
@@ -93,7 +92,7 @@ async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_p
         assert_eq!(tool.runs(), 1, "{shown}");
         let grants = bench.store.grants(conversation.session(), "/work").await;
         assert_eq!(grants.unwrap(), [], "{shown}");
-        // What was found out is stored with the call, for the tool that runs it.
+        // The inspection is stored with the call, for the tool that runs it.
         let log = log(&bench, conversation.session()).await;
         let stored = log.iter().find_map(|event| match &event.body {
             EventBody::ToolCalled { inspection, .. } => Some(inspection.clone()),
@@ -104,22 +103,22 @@ async fn a_guarded_target_is_asked_for_each_time_unless_a_rule_names_that_very_p
 }
 
 #[tokio::test]
-async fn what_only_the_user_can_allow_is_asked_for_whatever_rules_and_answers_say() {
+async fn a_user_only_call_needs_approval_regardless_of_rules_and_grants() {
     let user_only = Inspection {
         user_only: Some("a secret gets a binding".into()),
         ..guarded()
     };
     for rules in [
         vec![],
-        vec![rule(Action::Allow, "*")],
-        vec![rule(Action::Allow, "fs_write")],
-        vec![matching(Action::Allow, "*")],
-        vec![matching(Action::Allow, "link/x")],
-        vec![matching(Action::Allow, ".vscode/x")],
+        vec![rule(RuleAction::Allow, "*")],
+        vec![rule(RuleAction::Allow, "fs_write")],
+        vec![matching(RuleAction::Allow, "*")],
+        vec![matching(RuleAction::Allow, "link/x")],
+        vec![matching(RuleAction::Allow, ".vscode/x")],
     ] {
         let shown = format!("{rules:?}");
         let (mut bench, tool) = bench(user_only.clone());
-        bench.rules = Rules::new(rules);
+        bench.rules = ApprovalRules::new(rules);
         let replies = one_write("link/x").into_iter().chain(one_write("link/x"));
         let model = ScriptedModel::replies(replies);
         let mut conversation = bench.runner(model).start(local());
@@ -136,15 +135,15 @@ async fn what_only_the_user_can_allow_is_asked_for_whatever_rules_and_answers_sa
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_work_is_refused_without_a_question() {
+async fn a_call_that_cannot_work_is_denied_without_asking() {
     let refused = Inspection {
         user_only: Some("a program sees a secret".into()),
         refused: Some("the secret `A` has expired".into()),
         ..Inspection::default()
     };
-    for rules in [vec![], vec![rule(Action::Allow, "*")]] {
+    for rules in [vec![], vec![rule(RuleAction::Allow, "*")]] {
         let (mut bench, tool) = bench(refused.clone());
-        bench.rules = Rules::new(rules);
+        bench.rules = ApprovalRules::new(rules);
         let model = ScriptedModel::replies(one_write("a"));
         let mut conversation = bench.runner(model).start(local());
         finished(ask(&mut conversation, "write").await);
@@ -160,9 +159,9 @@ async fn a_call_that_cannot_work_is_refused_without_a_question() {
 }
 
 #[tokio::test]
-async fn a_rule_that_denies_a_guarded_path_denies_what_leads_there() {
+async fn a_rule_that_denies_a_guarded_path_also_denies_paths_that_lead_there() {
     let (mut bench, tool) = bench(guarded());
-    bench.rules = Rules::new(vec![matching(Action::Deny, ".vscode/*")]);
+    bench.rules = ApprovalRules::new(vec![matching(RuleAction::Deny, ".vscode/*")]);
     let model = ScriptedModel::replies(one_write("link/x"));
     let mut conversation = bench.runner(model).start(local());
     finished(ask(&mut conversation, "write").await);
@@ -170,7 +169,7 @@ async fn a_rule_that_denies_a_guarded_path_denies_what_leads_there() {
 }
 
 #[tokio::test]
-async fn an_approval_of_one_content_is_none_of_another() {
+async fn an_approval_of_one_content_does_not_cover_another() {
     let run = || call("fs_write", json!({ "script": "a.sh" }));
     let replies = || [delegate_and_finish("operator", "run"), run(), say("Done.")];
     let (mut bench, tool) = bench(content("1a"));
@@ -180,13 +179,13 @@ async fn an_approval_of_one_content_is_none_of_another() {
     let asked = waiting(ask(&mut conversation, "1").await);
     let pattern = asked[0].request.pattern.clone().unwrap();
     assert!(pattern.ends_with(" sha256:1a"), "{pattern}");
-    finished(answer(&mut conversation, Answer::Session { pattern }).await);
+    finished(answer(&mut conversation, ApprovalAnswer::Session { pattern }).await);
     finished(ask(&mut conversation, "2").await);
     assert_eq!(tool.runs(), 2, "granted");
 
     let session = conversation.session().clone();
     let changed = CountingTool::new("fs_write")
-        .with_effect(Effect::Effect)
+        .with_effect(Effect::NonIdempotent)
         .with_risk(Risk::Moderate)
         .with_inspection(content("2b"));
     bench.tools = vec![Arc::new(changed)];
@@ -204,18 +203,21 @@ fn for_person() -> Inspection {
 }
 
 #[tokio::test]
-async fn what_a_person_must_allow_is_allowed_by_no_rule_and_no_earlier_answer() {
+async fn no_rule_and_no_earlier_answer_allows_a_user_only_call() {
     let cases = [
         vec![],
-        vec![rule(Action::Allow, "*")],
-        vec![rule(Action::Allow, "fs_write")],
-        vec![matching(Action::Allow, "link/x")],
-        vec![matching(Action::Allow, "*"), rule(Action::Ask, "fs_*")],
+        vec![rule(RuleAction::Allow, "*")],
+        vec![rule(RuleAction::Allow, "fs_write")],
+        vec![matching(RuleAction::Allow, "link/x")],
+        vec![
+            matching(RuleAction::Allow, "*"),
+            rule(RuleAction::Ask, "fs_*"),
+        ],
     ];
     for rules in cases {
         let shown = format!("{rules:?}");
         let (mut bench, tool) = bench(for_person());
-        bench.rules = Rules::new(rules);
+        bench.rules = ApprovalRules::new(rules);
         let replies = one_write("link/x").into_iter().chain(one_write("link/x"));
         let model = ScriptedModel::replies(replies);
         let mut conversation = bench.runner(model).start(local());
@@ -230,7 +232,7 @@ async fn what_a_person_must_allow_is_allowed_by_no_rule_and_no_earlier_answer() 
         assert_eq!(tool.runs(), 1, "{shown}");
         let grants = bench.store.grants(conversation.session(), "/work").await;
         assert_eq!(grants.unwrap(), [], "{shown}");
-        // The very same call is asked for again.
+        // The same call needs approval again.
         assert_eq!(
             waiting(ask(&mut conversation, "again").await).len(),
             1,
@@ -241,7 +243,7 @@ async fn what_a_person_must_allow_is_allowed_by_no_rule_and_no_earlier_answer() 
 }
 
 #[tokio::test]
-async fn what_a_person_must_allow_is_asked_for_even_if_it_is_safe_and_at_a_known_site() {
+async fn a_user_only_call_needs_approval_even_if_it_is_safe_and_at_a_known_site() {
     let inspection = Inspection {
         site: Some(SiteAccess {
             host: "example.com".into(),
@@ -253,7 +255,7 @@ async fn what_a_person_must_allow_is_asked_for_even_if_it_is_safe_and_at_a_known
     };
     let tool = CountingTool::new("fs_write")
         .with_risk(Risk::Safe)
-        .with_subject(Subject::Site)
+        .with_subject(RuleSubject::Site)
         .with_inspection(inspection);
     let tool = Arc::new(tool);
     let bench = Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>]);
@@ -264,9 +266,9 @@ async fn what_a_person_must_allow_is_asked_for_even_if_it_is_safe_and_at_a_known
 }
 
 #[tokio::test]
-async fn a_rule_that_denies_stands_above_a_person() {
+async fn a_rule_that_denies_wins_over_the_user() {
     let (mut bench, tool) = bench(for_person());
-    bench.rules = Rules::new(vec![rule(Action::Deny, "fs_*")]);
+    bench.rules = ApprovalRules::new(vec![rule(RuleAction::Deny, "fs_*")]);
     let model = ScriptedModel::replies(one_write("x"));
     let mut conversation = bench.runner(model).start(local());
     finished(ask(&mut conversation, "write").await);

@@ -1,4 +1,4 @@
-//! The engine, driven from outside.
+//! Integration tests of the engine.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -17,10 +17,9 @@ mod capability;
 mod crash_laws;
 mod duplicates;
 mod failpoints;
-mod homes;
 mod inspections;
 mod instruction;
-mod judged_anew;
+mod invalid_trees;
 mod masks;
 mod misbehaviour;
 mod model_calls;
@@ -29,11 +28,11 @@ mod project_instructions;
 mod prompt_cost;
 mod prompts;
 mod property;
-mod refusals;
 mod remotes;
 mod request_settings;
 mod restored;
 mod resume;
+mod resume_checks;
 mod runner;
 mod schema_laws;
 mod sites;
@@ -41,6 +40,7 @@ mod stop_reasons;
 mod storing;
 mod structured;
 mod support;
+mod tool_assignments;
 mod tree;
 mod trees;
 mod trust;

@@ -1,13 +1,13 @@
-//! What the runner does when the model misbehaves: every row of the table, in both topologies and in single-agent mode.
-//! No turn is lost, no limit is passed, and nothing costs more than three model calls beyond the work.
+//! How the engine handles misbehaving models: every row of the table, in both topologies and in single-agent mode. No
+//! turn is lost, no limit is exceeded, and nothing costs more than three additional model calls.
 
-use crate::support::{Play, Played, SHAPES, Shape, file_agent, tree};
-use lango_core::{CallStatus, Fault, Limit, ModelReply, Outcome};
+use crate::support::{Play, PlayedTurn, SHAPES, Shape, file_agent, tree};
+use lango_core::{CallStatus, Limit, ModelReply, Outcome, TurnFault};
 use lango_testkit::model::{call, calls, delegate, delegate_and_finish, raw_call, say};
 use serde_json::json;
 
-/// A script for the agent that owns the files, wherever it sits.
-fn at_the_file_agent(shape: Shape, script: Vec<ModelReply>) -> Played {
+/// Runs a script for the agent that owns the file tools.
+fn at_the_file_agent(shape: Shape, script: Vec<ModelReply>) -> PlayedTurn {
     at_the_file_agent_with(shape, script, |play| play)
 }
 
@@ -15,7 +15,7 @@ fn at_the_file_agent_with<'a>(
     shape: Shape,
     mut script: Vec<ModelReply>,
     change: impl FnOnce(Play<'a>) -> Play<'a>,
-) -> Played {
+) -> PlayedTurn {
     if matches!(shape, Shape::Specialists | Shape::ClassicToolLess) {
         script.insert(0, delegate_and_finish(file_agent(shape), "the task"));
     }
@@ -47,10 +47,10 @@ fn an_unknown_agent_named_twice_withdraws_delegation() {
         assert_eq!(
             played.faults(),
             [
-                Fault::UnknownAgent,
-                Fault::UnknownAgent,
-                Fault::CallsNotOffered,
-                Fault::EmptyReply
+                TurnFault::UnknownAgent,
+                TurnFault::UnknownAgent,
+                TurnFault::CallsNotOffered,
+                TurnFault::EmptyReply
             ]
         );
         assert!(played.answered());
@@ -73,7 +73,7 @@ fn a_tool_less_orchestrator_that_calls_an_owned_tool_delegates_to_its_owner() {
             ("lango-orchestrator".to_owned(), "It says hi.".to_owned())
         );
         assert_eq!(
-            played.results_shown(),
+            played.last_results(),
             [("hi".to_owned(), false)],
             "the result answers the original call"
         );
@@ -82,39 +82,39 @@ fn a_tool_less_orchestrator_that_calls_an_owned_tool_delegates_to_its_owner() {
 }
 
 #[test]
-fn an_orchestrator_that_calls_what_nobody_has_is_told_so() {
+fn an_orchestrator_that_calls_an_unknown_tool_gets_an_error_result() {
     for shape in SHAPES {
         let played = Play::scripted(
             tree(shape),
             vec![call("no_such_tool", json!({})), say("I cannot.")],
         )
         .run("x");
-        assert_eq!(played.faults(), [Fault::UnknownTool]);
+        assert_eq!(played.faults(), [TurnFault::UnknownTool]);
         assert_eq!(played.counts(), (2, 0, 0));
     }
 }
 
 #[test]
-fn arguments_that_do_not_parse_are_never_repaired_and_run() {
+fn arguments_that_do_not_parse_are_never_repaired_or_run() {
     for shape in SHAPES {
         for arguments in ["{\"path\": \"/tmp/a", "[1,", "null x", "{'a': 1}"] {
             let played =
                 at_the_file_agent(shape, vec![raw("fs_read", arguments), say("I could not.")]);
             assert_eq!(
                 played.faults(),
-                [Fault::BadArguments],
+                [TurnFault::BadArguments],
                 "{shape:?} {arguments}"
             );
             assert!(played.tools_run.is_empty() && played.answered());
             let (_, request) = played.requests.last().unwrap();
-            let (told, _) = crate::support::results_in(request).remove(0);
-            assert!(told.contains("line 1 column"), "says where: {told}");
+            let (result, _) = crate::support::results_in(request).remove(0);
+            assert!(result.contains("line 1 column"), "says where: {result}");
         }
     }
 }
 
 #[test]
-fn arguments_that_do_not_fit_the_schema_name_the_field() {
+fn the_error_about_invalid_arguments_names_the_field() {
     use lango_core::ToolSpec;
     use lango_engine::Tree;
     use std::sync::Arc;
@@ -141,11 +141,11 @@ fn arguments_that_do_not_fit_the_schema_name_the_field() {
             vec![call("fs_read", arguments.clone()), say("no")],
         )
         .run("x");
-        assert_eq!(played.faults(), [Fault::BadArguments]);
-        let (told, _) = played.results_shown().remove(0);
+        assert_eq!(played.faults(), [TurnFault::BadArguments]);
+        let (result, _) = played.last_results().remove(0);
         assert!(
-            told.contains(named) || told.contains("object"),
-            "{arguments} → {told}"
+            result.contains(named) || result.contains("object"),
+            "{arguments} → {result}"
         );
         assert!(played.tools_run.is_empty());
     }
@@ -166,13 +166,13 @@ fn a_delegation_without_agent_or_task_is_an_error_result() {
             vec![raw("delegate", arguments), say("I could not.")],
         )
         .run("x");
-        assert_eq!(played.faults(), [Fault::BadArguments], "{arguments}");
+        assert_eq!(played.faults(), [TurnFault::BadArguments], "{arguments}");
         assert_eq!(played.counts(), (2, 0, 0));
     }
 }
 
 #[test]
-fn calls_that_cannot_run_three_times_in_a_row_make_the_agent_conclude() {
+fn three_replies_in_a_row_with_calls_that_cannot_run_make_the_agent_finish() {
     for shape in SHAPES {
         let wrong = || call("no_such_tool", json!({}));
         let played = at_the_file_agent(shape, vec![wrong(), wrong(), wrong(), say("I could not.")]);
@@ -183,7 +183,7 @@ fn calls_that_cannot_run_three_times_in_a_row_make_the_agent_conclude() {
 }
 
 #[test]
-fn the_same_call_with_the_same_answer_is_stopped_the_third_time() {
+fn the_same_call_with_the_same_result_is_stopped_the_third_time() {
     for shape in SHAPES {
         let again = || call("fs_read", json!({"path": "a"}));
         let played = at_the_file_agent(
@@ -191,13 +191,13 @@ fn the_same_call_with_the_same_answer_is_stopped_the_third_time() {
             vec![again(), again(), again(), again(), say("Enough.")],
         );
         assert_eq!(played.tools_run.len(), 3, "{shape:?}");
-        assert!(played.faults().contains(&Fault::Repetition));
+        assert!(played.faults().contains(&TurnFault::Repetition));
         assert!(played.answered());
     }
 }
 
 #[test]
-fn two_calls_in_turns_with_the_same_answers_are_stopped_too() {
+fn two_alternating_calls_with_the_same_results_are_stopped_too() {
     for shape in SHAPES {
         let one = || call("fs_read", json!({"path": "a"}));
         let two = || call("exec_shell", json!({}));
@@ -211,7 +211,7 @@ fn two_calls_in_turns_with_the_same_answers_are_stopped_too() {
 }
 
 #[test]
-fn a_call_whose_answer_changes_is_not_stopped() {
+fn a_call_whose_result_changes_is_not_stopped() {
     for shape in SHAPES {
         let again = || call("fs_read", json!({"path": "a"}));
         let mut look = 0;
@@ -228,7 +228,7 @@ fn a_call_whose_answer_changes_is_not_stopped() {
 }
 
 #[test]
-fn an_agent_that_answers_nothing_is_asked_once_more_and_then_the_turn_says_what_was_done() {
+fn an_agent_with_an_empty_reply_is_asked_once_more_and_then_the_turn_summarizes_what_was_done() {
     for shape in SHAPES {
         let played = Play::scripted(tree(shape), vec![say(" "), say("Now.")]).run("x");
         assert_eq!(
@@ -241,7 +241,7 @@ fn an_agent_that_answers_nothing_is_asked_once_more_and_then_the_turn_says_what_
             Play::scripted(tree(shape), vec![say(""), say("\n"), say("too late")]).run("x");
         assert!(
             matches!(played.outcome(), Outcome::Failed { .. }),
-            "an empty answer is no success"
+            "an empty answer is not a success"
         );
         assert!(played.answer().1.contains("no answer"));
         assert_eq!(played.counts().0, 2);
@@ -249,7 +249,7 @@ fn an_agent_that_answers_nothing_is_asked_once_more_and_then_the_turn_says_what_
 }
 
 #[test]
-fn a_sub_agent_that_answers_nothing_gives_the_turn_back() {
+fn a_sub_agent_with_empty_replies_returns_to_the_orchestrator() {
     let script = vec![
         delegate_and_finish("operator", "x"),
         say(""),
@@ -268,14 +268,14 @@ fn a_sub_agent_that_answers_nothing_gives_the_turn_back() {
 }
 
 #[test]
-fn an_orchestrator_that_falls_silent_after_the_work_leaves_the_work_in_the_answer() {
+fn if_the_orchestrator_stops_replying_the_finished_work_is_in_the_answer() {
     let script = vec![delegate("operator", "x"), say("42 files"), say(""), say("")];
     let played = Play::scripted(tree(Shape::Specialists), script).run("x");
     assert!(played.answer().1.contains("42 files"));
 }
 
 #[test]
-fn a_refusal_by_the_one_who_answers_is_never_the_answer() {
+fn a_rejection_by_the_answering_agent_is_never_the_answer() {
     for shape in SHAPES {
         let played = Play::scripted(
             tree(shape),
@@ -291,7 +291,7 @@ fn a_refusal_by_the_one_who_answers_is_never_the_answer() {
 }
 
 #[test]
-fn the_last_model_call_is_offered_nothing_and_asks_for_the_best_answer() {
+fn the_last_model_call_offers_nothing_and_asks_for_the_best_answer() {
     for shape in SHAPES {
         for most in 1..=6 {
             let agent = file_agent(shape);
@@ -316,14 +316,14 @@ fn the_last_model_call_is_offered_nothing_and_asks_for_the_best_answer() {
             assert!(played.requests.last().unwrap().1.functions.is_empty());
             assert!(
                 played.requests.last().unwrap().0.frame.is_root(),
-                "kept for whoever answers the person"
+                "reserved for the agent that answers the user"
             );
         }
     }
 }
 
 #[test]
-fn a_budget_of_zero_makes_no_call_and_says_so() {
+fn a_limit_of_zero_calls_makes_no_call_and_says_so() {
     for shape in SHAPES {
         let played = Play::scripted(tree(shape), vec![])
             .limits(|limits| limits.model_calls = 0)
@@ -340,7 +340,7 @@ fn a_budget_of_zero_makes_no_call_and_says_so() {
 }
 
 #[test]
-fn the_tool_call_limit_holds_over_the_whole_tree_and_is_named() {
+fn the_tool_call_limit_applies_to_the_whole_tree_and_is_named() {
     for shape in SHAPES {
         let many: Vec<_> = (0..10).map(|at| ("fs_read", json!({"path": at}))).collect();
         let script = vec![calls(many), say("Partly done.")];
@@ -358,7 +358,7 @@ fn the_tool_call_limit_holds_over_the_whole_tree_and_is_named() {
 }
 
 #[test]
-fn call_ids_that_are_empty_or_repeat_are_mended() {
+fn empty_or_repeated_call_ids_are_replaced() {
     for ids in [["", ""], ["a", "a"], ["call_1", ""]] {
         let calls = ids.map(|id| raw_call(id, "fs_read", "{}")).to_vec();
         let reply = || ModelReply {
@@ -383,13 +383,13 @@ fn call_ids_that_are_empty_or_repeat_are_mended() {
 }
 
 #[test]
-fn an_absurd_number_of_calls_is_cut() {
+fn an_absurd_number_of_calls_is_truncated() {
     let many: Vec<_> = (0..10_000)
         .map(|at| ("fs_read", json!({"path": at})))
         .collect();
     let played = Play::scripted(tree(Shape::Single), vec![calls(many), say("Done.")]).run("x");
     assert_eq!(played.tools_run.len(), 32);
-    assert_eq!(played.faults(), [Fault::TooManyCalls]);
+    assert_eq!(played.faults(), [TurnFault::TooManyCalls]);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn calls_of_a_reply_that_was_cut_off_never_run() {
         };
         let played = at_the_file_agent(shape, vec![cut, say("I could not.")]);
         assert!(played.tools_run.is_empty(), "{shape:?}");
-        assert_eq!(played.faults(), [Fault::BadArguments]);
+        assert_eq!(played.faults(), [TurnFault::BadArguments]);
         assert!(played.answered());
     }
 }
@@ -418,9 +418,9 @@ fn an_answer_that_was_cut_off_says_so() {
 }
 
 #[test]
-fn arguments_that_are_nested_too_deep_to_be_stored_are_refused() {
+fn arguments_that_are_nested_too_deeply_are_rejected() {
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100), "]".repeat(100));
     let played = at_the_file_agent(Shape::Single, vec![raw("fs_read", &deep), say("no")]);
-    assert_eq!(played.faults(), [Fault::BadArguments]);
+    assert_eq!(played.faults(), [TurnFault::BadArguments]);
     assert!(played.tools_run.is_empty());
 }

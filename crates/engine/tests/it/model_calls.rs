@@ -1,16 +1,16 @@
-//! What a model was sent, computed again from the log, is what it was sent.
+//! Requests that are recomputed from the log equal the original ones.
 
 use crate::bench::{Bench, Shared, local, log, turn};
 use lango_core::{Event, EventBody, TurnId};
-use lango_engine::{NotRecomputed, Runner};
+use lango_engine::{RecomputeError, Runner};
 use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 
-/// The bytes of files are loaded when a request is sent and are not part of what is compared.
+/// Recomputes all requests and compares them, except for the bytes of files, which are loaded when a request is sent.
 async fn recompute_all(events: &[Event], runner: &Runner, model: &ScriptedModel) -> usize {
-    let mut asked = model.asked();
+    let mut asked = model.requests();
     let mut compared = 0;
     for event in events {
         if !matches!(&event.body, EventBody::AgentMessage { model: Some(_), .. }) {
@@ -32,7 +32,7 @@ async fn recompute_all(events: &[Event], runner: &Runner, model: &ScriptedModel)
 }
 
 #[tokio::test]
-async fn every_request_of_serial_and_parallel_turns_is_computed_again() {
+async fn every_request_of_serial_and_parallel_turns_can_be_recomputed() {
     let bench = Bench::new(vec![
         Arc::new(CountingTool::new("fs_read")),
         Arc::new(CountingTool::new("search_web")),
@@ -67,7 +67,7 @@ async fn every_request_of_serial_and_parallel_turns_is_computed_again() {
 }
 
 #[tokio::test]
-async fn with_other_agents_a_request_is_not_computed() {
+async fn with_other_agents_a_request_cannot_be_recomputed() {
     let bench = Bench::new(vec![Arc::new(CountingTool::new("fs_read"))]);
     let runner = bench.runner(ScriptedModel::replies([say("hi")]));
     let mut conversation = runner.start(local());
@@ -77,7 +77,7 @@ async fn with_other_agents_a_request_is_not_computed() {
     let other = other.runner(ScriptedModel::replies([]));
     let call = other.model_call(&report.session, &report.turn, 2).await;
     let call = call.unwrap().unwrap();
-    assert_eq!(call.request.unwrap_err(), NotRecomputed::AgentsChanged);
+    assert_eq!(call.request.unwrap_err(), RecomputeError::AgentsChanged);
     let none = runner
         .model_call(&report.session, &TurnId::from("t_none"), 2)
         .await;

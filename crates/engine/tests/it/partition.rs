@@ -1,4 +1,4 @@
-//! Which tool belongs to whom.
+//! Which agent owns which tool.
 
 use crate::trees::{
     ALL_TOOLS, CLASSIC, SPECIALISTS, UNKNOWN_TOOLS, built_in, tools_of, tree, try_tree,
@@ -7,7 +7,7 @@ use lango_core::ToolName;
 use lango_engine::{Topology, TreeError, TreeSettings, partition};
 use proptest::prelude::*;
 
-/// Asserts that each of these tools belongs to this agent alone.
+/// Asserts that only this agent owns these tools.
 fn assert_home(topology: &Topology, agent: &str, tools: &[&str]) {
     let parts = partition(topology, tools.iter().copied());
     assert_eq!(parts.of(agent), tools);
@@ -59,14 +59,14 @@ fn p05_memory_belongs_to_the_chronicler() {
 }
 
 #[test]
-fn p06_an_unknown_beginning_belongs_to_nobody() {
+fn p06_a_tool_with_an_unknown_prefix_belongs_to_no_agent() {
     let parts = partition(&built_in("specialists"), UNKNOWN_TOOLS);
     assert_eq!(parts.unmatched, UNKNOWN_TOOLS);
     assert!(
         parts.parts.iter().all(|(_, part)| part.is_empty()),
         "{parts:?}"
     );
-    // A prefix counts at the beginning of a name only, and in its own case.
+    // A prefix matches only at the start of a name, and case-sensitively.
     let odd = [
         "my_fs_read",
         "FS_read",
@@ -80,7 +80,7 @@ fn p06_an_unknown_beginning_belongs_to_nobody() {
 }
 
 #[test]
-fn p07_the_order_of_matching_is_data() {
+fn p07_the_match_order_is_data() {
     let topology = built_in("specialists");
     assert_eq!(
         topology.match_order,
@@ -105,7 +105,7 @@ fn p07_the_order_of_matching_is_data() {
     assert_specialist("librarian", &["save_knowledge_data", "create_skill_new"]);
 }
 
-/// Five agents whose prefixes all begin `shared_tool`, listed in the reverse of the order in which they are tried.
+/// Five agents whose prefixes all match `shared_tool`, listed in the reverse of their match order.
 fn overlapping(match_order: &[&str]) -> Topology {
     let agent = |name: &str, prefix: &str| {
         format!(
@@ -132,7 +132,7 @@ fn overlapping(match_order: &[&str]) -> Topology {
 }
 
 #[test]
-fn p07_of_several_claims_the_first_in_the_order_wins() {
+fn p07_of_several_matching_agents_the_first_in_match_order_wins() {
     let order = ["librarian", "chronicler", "navigator", "vault", "operator"];
     let topology = overlapping(&order);
     for (agent, tool) in order
@@ -141,7 +141,7 @@ fn p07_of_several_claims_the_first_in_the_order_wins() {
     {
         assert_home(&topology, agent, &[tool]);
     }
-    // Not the longest prefix and not the place in the file decides, but the order alone.
+    // Only the match order decides, not the length of the prefix or the position in the file.
     let mut reversed = order;
     reversed.reverse();
     assert_home(
@@ -149,7 +149,7 @@ fn p07_of_several_claims_the_first_in_the_order_wins() {
         "operator",
         &["shared_tool", "shard", "shape", "shy", "stop"],
     );
-    // Agents that the order does not name come after those it names, in the order of the file.
+    // Agents that the match order does not list come last, in the order of the file.
     assert_home(
         &overlapping(&["navigator"]),
         "navigator",
@@ -172,7 +172,7 @@ fn p09_the_parts_are_the_six_roles_and_the_unmatched() {
     );
 }
 
-/// Names of every kind: any text at all, and known beginnings, cut and continued.
+/// Generates names of every kind: arbitrary text, and known prefixes, truncated and extended.
 fn tool_names() -> impl Strategy<Value = Vec<String>> {
     let prefixes: Vec<String> = ["specialists", "classic"]
         .iter()
@@ -227,7 +227,7 @@ proptest! {
             given.sort_unstable();
             placed.sort_unstable();
             prop_assert_eq!(given, placed);
-            // Each part keeps the order of the input, and holds only what its agent claims.
+            // Each part has the order of the input and only tools that its agent claims.
             for (name, part) in &parts.parts {
                 let spec = topology.agents.iter().find(|spec| spec.name == *name).unwrap();
                 let claims = |tool: &str| spec.prefixes.iter().any(|entry| tool.starts_with(&entry.prefix));
@@ -239,7 +239,7 @@ proptest! {
 }
 
 #[test]
-fn p10_classic_has_three_homes_and_the_executor_takes_the_rest() {
+fn p10_classic_has_three_agents_with_prefixes_and_the_executor_owns_the_rest() {
     let classic = built_in("classic");
     let executor = [
         "exec",
@@ -366,7 +366,7 @@ fn p12_strict_tools_make_an_unmatched_tool_an_error() {
         "{text}"
     );
     assert!(text.contains("agent.strictTools = false"), "{text}");
-    // Where every tool has a home, being strict changes nothing.
+    // If every tool has an owner, strict mode changes nothing.
     let lenient = tree("specialists", &ALL_TOOLS);
     assert_eq!(
         try_tree(&built_in("specialists"), &ALL_TOOLS, &strict)

@@ -1,4 +1,4 @@
-//! The project's instructions in the tree: who is told them, what label they give, and how the prompts read.
+//! Project instructions in the tree: which agents get them, their trust label, and the rendered prompts.
 
 use crate::support::{Play, Shape, tree};
 use crate::trees::{ALL_TOOLS, built_in};
@@ -9,7 +9,7 @@ use lango_testkit::tool::specs;
 use serde_json::json;
 use std::sync::Arc;
 
-fn told() -> TreeSettings {
+fn settings() -> TreeSettings {
     TreeSettings {
         project_instructions: Some(ProjectInstructions {
             text: "# Style\n\nUse tabs. {{name}} stays as it is.\n".into(),
@@ -20,12 +20,12 @@ fn told() -> TreeSettings {
 }
 
 fn trees(topology: &Topology) -> [Tree; 2] {
-    [TreeSettings::default(), told()]
+    [TreeSettings::default(), settings()]
         .map(|settings| Tree::multi(topology, specs(&ALL_TOOLS), Vec::new(), &settings).unwrap())
 }
 
 #[test]
-fn only_agents_with_the_field_are_told_and_only_they_are_labelled() {
+fn only_agents_with_the_field_get_the_instructions_and_their_label() {
     for (name, instructed) in [
         ("specialists", ["operator", "planner"]),
         ("classic", ["executor", "planner"]),
@@ -46,22 +46,22 @@ fn only_agents_with_the_field_are_told_and_only_they_are_labelled() {
             assert_eq!(agent.trust, label, "{}", agent.name);
         }
     }
-    let single = Tree::single(specs(&ALL_TOOLS), &told()).unwrap();
+    let single = Tree::single(specs(&ALL_TOOLS), &settings()).unwrap();
     assert!(single.root.instruction.contains("Use tabs."));
     assert_eq!(single.root.trust, Trust::Untrusted);
 }
 
 #[test]
-fn instructions_with_those_of_a_project_read_as_in_their_snapshots() {
+fn instructions_with_project_instructions_match_their_snapshots() {
     let [_, with] = trees(&built_in("specialists"));
     let operator = &with.sub_agent("operator").unwrap().instruction;
     insta::assert_snapshot!("operator_with_project", operator);
-    let single = Tree::single(specs(&ALL_TOOLS), &told()).unwrap();
+    let single = Tree::single(specs(&ALL_TOOLS), &settings()).unwrap();
     insta::assert_snapshot!("single_agent_with_project", single.root.instruction);
 }
 
 #[test]
-fn all_that_stands_below_a_question_reads_as_in_its_snapshot() {
+fn everything_below_a_question_matches_its_snapshot() {
     let settings = TurnSettings {
         folder: Some("/work".into()),
         memory: Some("<memory>\nlikes rum\n</memory>".into()),

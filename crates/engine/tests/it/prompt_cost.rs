@@ -1,13 +1,13 @@
-//! What lango's own words cost, in tokens of `o200k_base`: `cargo test -p lango-engine --test it prompt_cost -- --nocapture`
-//! prints the table of docs/performance.md.
+//! The cost of lango's prompts, in tokens of `o200k_base`. `cargo test -p lango-engine --test it prompt_cost --
+//! --nocapture` prints the table of docs/performance.md.
 
-use crate::support::{Play, Played, Shape, tree_with};
+use crate::support::{Play, PlayedTurn, Shape, tree_with};
 use lango_core::{Message, ModelRequest};
 use lango_testkit::model::{call, calls, delegate_and_finish, say};
 use serde_json::json;
 use tiktoken_rs::o200k_base_singleton;
 
-/// A tool for each of the five agents that hold tools, so that all six exist.
+/// A tool for each of the five agents with tools, so that all six agents exist.
 const SIX_AGENTS: [&str; 5] = [
     "fs_list",
     "browser_open",
@@ -22,7 +22,7 @@ fn tokens(text: &str) -> usize {
         .len()
 }
 
-/// What a request costs before the provider adds its own few tokens a message.
+/// Returns the tokens of a request, without the few that a provider adds for each message.
 fn tokens_of(request: &ModelRequest) -> usize {
     let functions = request.functions.iter().map(|function| {
         tokens(&function.name)
@@ -42,7 +42,7 @@ fn tokens_of(request: &ModelRequest) -> usize {
     tokens(&request.instruction) + functions.sum::<usize>() + messages.sum::<usize>()
 }
 
-fn play(script: Vec<lango_core::ModelReply>, question: &str) -> Played {
+fn play(script: Vec<lango_core::ModelReply>, question: &str) -> PlayedTurn {
     Play::scripted(tree_with(Shape::Specialists, &SIX_AGENTS, &[], 3), script).run(question)
 }
 
@@ -118,10 +118,10 @@ fn the_tokens_of_three_kinds_of_turns_are_printed() {
 }
 
 #[test]
-fn the_stable_part_of_a_request_is_the_same_from_turn_to_turn() {
+fn the_stable_part_of_a_request_stays_the_same_between_turns() {
     let first = play(vec![say("Hello!")], "hello");
     let second = play(vec![say("Bye!")], "something else");
-    let stable = |played: &Played| {
+    let stable = |played: &PlayedTurn| {
         let request = &played.requests[0].1;
         (
             request.instruction.clone(),

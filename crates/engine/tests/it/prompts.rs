@@ -1,8 +1,9 @@
-//! Every prompt that a tree can render: tidy, true about its tree, without contradiction, short, and as in its snapshot.
+//! Every prompt that a tree can render: tidy, correct for its tree, without contradictions, short, and equal to its
+//! snapshot.
 
 use crate::trees::{
     ALL_TOOLS, CLASSIC, SPECIALISTS, UNKNOWN_TOOLS, built_in, classic_without_direct_tools,
-    every_tree, first_request, occurrences, remotes, told, tree, with_remotes,
+    every_tree, first_request, occurrences, remotes, root_instruction, tree, with_remotes,
 };
 use lango_engine::{Tree, TreeSettings};
 use lango_testkit::tool::specs;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Every prompt that any tree renders, with what it was rendered for and whether that agent holds tools.
+/// Returns every prompt of every tree, with a description of its origin and whether its agent has tools.
 fn every_prompt() -> Vec<(String, Arc<Tree>, Arc<str>, bool)> {
     let singles = [
         Tree::single(specs(&[]), &TreeSettings::default()).unwrap(),
@@ -23,7 +24,7 @@ fn every_prompt() -> Vec<(String, Arc<Tree>, Arc<str>, bool)> {
         let tree = Arc::new(tree);
         for agent in std::iter::once(&tree.root)
             .chain(&tree.agents)
-            .filter(|agent| !agent.remote)
+            .filter(|agent| !agent.is_remote)
         {
             let label = format!("{} in {name}", agent.name);
             prompts.push((
@@ -117,8 +118,8 @@ fn prompt_files_are_tidy() {
     assert!(seen > 10);
 }
 
-/// About what a tokenizer with a large vocabulary counts, and rather more: a token for each sign and each line's end,
-/// one for a word of up to nine letters, and one more for every further five letters.
+/// Estimates the tokens of a text, slightly above what a tokenizer with a large vocabulary counts: one for each symbol
+/// and line end, one for a word of up to nine letters, and one for every further five letters.
 fn tokens_at_most(text: &str) -> usize {
     let pieces = text
         .split(|c: char| !c.is_alphanumeric())
@@ -149,7 +150,7 @@ fn instructions_are_short() {
 }
 
 #[test]
-fn instructions_read_as_in_their_snapshots() {
+fn instructions_match_their_snapshots() {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
     let orchestrators = [
         ("specialists_with_all_six", tree("specialists", &ALL_TOOLS)),
@@ -169,19 +170,19 @@ fn instructions_read_as_in_their_snapshots() {
         ),
     ];
     for (name, tree) in orchestrators {
-        insta::assert_snapshot!(format!("orchestrator_of_{name}"), told(tree));
+        insta::assert_snapshot!(format!("orchestrator_of_{name}"), root_instruction(tree));
     }
     let single = [("with_tools", &ALL_TOOLS[..]), ("without_tools", &[])];
     for (name, tools) in single {
         insta::assert_snapshot!(
             format!("single_agent_{name}"),
-            told(Tree::single(specs(tools), &TreeSettings::default()).unwrap())
+            root_instruction(Tree::single(specs(tools), &TreeSettings::default()).unwrap())
         );
     }
 }
 
 #[test]
-fn sub_agents_instructions_read_as_in_their_snapshots() {
+fn instructions_of_sub_agents_match_their_snapshots() {
     for topology in ["specialists", "classic"] {
         for agent in &tree(topology, &[ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat()).agents {
             insta::assert_snapshot!(format!("{topology}_{}", agent.name), agent.instruction);
@@ -190,7 +191,7 @@ fn sub_agents_instructions_read_as_in_their_snapshots() {
 }
 
 #[test]
-fn the_delegate_function_reads_as_in_its_snapshot() {
+fn the_delegate_function_matches_its_snapshot() {
     let request = first_request(with_remotes(
         &built_in("specialists"),
         &ALL_TOOLS,
@@ -203,7 +204,7 @@ fn the_delegate_function_reads_as_in_its_snapshot() {
     );
 }
 
-/// The same JSON with its keys in order, whatever order serde_json was built to keep.
+/// Sorts the keys of JSON, independent of how serde_json was built.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {

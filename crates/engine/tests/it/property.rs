@@ -1,8 +1,8 @@
-//! Random turns, absurd ones included: whatever models, tools and people do, the invariants hold, and replaying the events
-//! gives the state that living them gave.
+//! Random turns, including absurd ones: whatever models, tools and users do, the invariants hold, and replaying the
+//! events restores the state of the live turn.
 //!
-//! A turn is driven by a list of bytes: each decision takes the next one, and past the end everything behaves. So a
-//! counterexample shrinks to the few decisions that matter.
+//! A list of bytes drives a turn: each decision consumes the next byte, and after the last one everything behaves well.
+//! So a counterexample shrinks to the few decisions that matter.
 
 use crate::approval_laws::{answer, check_approvals, rules};
 use crate::crash_laws::{crash, retries};
@@ -13,7 +13,7 @@ use lango_core::{
     Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust, TurnSettings,
     Usage,
 };
-use lango_engine::{Input, Mode, Rules, Step, Tree, Turn, TurnStart};
+use lango_engine::{ApprovalRules, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep};
 use lango_testkit::model::{failure, raw_call};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -76,7 +76,6 @@ const PRICE: Price = Price {
     tier: None,
 };
 
-/// Decisions from bytes.
 pub struct Choices<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -141,28 +140,28 @@ impl Choices<'_> {
     }
 }
 
-/// A turn under rules that allow everything, or under those above.
-pub fn ruled(rules: &Arc<Rules>) -> TurnStart {
+/// Starts a turn with these rules.
+pub fn start_with_rules(rules: &Arc<ApprovalRules>) -> TurnStart {
     TurnStart {
         rules: Arc::clone(rules),
         ..start(Vec::new())
     }
 }
 
-/// A step that was started, with what its model was sent.
-struct UnderWay {
-    step: Step,
+/// A running step, with the request of its model.
+struct RunningStep {
+    step: TurnStep,
     request: Option<ModelRequest>,
 }
 
-struct Lived {
+struct CompletedTurn {
     events: Vec<Event>,
     turn: Turn,
     limits: Limits,
-    rules: Arc<Rules>,
+    rules: Arc<ApprovalRules>,
 }
 
-/// A model of its own for one agent, or none.
+/// Gives one agent its own model, or none.
 fn own_models(choices: &mut Choices<'_>) -> BTreeMap<AgentName, AgentModel> {
     let own = AgentModel {
         model: "test/own".into(),
@@ -173,8 +172,8 @@ fn own_models(choices: &mut Choices<'_>) -> BTreeMap<AgentName, AgentModel> {
     [(AgentName::from(agent), own)].into()
 }
 
-/// Lives one turn the way the runner does: every ready step is started, and any of them may come back next.
-fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseError> {
+/// Runs one turn like the runner does: every ready step starts, and any of them may finish next.
+fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn, TestCaseError> {
     let limits = choices.limits();
     let rules = [Arc::default(), rules()][choices.next(2)].clone();
     let settings = TurnSettings {
@@ -190,22 +189,22 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
-        ruled(&rules),
+        start_with_rules(&rules),
         "go".into(),
         settings,
         Timestamp(1),
     );
-    let mut under_way: Vec<UnderWay> = Vec::new();
+    let mut under_way: Vec<RunningStep> = Vec::new();
     while turn.outcome().is_none() {
         for step in turn.ready() {
             if !under_way.iter().any(|other| other.step.key() == step.key()) {
-                let request = if let Step::CallModel(step) = &step {
+                let request = if let TurnStep::CallModel(step) = &step {
                     Some(turn.request(step))
                 } else {
                     None
                 };
                 request.iter().for_each(check_request);
-                under_way.push(UnderWay { step, request });
+                under_way.push(RunningStep { step, request });
             }
         }
         let waiting = turn.waiting();
@@ -234,15 +233,15 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
             continue;
         }
         let next = under_way.remove(choices.next(under_way.len()));
-        events.extend(turn.accept(come_back(next, choices), Timestamp(2)));
+        events.extend(turn.accept(result_of(next, choices), Timestamp(2)));
         prop_assert!(events.len() > before, "every input is a stored fact");
         prop_assert!(events.len() < 5000, "the turn does not end");
         check_replay(tree, &rules, &events, &turn)?;
     }
     prop_assert!(turn.ready().is_empty());
-    let after_the_end = turn.accept(Input::Cancelled, Timestamp(3));
+    let after_the_end = turn.accept(TurnInput::Cancelled, Timestamp(3));
     prop_assert!(after_the_end.is_empty());
-    Ok(Lived {
+    Ok(CompletedTurn {
         events,
         turn,
         limits,
@@ -250,40 +249,40 @@ fn live(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<Lived, TestCaseEr
     })
 }
 
-fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
+fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(60) {
-        57 => return Input::Cancelled,
-        58 => return Input::TimeSpent,
-        59 => return Input::Interrupted,
+        57 => return TurnInput::Cancelled,
+        58 => return TurnInput::TimeSpent,
+        59 => return TurnInput::Interrupted,
         _ => {}
     }
     match one.step {
-        Step::CallModel(step) if choices.next(30) == 29 => Input::ModelFailed {
+        TurnStep::CallModel(step) if choices.next(30) == 29 => TurnInput::ModelFailed {
             step,
             error: failure(model_fault(choices.next(2) == 1)),
         },
-        Step::CallModel(step) => {
+        TurnStep::CallModel(step) => {
             let mut reply = choices.reply();
-            // A model that decodes strictly calls only what it is offered; half of ours do.
+            // A model with constrained decoding calls only offered functions; half of these do.
             if choices.next(2) == 1 {
                 let offered = one.request.as_ref().map(function_names).unwrap_or_default();
                 reply
                     .calls
                     .retain(|call| offered.iter().any(|name| **name == *call.name));
             }
-            Input::ModelReplied {
+            TurnInput::ModelReplied {
                 step,
                 reply,
                 model: "test/random".into(),
                 inspections: Vec::new(),
             }
         }
-        Step::CallTool(step) => {
+        TurnStep::CallTool(step) => {
             let status = [CallStatus::Ok, CallStatus::Ok, CallStatus::Error][choices.next(3)];
             let output = choices
                 .pick(&["same", "same", "other", "[REJECT] from a file", ""])
                 .into();
-            Input::ToolReturned {
+            TurnInput::ToolReturned {
                 step,
                 status,
                 output,
@@ -291,7 +290,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 attachments: vec![crate::attachments::image("a.png"); choices.next(3) / 2],
             }
         }
-        Step::CallRemote(step) => {
+        TurnStep::CallRemote(step) => {
             let text = choices.pick(&TEXTS).to_owned();
             let error = RemoteError {
                 agent: step.agent.clone(),
@@ -303,7 +302,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                 task: Some("t".into()),
             };
             if step.accepted.is_none() && choices.next(4) == 3 {
-                return Input::RemoteAccepted { step, thread };
+                return TurnInput::RemoteAccepted { step, thread };
             }
             let asks = choices.next(4) == 3;
             let result = if choices.next(4) == 3 {
@@ -315,7 +314,7 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
                     ..RemoteAnswer::from(text)
                 })
             };
-            Input::RemoteReturned {
+            TurnInput::RemoteReturned {
                 step,
                 result,
                 attachments: Vec::new(),
@@ -326,25 +325,25 @@ fn come_back(one: UnderWay, choices: &mut Choices<'_>) -> Input {
 
 fn check_replay(
     tree: &Arc<Tree>,
-    rules: &Arc<Rules>,
+    rules: &Arc<ApprovalRules>,
     events: &[Event],
     turn: &Turn,
 ) -> Result<(), TestCaseError> {
-    let replayed = Turn::replay(Arc::clone(tree), ruled(rules), events);
+    let replayed = Turn::replay(Arc::clone(tree), start_with_rules(rules), events);
     prop_assert!(replayed == *turn, "replayed: {replayed:?}\nlived: {turn:?}");
     prop_assert_eq!(replayed.ready(), turn.ready());
     prop_assert_eq!(replayed.waiting(), turn.waiting());
     Ok(())
 }
 
-fn check_invariants(tree: &Tree, lived: &Lived) -> Result<(), TestCaseError> {
-    let Lived {
+fn check_invariants(tree: &Tree, completed: &CompletedTurn) -> Result<(), TestCaseError> {
+    let CompletedTurn {
         events,
         turn,
         limits,
         rules,
-    } = lived;
-    if **rules != Rules::default() {
+    } = completed;
+    if **rules != ApprovalRules::default() {
         check_approvals(events)?;
     }
     let stored: Vec<Event> = serde_json::from_str(&serde_json::to_string(events).unwrap()).unwrap();
@@ -424,7 +423,7 @@ fn check_end(
             && *tool_calls <= limits.tool_calls
             && *rounds <= limits.rounds
     );
-    prop_assert!(tree.mode == Mode::Multi || *rounds == 0);
+    prop_assert!(tree.mode == TreeMode::Multi || *rounds == 0);
     let is_zero = limits.tokens == Some(0) || limits.cost_micros == Some(0);
     prop_assert!(!is_zero || *model_calls == 0, "zero means zero");
     prop_assert_eq!(usage.input_tokens, 7 * u64::from(*model_calls));
@@ -442,11 +441,11 @@ fn check_end(
     prop_assert_eq!(
         called,
         returned + retried,
-        "every call that was stored has an outcome, or was run again because a person said so"
+        "every stored call has a result, or was repeated on the user's request"
     );
 
-    let spoken = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));
-    let words = spoken.map(|event| match &event.body {
+    let answer_event = answer.and_then(|seq| events.iter().find(|event| event.seq == seq));
+    let text = answer_event.map(|event| match &event.body {
         EventBody::AgentMessage {
             text,
             is_final: true,
@@ -457,17 +456,17 @@ fn check_end(
             is_final: true,
             ..
         } => output.to_string(),
-        other => panic!("{other:?} is no answer"),
+        other => panic!("{other:?} is not an answer"),
     });
-    match (&words, outcome) {
+    match (&text, outcome) {
         (None, outcome) => {
             prop_assert!(matches!(outcome, Outcome::Cancelled | Outcome::Interrupted))
         }
-        (Some(words), _) => {
-            prop_assert!(!words.trim().is_empty(), "an empty answer");
+        (Some(text), _) => {
+            prop_assert!(!text.trim().is_empty(), "an empty answer");
             prop_assert!(
-                !words.trim_start().to_lowercase().starts_with("[reject]"),
-                "{words}"
+                !text.trim_start().to_lowercase().starts_with("[reject]"),
+                "{text}"
             );
         }
     }
@@ -492,8 +491,8 @@ proptest! {
     #[test]
     fn a06_no_random_turn_breaks_an_invariant_or_replays_differently(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for tree in TREES.iter() {
-            let lived = live(tree, &mut Choices { bytes: &bytes, at: 0 })?;
-            check_invariants(tree, &lived)?;
+            let completed = run_turn(tree, &mut Choices { bytes: &bytes, at: 0 })?;
+            check_invariants(tree, &completed)?;
         }
     }
 }

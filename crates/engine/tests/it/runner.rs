@@ -1,11 +1,12 @@
-//! The runner with a real store: append, then show; drafts; stopping; time; tools that misbehave; sessions that go on.
+//! The runner with a real store: storing before publishing, drafts, cancelling, time limits, misbehaving tools, and
+//! continued sessions.
 
 use crate::bench::{Bench, Shared, finished, local, log, turn};
 use lango_core::{
     CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome,
     StoreError, Tool, ToolError,
 };
-use lango_engine::{Gate, Runner, Shown, Stop};
+use lango_engine::{CancelToken, Gate, Runner, TurnUpdate};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
@@ -14,13 +15,13 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-pub fn drafts(shown: &[Shown]) -> String {
-    let piece = |item: &Shown| match item {
-        Shown::Draft { text, .. } => text.clone(),
-        Shown::Withdrawn => "<withdrawn>".to_owned(),
-        Shown::Stored(_) | Shown::Retrying { .. } | Shown::InLine => String::new(),
+pub fn drafts(updates: &[TurnUpdate]) -> String {
+    let piece = |item: &TurnUpdate| match item {
+        TurnUpdate::Draft { text, .. } => text.clone(),
+        TurnUpdate::DraftWithdrawn => "<withdrawn>".to_owned(),
+        TurnUpdate::Stored(_) | TurnUpdate::Retrying { .. } | TurnUpdate::Queued => String::new(),
     };
-    shown.iter().map(piece).collect()
+    updates.iter().map(piece).collect()
 }
 
 fn file_tool() -> Vec<Arc<dyn Tool>> {
@@ -28,7 +29,7 @@ fn file_tool() -> Vec<Arc<dyn Tool>> {
 }
 
 #[tokio::test]
-async fn what_is_shown_is_what_is_stored() {
+async fn updates_contain_exactly_the_stored_events() {
     let bench = Bench::new(file_tool());
     let script = [
         delegate_and_finish("operator", "read a"),
@@ -36,7 +37,7 @@ async fn what_is_shown_is_what_is_stored() {
         say("It says hi."),
     ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
-    let (report, shown) = turn(&mut conversation, "read a").await;
+    let (report, updates) = turn(&mut conversation, "read a").await;
     assert_eq!(
         (
             report.answer.as_deref(),
@@ -44,10 +45,10 @@ async fn what_is_shown_is_what_is_stored() {
         ),
         (Some("It says hi."), "operator")
     );
-    let stored: Vec<Event> = shown
+    let stored: Vec<Event> = updates
         .iter()
         .filter_map(|item| {
-            if let Shown::Stored(batch) = item {
+            if let TurnUpdate::Stored(batch) = item {
                 Some(batch.to_vec())
             } else {
                 None
@@ -56,7 +57,7 @@ async fn what_is_shown_is_what_is_stored() {
         .flatten()
         .collect();
     assert_eq!(stored, log(&bench, conversation.session()).await);
-    assert_eq!(drafts(&shown), "It says hi.");
+    assert_eq!(drafts(&updates), "It says hi.");
 }
 
 #[tokio::test]
@@ -68,41 +69,41 @@ async fn a_draft_that_becomes_a_rejection_is_never_shown() {
             say(" [REJECT] not mine"),
             say("[RE is not a mark"),
         ];
-        let model = ScriptedModel::replies(script).in_pieces_of(piece);
-        let (report, shown) = turn(&mut bench.runner(model).start(local()), "x").await;
-        assert_eq!(drafts(&shown), "[RE is not a mark");
+        let model = ScriptedModel::replies(script).with_chunk_size(piece);
+        let (report, updates) = turn(&mut bench.runner(model).start(local()), "x").await;
+        assert_eq!(drafts(&updates), "[RE is not a mark");
         assert_eq!(report.answer.as_deref(), Some("[RE is not a mark"));
     }
 }
 
 #[tokio::test]
-async fn words_before_a_call_are_withdrawn() {
+async fn text_before_a_call_is_withdrawn() {
     let bench = Bench::new(file_tool());
     let thinking = ModelReply {
         text: "Let me look.".to_owned(),
         ..delegate("operator", "look")
     };
     let script = [thinking, say("seen"), say("I have seen it.")];
-    let (_, shown) = turn(
+    let (_, updates) = turn(
         &mut bench
-            .runner(ScriptedModel::replies(script).in_pieces_of(4))
+            .runner(ScriptedModel::replies(script).with_chunk_size(4))
             .start(local()),
         "x",
     )
     .await;
     assert_eq!(
-        drafts(&shown),
+        drafts(&updates),
         "Let me look.<withdrawn>I have seen it.",
-        "the sub-agent's own words are not shown"
+        "the sub-agent's own text is not published"
     );
 }
 
 #[tokio::test]
-async fn a_stopped_turn_ends_as_cancelled_and_the_session_goes_on() {
-    let stop = Stop::new();
+async fn a_cancelled_turn_has_that_outcome_and_the_session_continues() {
+    let stop = CancelToken::new();
     let stopper = stop.clone();
     let tool = CountingTool::new("fs_read").with_run(move |_| {
-        stopper.stop();
+        stopper.cancel();
         Ok("x".to_owned())
     });
     let bench = Bench::new(vec![Arc::new(tool)]);
@@ -122,14 +123,14 @@ async fn a_stopped_turn_ends_as_cancelled_and_the_session_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_ends_when_its_time_is_over() {
-    struct Silent;
-    impl Model for Silent {
+async fn a_turn_ends_at_its_time_limit() {
+    struct UnresponsiveModel;
+    impl Model for UnresponsiveModel {
         fn name(&self) -> &str {
             "test/silent"
         }
-        fn terms(&self) -> lango_core::ModelTerms {
-            lango_core::ModelTerms::default()
+        fn info(&self) -> lango_core::ModelInfo {
+            lango_core::ModelInfo::default()
         }
         fn call<'a>(
             &'a self,
@@ -140,12 +141,12 @@ async fn a_turn_ends_when_its_time_is_over() {
     }
     let mut bench = Bench::new(file_tool());
     bench.limits.turn_ms = 5_000;
-    let (report, _) = turn(&mut bench.runner(Silent).start(local()), "x").await;
+    let (report, _) = turn(&mut bench.runner(UnresponsiveModel).start(local()), "x").await;
     assert_eq!(report.outcome, Outcome::Limited { limit: Limit::Time });
     assert!(report.answer.unwrap().contains("agent.turnTimeout"));
 }
 
-/// A tool that never comes back.
+/// A tool that never returns.
 struct Endless(lango_core::ToolSpec);
 
 impl Tool for Endless {
@@ -162,7 +163,7 @@ impl Tool for Endless {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_never_comes_back_is_stopped_at_its_time_out() {
+async fn a_tool_that_never_returns_is_stopped_at_its_timeout() {
     let mut bench = Bench::new(vec![Arc::new(Endless(lango_testkit::tool::spec(
         "fs_read",
     )))]);
@@ -198,7 +199,7 @@ async fn a_tool_that_crashes_is_an_error_result() {
 }
 
 #[tokio::test]
-async fn a_tool_that_floods_is_cut() {
+async fn the_output_of_a_tool_is_truncated() {
     let tool = CountingTool::new("fs_read").with_run(|_| Ok("x".repeat(10_000_000)));
     let bench = Bench::new(vec![Arc::new(tool)]);
     let script = [
@@ -223,7 +224,7 @@ async fn a_tool_that_floods_is_cut() {
 }
 
 #[tokio::test]
-async fn calls_with_effect_run_one_after_the_other_in_their_order() {
+async fn calls_with_effects_run_one_after_the_other_in_order() {
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));
     let tool = |name: &str, effect| {
         let order = Arc::clone(&order);
@@ -235,8 +236,8 @@ async fn calls_with_effect_run_one_after_the_other_in_their_order() {
         Arc::new(CountingTool::new(name).with_effect(effect).with_run(run)) as Arc<dyn Tool>
     };
     let bench = Bench::new(vec![
-        tool("fs_write", Effect::Effect),
-        tool("exec_run", Effect::Effect),
+        tool("fs_write", Effect::NonIdempotent),
+        tool("exec_run", Effect::NonIdempotent),
         tool("fs_read", Effect::Pure),
     ]);
     let batch = [
@@ -310,14 +311,14 @@ async fn two_writers_of_one_session_do_not_interleave() {
     let (report, _) = turn(&mut one, "third").await;
     assert!(matches!(report.outcome, Outcome::Answered { .. }));
     let log = log(&bench, one.session()).await;
-    let said: Vec<&str> = log
+    let messages: Vec<&str> = log
         .iter()
         .filter_map(|event| match &event.body {
             EventBody::UserMessage { text, .. } => Some(&**text),
             _ => None,
         })
         .collect();
-    assert_eq!(said, ["first", "second", "third"]);
+    assert_eq!(messages, ["first", "second", "third"]);
     assert_eq!(log.len(), 9);
 }
 
@@ -335,7 +336,7 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
     ] {
         assert!(
             conversation
-                .turn(input.as_str(), &Stop::new(), &sender)
+                .turn(input.as_str(), &CancelToken::new(), &sender)
                 .await
                 .is_err()
         );
@@ -348,7 +349,7 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
 }
 
 #[tokio::test]
-async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns() {
+async fn the_orchestrators_requests_start_with_the_same_bytes_for_many_turns() {
     let bench = Bench::new(file_tool());
     let model = Arc::new(ScriptedModel::from_fn(|_| say("ok")));
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
@@ -361,7 +362,7 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
         .await
         .unwrap();
     turn(&mut reopened, "after a restart").await;
-    let asked = model.asked();
+    let asked = model.requests();
     let mut breaks = 0;
     for pair in asked.windows(2) {
         assert_eq!(pair[0].instruction, pair[1].instruction);
@@ -375,9 +376,9 @@ async fn what_the_orchestrator_is_sent_begins_with_the_same_bytes_for_many_turns
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_with_effect_that_is_stopped_has_an_unknown_outcome() {
+async fn a_stopped_tool_with_effects_has_an_unknown_outcome() {
     let spec = lango_core::ToolSpec {
-        effect: Effect::Effect,
+        effect: Effect::NonIdempotent,
         ..lango_testkit::tool::spec("fs_write")
     };
     let bench = Bench::new(vec![Arc::new(Endless(spec))]);
@@ -394,7 +395,7 @@ async fn a_tool_with_effect_that_is_stopped_has_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn two_limits_of_zero_end_a_turn_once() {
+async fn two_limits_of_zero_end_a_turn_only_once() {
     let mut bench = Bench::new(file_tool());
     (bench.limits.turn_ms, bench.limits.model_calls) = (0, 0);
     let model = ScriptedModel::replies([]);

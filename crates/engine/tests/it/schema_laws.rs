@@ -1,4 +1,4 @@
-//! What holds for every turn with a schema, whatever happens in it.
+//! Invariants of every turn with an answer schema.
 
 use lango_core::{Event, EventBody, Outcome};
 use lango_engine::Tree;
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A schema that one of the random texts satisfies.
+/// A schema that one of the random texts matches.
 pub fn array_schema() -> Arc<Value> {
     Arc::new(json!({ "type": "array" }))
 }
 
-/// An answer of an agent is the root's and satisfies the schema.
+/// Checks that an agent's answer comes from the root and matches the schema.
 pub fn check_answer(tree: &Tree, events: &[Event]) -> Result<(), TestCaseError> {
     let has_schema = matches!(
         events.first().map(|event| &event.body),
@@ -35,7 +35,7 @@ pub fn check_answer(tree: &Tree, events: &[Event]) -> Result<(), TestCaseError> 
         ..
     }) = answer
     else {
-        return Err(TestCaseError::fail(format!("{answer:?} is no answer")));
+        return Err(TestCaseError::fail(format!("{answer:?} is not an answer")));
     };
     prop_assert_eq!(author, &tree.root.name);
     let value: Result<Value, _> = serde_json::from_str(text);

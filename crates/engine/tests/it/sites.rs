@@ -1,10 +1,10 @@
-//! Calls that contact a site: known addresses run, others are asked for, and what is granted is the host.
+//! Calls that contact a site: known URLs run, others need approval, and grants are for hosts.
 
 use crate::approvals::{answer, ask, in_session, waiting};
 use crate::bench::{Bench, finished, local};
 use crate::support::rule;
-use lango_core::{Answer, GuardedTarget, Inspection, SiteAccess, Subject, Tool};
-use lango_engine::{Action, Rule, Rules};
+use lango_core::{ApprovalAnswer, GuardedTarget, Inspection, RuleSubject, SiteAccess, Tool};
+use lango_engine::{ApprovalRule, ApprovalRules, RuleAction};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn site(url: Option<&str>, is_known: bool) -> Inspection {
 }
 
 fn tool(name: &str, inspection: Inspection) -> Arc<CountingTool> {
-    let tool = CountingTool::new(name).with_subject(Subject::Site);
+    let tool = CountingTool::new(name).with_subject(RuleSubject::Site);
     Arc::new(tool.with_inspection(inspection))
 }
 
@@ -39,18 +39,18 @@ fn replies(name: &str) -> Vec<lango_core::ModelReply> {
     ]
 }
 
-fn matching(action: Action, pattern: &str) -> Rule {
-    Rule {
+fn matching(action: RuleAction, pattern: &str) -> ApprovalRule {
+    ApprovalRule {
         matching: Some(pattern.to_owned()),
         ..rule(action, "browser_*")
     }
 }
 
-/// Whether one call runs without a question.
-async fn runs(inspection: Inspection, rules: Vec<Rule>, question: &str) -> bool {
+/// Whether one call runs without approval.
+async fn runs(inspection: Inspection, rules: Vec<ApprovalRule>, question: &str) -> bool {
     let tool = tool("browser_navigate", inspection);
     let mut bench = Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>]);
-    bench.rules = Rules::new(rules);
+    bench.rules = ApprovalRules::new(rules);
     let model = ScriptedModel::replies(replies("browser_navigate"));
     let mut conversation = bench.runner(model).start(local());
     ask(&mut conversation, question).await;
@@ -58,7 +58,7 @@ async fn runs(inspection: Inspection, rules: Vec<Rule>, question: &str) -> bool 
 }
 
 #[tokio::test]
-async fn an_address_runs_unasked_if_it_is_a_link_or_the_users_and_an_action_never_does() {
+async fn a_url_runs_without_approval_if_it_is_a_link_or_the_users_but_an_action_never_does() {
     let (known, made_up) = (site(Some(URL), true), site(Some(URL), false));
     assert!(runs(known.clone(), vec![], "buy it").await);
     assert!(!runs(made_up.clone(), vec![], "buy it").await);
@@ -66,12 +66,12 @@ async fn an_address_runs_unasked_if_it_is_a_link_or_the_users_and_an_action_neve
     assert!(!runs(made_up.clone(), vec![], &format!("look at {URL}?x=1")).await);
     let act = site(None, false);
     assert!(!runs(act.clone(), vec![], "shop.example").await);
-    let allow = |pattern| vec![matching(Action::Allow, pattern)];
+    let allow = |pattern| vec![matching(RuleAction::Allow, pattern)];
     assert!(runs(act.clone(), allow("shop.example"), "buy").await);
     assert!(runs(made_up.clone(), allow("*.example"), "buy").await);
     assert!(!runs(act, allow("example"), "buy").await);
     for pattern in ["shop.example", "*.example", "*.shop.example"] {
-        let deny = vec![matching(Action::Deny, pattern)];
+        let deny = vec![matching(RuleAction::Deny, pattern)];
         assert!(!runs(known.clone(), deny, "buy").await, "{pattern}");
     }
 }
@@ -104,7 +104,7 @@ async fn a_grant_is_for_a_host_and_one_for_acting_covers_opening_but_not_the_rev
 }
 
 #[tokio::test]
-async fn a_grant_for_acting_on_a_host_covers_opening_its_addresses() {
+async fn a_grant_for_acting_on_a_host_covers_opening_its_urls() {
     let navigate = tool("browser_navigate", site(Some(URL), false));
     let act = tool("browser_act", site(None, false));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&navigate) as _, Arc::clone(&act) as _];
@@ -119,9 +119,9 @@ async fn a_grant_for_acting_on_a_host_covers_opening_its_addresses() {
 }
 
 #[tokio::test]
-async fn a_sensitive_file_is_asked_about_although_the_site_is_allowed() {
+async fn a_sensitive_file_needs_approval_even_if_the_site_is_allowed() {
     let act = site(None, false);
-    let allow = || vec![matching(Action::Allow, "shop.example")];
+    let allow = || vec![matching(RuleAction::Allow, "shop.example")];
     assert!(runs(act.clone(), allow(), "buy").await);
     let upload = Inspection {
         guarded: Some(GuardedTarget {
@@ -139,7 +139,7 @@ async fn a_sensitive_file_is_asked_about_although_the_site_is_allowed() {
         let asked = waiting(ask(&mut conversation, "again").await);
         assert_eq!(asked[0].request.pattern, None, "no grant is offered");
         assert!(asked[0].request.reason.contains("shop.example"));
-        finished(answer(&mut conversation, Answer::Once).await);
+        finished(answer(&mut conversation, ApprovalAnswer::Once).await);
     }
     assert_eq!(act.runs(), 2);
 }

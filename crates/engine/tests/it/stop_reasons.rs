@@ -1,11 +1,11 @@
-//! Why a reply ended reaches the user, and what can be done about it is done once.
+//! Why a reply ended is reported to the user, and a remedy is tried once.
 
 use crate::support::{Play, Shape, tree};
 use lango_core::{
-    CallStatus, Event, EventBody, Fault, Message, ModelError, ModelFault, ModelReply, Outcome,
-    StopReason, Timestamp,
+    CallStatus, Event, EventBody, Message, ModelError, ModelFault, ModelReply, Outcome, StopReason,
+    Timestamp, TurnFault,
 };
-use lango_engine::{Input, ModelStep, Step, Turn};
+use lango_engine::{ModelStep, Turn, TurnInput, TurnStep};
 use lango_testkit::model::{call, say};
 use serde_json::json;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ fn stopped(reply: ModelReply, stop: StopReason) -> ModelReply {
 }
 
 #[test]
-fn a_length_stop_without_text_is_asked_again_once_with_a_higher_limit() {
+fn a_reply_at_the_output_limit_without_text_is_retried_once_with_a_higher_limit() {
     let script = vec![
         stopped(say(""), StopReason::OutputLimit),
         say("Here it is."),
     ];
     let played = Play::scripted(tree(Shape::Single), script).run("x");
-    assert_eq!(played.faults(), [Fault::OutputLimit]);
+    assert_eq!(played.faults(), [TurnFault::OutputLimit]);
     let raised: Vec<bool> = played
         .requests
         .iter()
@@ -29,12 +29,12 @@ fn a_length_stop_without_text_is_asked_again_once_with_a_higher_limit() {
         .collect();
     assert_eq!(raised, [false, true]);
     let (first, second) = (&played.requests[0].1, &played.requests[1].1);
-    assert_eq!(first.messages, second.messages, "nothing is said about it");
+    assert_eq!(first.messages, second.messages, "the retry adds no message");
     assert_eq!(played.answer().1, "Here it is.");
 }
 
 #[test]
-fn a_second_length_stop_without_text_fails_the_turn_and_says_what_to_change() {
+fn a_second_reply_at_the_output_limit_fails_the_turn_and_says_what_to_change() {
     let cut = || stopped(say(" "), StopReason::OutputLimit);
     let played = Play::scripted(tree(Shape::Single), vec![cut(), cut()]).run("x");
     let Outcome::Failed { error, .. } = played.outcome() else {
@@ -45,7 +45,7 @@ fn a_second_length_stop_without_text_fails_the_turn_and_says_what_to_change() {
 }
 
 #[test]
-fn an_answer_that_a_filter_ended_says_why() {
+fn an_answer_that_a_filter_cut_off_says_why() {
     let detail = "it ended with RECITATION: the text was in a book".into();
     let cut = stopped(say("It was the best"), StopReason::Filtered { detail });
     let played = Play::scripted(tree(Shape::Single), vec![cut]).run("x");
@@ -56,7 +56,7 @@ fn an_answer_that_a_filter_ended_says_why() {
 }
 
 #[test]
-fn calls_without_an_id_get_one_that_the_strictest_provider_takes() {
+fn calls_without_an_id_get_one_that_the_strictest_provider_accepts() {
     let reply = ModelReply {
         calls: vec![lango_testkit::model::raw_call(
             "",
@@ -71,15 +71,15 @@ fn calls_without_an_id_get_one_that_the_strictest_provider_takes() {
     assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
 }
 
-/// A turn whose model was told a long text by a tool.
+/// Starts a turn in which a tool returned a long text.
 fn turn_with_a_long_result() -> (Turn, Vec<Event>) {
     let play = Play::scripted(tree(Shape::Single), Vec::new());
     let (mut turn, mut events) = play.begin("x");
     events.extend(reply(&mut turn, call("fs_read", json!({"path": "a"}))));
-    let Some(Step::CallTool(step)) = turn.ready().into_iter().next() else {
+    let Some(TurnStep::CallTool(step)) = turn.ready().into_iter().next() else {
         panic!("a tool was called");
     };
-    let input = Input::ToolReturned {
+    let input = TurnInput::ToolReturned {
         step,
         status: CallStatus::Ok,
         output: "x".repeat(90_000).into(),
@@ -92,13 +92,13 @@ fn turn_with_a_long_result() -> (Turn, Vec<Event>) {
 
 fn model_step(turn: &Turn) -> ModelStep {
     match turn.ready().into_iter().next() {
-        Some(Step::CallModel(step)) => step,
-        other => panic!("{other:?} is no model call"),
+        Some(TurnStep::CallModel(step)) => step,
+        other => panic!("{other:?} is not a model call"),
     }
 }
 
 fn reply(turn: &mut Turn, reply: ModelReply) -> Vec<Event> {
-    let input = Input::ModelReplied {
+    let input = TurnInput::ModelReplied {
         step: model_step(turn),
         reply,
         model: "test/scripted".into(),
@@ -117,7 +117,7 @@ fn too_long(turn: &mut Turn, limit_tokens: Option<u64>) -> Vec<Event> {
         fault,
     };
     let step = model_step(turn);
-    turn.accept(Input::ModelFailed { step, error }, Timestamp(2))
+    turn.accept(TurnInput::ModelFailed { step, error }, Timestamp(2))
 }
 
 fn request_bytes(turn: &Turn) -> usize {
@@ -130,7 +130,7 @@ fn request_bytes(turn: &Turn) -> usize {
 }
 
 #[test]
-fn a_request_that_cannot_be_shortened_fails_at_once() {
+fn a_request_that_cannot_be_shortened_fails_immediately() {
     let play = Play::scripted(tree(Shape::Single), Vec::new());
     let (mut turn, _) = play.begin("x");
     too_long(&mut turn, Some(10));
@@ -160,7 +160,7 @@ fn a_request_that_is_too_long_is_shortened_once_and_replays_the_same() {
             matches!(
                 event.body,
                 EventBody::TurnCorrected {
-                    fault: Fault::ModelFailed,
+                    fault: TurnFault::ModelFailed,
                     ..
                 }
             )

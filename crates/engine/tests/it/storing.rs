@@ -1,12 +1,12 @@
 //! Which events are stored together, and what runs while they are stored.
 
 use crate::bench::{Bench, finished, local, log, turn};
-use crate::failpoints::points::{PointedStore, Points};
+use crate::failpoints::points::{FailPointStore, FailPoints};
 use lango_core::{
-    AgentName, BoxFuture, CallStatus, Caller, Effect, Event, EventBody, Outcome, Page,
+    AgentName, BoxFuture, CallStatus, Caller, Effect, Event, EventBody, EventRange, Outcome,
     SessionStore as _, Tool, ToolError, ToolOutput, ToolSpec,
 };
-use lango_engine::{Shown, Stop};
+use lango_engine::{CancelToken, TurnUpdate};
 use lango_store::{PostgresOptions, Store};
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::postgres;
@@ -25,27 +25,27 @@ async fn stored_with_call(tool: CountingTool) -> Vec<Event> {
         say("It says hi."),
     ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
-    let (_, shown) = turn(&mut conversation, "read a").await;
+    let (_, updates) = turn(&mut conversation, "read a").await;
     let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
-    let mut batches = shown.iter().filter_map(|item| match item {
-        Shown::Stored(batch) if batch.iter().any(is_call) => Some(batch.to_vec()),
+    let mut batches = updates.iter().filter_map(|item| match item {
+        TurnUpdate::Stored(batch) if batch.iter().any(is_call) => Some(batch.to_vec()),
         _ => None,
     });
     batches.next().unwrap()
 }
 
 #[tokio::test]
-async fn a_pure_tool_that_returns_at_once_is_stored_in_one_batch_with_its_result() {
+async fn a_fast_pure_tool_is_stored_in_one_batch_with_its_result() {
     let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
     let pure = CountingTool::new("fs_read").with_effect(Effect::Pure);
     assert!(stored_with_call(pure).await.iter().any(is_result));
     // The call of a tool with effects is stored before it runs.
-    let writes = CountingTool::new("fs_read").with_effect(Effect::Effect);
+    let writes = CountingTool::new("fs_read").with_effect(Effect::NonIdempotent);
     assert!(!stored_with_call(writes).await.iter().any(is_result));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pure_tool_that_takes_long_is_stored_before_its_result() {
+async fn the_call_of_a_slow_pure_tool_is_stored_before_its_result() {
     let slow = CountingTool::new("fs_read").with_effect(Effect::Pure);
     let batch = stored_with_call(slow.never_returning()).await;
     assert!(matches!(
@@ -72,7 +72,7 @@ impl Tool for ReadingTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             for _ in 0..20 {
-                let page = Page { from: 1, limit: 1 };
+                let page = EventRange { from: 1, limit: 1 };
                 self.store.read(&caller.session, page).await.unwrap();
             }
             Ok(ToolOutput::from("read".to_owned()))
@@ -81,12 +81,12 @@ impl Tool for ReadingTool {
 }
 
 #[tokio::test]
-async fn a_step_that_uses_the_last_connection_of_the_store_goes_on_while_the_turn_waits_for_it() {
+async fn a_step_that_uses_the_last_store_connection_continues_while_the_turn_waits_for_it() {
     let options = PostgresOptions {
         connections: 1,
         ..PostgresOptions::default()
     };
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     let root = AgentName::new("lango-orchestrator");
     let store = Arc::new(Store::postgres_with(&address, root, options).unwrap());
     let slow = ReadingTool {
@@ -111,20 +111,20 @@ async fn a_step_that_uses_the_last_connection_of_the_store_goes_on_while_the_tur
     assert_eq!(report.answer.as_deref(), Some("done"));
 }
 
-/// Runs a turn with these calls, stops it after an append with such an event, and returns its log.
+/// Runs a turn with these calls, cancels it after an append with a matching event, and returns its log.
 async fn stopped_turn(
     tools: Vec<Arc<dyn Tool>>,
     called: &[&str],
     last_event: &'static str,
 ) -> Vec<Event> {
-    let stop = Stop::new();
+    let stop = CancelToken::new();
     let stopper = stop.clone();
-    let points = Points::observed_by(move |place| {
+    let points = FailPoints::observed_by(move |place| {
         if place.starts_with("after append") && place.contains(last_event) {
-            stopper.stop();
+            stopper.cancel();
         }
     });
-    let store = PointedStore {
+    let store = FailPointStore {
         inner: Arc::new(Store::in_memory()),
         points,
     };
@@ -145,7 +145,7 @@ async fn stopped_turn(
 }
 
 #[tokio::test]
-async fn a_call_that_was_stored_when_the_turn_was_stopped_does_not_run() {
+async fn a_call_that_was_stored_when_the_turn_was_cancelled_does_not_run() {
     let tool = Arc::new(CountingTool::new("fs_read").with_effect(Effect::Idempotent));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
     stopped_turn(tools, &["fs_read"], "tool.called").await;
@@ -153,7 +153,7 @@ async fn a_call_that_was_stored_when_the_turn_was_stopped_does_not_run() {
 }
 
 #[tokio::test]
-async fn a_result_that_came_before_the_turn_was_stopped_is_stored() {
+async fn a_result_that_came_before_the_turn_was_cancelled_is_stored() {
     let first = CountingTool::new("fs_read").with_effect(Effect::Idempotent);
     let second = CountingTool::new("fs_search").with_effect(Effect::Idempotent);
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(first), Arc::new(second)];

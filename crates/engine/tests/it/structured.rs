@@ -1,12 +1,14 @@
-//! Answers by a JSON schema: who gives them, what the model is told, one retry, and how a turn fails.
+//! Answers with a JSON schema: who answers, what the model sees, the retry, and how a turn fails.
 
 use crate::bench::{Bench, local, log, turn_on};
-use crate::support::{Play, Played, SHAPES, Shape, file_agent, function_names, tree, tree_with};
-use lango_core::{
-    EventBody, Fault, Limit, Message, ModelReply, ModelRequest, Outcome, RemoteAnswer,
-    RemoteThread, StopReason, Timestamp, TurnSettings, UserInput,
+use crate::support::{
+    Play, PlayedTurn, SHAPES, Shape, file_agent, function_names, tree, tree_with,
 };
-use lango_engine::{Input, Shown, Step, Turn};
+use lango_core::{
+    EventBody, Limit, Message, ModelReply, ModelRequest, Outcome, RemoteAnswer, RemoteThread,
+    StopReason, Timestamp, TurnFault, TurnSettings, UserInput,
+};
+use lango_engine::{Turn, TurnInput, TurnStep, TurnUpdate};
 use lango_testkit::model::{ScriptedModel, call, delegate, delegate_and_finish, say};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -30,7 +32,7 @@ fn play(shape: Shape, replies: Vec<ModelReply>) -> Play<'static> {
     Play::scripted(tree(shape), replies).settings(with_schema())
 }
 
-/// The texts of a request's last messages, from the first one that is not the user's.
+/// Returns the texts of a request's last messages, after those of the user.
 fn after_question(request: &ModelRequest) -> Vec<String> {
     let texts = request
         .messages
@@ -44,7 +46,7 @@ fn after_question(request: &ModelRequest) -> Vec<String> {
     texts.collect()
 }
 
-fn failure(played: &Played) -> &str {
+fn failure(played: &PlayedTurn) -> &str {
     match played.outcome() {
         Outcome::Failed {
             error,
@@ -55,7 +57,7 @@ fn failure(played: &Played) -> &str {
 }
 
 #[test]
-fn a_valid_answer_is_taken_as_it_is_in_every_shape() {
+fn a_valid_answer_is_accepted_unchanged_in_every_kind_of_tree() {
     for shape in SHAPES {
         for text in [r#"{"files": ["a"]}"#, "```json\n{\"files\": [\"a\"]}\n```"] {
             let played = play(shape, vec![say(text)]).run("list");
@@ -69,7 +71,7 @@ fn a_valid_answer_is_taken_as_it_is_in_every_shape() {
 }
 
 #[test]
-fn the_root_is_told_the_schema_after_the_question_and_others_are_not() {
+fn only_the_root_sees_the_schema_after_the_question() {
     let agent = file_agent(Shape::Specialists);
     let replies = vec![
         delegate_and_finish(agent, "list"),
@@ -98,14 +100,14 @@ fn the_root_is_told_the_schema_after_the_question_and_others_are_not() {
             assert!(!text.contains("answer-schema"), "{text}");
         }
         assert!(
-            !step.shown,
+            !step.shows_draft,
             "nothing is shown before it is known to be valid"
         );
     }
     let delegate = &played.requests[0].1.functions[0].parameters["properties"];
     assert!(delegate["task"].is_object() && delegate["finish"].is_null());
     let single = play(Shape::Single, vec![say("{}")]).begin("list").0;
-    let Some(Step::CallModel(step)) = single.ready().pop() else {
+    let Some(TurnStep::CallModel(step)) = single.ready().pop() else {
         panic!("a model is asked");
     };
     let request = single.request(&step);
@@ -116,12 +118,12 @@ fn the_root_is_told_the_schema_after_the_question_and_others_are_not() {
 }
 
 #[test]
-fn an_invalid_answer_is_sent_back_once_with_the_place() {
+fn an_invalid_answer_is_sent_back_once_with_the_location() {
     for shape in SHAPES {
         let wrong = r#"{"files": ["a", 2]}"#;
         let played = play(shape, vec![say(wrong), say(r#"{"files": []}"#)]).run("list");
         assert_eq!(played.answer().1, r#"{"files": []}"#, "{shape:?}");
-        assert_eq!(played.faults(), [Fault::InvalidAnswer]);
+        assert_eq!(played.faults(), [TurnFault::InvalidAnswer]);
         let sent = after_question(&played.requests[1].1);
         assert_eq!(sent[0], format!("assistant: {wrong}"));
         assert!(
@@ -136,7 +138,7 @@ fn an_invalid_answer_is_sent_back_once_with_the_place() {
 }
 
 #[test]
-fn a_second_invalid_answer_fails_the_turn_with_the_place() {
+fn a_second_invalid_answer_fails_the_turn_with_the_location() {
     for shape in SHAPES {
         for (text, place) in [
             (r#"{"files": 1}"#, "at `/files`: 1 is not of type \"array\""),
@@ -152,7 +154,7 @@ fn a_second_invalid_answer_fails_the_turn_with_the_place() {
                 "{error}"
             );
             assert_eq!(played.counts().0, 2, "one retry");
-            assert_eq!(played.faults(), [Fault::InvalidAnswer; 2]);
+            assert_eq!(played.faults(), [TurnFault::InvalidAnswer; 2]);
         }
     }
 }
@@ -162,7 +164,10 @@ fn an_empty_reply_does_not_use_up_the_retry() {
     let replies = vec![say(""), say("{}"), say(r#"{"files": []}"#)];
     let played = play(Shape::Single, replies).run("list");
     assert_eq!(played.answer().1, r#"{"files": []}"#);
-    assert_eq!(played.faults(), [Fault::EmptyReply, Fault::InvalidAnswer]);
+    assert_eq!(
+        played.faults(),
+        [TurnFault::EmptyReply, TurnFault::InvalidAnswer]
+    );
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn a_reply_that_was_cut_off_is_not_an_answer() {
 }
 
 #[test]
-fn without_a_model_call_for_the_retry_the_turn_fails_with_the_place() {
+fn without_a_model_call_for_the_retry_the_turn_fails_with_the_location() {
     let limited = play(Shape::Single, vec![say("{}")]).limits(|limits| limits.model_calls = 1);
     let played = limited.run("list");
     assert!(failure(&played).contains("\"files\" is a required property"));
@@ -198,7 +203,7 @@ fn a_question_of_a_remote_agent_goes_to_the_root_and_not_to_the_user() {
     let play = Play::scripted(Arc::clone(&tree), Vec::new()).settings(with_schema());
     let (mut turn, _) = play.begin("translate");
     accept_reply(&mut turn, delegate("translator", "translate"));
-    let Some(Step::CallRemote(step)) = turn.ready().pop() else {
+    let Some(TurnStep::CallRemote(step)) = turn.ready().pop() else {
         panic!("the remote agent is asked");
     };
     let thread = RemoteThread {
@@ -211,7 +216,7 @@ fn a_question_of_a_remote_agent_goes_to_the_root_and_not_to_the_user() {
         files: Vec::new(),
     });
     let attachments = Vec::new();
-    let input = Input::RemoteReturned {
+    let input = TurnInput::RemoteReturned {
         step,
         result,
         attachments,
@@ -223,10 +228,10 @@ fn a_question_of_a_remote_agent_goes_to_the_root_and_not_to_the_user() {
 }
 
 fn accept_reply(turn: &mut Turn, reply: ModelReply) {
-    let Some(Step::CallModel(step)) = turn.ready().pop() else {
+    let Some(TurnStep::CallModel(step)) = turn.ready().pop() else {
         panic!("a model is asked");
     };
-    let input = Input::ModelReplied {
+    let input = TurnInput::ModelReplied {
         step,
         reply,
         model: "test/scripted".into(),
@@ -244,7 +249,7 @@ async fn the_schema_is_stored_with_the_turn_and_the_report_says_so() {
     let (report, shown) = turn_on(&mut conversation, question).await;
     assert_eq!(report.answer.as_deref(), Some(r#"{"files": []}"#));
     assert!(report.structured);
-    let is_draft = |item: &Shown| matches!(item, Shown::Draft { .. });
+    let is_draft = |item: &TurnUpdate| matches!(item, TurnUpdate::Draft { .. });
     assert!(!shown.iter().any(is_draft));
     let events = log(&bench, conversation.session()).await;
     let EventBody::UserMessage {
@@ -257,5 +262,5 @@ async fn the_schema_is_stored_with_the_turn_and_the_report_says_so() {
     assert_eq!(settings.answer_schema, Some(schema()));
     let (report, _) = turn_on(&mut conversation, "and now?".into()).await;
     assert_eq!(report.answer.as_deref(), Some("In words."));
-    assert!(!report.structured, "it holds for one turn");
+    assert!(!report.structured, "the schema applies to one turn");
 }

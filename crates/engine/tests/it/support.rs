@@ -1,18 +1,18 @@
-//! Plays turns without a runtime: a script answers for the models, another for the tools.
+//! Plays turns without a runtime: one script replies for the models, another one for the tools.
 
 use lango_core::{
     AgentModel, AgentName, CallStatus, Event, EventBody, Limits, Message, ModelFault, ModelReply,
     ModelRequest, Outcome, SessionId, Text, Timestamp, Trust, TurnId, TurnSettings,
 };
 use lango_engine::{
-    Action, Input, LookBack, ModelStep, RemoteCard, RemoteStep, Rule, Step, ToolStep, Topology,
-    Tree, TreeSettings, Turn, TurnStart,
+    ApprovalRule, History, ModelStep, RemoteCard, RemoteStep, RuleAction, ToolStep, Topology, Tree,
+    TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
 };
 use lango_testkit::tool::specs;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// One tool for every agent of `specialists`, and one that nobody holds.
+/// One tool for every agent of `specialists`, and one without an owner.
 pub const TOOLS: [&str; 8] = [
     "exec_shell",
     "fs_read",
@@ -24,7 +24,7 @@ pub const TOOLS: [&str; 8] = [
     "odd_thing",
 ];
 
-/// The shapes a tree can have.
+/// The kinds of trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Specialists,
@@ -69,7 +69,7 @@ pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) ->
     Arc::new(Tree::multi(&topology, specs(tools), remotes, &settings).unwrap())
 }
 
-/// The agent that owns `fs_read` in a shape.
+/// Returns the agent that owns `fs_read`.
 pub fn file_agent(shape: Shape) -> &'static str {
     match shape {
         Shape::Specialists => "operator",
@@ -79,7 +79,7 @@ pub fn file_agent(shape: Shape) -> &'static str {
 }
 
 /// A turn that was played to its end.
-pub struct Played {
+pub struct PlayedTurn {
     pub turn: Turn,
     pub events: Vec<Event>,
     pub requests: Vec<(ModelStep, ModelRequest)>,
@@ -90,17 +90,17 @@ type Models<'a> = Box<dyn FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a>;
 type Tools<'a> = Box<dyn FnMut(&ToolStep) -> (CallStatus, String) + 'a>;
 type Remotes<'a> = Box<dyn FnMut(&RemoteStep) -> Result<String, String> + 'a>;
 
-/// How a turn is played.
+/// The setup of a turn to play.
 pub struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
-    /// The files of the question.
+    /// The attachments of the question.
     pub attachments: Vec<lango_core::Attachment>,
     pub price: Option<lango_core::Price>,
     pub context_tokens: Option<u64>,
     pub agent_models: BTreeMap<AgentName, AgentModel>,
-    /// What else the turn's first event stores.
+    /// Additional settings in the turn's first event.
     settings: TurnSettings,
     models: Models<'a>,
     tools: Tools<'a>,
@@ -108,7 +108,7 @@ pub struct Play<'a> {
 }
 
 impl<'a> Play<'a> {
-    /// Replies come from a function of the step and the request.
+    /// Takes replies from a function of the step and the request.
     pub fn new(
         tree: Arc<Tree>,
         models: impl FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a,
@@ -128,7 +128,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Replies come from a list, in the order in which models are asked; after its end every model says "done".
+    /// Takes replies from a list, in the order in which models are called. After its end every model replies "done".
     pub fn scripted(tree: Arc<Tree>, replies: Vec<ModelReply>) -> Self {
         let mut replies: VecDeque<ModelReply> = replies.into();
         Self::new(tree, move |_, _| {
@@ -138,7 +138,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// The same with more in the turn's first event.
+    /// Sets additional settings in the turn's first event.
     pub fn settings(mut self, settings: TurnSettings) -> Self {
         self.settings = settings;
         self
@@ -189,8 +189,8 @@ impl<'a> Play<'a> {
         )
     }
 
-    /// Takes the first ready step again and again until the turn has ended.
-    pub fn run(mut self, question: &str) -> Played {
+    /// Performs the first ready step until the turn has ended.
+    pub fn run(mut self, question: &str) -> PlayedTurn {
         let (mut turn, mut events) = self.begin(question);
         let mut requests = Vec::new();
         let mut tools_run = Vec::new();
@@ -201,22 +201,22 @@ impl<'a> Play<'a> {
                 .next()
                 .expect("an unfinished turn has a step");
             let input = match step {
-                Step::CallModel(step) => {
+                TurnStep::CallModel(step) => {
                     let request = turn.request(&step);
                     check_request(&request);
                     let reply = (self.models)(&step, &request);
                     requests.push((step.clone(), request));
-                    Input::ModelReplied {
+                    TurnInput::ModelReplied {
                         step,
                         reply,
                         model: "test/scripted".into(),
                         inspections: Vec::new(),
                     }
                 }
-                Step::CallTool(step) => {
+                TurnStep::CallTool(step) => {
                     let (status, output) = (self.tools)(&step);
                     tools_run.push(step.clone());
-                    Input::ToolReturned {
+                    TurnInput::ToolReturned {
                         step,
                         status,
                         output: output.into(),
@@ -224,14 +224,14 @@ impl<'a> Play<'a> {
                         attachments: Vec::new(),
                     }
                 }
-                Step::CallRemote(step) => {
+                TurnStep::CallRemote(step) => {
                     let result = (self.remote)(&step).map_err(|detail| lango_core::RemoteError {
                         agent: step.agent.clone(),
                         detail,
                         is_unknown: false,
                     });
                     let result = result.map(lango_core::RemoteAnswer::from);
-                    Input::RemoteReturned {
+                    TurnInput::RemoteReturned {
                         step,
                         result,
                         attachments: Vec::new(),
@@ -241,7 +241,7 @@ impl<'a> Play<'a> {
             events.extend(turn.accept(input, Timestamp(2)));
             assert!(events.len() < 2000, "the turn does not end");
         }
-        Played {
+        PlayedTurn {
             turn,
             events,
             requests,
@@ -250,11 +250,10 @@ impl<'a> Play<'a> {
     }
 }
 
-/// A rule over tools and nothing else.
-/// A cut stream, or a request that is too long.
+/// A cut-off stream, or a request that is too long.
 pub fn model_fault(is_too_long: bool) -> ModelFault {
     if !is_too_long {
-        return ModelFault::CutOff;
+        return ModelFault::Incomplete;
     }
     ModelFault::ContextTooLong {
         detail: "too long".to_owned(),
@@ -262,8 +261,8 @@ pub fn model_fault(is_too_long: bool) -> ModelFault {
     }
 }
 
-pub fn rule(action: Action, tool: &str) -> Rule {
-    Rule {
+pub fn rule(action: RuleAction, tool: &str) -> ApprovalRule {
+    ApprovalRule {
         action,
         agent: None,
         tool: Some(tool.to_owned()),
@@ -277,17 +276,17 @@ pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
         session: SessionId::from("s_1"),
         turn: TurnId::from("t_1"),
         first_seq: 1,
-        history: Arc::new(LookBack::new(&"lango-orchestrator".into(), exchanges)),
+        history: Arc::new(History::new(&"lango-orchestrator".into(), exchanges)),
         rules: Arc::default(),
     }
 }
 
-impl Played {
+impl PlayedTurn {
     pub fn outcome(&self) -> &Outcome {
         self.turn.outcome().expect("it has ended")
     }
 
-    /// The words for the person and their author.
+    /// Returns the answer for the user and its author.
     pub fn answer(&self) -> (String, String) {
         let Some(EventBody::TurnFinished {
             answer: Some(seq), ..
@@ -303,12 +302,12 @@ impl Played {
         let text = match &event.body {
             EventBody::AgentMessage { text, .. } => text.to_string(),
             EventBody::RemoteReturned { output, .. } => output.to_string(),
-            other => panic!("{other:?} is no answer"),
+            other => panic!("{other:?} is not an answer"),
         };
         (event.author.to_string(), text)
     }
 
-    /// The name of the agent that owns the turn.
+    /// Returns the name of the root agent.
     pub fn turn_root(&self) -> String {
         self.requests[0].0.agent.to_string()
     }
@@ -317,7 +316,7 @@ impl Played {
         matches!(self.outcome(), Outcome::Answered { .. })
     }
 
-    /// Accepted replies, tool calls and rounds.
+    /// Returns the numbers of accepted replies, tool calls and rounds.
     pub fn counts(&self) -> (u32, u32, u32) {
         match self.events.last().map(|event| &event.body) {
             Some(EventBody::TurnFinished {
@@ -334,7 +333,7 @@ impl Played {
         self.events.iter().map(|event| event.body.kind()).collect()
     }
 
-    pub fn faults(&self) -> Vec<lango_core::Fault> {
+    pub fn faults(&self) -> Vec<lango_core::TurnFault> {
         let fault = |event: &Event| match &event.body {
             EventBody::TurnCorrected { fault, .. } => Some(*fault),
             _ => None,
@@ -342,8 +341,8 @@ impl Played {
         self.events.iter().filter_map(fault).collect()
     }
 
-    /// The results that the last request of the root showed.
-    pub fn results_shown(&self) -> Vec<(String, bool)> {
+    /// Returns the results in the last request of the root.
+    pub fn last_results(&self) -> Vec<(String, bool)> {
         let last = self
             .requests
             .iter()
@@ -370,7 +369,7 @@ pub fn function_names(request: &ModelRequest) -> Vec<String> {
         .collect()
 }
 
-/// A provider would refuse a request in which a call has no result right after it, or a message says nothing.
+/// Checks what providers require: every call is followed by its result, and no message is empty.
 pub fn check_request(request: &ModelRequest) {
     let mut ids = std::collections::BTreeSet::new();
     let mut waiting: Vec<&str> = Vec::new();

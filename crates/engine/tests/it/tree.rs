@@ -1,15 +1,16 @@
-//! Who exists, who owns what, and which topologies and tools are refused.
+//! Which agents exist, which tools they own, and which topologies and tools are rejected.
 
 use crate::bench::{Bench, local, turn};
 use crate::trees::{
-    ALL_TOOLS, CLASSIC, Driven, SPECIALISTS, UNKNOWN_TOOLS, built_in, classic_without_direct_tools,
-    delegate_names, every_tree, first_request, names, no_orchestrator_tools, own, remotes, section,
-    tools_of, tree, tree_of, try_tree, with_remotes,
+    ALL_TOOLS, CLASSIC, ManualTurn, SPECIALISTS, UNKNOWN_TOOLS, built_in,
+    classic_without_direct_tools, custom_topology, delegate_names, every_tree, first_request,
+    names, no_orchestrator_tools, remotes, section, tools_of, tree, tree_of, try_tree,
+    with_remotes,
 };
 use lango_core::{AgentName, Outcome, Tool, ToolName};
 use lango_engine::{
-    AgentSpec, Gate, Mode, OrchestratorTools, PrefixSpec, Topology, TopologyError, Tree, TreeError,
-    TreeSettings, partition,
+    AgentSpec, Gate, OrchestratorTools, PrefixSpec, Topology, TopologyError, Tree, TreeError,
+    TreeMode, TreeSettings, partition,
 };
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::{CountingTool, specs};
@@ -17,7 +18,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How often each tool was adapted anywhere in the tree.
+/// Returns how often each tool occurs in the tree.
 fn adapted(tree: &Tree) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for agent in std::iter::once(&tree.root).chain(&tree.agents) {
@@ -38,15 +39,15 @@ fn gate(tree: &Tree, tools: &[&str]) -> Gate {
 #[test]
 fn t01_with_every_category_there_are_six_sub_agents_under_the_orchestrator() {
     let tree = tree("specialists", &ALL_TOOLS);
-    assert_eq!(tree.mode, Mode::Multi);
+    assert_eq!(tree.mode, TreeMode::Multi);
     assert_eq!(tree.root.name, "lango-orchestrator");
     assert_eq!(names(&tree), SPECIALISTS);
     assert_eq!(tree.skipped, []);
-    assert!(tree.agents.iter().all(|agent| !agent.remote));
+    assert!(tree.agents.iter().all(|agent| !agent.is_remote));
 }
 
 #[test]
-fn t02_the_orchestrator_of_specialists_holds_no_tool() {
+fn t02_the_orchestrator_of_specialists_has_no_tools() {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
     for tools in [&everything[..], &ALL_TOOLS, &["fs_read"], &[]] {
         let tree = tree("specialists", tools);
@@ -71,7 +72,7 @@ fn t02_the_orchestrator_of_specialists_holds_no_tool() {
 }
 
 #[test]
-fn t02_each_tool_is_adapted_exactly_once() {
+fn t02_each_tool_occurs_exactly_once_in_the_tree() {
     let tree = tree("specialists", &ALL_TOOLS);
     let expected: BTreeMap<&str, usize> = ALL_TOOLS.iter().map(|name| (*name, 1)).collect();
     assert_eq!(adapted(&tree), expected);
@@ -87,7 +88,7 @@ fn t02_each_tool_is_adapted_exactly_once() {
 fn t03_single_agent_mode_is_one_flat_agent_with_every_tool() {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
     let tree = Tree::single(specs(&everything), &TreeSettings::default()).unwrap();
-    assert_eq!(tree.mode, Mode::Single);
+    assert_eq!(tree.mode, TreeMode::Single);
     assert_eq!(tree.root.name, "lango-agent");
     assert_eq!(names(&tree), Vec::<&str>::new());
     assert_eq!(tools_of(&tree, "lango-agent"), everything);
@@ -145,13 +146,13 @@ fn t04_only_the_planner_is_always_included_and_it_never_has_tools() {
     }
     for (name, tree) in every_tree()
         .into_iter()
-        // What the user gives the planner by name is another matter.
+        // The user may still assign tools to the planner by name.
         .filter(|(name, tree)| &*tree.topology != "garden" && !name.ends_with("tools for planner"))
     {
         assert_eq!(tools_of(&tree, "planner"), Vec::<&str>::new(), "{name}");
     }
-    // Another spec may say the same of itself.
-    assert_eq!(names(&tree_of(&own(), &[])), ["poet"]);
+    // Other specs can be always included, too.
+    assert_eq!(names(&tree_of(&custom_topology(), &[])), ["poet"]);
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn t08_one_more_spec_is_one_more_agent_everywhere() {
             request.instruction
         );
 
-        // Without tools of its own it is skipped like any other.
+        // Without its own tools it is skipped like any other.
         let without = tree_of(&topology, &["fs_read"]);
         assert!(
             without
@@ -274,7 +275,7 @@ fn t09_classic_has_four_agents_and_an_orchestrator_with_all_tools() {
 }
 
 #[test]
-fn t10_classic_makes_only_agents_that_have_tools_and_the_planner() {
+fn t10_classic_has_only_agents_with_tools_and_the_planner() {
     assert_eq!(
         names(&tree("classic", &["fs_read", "search_web"])),
         ["executor", "researcher", "planner"]
@@ -333,7 +334,7 @@ fn t11_a_setting_cannot_give_tools_to_an_orchestrator_built_without() {
         error.to_string().contains("`specialists`")
             && error.to_string().contains("agent.orchestratorTools")
     );
-    // Saying what holds anyway changes nothing.
+    // Setting the default explicitly changes nothing.
     let same = try_tree(
         &built_in("specialists"),
         &ALL_TOOLS,
@@ -352,14 +353,14 @@ fn t13_a_topology_is_chosen_by_name_or_read_from_a_text() {
         assert_eq!(built_in(name).name, name);
         assert_eq!(&*tree(name, &ALL_TOOLS).topology, name);
     }
-    let tree = tree_of(&own(), &["plant_water", "anything"]);
+    let tree = tree_of(&custom_topology(), &["plant_water", "anything"]);
     assert_eq!(&*tree.topology, "garden");
     assert_eq!(tree.root.name, "foreman");
     assert_eq!(names(&tree), ["gardener", "poet", "helper"]);
     assert_eq!(tools_of(&tree, "helper"), ["anything"]);
     assert!(
         tree.root.tools.is_empty(),
-        "an orchestrator holds no tools unless its topology says so"
+        "an orchestrator has no tools unless its topology gives it some"
     );
 }
 
@@ -385,23 +386,26 @@ fn t13_an_unknown_topology_is_an_error_that_lists_the_valid_ones() {
 #[test]
 fn t14_an_agent_file_is_partitioned_described_and_routed_to() {
     let tools = ["soil_probe", "plant_water"];
-    assert_eq!(partition(&own(), tools).of("gardener"), tools);
-    let tree = tree_of(&own(), &tools);
+    assert_eq!(partition(&custom_topology(), tools).of("gardener"), tools);
+    let tree = tree_of(&custom_topology(), &tools);
     let gardener = tree.sub_agent("gardener").unwrap();
     assert_eq!(
         &*gardener.description,
         "Looks after plants. Can do: plant care, soil analysis."
     );
-    let told = [
+    let root_instruction = [
         "Looks after plants",
         "plant care, soil analysis",
         "a plant and its trouble",
         "what was done for it",
     ];
-    for words in told.iter().chain(&["anything indoors", "[REJECT]"]) {
+    for expected in root_instruction
+        .iter()
+        .chain(&["anything indoors", "[REJECT]"])
+    {
         assert!(
-            gardener.instruction.contains(words),
-            "{words}\n{}",
+            gardener.instruction.contains(expected),
+            "{expected}\n{}",
             gardener.instruction
         );
     }
@@ -424,9 +428,9 @@ fn t14_an_agent_file_is_partitioned_described_and_routed_to() {
 }
 
 #[test]
-fn t14_an_agent_from_a_file_is_told_its_work_and_offered_its_tools() {
-    let tree = Arc::new(tree_of(&own(), &["plant_water", "weather_get"]));
-    let mut driven = Driven::begin(&tree, "The fern droops");
+fn t14_an_agent_from_a_file_gets_its_instruction_and_its_tools() {
+    let tree = Arc::new(tree_of(&custom_topology(), &["plant_water", "weather_get"]));
+    let mut driven = ManualTurn::begin(&tree, "The fern droops");
     driven.reply(delegate_and_finish("gardener", "Water the fern"));
     let request = driven.request();
     assert_eq!(
@@ -445,7 +449,7 @@ fn t14_an_agent_from_a_file_is_told_its_work_and_offered_its_tools() {
 async fn t14_an_agent_from_a_file_runs() {
     let tool = Arc::new(CountingTool::new("plant_water"));
     let bench = Bench {
-        topology: own(),
+        topology: custom_topology(),
         ..Bench::new(vec![Arc::clone(&tool) as Arc<dyn Tool>])
     };
     let runner = bench.runner(ScriptedModel::replies([
@@ -465,7 +469,7 @@ async fn t14_an_agent_from_a_file_runs() {
 }
 
 #[test]
-fn the_digest_tells_trees_apart_and_is_the_same_for_the_same_tree() {
+fn the_digest_differs_between_trees_and_is_stable_for_one() {
     let first = tree("specialists", &ALL_TOOLS).digest;
     assert_eq!(first, tree("specialists", &ALL_TOOLS).digest);
     let others = [

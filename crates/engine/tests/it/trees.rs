@@ -1,13 +1,13 @@
-//! Trees to look at: the tool sets and topologies that the tests of tree, partition, capabilities and instruction go
-//! over, and what the models of a tree are sent.
+//! The tool sets and topologies for the tests of tree, partition, capabilities and instructions, and the requests of a
+//! tree's models.
 
 use lango_core::{
     AgentName, Event, Limits, ModelReply, ModelRequest, SessionId, Timestamp, ToolName, TurnId,
     TurnSettings,
 };
 use lango_engine::{
-    Home, Input, ModelStep, OrchestratorTools, RemoteCard, Step, Topology, Tree, TreeError,
-    TreeSettings, Turn, TurnStart,
+    ModelStep, OrchestratorTools, RemoteCard, ToolAssignment, Topology, Tree, TreeError,
+    TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
 };
 use lango_testkit::tool::specs;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ pub const ALL_TOOLS: [&str; 27] = [
     "reflect_summary",
 ];
 
-/// Tools whose beginnings no built-in topology knows.
+/// Tools whose prefixes no built-in topology knows.
 pub const UNKNOWN_TOOLS: [&str; 3] = ["weather_get", "calendar_add", "zip"];
 
-/// Tools of an MCP server, which are given to an agent by name.
+/// Tools of an MCP server, which are assigned to an agent by name.
 pub const SERVER_TOOLS: [&str; 3] = ["tracker_search", "tracker_read-issue", "browser_issues"];
 
-/// The agents of `specialists`, in their order.
+/// The agents of `specialists`, in order.
 pub const SPECIALISTS: [&str; 6] = [
     "operator",
     "navigator",
@@ -59,11 +59,11 @@ pub const SPECIALISTS: [&str; 6] = [
     "chronicler",
 ];
 
-/// The agents of `classic`, in their order.
+/// The agents of `classic`, in order.
 pub const CLASSIC: [&str; 4] = ["executor", "researcher", "planner", "memory-manager"];
 
-/// A topology as a user may write it: its own root, one agent with tools, one without, one for what nobody claims.
-pub const OWN: &str = r#"
+/// A topology as a user may write it: its own root, one agent with tools, one without, and one for unmatched tools.
+pub const CUSTOM_TOPOLOGY: &str = r#"
 name = "garden"
 root = "foreman"
 unmatched = "helper"
@@ -102,16 +102,16 @@ pub fn built_in(name: &str) -> Topology {
     Topology::built_in(name).unwrap()
 }
 
-pub fn own() -> Topology {
-    Topology::parse(OWN, "garden.toml").unwrap()
+pub fn custom_topology() -> Topology {
+    Topology::parse(CUSTOM_TOPOLOGY, "garden.toml").unwrap()
 }
 
-/// A tree of a built-in topology over these tools.
+/// Builds a tree of a built-in topology with these tools.
 pub fn tree(topology: &str, tools: &[&str]) -> Tree {
     tree_of(&built_in(topology), tools)
 }
 
-/// A tree of any topology over these tools.
+/// Builds a tree of any topology with these tools.
 pub fn tree_of(topology: &Topology, tools: &[&str]) -> Tree {
     try_tree(topology, tools, &TreeSettings::default()).unwrap()
 }
@@ -124,7 +124,7 @@ pub fn try_tree(
     Tree::multi(topology, specs(tools), Vec::new(), settings)
 }
 
-/// `classic` with `agent.orchestratorTools = "none"`.
+/// Builds `classic` with `agent.orchestratorTools = "none"`.
 pub fn classic_without_direct_tools(tools: &[&str]) -> Tree {
     try_tree(&built_in("classic"), tools, &no_orchestrator_tools()).unwrap()
 }
@@ -150,7 +150,7 @@ pub fn remote(name: &str, description: &str) -> RemoteCard {
     }
 }
 
-/// Two remote agents, in the order of a configuration that is not alphabetical.
+/// Two remote agents, in an order that is not alphabetical.
 pub fn remotes() -> Vec<RemoteCard> {
     vec![
         remote("weather-station", "Tells the weather of any town"),
@@ -162,7 +162,7 @@ pub fn with_remotes(topology: &Topology, tools: &[&str], remotes: Vec<RemoteCard
     Tree::multi(topology, specs(tools), remotes, &TreeSettings::default()).unwrap()
 }
 
-/// The sub-agents' names in their order.
+/// Returns the names of the sub-agents, in order.
 pub fn names(tree: &Tree) -> Vec<&str> {
     tree.agents
         .iter()
@@ -170,7 +170,7 @@ pub fn names(tree: &Tree) -> Vec<&str> {
         .collect()
 }
 
-/// The names of an agent's tools in their order.
+/// Returns the names of an agent's tools, in order.
 pub fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
     let agent = tree
         .agent(agent)
@@ -182,7 +182,7 @@ pub fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Trees of all topologies over many tool sets, with and without remote agents, each with a name for messages.
+/// Returns trees of all topologies with many tool sets, with and without remote agents, each with a description.
 pub fn every_tree() -> Vec<(String, Tree)> {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
     let own_tools = [everything.as_slice(), &["plant_water", "soil_probe"]].concat();
@@ -199,7 +199,11 @@ pub fn every_tree() -> Vec<(String, Tree)> {
     sets.extend(ALL_TOOLS.iter().map(|tool| vec![*tool]));
     let mut trees = Vec::new();
     for set in &sets {
-        for topology in [built_in("specialists"), built_in("classic"), own()] {
+        for topology in [
+            built_in("specialists"),
+            built_in("classic"),
+            custom_topology(),
+        ] {
             for settings in [TreeSettings::default(), no_orchestrator_tools()] {
                 for remotes in [Vec::new(), remotes()] {
                     let name = format!(
@@ -214,7 +218,11 @@ pub fn every_tree() -> Vec<(String, Tree)> {
             }
         }
     }
-    for topology in [built_in("specialists"), built_in("classic"), own()] {
+    for topology in [
+        built_in("specialists"),
+        built_in("classic"),
+        custom_topology(),
+    ] {
         for spec in &topology.agents {
             let tools = [SERVER_TOOLS.as_slice(), &ALL_TOOLS].concat();
             let settings = with_server_tools(spec.name.as_str());
@@ -226,26 +234,26 @@ pub fn every_tree() -> Vec<(String, Tree)> {
     trees
 }
 
-/// Settings that give the tools of a server to this agent.
+/// Settings that assign the tools of a server to this agent.
 pub fn with_server_tools(agent: &str) -> TreeSettings {
-    let home = Home {
+    let home = ToolAssignment {
         agent: AgentName::from(agent),
         capability: "issue tracking".into(),
     };
-    let homes = SERVER_TOOLS.map(|tool| (ToolName::from(tool), home.clone()));
+    let assignments = SERVER_TOOLS.map(|tool| (ToolName::from(tool), home.clone()));
     TreeSettings {
-        homes: homes.into(),
+        tool_assignments: assignments.into(),
         ..TreeSettings::default()
     }
 }
 
-/// A turn over a tree, moved by hand.
-pub struct Driven {
+/// A turn whose steps the test performs one by one.
+pub struct ManualTurn {
     pub turn: Turn,
     pub events: Vec<Event>,
 }
 
-impl Driven {
+impl ManualTurn {
     pub fn begin(tree: &Arc<Tree>, question: &str) -> Self {
         let start = TurnStart {
             session: SessionId::from("s_1"),
@@ -270,25 +278,25 @@ impl Driven {
         Self { turn, events }
     }
 
-    /// The only model step that is ready.
+    /// Returns the only model step that is ready.
     pub fn model_step(&self) -> ModelStep {
         match self.turn.ready().as_slice() {
-            [Step::CallModel(step)] => step.clone(),
+            [TurnStep::CallModel(step)] => step.clone(),
             other => panic!("one model call was expected: {other:?}"),
         }
     }
 
-    /// What the model that is asked now is sent.
+    /// Returns the request of the ready model step.
     pub fn request(&self) -> ModelRequest {
         self.turn.request(&self.model_step())
     }
 
-    /// Lets the model that is asked now reply.
+    /// Passes a reply to the ready model step.
     pub fn reply(&mut self, reply: ModelReply) {
         let step = self.model_step();
         let model = "test/scripted".into();
         let inspections = Vec::new();
-        self.accept(Input::ModelReplied {
+        self.accept(TurnInput::ModelReplied {
             step,
             reply,
             model,
@@ -296,25 +304,25 @@ impl Driven {
         });
     }
 
-    pub fn accept(&mut self, input: Input) {
+    pub fn accept(&mut self, input: TurnInput) {
         self.events.extend(self.turn.accept(input, Timestamp(2)));
     }
 }
 
-/// What the root's model is sent first.
+/// Returns the first request of the root's model.
 pub fn first_request(tree: Tree) -> ModelRequest {
-    Driven::begin(&Arc::new(tree), "hello").request()
+    ManualTurn::begin(&Arc::new(tree), "hello").request()
 }
 
-/// The root's instruction as its model sees it.
-pub fn told(tree: Tree) -> String {
+/// Returns the root's instruction as its model sees it.
+pub fn root_instruction(tree: Tree) -> String {
     let expected = Arc::clone(&tree.root.instruction);
     let request = first_request(tree);
     assert_eq!(request.instruction, expected);
     request.instruction.to_string()
 }
 
-/// The names that `delegate` takes in a request, if it is offered.
+/// Returns the names that `delegate` accepts in a request, if it is offered.
 pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
     let delegate = request
         .functions
@@ -329,7 +337,7 @@ pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
     )
 }
 
-/// How often a phrase occurs between characters that are neither letters, digits nor `_`, in any case.
+/// Counts a phrase as whole words, ignoring case.
 pub fn occurrences(text: &str, phrase: &str) -> usize {
     let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -342,14 +350,14 @@ pub fn occurrences(text: &str, phrase: &str) -> usize {
         .count()
 }
 
-/// The lines under a heading `## …`, up to the next one.
+/// Returns the lines below a heading `## …`, up to the next one.
 pub fn section<'a>(instruction: &'a str, heading: &str) -> Option<&'a str> {
     let start = instruction.find(&format!("## {heading}\n"))?;
     let body = &instruction[start + heading.len() + 4..];
     Some(body.split("\n## ").next().unwrap_or(body))
 }
 
-/// An agent's lines in the routing table.
+/// Returns an agent's lines in the routing table.
 pub fn entry<'a>(instruction: &'a str, agent: &str) -> Option<&'a str> {
     let table = section(instruction, "Routing table")?;
     let mut entries = table.split("### ").skip(1);

@@ -1,11 +1,11 @@
-//! The label of what an agent stores: trusted only if everything the agent was shown is.
+//! The trust label of what an agent stores: trusted only if everything that the agent has seen is trusted.
 
 use crate::bench::{Bench, local, log, turn, turn_on};
 use lango_core::{
-    BoxFuture, Caller, Effect, EventBody, MemoryContext, ModelReply, Recollection, SessionId, Text,
-    Tool, ToolError, ToolOutput, ToolSpec, Trust, UserId, UserInput,
+    BoxFuture, Caller, Effect, EventBody, MemoryContext, MemoryProvider, ModelReply, SessionId,
+    Text, Tool, ToolError, ToolOutput, ToolSpec, Trust, UserId, UserInput,
 };
-use lango_engine::{Conversation, Home, Topology};
+use lango_engine::{Conversation, ToolAssignment, Topology};
 use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::{CountingTool, spec};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 /// A tool that records the label of each call.
-pub struct Saving {
+pub struct LabelRecorder {
     spec: ToolSpec,
     labels: Mutex<Vec<Trust>>,
 }
 
-impl Saving {
+impl LabelRecorder {
     pub fn new() -> Arc<Self> {
         let spec = ToolSpec {
             effect: Effect::Idempotent,
@@ -35,7 +35,7 @@ impl Saving {
     }
 }
 
-impl Tool for Saving {
+impl Tool for LabelRecorder {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -50,10 +50,10 @@ impl Tool for Saving {
     }
 }
 
-/// A tool with an untrusted description, as those of MCP servers and of a project's skills have.
-struct Described(ToolSpec);
+/// A tool with an untrusted description, like those of MCP servers and of a project's skills.
+struct UntrustedTool(ToolSpec);
 
-impl Tool for Described {
+impl Tool for UntrustedTool {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
@@ -67,23 +67,23 @@ impl Tool for Described {
     }
 }
 
-pub fn described(name: &str) -> Arc<dyn Tool> {
-    Arc::new(Described(ToolSpec {
+pub fn untrusted_tool(name: &str) -> Arc<dyn Tool> {
+    Arc::new(UntrustedTool(ToolSpec {
         trust: Trust::Untrusted,
         ..spec(name)
     }))
 }
 
-/// A bench with a tool that saves, one that reads, and these.
-pub fn bench_with(more: Vec<Arc<dyn Tool>>) -> (Bench, Arc<Saving>) {
-    let saving = Saving::new();
+/// A bench with a tool that saves, one that reads, and additional ones.
+pub fn bench_with(more: Vec<Arc<dyn Tool>>) -> (Bench, Arc<LabelRecorder>) {
+    let saving = LabelRecorder::new();
     let mut tools: Vec<Arc<dyn Tool>> =
         vec![saving.clone(), Arc::new(CountingTool::new("fs_read"))];
     tools.extend(more);
     (Bench::new(tools), saving)
 }
 
-/// The orchestrator has something saved, and the chronicler saves it.
+/// Replies of a turn in which the orchestrator delegates to the chronicler, which saves something.
 pub fn save() -> [ModelReply; 3] {
     [
         delegate_and_finish("chronicler", "remember that I like tea"),
@@ -96,14 +96,14 @@ fn start(bench: &Bench, script: impl IntoIterator<Item = ModelReply>) -> Convers
     bench.runner(ScriptedModel::replies(script)).start(local())
 }
 
-/// The label with which one turn over these tools saves.
-async fn label_in(bench: &Bench, saving: &Saving) -> Trust {
+/// Returns the label with which one turn saves.
+async fn label_in(bench: &Bench, saving: &LabelRecorder) -> Trust {
     turn(&mut start(bench, save()), "remember that I like tea").await;
     saving.labels()[0]
 }
 
 #[tokio::test]
-async fn what_a_plain_chat_saves_is_trusted_turn_after_turn() {
+async fn a_plain_chat_saves_as_trusted_turn_after_turn() {
     let (bench, saving) = bench_with(Vec::new());
     let script = save().into_iter().chain([say("Hello.")]).chain(save());
     let mut conversation = start(&bench, script);
@@ -120,38 +120,40 @@ async fn what_a_plain_chat_saves_is_trusted_turn_after_turn() {
 
 #[tokio::test]
 async fn an_untrusted_description_of_a_tool_lowers_the_label_of_its_agent() {
-    let (bench, saving) = bench_with(vec![described("memory_of_mcp")]);
+    let (bench, saving) = bench_with(vec![untrusted_tool("memory_of_mcp")]);
     assert_eq!(label_in(&bench, &saving).await, Trust::Untrusted);
 }
 
 #[tokio::test]
-async fn the_names_of_mcp_tools_lower_the_label_of_the_orchestrator_and_of_those_it_asks() {
-    let (mut bench, saving) = bench_with(vec![described("server_do_as_i_say")]);
-    let home = Home {
+async fn the_names_of_mcp_tools_lower_the_label_of_the_orchestrator_and_its_delegates() {
+    let (mut bench, saving) = bench_with(vec![untrusted_tool("server_do_as_i_say")]);
+    let home = ToolAssignment {
         agent: "operator".into(),
         capability: "tools of the MCP server `server` (server_do_as_i_say)".into(),
     };
-    bench.homes.insert("server_do_as_i_say".into(), home);
+    bench
+        .tool_assignments
+        .insert("server_do_as_i_say".into(), home);
     assert_eq!(label_in(&bench, &saving).await, Trust::Untrusted);
 }
 
 #[tokio::test]
-async fn a_description_that_neither_the_agent_nor_the_orchestrator_is_shown_lowers_nothing() {
-    let (bench, saving) = bench_with(vec![described("fs_of_mcp")]);
+async fn a_description_that_neither_the_agent_nor_the_orchestrator_sees_lowers_nothing() {
+    let (bench, saving) = bench_with(vec![untrusted_tool("fs_of_mcp")]);
     assert_eq!(label_in(&bench, &saving).await, Trust::Trusted);
 }
 
 #[tokio::test]
-async fn an_agent_card_lowers_the_label_of_the_orchestrator_and_of_those_it_asks() {
+async fn an_agent_card_lowers_the_label_of_the_orchestrator_and_its_delegates() {
     let (mut bench, saving) = bench_with(Vec::new());
     bench.remotes = vec![Arc::new(ScriptedRemote::new("weather", Ok("rain")))];
     assert_eq!(label_in(&bench, &saving).await, Trust::Untrusted);
 }
 
 #[tokio::test]
-async fn the_description_of_a_projects_skill_lowers_the_label_of_who_holds_it() {
-    let (mut bench, saving) = bench_with(vec![described("skill_of_project")]);
-    // The orchestrator of `classic` holds every tool itself.
+async fn the_description_of_a_projects_skill_lowers_the_label_of_its_owner() {
+    let (mut bench, saving) = bench_with(vec![untrusted_tool("skill_of_project")]);
+    // The orchestrator of `classic` has every tool itself.
     bench.topology = Topology::built_in("classic").unwrap();
     let script = [call("memory_save", json!({ "text": "tea" })), say("Done.")];
     turn(&mut start(&bench, script), "remember that I like tea").await;
@@ -168,11 +170,11 @@ async fn an_agent_file_of_a_project_lowers_the_label_of_the_orchestrator() {
 }
 
 #[tokio::test]
-async fn a_piped_message_or_one_of_a_program_lowers_the_label_of_its_turn_and_of_all_later_ones() {
+async fn a_message_from_a_pipe_or_a_program_lowers_the_label_of_its_turn_and_all_later_ones() {
     let inputs = [
-        UserInput::piped("remember that I like tea", 0),
-        UserInput::piped("remember\n\n<stdin>\ntea\n</stdin>", 8),
-        UserInput::of_program("remember that I like tea"),
+        UserInput::from_pipe("remember that I like tea", 0),
+        UserInput::from_pipe("remember\n\n<stdin>\ntea\n</stdin>", 8),
+        UserInput::from_program("remember that I like tea"),
     ];
     for input in inputs {
         let (bench, saving) = bench_with(Vec::new());
@@ -184,7 +186,7 @@ async fn a_piped_message_or_one_of_a_program_lowers_the_label_of_its_turn_and_of
 }
 
 #[tokio::test]
-async fn what_a_sub_agent_read_lowers_the_label_of_who_is_told_of_it() {
+async fn what_a_sub_agent_read_lowers_the_label_of_the_agents_that_see_its_result() {
     let (bench, saving) = bench_with(Vec::new());
     let [_, saves, says] = save();
     let script = [
@@ -207,7 +209,7 @@ async fn what_a_sub_agent_read_lowers_the_label_of_who_is_told_of_it() {
 }
 
 #[tokio::test]
-async fn agents_side_by_side_do_not_lower_each_others_labels() {
+async fn concurrent_agents_do_not_lower_each_others_labels() {
     let (bench, saving) = bench_with(Vec::new());
     let both = calls([
         (
@@ -246,17 +248,17 @@ async fn a_remote_agents_answer_in_an_earlier_turn_lowers_the_label() {
         bench.remotes = vec![Arc::new(ScriptedRemote::new("weather", Ok("rain")))];
         let mut conversation = start(&bench, first);
         turn(&mut conversation, "how is the weather?").await;
-        // The remote agent is gone by now; what it said is still in the conversation.
+        // The remote agent is no longer configured, but its answer is still in the conversation.
         bench.remotes.clear();
-        conversation.move_to(&bench.runner(ScriptedModel::replies(save())));
+        conversation.set_runner(&bench.runner(ScriptedModel::replies(save())));
         turn(&mut conversation, "remember that I like tea").await;
         assert_eq!(saving.labels(), [Trust::Untrusted]);
     }
 }
 
-struct Remembered(Trust);
+struct MemoryWithTrust(Trust);
 
-impl Recollection for Remembered {
+impl MemoryProvider for MemoryWithTrust {
     fn recall(&self, _user: &UserId, _session: &SessionId) -> BoxFuture<'_, Option<MemoryContext>> {
         let text = Text::from("<memory>\nlikes rum\n</memory>");
         let trust = self.0;
@@ -265,17 +267,20 @@ impl Recollection for Remembered {
 }
 
 #[tokio::test]
-async fn what_memory_tells_a_turn_lowers_its_label_if_it_is_untrusted() {
+async fn untrusted_memory_lowers_the_label_of_a_turn() {
     for trust in [Trust::Trusted, Trust::Untrusted] {
         let (mut bench, saving) = bench_with(Vec::new());
-        bench.recollection = Some(Arc::new(Remembered(trust)));
+        bench.memory = Some(Arc::new(MemoryWithTrust(trust)));
         assert_eq!(label_in(&bench, &saving).await, trust);
     }
 }
 
 #[tokio::test]
-async fn a_session_that_is_opened_again_has_the_labels_that_it_had_before() {
-    for question in ["I type this".into(), UserInput::piped("this is piped", 0)] {
+async fn a_reopened_session_has_the_same_labels() {
+    for question in [
+        "I type this".into(),
+        UserInput::from_pipe("this is piped", 0),
+    ] {
         let expected = question.origin.trust();
         let (bench, saving) = bench_with(Vec::new());
         let mut live = start(&bench, [say("Well.")].into_iter().chain(save()));

@@ -1,15 +1,15 @@
-//! Labels after a crash, and in logs of an older lango.
+//! Trust labels after a crash, and in logs of an older lango.
 
 use crate::bench::{Bench, local, log, turn};
-use crate::resume::{left_with, resume};
-use crate::trust::{Saving, bench_with, described, save};
+use crate::resume::{bench_with_log, resume};
+use crate::trust::{LabelRecorder, bench_with, save, untrusted_tool};
 use lango_core::{Event, EventBody, Tool, Trust};
 use lango_engine::Topology;
 use lango_testkit::model::{ScriptedModel, calls, say};
 use serde_json::json;
 use std::sync::Arc;
 
-/// The events of a turn that saves, as they are when all went well.
+/// The complete log of a turn that saves.
 async fn whole_turn() -> Vec<Event> {
     let (bench, _) = bench_with(Vec::new());
     let mut conversation = bench.runner(ScriptedModel::replies(save())).start(local());
@@ -17,23 +17,27 @@ async fn whole_turn() -> Vec<Event> {
     log(&bench, conversation.session()).await
 }
 
-fn position(events: &[Event], is_it: impl Fn(&EventBody) -> bool) -> usize {
-    events.iter().position(|event| is_it(&event.body)).unwrap()
+fn position(events: &[Event], is_match: impl Fn(&EventBody) -> bool) -> usize {
+    events
+        .iter()
+        .position(|event| is_match(&event.body))
+        .unwrap()
 }
 
-/// After how many of these events a process can end: a reply is stored together with what follows from its calls.
+/// Returns the numbers of events after which a process can end. A reply is stored together with what follows from its
+/// calls.
 fn ends(events: &[Event]) -> impl Iterator<Item = usize> {
     let is_reply = |event: &Event| matches!(event.body, EventBody::AgentMessage { .. });
     (1..=events.len()).filter(move |end| !is_reply(&events[end - 1]))
 }
 
-/// Goes on with this much of a log over these tools besides; gives the labels with which was saved.
+/// Resumes a turn from this log with additional tools, and returns the labels of the saved entries and the log.
 async fn resumed(events: &[Event], more: Vec<Arc<dyn Tool>>) -> (Vec<Trust>, Vec<Event>) {
-    let saving = Saving::new();
+    let saving = LabelRecorder::new();
     let mut tools: Vec<Arc<dyn Tool>> = vec![saving.clone()];
     tools.extend(more);
-    let (bench, session) = left_with(tools, events).await;
-    // What is asked first is known by what it is offered.
+    let (bench, session) = bench_with_log(tools, events).await;
+    // The offered functions identify the agent that is called first.
     let model = ScriptedModel::from_fn(|request| {
         let [delegates, saves, says] = save();
         let has_result =
@@ -61,16 +65,16 @@ async fn a_turn_saves_with_the_same_label_wherever_its_process_ended() {
 }
 
 #[tokio::test]
-async fn what_an_agent_is_shown_after_a_crash_lowers_its_label_for_the_rest_of_the_turn() {
+async fn what_an_agent_sees_after_a_crash_lowers_its_label_for_the_rest_of_the_turn() {
     let whole = whole_turn().await;
     let delegated = position(&whole, |body| {
         matches!(body, EventBody::AgentDelegated { .. })
     });
-    // The chronicler is offered a tool of an MCP server now that it was not before.
+    // The chronicler now gets a tool of an MCP server that it did not have before.
     let begun = &whole[..=delegated];
-    let (labels, log) = resumed(begun, vec![described("memory_of_mcp")]).await;
+    let (labels, log) = resumed(begun, vec![untrusted_tool("memory_of_mcp")]).await;
     assert_eq!(labels, [Trust::Untrusted]);
-    // It made the call with that tool before its eyes; that the tool is gone again changes nothing.
+    // It made the call when it had seen the tool; removing the tool later changes nothing.
     let called = position(&log, |body| matches!(body, EventBody::ToolCalled { .. }));
     let (labels, _) = resumed(&log[..=called], Vec::new()).await;
     assert_eq!(labels, [Trust::Untrusted]);
@@ -91,8 +95,8 @@ async fn a_result_that_came_before_the_crash_does_not_lower_the_label_of_a_call_
     });
     let is_read = |event: &Event| event.body.trust() == Trust::Untrusted;
     assert!(is_read(&whole[returned]), "the file is read first");
-    let again = Saving::new();
-    let (mut bench, session) = left_with(
+    let again = LabelRecorder::new();
+    let (mut bench, session) = bench_with_log(
         vec![again.clone(), bench.tools[1].clone()],
         &whole[..=returned],
     )
@@ -113,9 +117,9 @@ async fn a_turn_of_an_older_lango_has_no_labels_and_saves_as_untrusted() {
         let (labels, _) = resumed(&old[..end], Vec::new()).await;
         assert_eq!(labels, [Trust::Untrusted], "after {end} events");
     }
-    // A new turn after a finished one is shown it.
-    let (bench, session) = left_with(Bench::new(Vec::new()).tools, &old).await;
-    let saving = Saving::new();
+    // A new turn after a finished one sees it.
+    let (bench, session) = bench_with_log(Bench::new(Vec::new()).tools, &old).await;
+    let saving = LabelRecorder::new();
     let bench = Bench {
         tools: vec![saving.clone()],
         ..bench
@@ -126,7 +130,7 @@ async fn a_turn_of_an_older_lango_has_no_labels_and_saves_as_untrusted() {
     assert_eq!(saving.labels(), [Trust::Untrusted]);
 }
 
-/// An event as an older lango wrote it.
+/// Returns an event as an older lango wrote it.
 fn without_labels(event: &Event) -> Event {
     let mut json = serde_json::to_value(event).unwrap();
     let object = json.as_object_mut().unwrap();
@@ -136,7 +140,7 @@ fn without_labels(event: &Event) -> Event {
         settings.as_object_mut().unwrap().remove("history_trust");
     }
     let old: Event = serde_json::from_value(json.clone()).unwrap();
-    // It is written as it was read: hashes over old logs hold.
+    // It is written exactly as it was read, so hashes of old logs stay valid.
     assert_eq!(serde_json::to_value(&old).unwrap(), json);
     old
 }

@@ -1,43 +1,42 @@
-//! Vectors without a model: words and pieces of words, hashed.
+//! Embeddings without a machine-learning model: hashed words and pieces of words.
 //!
-//! Two texts are near when they share words, or words that are spelled alike: `recieve` lies by `receive`, `colour` by
-//! `color`. That is tolerance of spelling and endings, **not meaning**: `car` and `automobile` are as far apart as any two
-//! words. It costs no download and no network, and gives the same vectors on every machine.
+//! Two texts are near if they share words, or words with a similar spelling: `recieve` is near `receive`, `colour` near
+//! `color`. This tolerates spelling and endings but captures **no meaning**: `car` and `automobile` are as far apart as
+//! any two words. It needs no download and no network, and gives the same vectors on every machine.
 //!
-//! A stored vector knows nothing of the other texts, so it stays valid when the library grows. What is rare in the library
-//! counts more on the side of the question: its words are weighed by how many chunks have them.
+//! A stored vector does not depend on other texts, so it stays valid when the library grows. Instead, the words of a
+//! query are weighted by how rare they are in the library.
 
 use crate::words::{is_common, words};
-use lango_core::{BoxFuture, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
+use lango_core::{BoxFuture, EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose};
 use lango_store::Store;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const PROVIDER: &str = "offline";
 
-/// How many numbers a vector has.
 const DIMENSIONS: usize = 1024;
 
-/// To how many of them a word or a piece of one is added, so that short texts fill a vector too.
+/// The number of dimensions to which a word or a piece is added, so that short texts fill a vector too.
 const PLACES: usize = 32;
 
-/// How many letters a piece of a word has.
+/// The lengths of the pieces of a word, in characters.
 const PIECES: [usize; 2] = [3, 4];
 
-/// How much of a word is looked at, in characters.
-const LONGEST_WORD: usize = 40;
+/// How many characters of a word are used.
+const MAX_WORD: usize = 40;
 
-/// Makes vectors of hashed words and letters.
+/// An embedder that hashes words and pieces of words.
 pub struct OfflineEmbedder {
-    maker: EmbeddingMaker,
+    model: EmbeddingModel,
     store: Option<Arc<Store>>,
 }
 
 impl OfflineEmbedder {
-    /// One that weighs all words alike.
+    /// Creates an embedder that gives all words the same weight.
     pub fn new() -> Self {
         Self {
-            maker: EmbeddingMaker {
+            model: EmbeddingModel {
                 provider: PROVIDER.into(),
                 model: "words-and-letters".into(),
                 dimensions: DIMENSIONS as u32,
@@ -47,8 +46,8 @@ impl OfflineEmbedder {
         }
     }
 
-    /// One that weighs the words of a question by how rare they are in the library of this store. Its vectors can be
-    /// compared with those of [`new`](Self::new).
+    /// Creates an embedder that weights the words of a query by how rare they are in this store's library. Its vectors
+    /// are compatible with those of [`new`](Self::new).
     pub fn with_frequencies(store: Arc<Store>) -> Self {
         Self {
             store: Some(store),
@@ -56,7 +55,7 @@ impl OfflineEmbedder {
         }
     }
 
-    /// How much each word of a question says.
+    /// Returns the weight of each word of a query.
     async fn weights(&self, counted: &[(String, u32)]) -> Vec<f32> {
         let Some(store) = &self.store else {
             return vec![1.0; counted.len()];
@@ -64,7 +63,7 @@ impl OfflineEmbedder {
         let words = counted.iter().map(|(word, _)| word.clone()).collect();
         match store.word_frequencies(words).await {
             Ok((all, with)) => with.into_iter().map(|with| rarity(all, with)).collect(),
-            // Weights make a search better; it works without them.
+            // Weights only improve a search, so it works without them.
             Err(_) => vec![1.0; counted.len()],
         }
     }
@@ -77,8 +76,8 @@ impl Default for OfflineEmbedder {
 }
 
 impl Embedder for OfflineEmbedder {
-    fn maker(&self) -> &EmbeddingMaker {
-        &self.maker
+    fn model(&self) -> &EmbeddingModel {
+        &self.model
     }
 
     fn embed(
@@ -90,7 +89,7 @@ impl Embedder for OfflineEmbedder {
             let stopped = |error: tokio::task::JoinError| EmbedError {
                 provider: PROVIDER.into(),
                 detail: error.to_string(),
-                is_passing: false,
+                is_transient: false,
             };
             let counted: Vec<_> = texts.iter().map(|text| count(text)).collect();
             let mut weighed = Vec::with_capacity(counted.len());
@@ -115,23 +114,23 @@ fn rarity(all: u64, with: u64) -> f32 {
     (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln() as f32
 }
 
-/// The words of a text that say something, in the order in which they first come, with how often they do.
+/// Returns the words of a text that are not common, in the order of their first use, with the number of occurrences.
 fn count(text: &str) -> Vec<(String, u32)> {
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     let mut counted: Vec<(String, u32)> = Vec::new();
     for word in words(text) {
         let word: String = word
             .chars()
-            .take(LONGEST_WORD)
+            .take(MAX_WORD)
             .collect::<String>()
             .to_lowercase();
         if is_common(&word) {
             continue;
         }
-        match places.get(&word) {
+        match positions.get(&word) {
             Some(&at) => counted[at as usize].1 += 1,
             None => {
-                places.insert(word.clone(), counted.len() as u32);
+                positions.insert(word.clone(), counted.len() as u32);
                 counted.push((word, 1));
             }
         }
@@ -173,10 +172,10 @@ fn vector(counted: &[(String, u32)], weights: &[f32]) -> Vec<f32> {
     vector
 }
 
-/// Adds a feature at its places, each with its sign.
+/// Adds a feature to its dimensions, each with a pseudo-random sign.
 fn add(vector: &mut [f32], mut state: u64, weight: f32) {
     for _ in 0..PLACES / 4 {
-        // SplitMix64: four places of ten bits and four signs from one step.
+        // SplitMix64: each step gives four dimensions of ten bits and four signs.
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -199,7 +198,7 @@ fn hash(kind: u8, text: &str) -> u64 {
         })
 }
 
-/// A word without the commonest English endings.
+/// Removes the most common English endings from a word.
 fn stem(word: &str) -> &str {
     const ENDINGS: [&str; 12] = [
         "ations", "ation", "ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s",
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_spelled_alike_are_near_and_others_are_not() {
+    fn only_words_with_similar_spelling_are_near() {
         assert!(nearness("combustion", "combustoin") > 0.2);
         assert!(nearness("boundary layers", "the boundary layer") > 0.6);
         assert!(nearness("car", "automobile").abs() < 0.1);
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_words_gives_a_vector_without_length() {
+    fn a_text_without_words_gives_a_zero_vector() {
         assert!(
             vector(&count("?! the \0"), &[])
                 .iter()

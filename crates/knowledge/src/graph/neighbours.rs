@@ -1,4 +1,4 @@
-//! What the graph knows of things that a search found.
+//! Facts from the graph about the names in search results.
 
 use super::show::line;
 use crate::library::Neighbours;
@@ -7,10 +7,10 @@ use lango_store::Store;
 use lango_store::graph::Name;
 use std::sync::Arc;
 
-/// How many facts are added to what was found.
+/// Maximum number of facts for one search.
 const FACTS: usize = 20;
 
-/// The graph beside a library.
+/// The graph as a source of facts for the library.
 pub struct GraphNeighbours(pub Arc<Store>);
 
 impl Neighbours for GraphNeighbours {
@@ -18,7 +18,7 @@ impl Neighbours for GraphNeighbours {
         Box::pin(async move {
             let names = names.iter().filter_map(|name| Name::new(name).ok());
             let facts = self.0.neighbours(user, names.collect(), FACTS).await;
-            // A search works without the graph.
+            // If the graph fails, the search works without it.
             facts.unwrap_or_default().iter().map(line).collect()
         })
     }

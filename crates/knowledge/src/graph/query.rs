@@ -2,26 +2,26 @@
 
 use super::GraphSettings;
 use super::arguments::{bounded, optional_name, store_failed};
-use super::show::Page;
+use super::show::FactPage;
 use super::suggest;
-use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
+use lango_core::{Caller, Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolError};
 use lango_store::Store;
 use lango_store::graph::{FactQuery, NameKind, Validity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Looks facts up in the knowledge graph by subject, predicate, object or any two of them; \
-    with none of them it shows whatever is known. Gives one fact a line, `subject -predicate-> object`, with its \
-    confidence, since when it holds, and its source. Case and space in names do not matter.";
+const DESCRIPTION: &str = "Looks up facts in the knowledge graph by subject, predicate, object or any combination of them; \
+    without any it returns all facts. Returns one fact per line, `subject -predicate-> object`, with its confidence, since \
+    when it is valid, and its source. Case and spaces in names do not matter.";
 
 pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name: "graph_query",
         description: DESCRIPTION,
         effect: Effect::Pure,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     declaration
         .with_code(move |caller, arguments| query(graph.clone(), settings, caller, arguments))
@@ -30,15 +30,15 @@ pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryArguments {
-    /// Of what the facts tell; any if not given.
+    /// What the facts are about; default any.
     subject: Option<String>,
-    /// What they tell, such as `works at`; anything if not given.
+    /// The relation, such as `works at`; default any.
     predicate: Option<String>,
-    /// The other end; any if not given.
+    /// The other end of the relation; default any.
     object: Option<String>,
-    /// Whether to show facts that do not hold any more as well; false if not given.
+    /// Whether to include facts that are no longer valid; default false.
     include_ended: Option<bool>,
-    /// How many facts at most.
+    /// Maximum number of facts to return.
     limit: Option<usize>,
 }
 
@@ -48,8 +48,8 @@ async fn query(
     caller: Caller,
     arguments: QueryArguments,
 ) -> Result<String, ToolError> {
-    let most = settings.max_results;
-    let (limit, remark) = bounded("limit", arguments.limit, most, most);
+    let max_results = settings.max_results;
+    let (limit, remark) = bounded("limit", arguments.limit, max_results, max_results);
     let query = FactQuery {
         subject: optional_name("subject", arguments.subject.as_deref())?,
         predicate: optional_name("predicate", arguments.predicate.as_deref())?,
@@ -63,7 +63,7 @@ async fn query(
     let found = graph.query_facts(&caller.user, query.clone());
     let found = found.await.map_err(store_failed)?;
 
-    let mut page = Page::default();
+    let mut page = FactPage::default();
     for fact in &found.facts {
         page.push(fact, None);
     }
@@ -84,7 +84,7 @@ async fn query(
     }
     if found.more {
         page.remark(format!(
-            "{} facts shown, there are more; say more of the subject, predicate or object",
+            "{} facts are shown, there are more; set more of `subject`, `predicate` and `object`",
             page.len()
         ));
     }

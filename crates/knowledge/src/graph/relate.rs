@@ -1,9 +1,10 @@
-//! `graph_relate`: keeps a fact, or says that one does not hold any more.
+//! `graph_relate`: adds a fact, or ends one.
 
 use super::arguments::{name, optional_name, optional_source, store_failed};
 use super::show::line;
 use lango_core::{
-    Caller, Clock, Declaration, Effect, Risk, Source, Subject, Timestamp, Tool, ToolError, Trust,
+    Caller, Clock, Effect, Provenance, Risk, RuleSubject, Timestamp, Tool, ToolDeclaration,
+    ToolError, Trust,
 };
 use lango_store::Store;
 use lango_store::graph::{Confidence, EndOutcome, Entity, NewFact, RelateOutcome, Triple};
@@ -11,17 +12,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Keeps a fact in the knowledge graph, such as subject `Ada`, predicate `works at`, object \
-    `Acme`; one that is known already is not kept twice. With `end` it says instead that the fact does not hold any \
-    more; it stays known as history.";
+const DESCRIPTION: &str = "Adds a fact to the knowledge graph, such as subject `Ada`, predicate `works at`, object `Acme`; a \
+    fact that is already known is not added twice. With `end`, marks the fact as no longer valid instead; it stays in the \
+    history.";
 
 pub(super) fn tool(graph: Arc<Store>, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name: "graph_relate",
         description: DESCRIPTION,
         effect: Effect::Idempotent,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     declaration
         .with_code(move |caller, arguments| relate(graph.clone(), clock.now(), caller, arguments))
@@ -30,21 +31,21 @@ pub(super) fn tool(graph: Arc<Store>, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RelateArguments {
-    /// Of what the fact tells: a short name.
+    /// What the fact is about: a short name.
     subject: String,
-    /// What it tells: a few words, such as `works at`.
+    /// The relation: a few words, such as `works at`.
     predicate: String,
-    /// The other end: a short name or value.
+    /// The other end of the relation: a short name or value.
     object: String,
-    /// What the subject is, such as `person`.
+    /// The type of the subject, such as `person`.
     subject_type: Option<String>,
-    /// What the object is, such as `company`.
+    /// The type of the object, such as `company`.
     object_type: Option<String>,
-    /// How sure it is, from 0 to 1; 1 if not given.
+    /// How certain it is, from 0 to 1; default 1.
     confidence: Option<f64>,
-    /// Where it comes from: a file, an address, a person; the agent itself if not given.
+    /// Where it comes from: a file, an address or a person; default the agent itself.
     source: Option<String>,
-    /// Whether the fact does not hold any more; false if not given.
+    /// Whether the fact is no longer valid; default false.
     end: Option<bool>,
 }
 
@@ -66,7 +67,7 @@ async fn relate(
         None => Confidence::FULL,
         Some(given) => Confidence::new(given).ok_or_else(|| {
             ToolError::new(format!(
-                "`confidence` is {given}; give a number from 0 to 1"
+                "`confidence` is {given}; it must be a number from 0 to 1"
             ))
         })?,
     };
@@ -81,7 +82,7 @@ async fn relate(
             name: triple.object,
             kind: optional_name("object_type", arguments.object_type.as_deref())?,
         },
-        source: Source {
+        source: Provenance {
             name: source.unwrap_or_else(|| caller.agent.as_str().into()),
             trust: Trust::Untrusted,
         },
@@ -91,11 +92,14 @@ async fn relate(
     };
     let related = graph.relate(&caller.user, new);
     Ok(match related.await.map_err(store_failed)? {
-        RelateOutcome::New(fact) => format!("{}\n[kept]\n", line(&fact)),
+        RelateOutcome::New(fact) => format!("{}\n[added]\n", line(&fact)),
         RelateOutcome::Confirmed(fact) => {
-            format!("{}\n[known already; its source is new]\n", line(&fact))
+            format!(
+                "{}\n[already known; the new source was added]\n",
+                line(&fact)
+            )
         }
-        RelateOutcome::Known(fact) => format!("{}\n[known already]\n", line(&fact)),
+        RelateOutcome::Known(fact) => format!("{}\n[already known]\n", line(&fact)),
     })
 }
 
@@ -108,11 +112,12 @@ async fn end(
     let ended = graph.end_fact(&caller.user, triple, Trust::Untrusted, now);
     match ended.await.map_err(store_failed)? {
         EndOutcome::Ended(fact) => Ok(format!("{}\n[ended]\n", line(&fact))),
-        EndOutcome::NotFound => {
-            Ok("[no such fact holds, so nothing ended; graph_query shows what holds]\n".to_owned())
-        }
+        EndOutcome::NotFound => Ok(
+            "[no such fact is valid, so nothing was ended; graph_query shows the valid facts]\n"
+                .to_owned(),
+        ),
         EndOutcome::Protected(fact) => Err(ToolError::new(format!(
-            "a trusted source said so, and only the person can end it: {}",
+            "this fact has a trusted source, so only the user can end it: {}",
             line(&fact)
         ))),
     }

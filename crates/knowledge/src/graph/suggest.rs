@@ -1,4 +1,4 @@
-//! What to say of a name that nothing has: names that are written nearly the same.
+//! Suggests similar names for a name that does not exist.
 
 use super::arguments::store_failed;
 use super::show::shown;
@@ -6,17 +6,16 @@ use lango_core::{ToolError, UserId};
 use lango_store::Store;
 use lango_store::graph::{Name, NameKind};
 
-/// How many names around it in the alphabet are compared, each way. A slip in the first letters is not found; that
-/// would take another index.
+/// How many names are compared in each direction of the alphabet. A typo in the first letters is not found; that would
+/// need another index.
 const COMPARED: usize = 40;
 
-/// How many are told.
-const TOLD: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 
-/// How alike two names must be, from 0 to 1.
-const LEAST_ALIKE: f64 = 0.6;
+/// Minimum similarity of a suggestion, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// Whether the name is known, and if not, what to say of it.
+/// Returns a remark with suggestions if the name is not known; `None` if it is.
 pub(super) async fn unknown(
     graph: &Store,
     user: &UserId,
@@ -35,30 +34,37 @@ pub(super) async fn unknown(
     }
     let mut ranked: Vec<_> = near
         .iter()
-        .map(|near| (likeness(&wanted, &key(near)), near))
-        .filter(|(likeness, _)| *likeness >= LEAST_ALIKE)
+        .map(|near| (similarity(&wanted, &key(near)), near))
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .collect();
     ranked.sort_by(|(left, _), (right, _)| right.total_cmp(left));
-    let told: Vec<_> = ranked
+    let suggestions: Vec<_> = ranked
         .iter()
-        .take(TOLD)
+        .take(MAX_SUGGESTIONS)
         .map(|(_, near)| format!("`{}`", shown(near)))
         .collect();
     let what = match noun {
-        NameKind::Entity => "nothing is known of",
+        NameKind::Entity => "nothing is known about",
         NameKind::Predicate => "no fact has the predicate",
     };
     let name = shown(name);
-    Ok(Some(match told.as_slice() {
+    Ok(Some(match suggestions.as_slice() {
         [] => format!("{what} `{name}`"),
-        told => format!("{what} `{name}`; there is {}", told.join(", ")),
+        suggestions => format!(
+            "{what} `{name}`; did you mean {}?",
+            suggestions.join(" or ")
+        ),
     }))
 }
 
-/// One that begins with the other is nearly it; else what counts is how many letters differ.
-fn likeness(wanted: &str, known: &str) -> f64 {
+/// Returns the similarity of two names by edit distance; high if one starts with the other.
+fn similarity(wanted: &str, known: &str) -> f64 {
     let is_part = wanted.chars().count() > 1 && known.starts_with(wanted)
         || known.chars().count() > 1 && wanted.starts_with(known);
-    let alike = strsim::normalized_damerau_levenshtein(wanted, known);
-    if is_part { alike.max(0.9) } else { alike }
+    let similarity = strsim::normalized_damerau_levenshtein(wanted, known);
+    if is_part {
+        similarity.max(0.9)
+    } else {
+        similarity
+    }
 }

@@ -1,34 +1,32 @@
-//! `graph_traverse`: the facts around an entity, and those around what they lead to.
+//! `graph_traverse`: the facts around an entity, and those around the entities they lead to.
 
 use super::GraphSettings;
 use super::arguments::{bounded, name, names, store_failed};
-use super::show::{Page, shown};
+use super::show::{FactPage, shown};
 use super::suggest;
-use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
+use lango_core::{Caller, Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolError};
 use lango_store::Store;
 use lango_store::graph::{Direction, NameKind, Truncation, Walk, WalkLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How deep a walk goes that does not say.
-const USUAL_DEPTH: usize = 2;
+const DEFAULT_DEPTH: usize = 2;
 
-/// How many hubs a remark names.
+/// Maximum number of hubs that a remark names.
 const NAMED_HUBS: usize = 5;
 
-const DESCRIPTION: &str = "Follows facts of the knowledge graph from one entity to those around it, and on from there, \
-    the nearest first. Gives one fact a line, `subject -predicate-> object`, with its depth (how many facts away from \
-    the start it leads), its confidence, since when it holds, and its source. Remarks in brackets say what was left \
-    out.";
+const DESCRIPTION: &str = "Follows facts of the knowledge graph from one entity to its neighbours and onwards, the nearest \
+    first. Returns one fact per line, `subject -predicate-> object`, with its depth (how many facts away from the start it \
+    leads), its confidence, since when it is valid, and its source. Remarks in brackets say what was left out.";
 
 pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> {
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name: "graph_traverse",
         description: DESCRIPTION,
         effect: Effect::Pure,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     declaration
         .with_code(move |caller, arguments| traverse(graph.clone(), settings, caller, arguments))
@@ -37,27 +35,28 @@ pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TraverseArguments {
-    /// The entity to start from. Case and space do not matter.
+    /// The entity to start from. Case and spaces do not matter.
     start: String,
-    /// How many facts away from the start to go; 2 if not given.
+    /// How many facts away from the start to go; default 2.
     depth: Option<usize>,
-    /// Which way to follow facts: `out` from subject to object, `in` from object to subject, or both.
+    /// In which direction to follow facts: `out` from subject to object, `in` from object to subject, or both.
     #[serde(default)]
-    direction: Way,
-    /// Follow only facts with one of these predicates; all if not given.
+    direction: TraverseDirection,
+    /// Follow only facts with one of these predicates; default all.
     #[serde(default)]
     predicates: Vec<String>,
-    /// Follow only facts that lead to an entity of one of these types; all if not given.
+    /// Follow only facts that lead to an entity of one of these types; default all.
     #[serde(default)]
     types: Vec<String>,
-    /// How many facts at most.
+    /// Maximum number of facts to return.
     limit: Option<usize>,
 }
 
-// The argument says what they mean: with descriptions of their own, their schema is one that few models are used to.
+// The variants have no doc comments, because those would change the schema to a form that few models know. The
+// argument's description explains them.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Way {
+enum TraverseDirection {
     Out,
     In,
     #[default]
@@ -70,15 +69,16 @@ async fn traverse(
     caller: Caller,
     arguments: TraverseArguments,
 ) -> Result<String, ToolError> {
-    let most = settings.max_results;
-    let (facts, facts_remark) = bounded("limit", arguments.limit, most, most);
-    let (depth, depth_remark) = bounded("depth", arguments.depth, USUAL_DEPTH, settings.max_depth);
+    let max_results = settings.max_results;
+    let (facts, facts_remark) = bounded("limit", arguments.limit, max_results, max_results);
+    let (depth, depth_remark) =
+        bounded("depth", arguments.depth, DEFAULT_DEPTH, settings.max_depth);
     let walk = Walk {
         start: name("start", &arguments.start)?,
         direction: match arguments.direction {
-            Way::Out => Direction::Out,
-            Way::In => Direction::In,
-            Way::Both => Direction::Both,
+            TraverseDirection::Out => Direction::Out,
+            TraverseDirection::In => Direction::In,
+            TraverseDirection::Both => Direction::Both,
         },
         predicates: names("predicates", &arguments.predicates)?,
         kinds: names("types", &arguments.types)?,
@@ -87,18 +87,18 @@ async fn traverse(
     let found = graph.traverse(&caller.user, walk.clone());
     let Some(found) = found.await.map_err(store_failed)? else {
         let remark = suggest::unknown(&graph, &caller.user, NameKind::Entity, &walk.start).await?;
-        // Somebody may have told of it since.
-        let remark = remark.unwrap_or_else(|| "it became known just now; ask again".to_owned());
+        // A concurrent call may have added it.
+        let remark = remark.unwrap_or_else(|| "it was added just now; call again".to_owned());
         return Ok(format!("[{remark}]\n"));
     };
 
-    let mut page = Page::default();
+    let mut page = FactPage::default();
     for step in &found.steps {
         page.push(&step.fact, Some(step.depth));
     }
     if found.steps.is_empty() {
         page.remark(format!(
-            "no such fact around `{}`",
+            "no matching fact around `{}`",
             shown(&found.start.name)
         ));
     }
@@ -106,22 +106,22 @@ async fn traverse(
         let remark = suggest::unknown(&graph, &caller.user, NameKind::Predicate, predicate).await?;
         remark.into_iter().for_each(|remark| page.remark(remark));
     }
-    say_what_is_missing(&mut page, &found.truncation, depth);
+    add_truncation_remarks(&mut page, &found.truncation, depth);
     for remark in [facts_remark, depth_remark].into_iter().flatten() {
         page.remark(remark);
     }
     Ok(page.finish())
 }
 
-fn say_what_is_missing(page: &mut Page, truncation: &Truncation, depth: usize) {
+fn add_truncation_remarks(page: &mut FactPage, truncation: &Truncation, depth: usize) {
     if truncation.facts {
         page.remark(format!(
-            "cut after {} facts, there are more; name predicates or types to follow, or go less deep",
+            "stopped after {} facts, there are more; set `predicates` or `types`, or a smaller `depth`",
             page.len()
         ));
     }
     if truncation.work {
-        page.remark("cut: too many facts had to be looked at; name predicates to follow");
+        page.remark("stopped, because too many facts had to be examined; set `predicates`");
     }
     if !truncation.hubs.is_empty() {
         let named: Vec<_> = truncation.hubs.iter().take(NAMED_HUBS).map(shown).collect();
@@ -131,13 +131,13 @@ fn say_what_is_missing(page: &mut Page, truncation: &Truncation, depth: usize) {
             others => format!(" and {others} others"),
         };
         page.remark(format!(
-            "only some facts shown of {}{others}, which have many; start from there to see more",
+            "only some facts are shown for {}{others}, which have many; start from there to see more",
             named.join(", ")
         ));
     }
     if truncation.not_followed > 0 {
         page.remark(format!(
-            "depth {depth} reached: {} entities not followed further",
+            "reached depth {depth}; {} entities were not followed further",
             truncation.not_followed
         ));
     }

@@ -1,33 +1,33 @@
-//! Adding files and folders: what changed is read again, what is gone is removed, the rest is left alone.
+//! Adds files and folders: reads changed files again, removes documents whose files no longer exist, and skips the
+//! rest.
 //!
-//! Each document is written in one or few changes and marked complete with the last, so that adding can be broken off at
-//! any time and goes on where it was when it is done again.
+//! Each document is written in one or a few transactions, and the last one marks it complete. So adding can be
+//! interrupted at any time, and continues where it stopped when it is run again.
 
-use super::batch::{Batch, Prepared};
-use super::read::{self, Content, MOST_FILE_BYTES, READER_VERSION};
+use super::batch::{Batch, PreparedDocument};
+use super::read::{self, Content, MAX_FILE_BYTES, READER_VERSION};
 use super::walk::{Walk, walk};
 use super::{DOCUMENTS, KNOWLEDGE, LEARNINGS, Library, LibraryError};
-use lango_core::{SessionId, Source, Trust, UserId};
-use lango_store::{CollectionId, DocumentFilter, DocumentRow, NewDocument, Removal};
+use lango_core::{Provenance, SessionId, Trust, UserId};
+use lango_store::{CollectionId, DeleteMode, DocumentFilter, DocumentRow, NewDocument};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// How many documents are listed at once.
+/// The number of documents per page when listing.
 const PAGE: usize = 1000;
 
-/// How many that were left out are named in a report.
-const MOST_SKIPPED: usize = 1000;
+/// Maximum number of skipped files per report.
+const MAX_SKIPPED: usize = 1000;
 
-/// How documents are added.
+/// Options for adding documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddOptions {
-    /// The collection; `documents` if not given.
+    /// The collection; default `documents`.
     pub collection: Option<String>,
-    /// The session that alone shall see them; all of the user's if not given.
+    /// The only session that sees them; default all sessions of the user.
     pub session: Option<SessionId>,
-    /// Whether their words may be believed.
     pub trust: Trust,
 }
 
@@ -41,75 +41,67 @@ impl Default for AddOptions {
     }
 }
 
-/// How far adding is.
+/// The progress of adding, reported after each file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress<'a> {
-    /// How many files were looked at, this one included.
+pub struct AddProgress<'a> {
+    /// The number of processed files, including this one.
     pub done: usize,
-    /// How many there are.
     pub total: usize,
-    /// The file.
+    /// The path of the file.
     pub source: &'a str,
-    /// What became of it.
-    pub added: Added,
+    pub added: FileOutcome,
 }
 
-/// What became of a file.
+/// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Added {
-    /// It is new.
+pub enum FileOutcome {
     New,
-    /// It was there with other words.
     Changed,
-    /// It was there as it is.
     Unchanged,
-    /// It cannot be read.
+    /// It could not be read or used.
     Skipped,
 }
 
-/// What became of all files.
+/// The result of adding files and folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddReport {
-    /// How many are new.
+    /// New documents.
     pub added: usize,
-    /// How many were there with other words.
+    /// Changed documents.
     pub updated: usize,
-    /// How many were there as they are.
     pub unchanged: usize,
-    /// How many documents are gone because their files are.
+    /// Documents removed because their files no longer exist or became unusable.
     pub removed: usize,
-    /// How many chunks were written.
+    /// Chunks written.
     pub chunks: usize,
-    /// How many files were left out.
     pub skipped: usize,
-    /// The first of those, each with the reason.
-    pub reasons: Vec<Skipped>,
+    /// The first 1000 skipped files, each with the reason.
+    pub reasons: Vec<SkippedFile>,
 }
 
-/// A file that was left out.
+/// A file that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// The file.
+pub struct SkippedFile {
+    /// The path of the file.
     pub source: String,
-    /// Why.
     pub reason: String,
 }
 
 impl Library {
-    /// Adds files and folders to a user's library. What was added before from the same place is brought up to date.
+    /// Adds files and folders to a user's library, and updates the documents added from there before.
     pub async fn add(
         &self,
         user: &UserId,
         paths: &[PathBuf],
         options: &AddOptions,
-        progress: &(dyn Fn(Progress<'_>) + Send + Sync),
+        progress: &(dyn Fn(AddProgress<'_>) + Send + Sync),
     ) -> Result<AddReport, LibraryError> {
-        self.check_maker().await?;
+        self.check_embedding_model().await?;
         let name = options.collection.as_deref().unwrap_or(DOCUMENTS);
         if name.trim().is_empty() || [KNOWLEDGE, LEARNINGS].contains(&name) {
             return Err(LibraryError::Unusable {
                 problem: format!(
-                    "`{name}` cannot be the name of a collection of documents; choose another"
+                    "`{name}` cannot be the name of a document collection; choose another"
                 ),
             });
         }
@@ -117,31 +109,31 @@ impl Library {
         let collection = self.store.collection(user, name, session).await?;
         let mut report = AddReport::default();
         for path in paths {
-            let place = Place {
+            let target = AddTarget {
                 library: self,
                 user,
                 collection,
                 trust: options.trust,
             };
-            place.add(path, progress, &mut report).await?;
+            target.add(path, progress, &mut report).await?;
         }
         Ok(report)
     }
 }
 
-/// Where files are added to.
-struct Place<'a> {
+/// The collection that files are added to.
+struct AddTarget<'a> {
     library: &'a Library,
     user: &'a UserId,
     collection: CollectionId,
     trust: Trust,
 }
 
-impl Place<'_> {
+impl AddTarget<'_> {
     async fn add(
         &self,
         path: &Path,
-        progress: &(dyn Fn(Progress<'_>) + Send + Sync),
+        progress: &(dyn Fn(AddProgress<'_>) + Send + Sync),
         report: &mut AddReport,
     ) -> Result<(), LibraryError> {
         let wanted = path.to_owned();
@@ -151,7 +143,7 @@ impl Place<'_> {
             source,
         };
         let walk = walked.map_err(no_such_path)?;
-        let mut known = self.known_below(&walk.root).await?;
+        let mut known = self.stored_below(&walk.root).await?;
         if walk.files.is_empty() && known.is_empty() && !Path::new(&walk.root).exists() {
             return Err(no_such_path(io::ErrorKind::NotFound.into()));
         }
@@ -160,7 +152,7 @@ impl Place<'_> {
         for (done, source) in (1..).zip(&walk.files) {
             let known = known.remove(source);
             let added = self.add_file(source, known, &mut batch, report).await?;
-            progress(Progress {
+            progress(AddProgress {
                 done,
                 total: walk.files.len(),
                 source,
@@ -168,7 +160,7 @@ impl Place<'_> {
             });
         }
         report.chunks += batch.finish().await?;
-        self.remove_gone(&walk, known, report).await?;
+        self.remove_missing(&walk, known, report).await?;
         walk.skipped
             .into_iter()
             .for_each(|skipped| report.skip(skipped));
@@ -181,48 +173,48 @@ impl Place<'_> {
         known: Option<DocumentRow>,
         batch: &mut Batch<'_>,
         report: &mut AddReport,
-    ) -> Result<Added, LibraryError> {
+    ) -> Result<FileOutcome, LibraryError> {
         let stored = known
             .as_ref()
             .filter(|known| known.is_complete && known.source.trust == self.trust);
         let stored = stored.and_then(|known| <[u8; 32]>::try_from(known.hash.as_slice()).ok());
         let file = PathBuf::from(source);
-        let looked = tokio::task::spawn_blocking(move || look(&file, stored)).await?;
-        match looked {
-            Looked::Unchanged => {
+        let state = tokio::task::spawn_blocking(move || inspect_file(&file, stored)).await?;
+        match state {
+            FileState::Unchanged => {
                 report.unchanged += 1;
-                Ok(Added::Unchanged)
+                Ok(FileOutcome::Unchanged)
             }
-            Looked::Unreadable(reason) => {
-                report.skip(Skipped {
+            FileState::Unreadable(reason) => {
+                report.skip(SkippedFile {
                     source: source.to_owned(),
                     reason,
                 });
-                Ok(Added::Skipped)
+                Ok(FileOutcome::Skipped)
             }
-            Looked::Unusable(reason) => {
-                // What the library has of it is not what the file says now.
+            FileState::Unusable(reason) => {
+                // The stored document no longer matches the file.
                 if let Some(known) = known {
                     self.library
                         .store
-                        .remove_document(self.user, known.id, Removal::Plain)
+                        .remove_document(self.user, known.id, DeleteMode::Normal)
                         .await?;
                     report.removed += 1;
                 }
-                report.skip(Skipped {
+                report.skip(SkippedFile {
                     source: source.to_owned(),
                     reason,
                 });
-                Ok(Added::Skipped)
+                Ok(FileOutcome::Skipped)
             }
-            Looked::Read {
+            FileState::Read {
                 content,
                 hash,
                 size,
             } => {
                 let document = NewDocument {
                     collection: self.collection,
-                    source: Source {
+                    source: Provenance {
                         name: source.into(),
                         trust: self.trust,
                     },
@@ -232,25 +224,29 @@ impl Place<'_> {
                     added: self.library.clock.now(),
                 };
                 let replaces = known.map(|known| known.id);
-                let prepared = Prepared::new(document, content.title, content.chunks, replaces);
+                let prepared =
+                    PreparedDocument::new(document, content.title, content.chunks, replaces);
                 report.chunks += batch.push(prepared).await?;
                 if replaces.is_some() {
                     report.updated += 1;
-                    Ok(Added::Changed)
+                    Ok(FileOutcome::Changed)
                 } else {
                     report.added += 1;
-                    Ok(Added::New)
+                    Ok(FileOutcome::New)
                 }
             }
         }
     }
 
-    /// What the library has from this file or from below this folder.
-    async fn known_below(&self, root: &str) -> Result<BTreeMap<String, DocumentRow>, LibraryError> {
+    /// Returns the stored documents from this file or from below this folder.
+    async fn stored_below(
+        &self,
+        root: &str,
+    ) -> Result<BTreeMap<String, DocumentRow>, LibraryError> {
         let store = &self.library.store;
         let mut known = BTreeMap::new();
         let folder = root.trim_end_matches('/');
-        // The name itself, and those that go on with `/`; `0` is what comes after that.
+        // The path itself, and those that continue with `/`, whose successor is `0`.
         for (from, before) in [
             (root.to_owned(), format!("{root}\0")),
             (format!("{folder}/"), format!("{folder}0")),
@@ -261,7 +257,7 @@ impl Place<'_> {
                     collection: self.collection,
                     from: from.clone(),
                     before: Some(before.clone()),
-                    most: PAGE,
+                    limit: PAGE,
                 };
                 let page = store.documents(self.user, filter).await?;
                 let Some(last) = page.last() else { break };
@@ -273,20 +269,20 @@ impl Place<'_> {
         Ok(known)
     }
 
-    async fn remove_gone(
+    async fn remove_missing(
         &self,
         walk: &Walk,
         known: BTreeMap<String, DocumentRow>,
         report: &mut AddReport,
     ) -> Result<(), LibraryError> {
-        if !walk.is_whole {
-            // A folder that cannot be read now is not a folder whose files are gone.
+        if !walk.is_complete {
+            // Files in a folder that cannot be read now may still exist.
             return Ok(());
         }
         for gone in known.into_values() {
             self.library
                 .store
-                .remove_document(self.user, gone.id, Removal::Plain)
+                .remove_document(self.user, gone.id, DeleteMode::Normal)
                 .await?;
             report.removed += 1;
         }
@@ -295,20 +291,20 @@ impl Place<'_> {
 }
 
 impl AddReport {
-    fn skip(&mut self, skipped: Skipped) {
+    fn skip(&mut self, skipped: SkippedFile) {
         self.skipped += 1;
-        if self.reasons.len() < MOST_SKIPPED {
+        if self.reasons.len() < MAX_SKIPPED {
             self.reasons.push(skipped);
         }
     }
 }
 
-/// What looking at a file gave.
-enum Looked {
+/// The state of a file compared with the stored document.
+enum FileState {
     Unchanged,
-    /// The system does not let us.
+    /// The operating system returned an error.
     Unreadable(String),
-    /// It was read, and there is nothing to keep.
+    /// The file was read but contains nothing usable.
     Unusable(String),
     Read {
         content: Content,
@@ -317,14 +313,14 @@ enum Looked {
     },
 }
 
-fn look(path: &Path, stored: Option<[u8; 32]>) -> Looked {
+fn inspect_file(path: &Path, stored: Option<[u8; 32]>) -> FileState {
     let bytes = match bytes_of(path) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            let most = MOST_FILE_BYTES / 1_000_000;
-            return Looked::Unusable(format!("it is larger than {most} MB"));
+            let most = MAX_FILE_BYTES / 1_000_000;
+            return FileState::Unusable(format!("it is larger than {most} MB"));
         }
-        Err(error) => return Looked::Unreadable(error.to_string()),
+        Err(error) => return FileState::Unreadable(error.to_string()),
     };
     let hash = Sha256::new()
         .chain_update([READER_VERSION])
@@ -332,28 +328,28 @@ fn look(path: &Path, stored: Option<[u8; 32]>) -> Looked {
         .finalize()
         .into();
     if stored == Some(hash) {
-        return Looked::Unchanged;
+        return FileState::Unchanged;
     }
     match read::read(path, &bytes) {
-        Ok(content) => Looked::Read {
+        Ok(content) => FileState::Read {
             content,
             hash,
             size: bytes.len() as u64,
         },
-        Err(reason) => Looked::Unusable(reason),
+        Err(reason) => FileState::Unusable(reason),
     }
 }
 
-/// The bytes of a file, or nothing if there are too many, also in one that grows while it is read.
+/// Reads a file; `None` if it is too large, even if it grows while it is read.
 fn bytes_of(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = std::fs::File::open(path)?;
     let size = file.metadata()?.len();
-    if size > MOST_FILE_BYTES {
+    if size > MAX_FILE_BYTES {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(size as usize);
     file.by_ref()
-        .take(MOST_FILE_BYTES + 1)
+        .take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= MOST_FILE_BYTES).then_some(bytes))
+    Ok((bytes.len() as u64 <= MAX_FILE_BYTES).then_some(bytes))
 }

@@ -1,28 +1,28 @@
-//! Writing documents: many small ones in one change, a large one in many.
+//! Writes documents: many small ones in one transaction, a large one in several.
 
 use super::chunk::Chunk;
 use super::{Library, LibraryError, embedded_text};
-use crate::words::telling_words;
+use crate::words::content_word_count;
 use lango_core::{EmbeddingPurpose, UserId};
-use lango_store::{DocumentPart, NewChunk, NewDocument, Removal, VectorOutcome};
+use lango_store::{DeleteMode, DocumentPart, NewChunk, NewDocument, VectorOutcome};
 use std::sync::Arc;
 
-/// How many chunks one change writes. Turns wait behind it.
+/// Maximum number of chunks per transaction. Turns have to wait for it.
 const CHUNKS_AT_ONCE: usize = 128;
 
-/// How many documents.
+/// Maximum number of documents per transaction.
 const DOCUMENTS_AT_ONCE: usize = 64;
 
 /// A document that is ready to be written.
-pub(super) struct Prepared {
+pub(super) struct PreparedDocument {
     document: Arc<NewDocument>,
     chunks: Vec<NewChunk>,
-    /// The one that is there under its name.
+    /// The stored document with the same source.
     replaces: Option<i64>,
 }
 
-impl Prepared {
-    /// A document with its chunks. Its title stands above their headings, if they do not begin with it.
+impl PreparedDocument {
+    /// Prepares a document with its chunks. Prepends the title to headings that do not start with it.
     pub(super) fn new(
         document: NewDocument,
         title: String,
@@ -31,14 +31,14 @@ impl Prepared {
     ) -> Self {
         let chunk = |chunk: Chunk| {
             let heading = match chunk.heading {
-                // Where the title is the whole text, it would count twice.
+                // If the title is the whole text, it would count twice.
                 _ if chunk.text == title => String::new(),
                 heading if heading.is_empty() => title.clone(),
                 heading if heading.starts_with(&title) => heading,
                 heading => format!("{title} > {heading}"),
             };
             NewChunk {
-                words: telling_words(&heading) + telling_words(&chunk.text),
+                words: content_word_count(&heading) + content_word_count(&chunk.text),
                 heading,
                 text: chunk.text,
                 position: chunk.line,
@@ -52,7 +52,7 @@ impl Prepared {
         }
     }
 
-    /// The document as one part, for what is small by its nature.
+    /// Converts the document to a single part. Only for documents that are always small.
     pub(super) fn into_part(self) -> DocumentPart {
         DocumentPart {
             document: self.document,
@@ -63,16 +63,15 @@ impl Prepared {
     }
 }
 
-/// Documents that wait to be written.
+/// Documents to be written.
 pub(super) struct Batch<'a> {
     library: &'a Library,
     user: &'a UserId,
-    waiting: Vec<Prepared>,
+    waiting: Vec<PreparedDocument>,
     chunks: usize,
 }
 
 impl<'a> Batch<'a> {
-    /// Nothing yet.
     pub(super) fn new(library: &'a Library, user: &'a UserId) -> Self {
         Self {
             library,
@@ -82,8 +81,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Takes a document, and writes what waits if that is enough. Gives the number of chunks that were written.
-    pub(super) async fn push(&mut self, prepared: Prepared) -> Result<usize, LibraryError> {
+    /// Adds a document, and writes the batch if it is full. Returns the number of chunks written.
+    pub(super) async fn push(&mut self, prepared: PreparedDocument) -> Result<usize, LibraryError> {
         let mut written = 0;
         if self.chunks + prepared.chunks.len() > CHUNKS_AT_ONCE {
             written = self.write().await?;
@@ -96,7 +95,7 @@ impl<'a> Batch<'a> {
         Ok(written)
     }
 
-    /// Writes what waits.
+    /// Writes the remaining documents. Returns the number of chunks written.
     pub(super) async fn finish(mut self) -> Result<usize, LibraryError> {
         self.write().await
     }
@@ -108,18 +107,18 @@ impl<'a> Batch<'a> {
         for prepared in std::mem::take(&mut self.waiting) {
             if let Some(old) = prepared.replaces {
                 store
-                    .remove_document(self.user, old, Removal::Plain)
+                    .remove_document(self.user, old, DeleteMode::Normal)
                     .await?;
             }
             parts.extend(cut(prepared));
         }
         self.chunks = 0;
-        // Pieces of a large document are full; those of small ones fit into one change together.
+        // The parts of a large document fill a transaction each; those of small documents share one.
         while !parts.is_empty() {
-            let mut room = CHUNKS_AT_ONCE;
+            let mut space = CHUNKS_AT_ONCE;
             let fits = parts.iter().take_while(|part: &&DocumentPart| {
-                let fits = part.chunks.len() <= room;
-                room = room.saturating_sub(part.chunks.len());
+                let fits = part.chunks.len() <= space;
+                space = space.saturating_sub(part.chunks.len());
                 fits
             });
             let number = fits.count().max(1);
@@ -133,7 +132,7 @@ impl<'a> Batch<'a> {
 }
 
 impl Library {
-    /// Gives the chunks of parts their vectors, if there is an embedder.
+    /// Computes the vectors of all chunks, if there is an embedder.
     pub(super) async fn embed_parts(&self, parts: &mut [DocumentPart]) -> Result<(), LibraryError> {
         let Some(embedder) = &self.embedder else {
             return Ok(());
@@ -153,19 +152,23 @@ impl Library {
     }
 
     async fn write_parts(&self, parts: Vec<DocumentPart>) -> Result<(), LibraryError> {
-        let maker = self.maker();
-        match self.store.write_documents(parts, maker.clone()).await? {
+        let embedding_model = self.embedding_model();
+        match self
+            .store
+            .write_documents(parts, embedding_model.clone())
+            .await?
+        {
             VectorOutcome::Done(()) => Ok(()),
-            VectorOutcome::OtherMaker(stored) => {
-                let configured = maker.unwrap_or_else(|| stored.clone());
-                Err(LibraryError::other_maker(&stored, &configured))
+            VectorOutcome::OtherModel(stored) => {
+                let configured = embedding_model.unwrap_or_else(|| stored.clone());
+                Err(LibraryError::other_embedding_model(&stored, &configured))
             }
         }
     }
 }
 
-/// A document in parts of which each fits into one change.
-fn cut(prepared: Prepared) -> Vec<DocumentPart> {
+/// Splits a document into parts that fit into one transaction each.
+fn cut(prepared: PreparedDocument) -> Vec<DocumentPart> {
     let total = prepared.chunks.len();
     let mut chunks = prepared.chunks.into_iter();
     let mut parts = Vec::new();

@@ -1,8 +1,8 @@
-//! From a text to chunks: along its headings and paragraphs, of about the same length.
+//! Splits a text into chunks of similar length, along its headings and paragraphs.
 //!
-//! A chunk has 300 words or so and never more than 400, so that a vector can say what it is about and a model can be
-//! shown several. It begins where a section or a paragraph begins if it can. Within a section the end of a chunk is said
-//! again at the beginning of the next, so that a sentence about both is found.
+//! A chunk has about 300 words and never more than 400, so that a vector can represent its topic and a model can read
+//! several. If possible it starts at a section or a paragraph. Within a section, the end of a chunk is repeated at the
+//! start of the next, so that a sentence across both can be found.
 
 mod blocks;
 mod cut;
@@ -10,78 +10,79 @@ mod cut;
 use blocks::{Block, blocks};
 use cut::{cut, tail};
 
-/// At how many words a chunk is full, and how many it has at most.
+/// The number of words from which a chunk is full.
 const FULL_WORDS: usize = 300;
-const MOST_WORDS: usize = 400;
+/// Maximum number of words per chunk.
+const MAX_WORDS: usize = 400;
 
-/// How many bytes it has at most, in a text without words.
-const MOST_BYTES: usize = 6000;
+/// Maximum number of bytes per chunk, for texts without spaces.
+const MAX_BYTES: usize = 6000;
 
-/// A section with fewer words goes on in the same chunk.
+/// After a section with fewer words, the next one continues in the same chunk.
 const FEW_WORDS: usize = 60;
 
-/// How many words are said again.
+/// The number of repeated words.
 const OVERLAP_WORDS: usize = 30;
 
-/// How much of a heading is kept, in characters, and how much of all those above a chunk.
-const LONGEST_HEADING: usize = 120;
-const LONGEST_PATH: usize = 300;
+/// Maximum number of characters per heading.
+const MAX_HEADING: usize = 120;
+/// Maximum number of characters of all headings above a chunk together.
+const MAX_PATH: usize = 300;
 
-/// How a text is built.
+/// The structure of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Structure {
     /// Paragraphs.
     Plain,
     /// Headings, paragraphs and fenced code.
     Markdown,
-    /// Blocks of lines that begin at the margin.
+    /// Blocks that start with an unindented line.
     Code,
 }
 
-/// A part of a text that can be found by itself.
+/// A part of a text that a search can return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     /// The headings above it, the highest first.
     pub heading: String,
-    /// Its text.
     pub text: String,
-    /// The line where it begins, from 1.
+    /// The line where it starts, from 1.
     pub line: u64,
 }
 
-/// Cuts a text.
+/// Splits a text into chunks.
 pub(super) fn chunks(text: &str, structure: Structure) -> Vec<Chunk> {
-    let mut cutter = Cutter::new(structure);
+    let mut chunker = Chunker::new(structure);
     for block in blocks(text, structure) {
         match block {
-            Block::Heading { level, title, .. } => cutter.heading(level, title),
-            Block::Text { text, line } => cutter.text(text, line),
+            Block::Heading { level, title, .. } => chunker.heading(level, title),
+            Block::Text { text, line } => chunker.text(text, line),
         }
     }
-    cutter.finish()
+    chunker.finish()
 }
 
-/// How long a text is: its words, or more if they are no words.
+/// Returns the length of a text in words, or an estimate by bytes if that is more, as in texts without spaces.
 fn length(text: &str) -> usize {
     let spaced = text.split_whitespace().count();
-    spaced.max(text.len() / (MOST_BYTES / MOST_WORDS))
+    spaced.max(text.len() / (MAX_BYTES / MAX_WORDS))
 }
 
-struct Cutter {
+struct Chunker {
     structure: Structure,
     chunks: Vec<Chunk>,
-    /// The headings that hold here, with their levels.
+    /// The headings above the current position, with their levels.
     path: Vec<(usize, String)>,
-    /// Whether the last of them has had no text yet.
+    /// Whether no text has followed the last heading yet.
     is_bare: bool,
     text: String,
-    /// What of it was said before.
+    /// How many bytes of the text repeat the previous chunk.
     repeated: usize,
     heading: String,
     line: u64,
 }
 
-impl Cutter {
+impl Chunker {
     fn new(structure: Structure) -> Self {
         Self {
             structure,
@@ -99,10 +100,10 @@ impl Cutter {
         if length(self.new_text()) >= FEW_WORDS {
             self.flush();
         } else if self.new_text().is_empty() {
-            self.begin_anew();
+            self.start_new();
         }
-        let title: String = title.chars().take(LONGEST_HEADING).collect();
-        // A heading without a text of its own, and without one below it, would be lost.
+        let title: String = title.chars().take(MAX_HEADING).collect();
+        // A heading without text, and without another heading below it, would be lost.
         let bare = self
             .path
             .last()
@@ -121,7 +122,7 @@ impl Cutter {
     fn text(&mut self, text: &str, line: u64) {
         self.is_bare = false;
         for (part, offset) in cut(text, self.structure) {
-            if !self.new_text().is_empty() && length(&self.text) + length(part) > MOST_WORDS {
+            if !self.new_text().is_empty() && length(&self.text) + length(part) > MAX_WORDS {
                 self.flush();
                 self.overlap();
             }
@@ -140,7 +141,7 @@ impl Cutter {
     fn finish(mut self) -> Vec<Chunk> {
         if let Some((_, bare)) = self.path.last().cloned().filter(|_| self.is_bare) {
             if self.new_text().is_empty() {
-                self.begin_anew();
+                self.start_new();
                 self.heading = self.path_text();
             }
             if !self.text.ends_with(&bare) {
@@ -170,15 +171,15 @@ impl Cutter {
                 line: self.line,
             });
         }
-        self.begin_anew();
+        self.start_new();
     }
 
-    fn begin_anew(&mut self) {
+    fn start_new(&mut self) {
         self.text.clear();
         self.repeated = 0;
     }
 
-    /// Begins a chunk with the end of the last one.
+    /// Starts a chunk with the end of the last one.
     fn overlap(&mut self) {
         if self.structure != Structure::Code
             && let Some(last) = self.chunks.last()
@@ -190,7 +191,7 @@ impl Cutter {
 
     fn path_text(&self) -> String {
         let titles: Vec<&str> = self.path.iter().map(|(_, title)| title.as_str()).collect();
-        titles.join(" > ").chars().take(LONGEST_PATH).collect()
+        titles.join(" > ").chars().take(MAX_PATH).collect()
     }
 }
 

@@ -1,84 +1,85 @@
-//! What agents and people save: knowledge under a key, and learnings.
+//! What agents and users save: knowledge under a key, and learnings.
 //!
-//! Each is a document of a collection of its own, so that it is found as documents are.
+//! Each entry is a document in a separate collection, so it can be found like other documents.
 
-use super::batch::Prepared;
+use super::batch::PreparedDocument;
 use super::chunk::{Structure, chunks};
-use super::search::{Hit, Mode, Query};
+use super::search::{LibraryHit, LibraryQuery, LibrarySearchMode};
 use super::{KNOWLEDGE, LEARNINGS, Library, LibraryError};
-use lango_core::{SessionId, Source, Text, UserId};
+use lango_core::{Provenance, SessionId, Text, UserId};
 use lango_store::{DocumentPart, KnowledgeRow, LearningRow, NewDocument, VectorOutcome};
 use sha2::{Digest as _, Sha256};
 
-/// How long the parts of an entry are at most, in bytes.
-const LONGEST_NAME: usize = 200;
-const LONGEST_CONTENT: usize = 32 * 1024;
-const LONGEST_LINE: usize = 4096;
+/// Maximum length of a key, category or tag in bytes.
+const MAX_NAME: usize = 200;
+/// Maximum length of a content or fix in bytes.
+const MAX_CONTENT: usize = 32 * 1024;
+/// Maximum length of a trigger or error pattern in bytes.
+const MAX_LINE: usize = 4096;
 
-/// How many tags an entry has at most.
-const MOST_TAGS: usize = 32;
+/// Maximum number of tags per entry.
+const MAX_TAGS: usize = 32;
 
-/// Something to save under a key.
+/// Knowledge to save under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEntry {
-    /// The key. What is saved under it again is a new version.
+pub struct NewKnowledge {
+    /// The key. Saving under it again creates a new version.
     pub key: String,
-    /// What kind of thing it is.
     pub category: String,
-    /// The thing.
     pub content: String,
-    /// Words to find it by.
+    /// Keywords to find it by.
     pub tags: Vec<String>,
-    /// Who says so.
-    pub source: Source,
+    pub source: Provenance,
 }
 
-/// Something that was saved under a key; its newest version where it was searched for.
-pub type Entry = KnowledgeRow;
+/// Saved knowledge; a search returns its newest version.
+pub type KnowledgeEntry = KnowledgeRow;
 
-/// Something to learn from.
+/// A learning to save.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLearning {
-    /// When to think of it.
+    /// When it applies.
     pub trigger: String,
-    /// What helps.
     pub fix: String,
     /// What the error looks like; may be empty.
     pub error_pattern: String,
     /// From 0 to 1.
     pub confidence: f64,
-    /// Who says so.
-    pub source: Source,
+    pub source: Provenance,
 }
 
-/// Something that was learned.
+/// A saved learning.
 pub type Learning = LearningRow;
 
-/// What became of saving.
+/// The result of saving.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct SaveReport {
     /// The version; always 1 for a learning.
     pub version: u64,
-    /// Whether it is new: the same said again is not.
+    /// False if the same entry was saved before.
     pub is_new: bool,
-    /// What the reader has to know.
+    /// Notes for the caller.
     pub notes: Vec<String>,
 }
 
 impl Library {
-    /// Saves something under a key, as a new version if it differs from the newest.
-    pub async fn save(&self, user: &UserId, entry: NewEntry) -> Result<Saved, LibraryError> {
-        check("key", &entry.key, 1, LONGEST_NAME)?;
-        check("category", &entry.category, 0, LONGEST_NAME)?;
-        check("content", &entry.content, 1, LONGEST_CONTENT)?;
+    /// Saves knowledge under a key, as a new version if it differs from the newest.
+    pub async fn save(
+        &self,
+        user: &UserId,
+        entry: NewKnowledge,
+    ) -> Result<SaveReport, LibraryError> {
+        check("key", &entry.key, 1, MAX_NAME)?;
+        check("category", &entry.category, 0, MAX_NAME)?;
+        check("content", &entry.content, 1, MAX_CONTENT)?;
         for tag in &entry.tags {
-            check("tags", tag, 1, LONGEST_NAME)?;
+            check("tags", tag, 1, MAX_NAME)?;
         }
-        if entry.tags.len() > MOST_TAGS {
-            return Err(unusable(format!("there are more than {MOST_TAGS} `tags`")));
+        if entry.tags.len() > MAX_TAGS {
+            return Err(unusable(format!("there are more than {MAX_TAGS} `tags`")));
         }
         let title = format!("{} {} {}", entry.key, entry.category, entry.tags.join(" "));
-        let document = Saving {
+        let document = EntryDocument {
             collection: KNOWLEDGE,
             name: format!("knowledge/{}", entry.key),
             title,
@@ -98,43 +99,43 @@ impl Library {
         };
         let store = &self.store;
         let stored = store
-            .save_knowledge(user, row.clone(), part.clone(), self.maker())
+            .save_knowledge(user, row.clone(), part.clone(), self.embedding_model())
             .await?;
         let ((version, is_new), notes) = match stored {
             VectorOutcome::Done(saved) => (saved, notes),
-            // The maker changed since the vectors were made: saved without them.
-            VectorOutcome::OtherMaker(_) => {
+            // The embedding model of the library changed after the vectors were computed, so save without them.
+            VectorOutcome::OtherModel(_) => {
                 let stored = store
-                    .save_knowledge(user, row, without_vectors(part), None)
+                    .save_knowledge(user, row, chunks_without_vectors(part), None)
                     .await?;
                 (done(stored)?, vec![NO_VECTORS.to_owned()])
             }
         };
-        Ok(Saved {
+        Ok(SaveReport {
             version,
             is_new,
             notes,
         })
     }
 
-    /// All versions that were saved under a key, the newest first, at most so many.
+    /// Returns the versions saved under a key, the newest first.
     pub async fn versions(
         &self,
         user: &UserId,
         key: &str,
         most: usize,
-    ) -> Result<Vec<Entry>, LibraryError> {
+    ) -> Result<Vec<KnowledgeEntry>, LibraryError> {
         Ok(self.store.knowledge_versions(user, key, most).await?)
     }
 
-    /// The saved knowledge that fits best, with notes.
+    /// Searches the saved knowledge. Returns the best entries, and notes.
     pub async fn search_entries(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
         text: &str,
         limit: usize,
-    ) -> Result<(Vec<Entry>, Vec<String>), LibraryError> {
+    ) -> Result<(Vec<KnowledgeEntry>, Vec<String>), LibraryError> {
         let (hits, notes) = self
             .documents_of(user, session, KNOWLEDGE, text, limit)
             .await?;
@@ -142,22 +143,18 @@ impl Library {
         Ok((rows.into_iter().flatten().collect(), notes))
     }
 
-    /// Saves a learning. One with the same trigger and fix is brought up to date.
-    pub async fn learn(&self, user: &UserId, new: NewLearning) -> Result<Saved, LibraryError> {
-        check("trigger", &new.trigger, 1, LONGEST_LINE)?;
-        check("fix", &new.fix, 1, LONGEST_CONTENT)?;
-        check("error_pattern", &new.error_pattern, 0, LONGEST_LINE)?;
+    /// Saves a learning, or updates the one with the same trigger and fix.
+    pub async fn learn(&self, user: &UserId, new: NewLearning) -> Result<SaveReport, LibraryError> {
+        check("trigger", &new.trigger, 1, MAX_LINE)?;
+        check("fix", &new.fix, 1, MAX_CONTENT)?;
+        check("error_pattern", &new.error_pattern, 0, MAX_LINE)?;
         if !(0.0..=1.0).contains(&new.confidence) {
-            return Err(unusable("`confidence` is not between 0 and 1".to_owned()));
+            return Err(unusable("`confidence` must be between 0 and 1".to_owned()));
         }
         let content = format!("{}\n\n{}\n\n{}", new.trigger, new.error_pattern, new.fix);
         let hash = Sha256::digest(format!("{}\0{}", new.trigger, new.fix));
-        let name: String = hash
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let document = Saving {
+        let name = base16ct::lower::encode_string(&hash[..8]);
+        let document = EntryDocument {
             collection: LEARNINGS,
             name: format!("learning/{name}"),
             title: "learning".to_owned(),
@@ -175,25 +172,25 @@ impl Library {
         };
         let store = &self.store;
         let stored = store
-            .save_learning(user, row.clone(), part.clone(), self.maker())
+            .save_learning(user, row.clone(), part.clone(), self.embedding_model())
             .await?;
         let (is_new, notes) = match stored {
             VectorOutcome::Done(is_new) => (is_new, notes),
-            VectorOutcome::OtherMaker(_) => {
+            VectorOutcome::OtherModel(_) => {
                 let stored = store
-                    .save_learning(user, row, without_vectors(part), None)
+                    .save_learning(user, row, chunks_without_vectors(part), None)
                     .await?;
                 (done(stored)?, vec![NO_VECTORS.to_owned()])
             }
         };
-        Ok(Saved {
+        Ok(SaveReport {
             version: 1,
             is_new,
             notes,
         })
     }
 
-    /// The learnings that fit best, with notes.
+    /// Searches the learnings. Returns the best ones, and notes.
     pub async fn search_learnings(
         &self,
         user: &UserId,
@@ -208,7 +205,7 @@ impl Library {
         Ok((rows.into_iter().flatten().collect(), notes))
     }
 
-    /// The documents of a collection that fit best, each once.
+    /// Returns the ids of the documents of a collection that match best, each once, and notes.
     async fn documents_of(
         &self,
         user: &UserId,
@@ -217,20 +214,20 @@ impl Library {
         text: &str,
         limit: usize,
     ) -> Result<(Vec<i64>, Vec<String>), LibraryError> {
-        let query = Query {
+        let query = LibraryQuery {
             text: text.to_owned(),
             // A long entry has several chunks, and all of them may be hits.
             limit: limit.saturating_mul(4),
             collections: vec![collection.to_owned()],
-            mode: Mode::Fused,
+            mode: LibrarySearchMode::Fused,
         };
         let mut results = self.search(user, session, &query).await?;
-        // Before anything was saved there is no collection, which is nobody's concern.
+        // The collection does not exist before the first save, which the caller need not know.
         results
             .notes
             .retain(|note| !note.starts_with("there is no collection"));
         let mut documents: Vec<i64> = Vec::new();
-        for Hit { document, .. } in results.hits {
+        for LibraryHit { document, .. } in results.hits {
             if !documents.contains(&document) && documents.len() < limit {
                 documents.push(document);
             }
@@ -238,28 +235,28 @@ impl Library {
         Ok((documents, results.notes))
     }
 
-    /// What is saved as a document, with its vectors if they can be made.
+    /// Converts an entry to a document, with its vectors if they can be computed. Returns notes too.
     async fn part(
         &self,
         user: &UserId,
-        saving: Saving<'_>,
+        entry: EntryDocument<'_>,
     ) -> Result<(DocumentPart, Vec<String>), LibraryError> {
-        let collection = self.store.collection(user, saving.collection, None).await?;
+        let collection = self.store.collection(user, entry.collection, None).await?;
         let document = NewDocument {
             collection,
-            source: Source {
-                name: saving.name.into(),
-                trust: saving.source.trust,
+            source: Provenance {
+                name: entry.name.into(),
+                trust: entry.source.trust,
             },
-            title: saving.title.as_str().into(),
-            hash: Sha256::digest(saving.content).into(),
-            size: saving.content.len() as u64,
+            title: entry.title.as_str().into(),
+            hash: Sha256::digest(entry.content).into(),
+            size: entry.content.len() as u64,
             added: self.clock.now(),
         };
-        let chunks = chunks(saving.content, Structure::Markdown);
-        let mut parts = [Prepared::new(document, saving.title, chunks, None).into_part()];
+        let chunks = chunks(entry.content, Structure::Markdown);
+        let mut parts = [PreparedDocument::new(document, entry.title, chunks, None).into_part()];
         let mut notes = Vec::new();
-        // What is worth saving is worth saving without a vector.
+        // Save the entry even if its vector cannot be computed.
         if let Err(error) = self.embed_parts(&mut parts).await {
             notes.push(format!("saved without a vector: {error}"));
         }
@@ -268,17 +265,18 @@ impl Library {
     }
 }
 
-const NO_VECTORS: &str = "saved without a vector, because the vectors of the library are of another maker; reindex the library";
+const NO_VECTORS: &str = "saved without a vector, because the vectors of the library come from another embedding model; \
+    reindex the library";
 
-struct Saving<'a> {
+struct EntryDocument<'a> {
     collection: &'static str,
     name: String,
     title: String,
     content: &'a str,
-    source: &'a Source,
+    source: &'a Provenance,
 }
 
-fn without_vectors(mut part: DocumentPart) -> DocumentPart {
+fn chunks_without_vectors(mut part: DocumentPart) -> DocumentPart {
     part.chunks.iter_mut().for_each(|chunk| chunk.vector = None);
     part
 }
@@ -286,17 +284,17 @@ fn without_vectors(mut part: DocumentPart) -> DocumentPart {
 fn done<T>(stored: VectorOutcome<T>) -> Result<T, LibraryError> {
     match stored {
         VectorOutcome::Done(value) => Ok(value),
-        VectorOutcome::OtherMaker(_) => Err(LibraryError::NoEmbedder),
+        VectorOutcome::OtherModel(_) => Err(LibraryError::NoEmbedder),
     }
 }
 
-fn check(name: &str, text: &str, shortest: usize, longest: usize) -> Result<(), LibraryError> {
-    if text.trim().len() < shortest {
+fn check(name: &str, text: &str, min_bytes: usize, max_bytes: usize) -> Result<(), LibraryError> {
+    if text.trim().len() < min_bytes {
         return Err(unusable(format!("`{name}` is empty")));
     }
-    if text.len() > longest {
+    if text.len() > max_bytes {
         return Err(unusable(format!(
-            "`{name}` is longer than {longest} bytes; save less of it"
+            "`{name}` is longer than {max_bytes} bytes; shorten it"
         )));
     }
     Ok(())

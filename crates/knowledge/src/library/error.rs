@@ -1,94 +1,78 @@
-//! Why the library could not do it.
+//! The errors of the library.
 
-use lango_core::{EmbedError, EmbeddingMaker, StoreError, Text};
+use lango_core::{EmbedError, EmbeddingModel, StoreError, Text};
 use std::io;
 use std::path::PathBuf;
 
-/// Why the library could not do it.
+/// An error of the library.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// The vectors are of another maker.
+    /// The stored vectors come from another embedding model.
     #[error(
-        "the vectors of the library were made by {stored}, and now {configured} is configured; reindex the library, or \
-         configure the former again"
+        "the vectors of the library were made by {stored}, but {configured} is configured; reindex the library, or configure \
+         the former model again"
     )]
-    OtherMaker {
-        /// Who made those that are stored.
-        stored: String,
-        /// Who would make new ones.
-        configured: String,
-    },
-    /// There is nothing that makes vectors.
-    #[error("there is no embedding provider; set `embedding.provider`")]
+    OtherEmbeddingModel { stored: String, configured: String },
+    #[error("no embedding provider is configured; set `embedding.provider`")]
     NoEmbedder,
-    /// The embedder gave something else than it was asked for.
-    #[error("{provider} did not give {wanted} vectors of {dimensions} numbers")]
+    /// The embedder returned the wrong number of vectors, or vectors of the wrong length.
+    #[error("{provider} did not return {wanted} vectors of {dimensions} dimensions")]
     WrongVectors {
-        /// Whom we asked.
         provider: Text,
-        /// How many vectors.
+        /// The number of requested vectors.
         wanted: usize,
-        /// How many numbers each.
         dimensions: u32,
     },
-    /// There is no such file or folder, and the library has nothing from there.
-    #[error("there is no `{}`", path.display())]
+    /// The path does not exist, and the library has no documents from there.
+    #[error("`{}` does not exist", path.display())]
     NoSuchPath {
-        /// What was asked for.
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// The library has no such document.
     #[error("the library has no document `{name}`; list its documents to see their names and ids")]
-    NoSuchDocument {
-        /// What was asked for.
-        name: String,
-    },
-    /// Something that an agent or a person gave is not usable.
+    NoSuchDocument { name: String },
+    /// An argument is invalid.
     #[error("{problem}")]
     Unusable {
-        /// What, and the way out.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
-    /// There are no vectors.
     #[error(transparent)]
     Embed(#[from] EmbedError),
-    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A task of ours ended before its time.
-    #[error("reading a document was broken off: {detail}")]
-    BrokenOff {
-        /// What was said.
-        detail: String,
-    },
+    /// A background task panicked or was cancelled.
+    #[error("reading a document was interrupted: {detail}")]
+    Interrupted { detail: String },
 }
 
 impl LibraryError {
-    pub(super) fn other_maker(stored: &EmbeddingMaker, configured: &EmbeddingMaker) -> Self {
-        Self::OtherMaker {
-            stored: shown(stored),
-            configured: shown(configured),
+    pub(super) fn other_embedding_model(
+        stored: &EmbeddingModel,
+        configured: &EmbeddingModel,
+    ) -> Self {
+        Self::OtherEmbeddingModel {
+            stored: model_label(stored),
+            configured: model_label(configured),
         }
     }
 }
 
 impl From<tokio::task::JoinError> for LibraryError {
     fn from(error: tokio::task::JoinError) -> Self {
-        Self::BrokenOff {
+        Self::Interrupted {
             detail: error.to_string(),
         }
     }
 }
 
-fn shown(maker: &EmbeddingMaker) -> String {
-    let EmbeddingMaker {
+fn model_label(embedding_model: &EmbeddingModel) -> String {
+    let EmbeddingModel {
         provider,
         model,
         dimensions,
         version,
-    } = maker;
-    format!("`{provider}/{model}` ({dimensions} numbers, version {version})")
+    } = embedding_model;
+    format!("`{provider}/{model}` ({dimensions} dimensions, version {version})")
 }

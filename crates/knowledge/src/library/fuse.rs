@@ -1,30 +1,31 @@
-//! Joining a ranking by words and one by vectors into one.
+//! Fuses a ranking by words and a ranking by vectors.
 //!
-//! Their scores have different scales, so each is first mapped to one that both share; see [`Scale`].
+//! Their scores have different scales, so both are first mapped to a common one; see [`Scale`].
 
 use std::collections::HashMap;
 
-/// How little the difference between two early ranks counts in [`Scale::Rank`]. The usual value.
+/// The constant of reciprocal rank fusion; the usual value.
 const K: f64 = 60.0;
 
-/// What a hit counts for within its ranking.
+/// How the value of a hit within its ranking is computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scale {
-    /// The reciprocal of its rank (reciprocal rank fusion): for vectors whose likeness has no meaning as a number.
+    /// The reciprocal of its rank (reciprocal rank fusion), for vectors whose similarity is meaningful only as an
+    /// order.
     Rank,
-    /// Its score as a share of the best one. Keeps the distances: a hit that leads by far is not overtaken because the
-    /// other ranking has it a few ranks lower.
+    /// Its score divided by the best score. Preserves distances: a hit with a large lead stays first even if the other
+    /// ranking has it a few ranks lower.
     ShareOfBest,
 }
 
-/// A ranking and its weight beside others.
+/// A ranking with its weight.
 pub(super) struct WeightedRanking<'a> {
     /// The best first, with greater scores for better hits.
     pub hits: &'a [(i64, f64)],
     pub weight: f64,
 }
 
-/// Sums what the hits count for in each ranking; the best first. Of two that are equal, the one with the lower key.
+/// Sums the weighted values of each hit over all rankings. Returns the best first; ties go to the lower key.
 pub(super) fn fuse(
     rankings: &[WeightedRanking<'_>],
     scale: Scale,
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_rank_high_comes_first_and_weights_count() {
+    fn a_hit_that_both_rank_high_comes_first_and_weights_count() {
         let words = [(1, 9.0), (2, 8.0), (3, 7.0)];
         let vectors = [(3, 0.9), (2, 0.7)];
         assert_eq!(fused(&words, &vectors, 1.0, Scale::Rank), [3, 2, 1]);
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn by_shares_a_hit_that_leads_by_far_stays_first() {
+    fn with_share_of_best_a_hit_with_a_large_lead_stays_first() {
         let vectors = [(2, 0.9), (3, 0.8), (1, 0.3)];
         let ahead = [(1, 9.0), (2, 2.0)];
         let close = [(1, 9.0), (2, 8.0)];

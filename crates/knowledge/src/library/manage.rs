@@ -1,52 +1,50 @@
-//! Listing, forgetting and making the vectors anew.
+//! Lists and deletes documents, and recomputes the vectors.
 
 use super::{Library, LibraryError, embedded_text};
-use lango_core::{EmbeddingPurpose, SessionId, Source, Text, Timestamp, UserId};
-use lango_store::{DocumentFilter, DocumentRow, Removal, VectorOutcome};
+use lango_core::{EmbeddingPurpose, Provenance, SessionId, Text, Timestamp, UserId};
+use lango_store::{DeleteMode, DocumentFilter, DocumentRow, VectorOutcome};
 
-/// How many chunks get their vectors in one change.
+/// Maximum number of chunks that get their vectors per transaction.
 const VECTORS_AT_ONCE: usize = 128;
 
 /// A document of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    /// Its id.
+pub struct LibraryDocument {
     pub id: i64,
-    /// The collection it is in.
     pub collection: Text,
-    /// The session that alone sees it, if it is not seen in all.
+    /// The only session that sees it; `None` means all.
     pub session: Option<SessionId>,
-    /// Where it came from, and whether its words may be believed.
-    pub source: Source,
-    /// What it is called.
+    /// Its source and trust label.
+    pub source: Provenance,
     pub title: Text,
-    /// The bytes of its file.
+    /// The size of its file in bytes.
     pub size: u64,
-    /// When it was added.
     pub added: Timestamp,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: u64,
 }
 
-/// What was forgotten.
+/// The number of deleted documents and chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Forgotten {
-    /// How many documents.
+pub struct DeleteReport {
     pub documents: usize,
-    /// How many chunks they had.
     pub chunks: u64,
 }
 
-/// What making the vectors anew gave.
+/// The result of [`Library::reindex`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReindexReport {
-    /// How many chunks got a vector.
+    /// The number of chunks that got a vector.
     pub embedded: usize,
 }
 
 impl Library {
-    /// A user's documents by collection and name, those of every session, at most so many.
-    pub async fn list(&self, user: &UserId, most: usize) -> Result<Vec<Document>, LibraryError> {
+    /// Lists a user's documents of all sessions, by collection and name.
+    pub async fn list(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> Result<Vec<LibraryDocument>, LibraryError> {
         let store = &self.store;
         let mut documents = Vec::new();
         for collection in store.all_collections(user).await? {
@@ -54,17 +52,17 @@ impl Library {
                 collection: collection.id,
                 from: String::new(),
                 before: None,
-                most: most.saturating_sub(documents.len()),
+                limit: limit.saturating_sub(documents.len()),
             };
             let rows = store.documents(user, filter).await?;
-            documents.extend(rows.into_iter().map(Document::from));
+            documents.extend(rows.into_iter().map(LibraryDocument::from));
         }
         Ok(documents)
     }
 
-    /// Forgets a user's document, by its id or the name of its source; a folder stands for all documents below it. Its
-    /// text, its words and its vectors are gone afterwards, and wiped from the file.
-    pub async fn forget(&self, user: &UserId, name: &str) -> Result<Forgotten, LibraryError> {
+    /// Deletes a user's document, by its id or the name of its source; a folder means all documents below it. The text,
+    /// the index entries and the vectors are overwritten in the database file.
+    pub async fn forget(&self, user: &UserId, name: &str) -> Result<DeleteReport, LibraryError> {
         let store = &self.store;
         let mut found = store
             .documents(user, DocumentFilter::Named(name.to_owned()))
@@ -82,33 +80,33 @@ impl Library {
                 name: name.to_owned(),
             });
         }
-        let mut forgotten = Forgotten::default();
+        let mut report = DeleteReport::default();
         for document in found {
             if let Some(chunks) = store
-                .remove_document(user, document.id, Removal::Wiped)
+                .remove_document(user, document.id, DeleteMode::Overwrite)
                 .await?
             {
-                forgotten.documents += 1;
-                forgotten.chunks += chunks;
+                report.documents += 1;
+                report.chunks += chunks;
             }
         }
-        Ok(forgotten)
+        Ok(report)
     }
 
-    /// Makes the vectors that are missing, after dropping those of another maker. It can be broken off and goes on where
-    /// it was. `progress` is told how many chunks are done.
+    /// Deletes the vectors of other embedding models and computes all missing ones. It can be interrupted, and
+    /// continues where it stopped. Calls `progress` with the number of finished chunks.
     pub async fn reindex(
         &self,
         progress: &(dyn Fn(usize) + Send + Sync),
     ) -> Result<ReindexReport, LibraryError> {
         let embedder = self.embedder.as_ref().ok_or(LibraryError::NoEmbedder)?;
-        let maker = embedder.maker().clone();
+        let embedding_model = embedder.model().clone();
         let store = &self.store;
-        store.begin_vectors(maker.clone()).await?;
+        store.set_vector_model(embedding_model.clone()).await?;
         let mut report = ReindexReport::default();
         let mut after = -1;
         loop {
-            let missing = store.without_vectors(after, VECTORS_AT_ONCE).await?;
+            let missing = store.chunks_without_vectors(after, VECTORS_AT_ONCE).await?;
             let Some((last, ..)) = missing.last() else {
                 return Ok(report);
             };
@@ -118,12 +116,15 @@ impl Library {
             let vectors = self
                 .vectors(embedder.as_ref(), texts, EmbeddingPurpose::Document)
                 .await?;
-            let made: Vec<_> = missing.iter().map(|(id, ..)| *id).zip(vectors).collect();
-            report.embedded += made.len();
-            if let VectorOutcome::OtherMaker(stored) =
-                store.set_vectors(maker.clone(), made).await?
+            let embedded: Vec<_> = missing.iter().map(|(id, ..)| *id).zip(vectors).collect();
+            report.embedded += embedded.len();
+            if let VectorOutcome::OtherModel(stored) =
+                store.set_vectors(embedding_model.clone(), embedded).await?
             {
-                return Err(LibraryError::other_maker(&stored, &maker));
+                return Err(LibraryError::other_embedding_model(
+                    &stored,
+                    &embedding_model,
+                ));
             }
             progress(report.embedded);
         }
@@ -137,9 +138,9 @@ impl Library {
             let filter = DocumentFilter::Range {
                 collection: collection.id,
                 from: format!("{folder}/"),
-                // What comes after `/`.
+                // The character after `/`.
                 before: Some(format!("{folder}0")),
-                most: usize::MAX,
+                limit: usize::MAX,
             };
             found.extend(store.documents(user, filter).await?);
         }
@@ -147,7 +148,7 @@ impl Library {
     }
 }
 
-impl From<DocumentRow> for Document {
+impl From<DocumentRow> for LibraryDocument {
     fn from(row: DocumentRow) -> Self {
         Self {
             id: row.id,

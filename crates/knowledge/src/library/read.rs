@@ -1,27 +1,27 @@
-//! From the bytes of a file to chunks: text, markdown, HTML, PDF, source code.
+//! Converts the bytes of a file to chunks: text, Markdown, HTML, PDF and source code.
 //!
-//! What cannot be read is reported with a reason and is never fatal; nothing here panics out.
+//! A file that cannot be read gives a reason, never a panic.
 
 use super::chunk::{Chunk, Structure, chunks};
 use lango_documents::{decode_text, is_pdf, read_html, read_pdf};
 use std::path::Path;
 
-/// Changes when the same bytes begin to give other chunks, so that what is stored counts as changed.
+/// Incremented when the same bytes give different chunks, so that stored documents count as changed.
 pub(super) const READER_VERSION: u8 = 3;
 
-/// How many bytes a file has at most.
-pub(super) const MOST_FILE_BYTES: u64 = 20_000_000;
+/// Maximum size of a file.
+pub(super) const MAX_FILE_BYTES: u64 = 20_000_000;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Content {
-    /// What it calls itself, or its name.
+    /// The title in the file, or the file name.
     pub title: String,
-    /// Its chunks; where one begins is a line, or a page of a PDF.
+    /// Its chunks; their position is a line, or a page of a PDF.
     pub chunks: Vec<Chunk>,
 }
 
-/// Reads the bytes of the file of this name, or says why that cannot be done.
+/// Converts the bytes of the file with this name. The error is the reason why it cannot be used.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default().to_string_lossy();
@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
         }
     };
     if content.chunks.is_empty() {
-        return Err("there is no text in it".to_owned());
+        return Err("it contains no text".to_owned());
     }
     let title = if content.title.is_empty() {
         name.into_owned()
@@ -55,14 +55,14 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Content, String> {
     Ok(Content { title, ..content })
 }
 
-/// The extensions of source code.
+/// The file extensions of source code.
 const CODE: [&str; 38] = [
     "rs", "py", "js", "mjs", "ts", "tsx", "jsx", "go", "c", "h", "cc", "cpp", "hpp", "cs", "java",
     "kt", "scala", "swift", "rb", "php", "pl", "lua", "sh", "bash", "zsh", "fish", "sql", "r",
     "jl", "hs", "ml", "ex", "exs", "erl", "clj", "zig", "dart", "vue",
 ];
 
-/// The chunks of a PDF; where one begins is its page.
+/// Returns the chunks of a PDF; their position is the page.
 fn pdf_chunks(bytes: &[u8]) -> Result<Vec<Chunk>, String> {
     let mut found = Vec::new();
     for page in read_pdf(bytes)? {

@@ -1,47 +1,46 @@
-//! Search: by words, by vectors, or both joined.
+//! Search by words, by vectors, or by both.
 //!
-//! It never fails because of what is asked: any text is a question, if only one with no answer. Where vectors cannot be
-//! used, a joined search goes by words alone and says so in a note.
+//! Any text is a valid query. If vectors cannot be used, a fused search uses only words and says so in a note.
 
 use super::fuse::{Scale, WeightedRanking, fuse};
 use super::snippet::snippet;
 use super::{LEARNINGS, Library, LibraryError};
-use crate::words::{MOST_QUERY_BYTES, query_words, start_of};
+use crate::words::{MAX_QUERY_BYTES, query_words, start_of};
 use futures_util::future::join;
-use lango_core::{Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Source, Text, UserId};
+use lango_core::{Embedder, EmbeddingModel, EmbeddingPurpose, Provenance, SessionId, Text, UserId};
 use lango_store::{CollectionId, CollectionRow, QueryWord, Ranking, SearchHit, VectorOutcome};
 
-/// How many hits one search gives at most.
-const MOST_HITS: usize = 1000;
+/// Maximum number of hits per search.
+const MAX_HITS: usize = 1000;
 
-/// How many of each ranking are joined, at least.
-const JOINED: usize = 100;
+/// Minimum number of hits of each ranking that are fused.
+const MIN_FUSED: usize = 100;
 
-/// How many collections one search looks at.
-const MOST_COLLECTIONS: usize = 256;
+/// Maximum number of collections per search.
+const MAX_COLLECTIONS: usize = 256;
 
-/// How much the vectors of the offline embedder count beside the words, and how much more the more words of the question
-/// are in no document. They know spelling and no meaning, so where all words are known they have little to add.
+/// The weight of the offline embedder's vectors relative to the words. They capture spelling but no meaning, so they
+/// add little if the library contains all words of the query.
 const OFFLINE_WEIGHT: f64 = 0.3;
+/// The additional weight if the library contains none of the query's words.
 const OFFLINE_WEIGHT_UNKNOWN: f64 = 0.9;
 
-/// What is looked for.
+/// A query to the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
+pub struct LibraryQuery {
     /// Any text.
     pub text: String,
-    /// How many hits, at most 1000.
+    /// The number of hits, at most 1000.
     pub limit: usize,
-    /// The names of the collections; if there are none, all that can be seen but `learnings`.
+    /// The names of the collections; empty means all visible ones except `learnings`.
     pub collections: Vec<String>,
-    /// How.
-    pub mode: Mode,
+    pub mode: LibrarySearchMode,
 }
 
-/// How is searched.
+/// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// By words and vectors, joined; by words alone where there are no vectors.
+pub enum LibrarySearchMode {
+    /// By words and vectors, fused; only by words if there are no vectors.
     #[default]
     Fused,
     /// By words.
@@ -50,77 +49,76 @@ pub enum Mode {
     Vector,
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Results {
+pub struct LibraryResults {
     /// The best first.
-    pub hits: Vec<Hit>,
-    /// What the reader has to know: what could not be searched, and why.
+    pub hits: Vec<LibraryHit>,
+    /// What could not be searched, and why.
     pub notes: Vec<String>,
 }
 
-/// A chunk that was found.
+/// A chunk that matches a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// The chunk.
+pub struct LibraryHit {
+    /// The id of the chunk.
     pub id: i64,
-    /// Its document.
+    /// The id of its document.
     pub document: i64,
-    /// The collection it is in.
     pub collection: Text,
-    /// Greater is better. To be compared within one search only.
+    /// Higher is better. Comparable only within one search.
     pub score: f64,
-    /// Where it came from, and whether its words may be believed.
-    pub source: Source,
-    /// What its document is called.
+    /// Its source and trust label.
+    pub source: Provenance,
+    /// The title of its document.
     pub title: Text,
     /// The headings above it.
     pub heading: Text,
-    /// The passage that fits best.
+    /// The passage that matches best.
     pub snippet: String,
-    /// All of it.
+    /// The whole chunk.
     pub text: Text,
-    /// The line, or the page, where it begins.
+    /// The line, or the page of a PDF, where it starts.
     pub position: u64,
 }
 
 impl Library {
-    /// Searches a user's library as it is seen in a session.
+    /// Searches the part of a user's library that is visible in a session.
     pub async fn search(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
-        query: &Query,
-    ) -> Result<Results, LibraryError> {
-        let (seen, maker) = self.store.visible_collections(user, session).await?;
+        query: &LibraryQuery,
+    ) -> Result<LibraryResults, LibraryError> {
+        let (seen, embedding_model) = self.store.visible_collections(user, session).await?;
         let (seen, mut notes) = chosen(seen, &query.collections);
-        let limit = query.limit.min(MOST_HITS);
+        let limit = query.limit.min(MAX_HITS);
         let words = query_words(&query.text);
-        let looking = Looking {
+        let plan = SearchPlan {
             library: self,
             collections: seen.iter().map(|collection| collection.id).collect(),
-            maker,
-            depth: limit.max(JOINED),
+            embedding_model,
+            depth: limit.max(MIN_FUSED),
         };
         let ranking = match query.mode {
-            Mode::Lexical => looking.lexical(&words).await?.hits,
-            Mode::Vector => {
+            LibrarySearchMode::Lexical => plan.lexical(&words).await?.hits,
+            LibrarySearchMode::Vector => {
                 let embedder = self.embedder.as_deref().ok_or(LibraryError::NoEmbedder)?;
                 notes.extend(missing_note(&seen));
-                looking.nearest(embedder, &query.text).await?
+                plan.nearest(embedder, &query.text).await?
             }
-            Mode::Fused => {
-                let nearest = looking.nearest_if_possible(&query.text);
-                let (lexical, nearest) = join(looking.lexical(&words), nearest).await;
+            LibrarySearchMode::Fused => {
+                let nearest = plan.nearest_if_possible(&query.text);
+                let (lexical, nearest) = join(plan.lexical(&words), nearest).await;
                 let lexical = lexical?;
                 match nearest {
                     None => lexical.hits,
                     Some(Ok(nearest)) => {
                         notes.extend(missing_note(&seen));
-                        looking.fused(&lexical, words.len(), &nearest)
+                        plan.fused(&lexical, words.len(), &nearest)
                     }
                     Some(Err(error)) => {
-                        notes.push(format!("searched by words only: {error}"));
+                        notes.push(format!("searched only by words: {error}"));
                         lexical.hits
                     }
                 }
@@ -135,26 +133,26 @@ impl Library {
             let score = ranking.iter().find(|(id, _)| *id == found.id);
             hit(found, score.map_or(0.0, |(_, score)| *score), &words)
         });
-        Ok(Results {
+        Ok(LibraryResults {
             hits: hits.collect(),
             notes,
         })
     }
 }
 
-/// Chunks and how near they are, the nearest first.
+/// Chunk ids with their similarity, the nearest first.
 type Nearest = Vec<(i64, f64)>;
 
-/// A search under way.
-struct Looking<'a> {
+/// A search in progress.
+struct SearchPlan<'a> {
     library: &'a Library,
     collections: Vec<CollectionId>,
-    /// Who made the vectors.
-    maker: Option<EmbeddingMaker>,
+    /// The embedding model of the stored vectors.
+    embedding_model: Option<EmbeddingModel>,
     depth: usize,
 }
 
-impl Looking<'_> {
+impl SearchPlan<'_> {
     async fn lexical(&self, words: &[QueryWord]) -> Result<Ranking, LibraryError> {
         if words.is_empty() || self.collections.is_empty() {
             return Ok(Ranking::default());
@@ -165,12 +163,15 @@ impl Looking<'_> {
     }
 
     async fn nearest(&self, embedder: &dyn Embedder, text: &str) -> Result<Nearest, LibraryError> {
-        if let Some(stored) = &self.maker
-            && stored != embedder.maker()
+        if let Some(stored) = &self.embedding_model
+            && stored != embedder.model()
         {
-            return Err(LibraryError::other_maker(stored, embedder.maker()));
+            return Err(LibraryError::other_embedding_model(
+                stored,
+                embedder.model(),
+            ));
         }
-        let text = start_of(text, MOST_QUERY_BYTES).to_owned();
+        let text = start_of(text, MAX_QUERY_BYTES).to_owned();
         if text.trim().is_empty() || self.collections.is_empty() {
             return Ok(Vec::new());
         }
@@ -181,27 +182,29 @@ impl Looking<'_> {
             return Ok(Vec::new());
         }
         let store = &self.library.store;
-        let (collections, maker) = (self.collections.clone(), embedder.maker().clone());
+        let (collections, embedding_model) = (self.collections.clone(), embedder.model().clone());
         match store
-            .search_vectors(collections, maker, vector, self.depth)
+            .search_vectors(collections, embedding_model, vector, self.depth)
             .await?
         {
             VectorOutcome::Done(nearest) => Ok(nearest),
-            VectorOutcome::OtherMaker(stored) => {
-                Err(LibraryError::other_maker(&stored, embedder.maker()))
-            }
+            VectorOutcome::OtherModel(stored) => Err(LibraryError::other_embedding_model(
+                &stored,
+                embedder.model(),
+            )),
         }
     }
 
-    /// The nearest, or why there are none, if there is an embedder.
+    /// Searches by vectors; `None` if there is no embedder.
     async fn nearest_if_possible(&self, text: &str) -> Option<Result<Nearest, LibraryError>> {
         let embedder = self.library.embedder.as_deref()?;
         Some(self.nearest(embedder, text).await)
     }
 
     fn fused(&self, lexical: &Ranking, words: usize, nearest: &[(i64, f64)]) -> Vec<(i64, f64)> {
-        let maker = self.library.maker();
-        let is_offline = maker.is_some_and(|maker| &*maker.provider == "offline");
+        let embedding_model = self.library.embedding_model();
+        let is_offline =
+            embedding_model.is_some_and(|embedding_model| &*embedding_model.provider == "offline");
         let (scale, weight) = if is_offline {
             let unknown = lexical.unknown as f64 / words.max(1) as f64;
             let weight = OFFLINE_WEIGHT + OFFLINE_WEIGHT_UNKNOWN * unknown;
@@ -223,7 +226,7 @@ impl Looking<'_> {
     }
 }
 
-/// The collections that are searched, and what to say of the others.
+/// Selects the collections to search. Returns notes about names that do not exist and collections beyond the limit.
 fn chosen(mut seen: Vec<CollectionRow>, names: &[String]) -> (Vec<CollectionRow>, Vec<String>) {
     let mut notes = Vec::new();
     for name in names {
@@ -236,29 +239,29 @@ fn chosen(mut seen: Vec<CollectionRow>, names: &[String]) -> (Vec<CollectionRow>
         let is_named = names.iter().any(|name| *collection.name == **name);
         is_named || (names.is_empty() && &*collection.name != LEARNINGS)
     });
-    if seen.len() > MOST_COLLECTIONS {
+    if seen.len() > MAX_COLLECTIONS {
         notes.push(format!(
-            "only {MOST_COLLECTIONS} of {} collections were searched; name those to search",
+            "only {MAX_COLLECTIONS} of {} collections were searched; name those to search",
             seen.len()
         ));
-        seen.truncate(MOST_COLLECTIONS);
+        seen.truncate(MAX_COLLECTIONS);
     }
     (seen, notes)
 }
 
-/// What to say if not all chunks have a vector.
+/// Returns a note if some chunks have no vector.
 fn missing_note(seen: &[CollectionRow]) -> Option<String> {
     let missing: u64 = seen
         .iter()
         .map(|collection| collection.chunks.saturating_sub(collection.vectors))
         .sum();
     (missing > 0).then(|| {
-        format!("{missing} passages have no vector yet and are found by their words only; reindex the library")
+        format!("{missing} passages have no vector yet and are found only by their words; reindex the library")
     })
 }
 
-fn hit(found: SearchHit, score: f64, words: &[QueryWord]) -> Hit {
-    Hit {
+fn hit(found: SearchHit, score: f64, words: &[QueryWord]) -> LibraryHit {
+    LibraryHit {
         id: found.id,
         document: found.document,
         collection: found.collection,

@@ -1,18 +1,18 @@
-//! The part of a chunk that a question is about, on one line.
+//! Extracts the part of a chunk that matches a query best, on one line.
 
 use crate::words::words;
 use lango_store::QueryWord;
 
-/// How long it is, in words.
+/// The length of a snippet in words.
 const SNIPPET_WORDS: usize = 40;
 
-/// How long a word of it is at most, in characters.
-const LONGEST_WORD: usize = 60;
+/// Maximum length of a word in a snippet, in characters.
+const MAX_WORD: usize = 60;
 
-/// The passage with the most of the wanted words, which are in small letters.
+/// Returns the passage with the most of the wanted words, which must be in lower case.
 pub(super) fn snippet(text: &str, wanted: &[QueryWord]) -> String {
     let parts: Vec<&str> = text.split_whitespace().collect();
-    // The beginning of a word is enough: `wing` stands for `wings`.
+    // Prefixes match too, so `wing` matches `wings`.
     let is_hit = |part: &str| {
         words(part).any(|word| {
             let word = word.to_lowercase();
@@ -32,7 +32,7 @@ pub(super) fn snippet(text: &str, wanted: &[QueryWord]) -> String {
         if at > 0 {
             snippet.push(' ');
         }
-        snippet.extend(part.chars().take(LONGEST_WORD));
+        snippet.extend(part.chars().take(MAX_WORD));
     }
     if last < parts.len() {
         snippet.push('…');
@@ -40,7 +40,7 @@ pub(super) fn snippet(text: &str, wanted: &[QueryWord]) -> String {
     snippet
 }
 
-/// Where the window with the most hits begins; the first of several.
+/// Returns the start of the window with the most hits; the first one in a tie.
 fn best_window(hits: &[bool]) -> usize {
     let mut inside = hits.iter().take(SNIPPET_WORDS).filter(|hit| **hit).count();
     let (mut best, mut most) = (0, inside);
@@ -58,7 +58,7 @@ fn best_window(hits: &[bool]) -> usize {
     best
 }
 
-/// The window moved so that its hits stand in the middle.
+/// Moves the window so that its hits are in the middle. Returns its start.
 fn centred(hits: &[bool], first: usize) -> usize {
     let last = (first + SNIPPET_WORDS).min(hits.len());
     let window = &hits[first..last];

@@ -1,7 +1,7 @@
 //! The tools of the library: `save_knowledge`, `search_knowledge`, `save_learning`, `search_learnings`, `rag_retrieve`.
 //!
-//! What an agent saves may not be believed, and comes back with that mark and who said it, as does everything that was
-//! found. A found text is indented, so that nothing in it stands where a mark does.
+//! What an agent saves is untrusted. Every result is marked with its trust label and source. The text of a result is
+//! indented, so that nothing in it can look like a mark.
 
 mod knowledge;
 mod learnings;
@@ -11,15 +11,17 @@ mod show;
 pub use retrieve::{Neighbours, retrieve_tool};
 
 use super::{Library, LibraryError};
-use lango_core::{Caller, Declaration, Effect, Risk, Source, Subject, Tool, ToolError, Trust};
+use lango_core::{
+    Caller, Effect, Provenance, Risk, RuleSubject, Tool, ToolDeclaration, ToolError, Trust,
+};
 use std::sync::Arc;
 
-/// How many results a search shows, if it is not told, and at most.
-const SHOWN: usize = 5;
-const MOST_SHOWN: usize = 20;
+/// The number of results if the call sets no limit.
+const DEFAULT_RESULTS: usize = 5;
+/// Maximum number of results per search.
+const MAX_RESULTS: usize = 20;
 
-/// The tools that save and search knowledge and learnings. That which retrieves from documents is
-/// [`retrieve_tool`].
+/// Returns the tools that save and search knowledge and learnings. For documents there is [`retrieve_tool`].
 pub fn library_tools(library: &Library) -> Vec<Arc<dyn Tool>> {
     vec![
         knowledge::save_tool(library),
@@ -29,31 +31,31 @@ pub fn library_tools(library: &Library) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-fn declaration(name: &'static str, description: &'static str, effect: Effect) -> Declaration {
-    Declaration {
+fn declaration(name: &'static str, description: &'static str, effect: Effect) -> ToolDeclaration {
+    ToolDeclaration {
         name,
         description,
         effect,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     }
 }
 
-/// Who says what an agent saves: the agent, and where it says it has it from.
-fn source_of(caller: &Caller, named: Option<&str>) -> Source {
+/// Returns the source of what an agent saves: the agent, and the source that it names.
+fn source_of(caller: &Caller, named: Option<&str>) -> Provenance {
     let agent = &caller.agent;
     let name = match named.map(str::trim).filter(|named| !named.is_empty()) {
         Some(named) => format!("{agent}, from {}", show::line(named, 200)),
         None => agent.to_string(),
     };
-    Source {
+    Provenance {
         name: name.into(),
         trust: Trust::Untrusted,
     }
 }
 
-fn shown(limit: Option<usize>) -> usize {
-    limit.unwrap_or(SHOWN).clamp(1, MOST_SHOWN)
+fn result_limit(limit: Option<usize>) -> usize {
+    limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS)
 }
 
 impl From<LibraryError> for ToolError {

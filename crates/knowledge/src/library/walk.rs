@@ -1,41 +1,41 @@
-//! The files that a path stands for: itself, or all below a folder.
+//! Finds the files at a path: the file itself, or all files below a folder.
 //!
-//! Links are not followed, hidden files and what `.gitignore` names are left out. A path is stored as the system names
-//! it, so that the same file has one name however it was given.
+//! It does not follow links, and leaves out hidden files and those in `.gitignore`. Paths are canonical, so that each
+//! file has only one name.
 
-use super::Skipped;
+use super::SkippedFile;
 use ignore::WalkBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many files one folder stands for at most.
-const MOST_FILES: usize = 200_000;
+/// Maximum number of files per folder.
+const MAX_FILES: usize = 200_000;
 
-/// What a path stands for.
+/// The files at a path.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// Its name.
+    /// The canonical path.
     pub root: String,
     /// The files, sorted.
     pub files: Vec<String>,
-    /// What is left out, with the reason.
-    pub skipped: Vec<Skipped>,
-    /// Whether all files that there are were seen, so that the others are gone.
-    pub is_whole: bool,
+    /// The skipped files, each with the reason.
+    pub skipped: Vec<SkippedFile>,
+    /// Whether all existing files were found, so that any others no longer exist.
+    pub is_complete: bool,
 }
 
-/// The files of a path. One that is gone has none.
+/// Finds the files at a path. A path that does not exist has none.
 pub(super) fn walk(path: &Path) -> io::Result<Walk> {
     let Some(root) = real(path)? else {
         return Ok(Walk {
             root: name_of(&std::path::absolute(path)?)?,
-            is_whole: true,
+            is_complete: true,
             ..Walk::default()
         });
     };
     let mut walk = Walk {
         root: name_of(&root)?,
-        is_whole: true,
+        is_complete: true,
         ..Walk::default()
     };
     if root.is_file() {
@@ -51,15 +51,15 @@ pub(super) fn walk(path: &Path) -> io::Result<Walk> {
         match entry {
             Ok(entry) => walk.add(&entry),
             Err(error) => {
-                walk.is_whole = false;
+                walk.is_complete = false;
                 walk.skip(String::new(), error.to_string());
             }
         }
-        if walk.files.len() == MOST_FILES {
-            walk.is_whole = false;
+        if walk.files.len() == MAX_FILES {
+            walk.is_complete = false;
             walk.skip(
                 walk.root.clone(),
-                format!("only {MOST_FILES} files of it are read"),
+                format!("only {MAX_FILES} of its files were read"),
             );
             break;
         }
@@ -90,11 +90,11 @@ impl Walk {
     }
 
     fn skip(&mut self, source: String, reason: String) {
-        self.skipped.push(Skipped { source, reason });
+        self.skipped.push(SkippedFile { source, reason });
     }
 }
 
-/// The path without links, or nothing if it is gone.
+/// Resolves links in a path; `None` if it does not exist.
 fn real(path: &Path) -> io::Result<Option<PathBuf>> {
     match path.canonicalize() {
         Ok(real) => Ok(Some(real)),

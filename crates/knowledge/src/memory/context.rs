@@ -1,34 +1,34 @@
-//! What of memory goes into a prompt, within its budget.
+//! Selects the memories for a prompt, within its token budget.
 //!
-//! There are four sections, the most condensed first. Each may fill what the ones before it left of a quarter more of
-//! the room, so that none is crowded out by another, and all of the room can be used.
+//! There are four sections, the most condensed first. Each gets a quarter of the space plus what the sections before it
+//! did not use. So no section crowds out another, and all of the space can be used.
 
-use super::entry::Entry;
+use super::entry::MemoryEntry;
 use super::{Memory, TOKEN_BYTES, prompt};
 use lango_core::{MemoryContext, StoreError, Trust};
 use lango_store::MemoryOwner;
 
-/// How many entries of a section are looked at.
-const MOST_ENTRIES: usize = 64;
+/// Maximum number of considered entries per section.
+const MAX_ENTRIES: usize = 64;
 
-/// The block for a session's prompt.
+/// Builds the memory block for a session's prompt.
 pub(super) async fn block(
     memory: &Memory,
     owner: &MemoryOwner,
 ) -> Result<Option<MemoryContext>, StoreError> {
-    let shown = memory.rows().prompt_memory(owner, MOST_ENTRIES).await?;
+    let shown = memory.rows().prompt_memory(owner, MAX_ENTRIES).await?;
     let mut sections = Vec::with_capacity(4);
     for recollections in shown.recollections {
-        sections.push(recollections.into_iter().map(Entry::from).collect());
+        sections.push(recollections.into_iter().map(MemoryEntry::from).collect());
     }
-    sections.push(shown.saved.into_iter().map(Entry::from).collect());
-    Ok(fit(sections, memory.parts.settings.context_tokens))
+    sections.push(shown.saved.into_iter().map(MemoryEntry::from).collect());
+    Ok(fit(sections, memory.inner.settings.context_tokens))
 }
 
-fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<MemoryContext> {
-    let most_bytes = usize::try_from(most_tokens.saturating_mul(TOKEN_BYTES)).unwrap_or(usize::MAX);
-    let room = most_bytes.checked_sub(prompt::context("").len())?;
-    let share = room / sections.len().max(1);
+fn fit(sections: Vec<Vec<MemoryEntry>>, max_tokens: u64) -> Option<MemoryContext> {
+    let max_bytes = usize::try_from(max_tokens.saturating_mul(TOKEN_BYTES)).unwrap_or(usize::MAX);
+    let space = max_bytes.checked_sub(prompt::context("").len())?;
+    let share = space / sections.len().max(1);
     let mut lines = String::new();
     let mut trust = Trust::Trusted;
     for (index, section) in sections.into_iter().enumerate() {
@@ -50,18 +50,18 @@ fn fit(sections: Vec<Vec<Entry>>, most_tokens: u64) -> Option<MemoryContext> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lango_core::{Source, Timestamp};
+    use lango_core::{Provenance, Timestamp};
     use lango_store::{Generation, MemoryId};
     use proptest::prelude::*;
 
-    fn entry(number: u64, text: String) -> Entry {
-        Entry {
+    fn entry(number: u64, text: String) -> MemoryEntry {
+        MemoryEntry {
             id: MemoryId::Reflection(number),
             created: Timestamp(number),
             turns: Some((number, number)),
             generation: Some(Generation::First),
             tags: Vec::new(),
-            source: Source {
+            source: Provenance {
                 name: "rules".into(),
                 trust: Trust::Untrusted,
             },
@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_block_never_passes_its_budget(
+        fn the_block_never_exceeds_its_budget(
             texts in proptest::collection::vec(proptest::collection::vec("(?s).{0,400}", 0..6), 4),
             tokens in 0_u64..2000,
         ) {
@@ -79,7 +79,7 @@ mod tests {
                 texts.into_iter().zip(1..).map(|(text, number)| entry(number, text)).collect()
             });
             if let Some(MemoryContext { text: block, .. }) = fit(sections.collect(), tokens) {
-                prop_assert!(super::super::tokens(&block) <= tokens);
+                prop_assert!(crate::memory::tokens(&block) <= tokens);
                 prop_assert!(block.starts_with("<memory>\n") && block.ends_with("\n</memory>"));
                 prop_assert_eq!(block.matches("</memory>").count(), 1);
             }

@@ -1,49 +1,49 @@
-//! Forgetting: rows are deleted, and what was made of them goes too, so that it cannot be read there.
+//! Forgetting deletes memories together with every reflection that was condensed from them.
 //!
-//! What else went into a deleted reflection is loose again and will be condensed without it. Turns that are not observed
-//! yet are kept from being observed if they hold what is to be forgotten, and so is the turn that asks for it. The log of
-//! the session is append-only and keeps what was said.
+//! The other parts of a deleted reflection become uncondensed again and will be condensed without the forgotten ones.
+//! Unobserved turns that contain what should be forgotten will never be observed, and neither will the turn that asks
+//! for it. The log of the session is append-only and still contains the conversation.
 
 use super::Memory;
-use super::search::{Query, searched};
+use super::search::{MemoryQuery, searchable_text};
 use lango_core::{StoreError, TurnId};
-use lango_store::{Commit, ForgetRequest, MemoryId, MemoryOwner, TurnRange};
+use lango_store::{CommitOutcome, ForgetRequest, MemoryId, MemoryOwner, TurnRange};
 
-/// How often a change is tried that others overtake.
-const MOST_TRIES: usize = 8;
+/// Maximum number of attempts if concurrent changes interfere.
+const MAX_TRIES: usize = 8;
 
-/// How many turns are read at once.
+/// The number of turns per page.
 const PAGE: usize = 64;
 
-/// How many bytes of a question and of an answer are held against a query.
+/// How many bytes of a question and of an answer are matched against a query.
 const TURN_TEXT_BYTES: usize = 64 * 1024;
 
-/// What is to be forgotten.
+/// What to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
-    /// One thing, with what it was made of.
+pub(super) enum ForgetTarget {
+    /// One memory, with the parts that it was condensed from.
     One(MemoryId),
-    /// Whatever holds all of these words.
-    All(Query),
+    /// All memories that match the query.
+    All(MemoryQuery),
 }
 
 impl Memory {
-    /// Forgets; gives the names of all that is gone. None if others kept being faster.
+    /// Deletes memories and returns their ids. `None` if concurrent changes interfered in every attempt.
     pub(super) async fn forget(
         &self,
         owner: &MemoryOwner,
         turn: &TurnId,
-        what: &What,
+        what: &ForgetTarget,
     ) -> Result<Option<Vec<MemoryId>>, StoreError> {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let watermark = self.rows().watermark(owner).await?;
             let mut forget = match what {
-                What::One(id) => ForgetRequest {
+                ForgetTarget::One(id) => ForgetRequest {
                     ids: vec![*id],
                     with_parts: true,
                     turns: Vec::new(),
                 },
-                What::All(query) => ForgetRequest {
+                ForgetTarget::All(query) => ForgetRequest {
                     ids: self.ids_of(owner, query).await?,
                     with_parts: false,
                     turns: self.turns_of(owner, watermark.observed, query).await?,
@@ -56,7 +56,7 @@ impl Memory {
                 .rows()
                 .forget_memories(owner, watermark.revision, forget)
                 .await?;
-            if let Commit::Done(gone) = done {
+            if let CommitOutcome::Done(gone) = done {
                 return Ok(Some(gone));
             }
         }
@@ -66,19 +66,21 @@ impl Memory {
     async fn ids_of(
         &self,
         owner: &MemoryOwner,
-        query: &Query,
+        query: &MemoryQuery,
     ) -> Result<Vec<MemoryId>, StoreError> {
         let entries = self.entries(owner).await?;
-        let fitting = entries.iter().filter(|entry| query.is_in(&searched(entry)));
+        let fitting = entries
+            .iter()
+            .filter(|entry| query.matches(&searchable_text(entry)));
         Ok(fitting.map(|entry| entry.id).collect())
     }
 
-    /// The turns from one on that hold what is to be forgotten.
+    /// Returns the turns from `from` on that match the query.
     async fn turns_of(
         &self,
         owner: &MemoryOwner,
         mut from: u64,
-        query: &Query,
+        query: &MemoryQuery,
     ) -> Result<Vec<u64>, StoreError> {
         let mut found = Vec::new();
         loop {
@@ -94,7 +96,7 @@ impl Memory {
                     continue;
                 };
                 let answer = exchange.answer.as_ref().map_or("", |answer| &answer.text);
-                if query.is_in(&format!("{} {answer}", exchange.question)) {
+                if query.matches(&format!("{} {answer}", exchange.question)) {
                     found.push(turn.ordinal);
                 }
             }

@@ -1,25 +1,27 @@
-//! The observer: finished turns become one observation.
+//! The observer: turns a batch of finished turns into one observation.
 //!
-//! A batch is the shortest run of turns, from the first that is not observed on, with more tokens than the threshold. So
-//! which turns belong together depends on the log alone, not on when somebody looked.
+//! A batch is the shortest run of turns, starting at the first unobserved one, with more tokens than the threshold. So
+//! the batches depend only on the log, not on when the observer runs.
 
-use super::entry::date;
-use super::words::Words;
-use super::{By, Memory, Progress, prompt, rules, tokens};
-use lango_core::{Exchange, MessageOrigin, Source, StoreError, Trust};
-use lango_store::{Commit, MemoryOwner, MemoryStep, NewRecollection, TurnRange, UnobservedTurn};
+use super::summary::Summary;
+use super::{Author, Memory, StepOutcome, prompt, rules, tokens};
+use crate::date::date;
+use lango_core::{Exchange, MessageOrigin, Provenance, StoreError, Trust};
+use lango_store::{
+    CommitOutcome, MemoryOwner, MemoryStep, NewRecollection, TurnRange, UnobservedTurn,
+};
 use serde::Serialize;
 
-/// How many bytes an observation has at most.
+/// Maximum length of an observation.
 pub(super) const OBSERVATION_BYTES: usize = 1200;
 
-/// How many bytes of a question and of an answer are looked at.
+/// How many bytes of a question and of an answer the observer sees.
 const TURN_TEXT_BYTES: usize = 3000;
 
-/// So many turns are a batch, however short they are.
-const MOST_TURNS: usize = 64;
+/// Maximum number of turns per batch, however short they are.
+const MAX_TURNS: usize = 64;
 
-/// A turn as the observer is shown it.
+/// A turn as the observer sees it.
 #[derive(Serialize)]
 struct ShownTurn<'a> {
     turn: u64,
@@ -32,22 +34,22 @@ struct ShownTurn<'a> {
 }
 
 impl Memory {
-    /// Observes one batch of turns, if there is one.
-    pub(super) async fn observe(&self, owner: &MemoryOwner) -> Result<Progress, StoreError> {
+    /// Observes one batch of turns, if one is due.
+    pub(super) async fn observe(&self, owner: &MemoryOwner) -> Result<StepOutcome, StoreError> {
         let watermark = self.rows().watermark(owner).await?;
         let from_there = TurnRange {
             from: watermark.observed,
-            limit: MOST_TURNS,
+            limit: MAX_TURNS,
             text_bytes: TURN_TEXT_BYTES,
         };
         let mut turns = self.rows().unobserved_turns(owner, from_there).await?;
-        let threshold = self.parts.settings.message_token_threshold;
+        let threshold = self.inner.settings.message_token_threshold;
         let Some(size) = batch(&turns, threshold) else {
-            return Ok(Progress::NotDue);
+            return Ok(StepOutcome::NotDue);
         };
         turns.truncate(size);
         let (Some(first), Some(last)) = (turns.first(), turns.last()) else {
-            return Ok(Progress::NotDue);
+            return Ok(StepOutcome::NotDue);
         };
         let shown = || turns.iter().filter_map(|turn| turn.exchange.as_ref());
         let trust = shown()
@@ -55,10 +57,10 @@ impl Memory {
             .fold(watermark.trust, Trust::and);
         let typed_trust = shown().map(trust_of_typed).fold(Trust::Trusted, Trust::and);
         let is_empty = turns.iter().all(|turn| turn.exchange.is_none());
-        let words = if is_empty {
-            Words::Nothing
+        let summary = if is_empty {
+            Summary::Nothing
         } else {
-            self.words(
+            self.summarize(
                 owner,
                 prompt::observer(OBSERVATION_BYTES),
                 data(&turns),
@@ -67,23 +69,23 @@ impl Memory {
             )
             .await?
         };
-        let made = match words {
-            Words::Failed(detail) => return Ok(Progress::Failed(detail)),
-            Words::Nothing => None,
-            Words::Made { text, by } => Some((text, by)),
+        let observed = match summary {
+            Summary::Failed(detail) => return Ok(StepOutcome::Failed(detail)),
+            Summary::Nothing => None,
+            Summary::Text { text, author } => Some((text, author)),
         };
-        let by = made.as_ref().map(|(_, by)| *by);
-        let observation = made.map(|(text, by)| NewRecollection {
+        let author = observed.as_ref().map(|(_, author)| *author);
+        let observation = observed.map(|(text, author)| NewRecollection {
             turns: (first.ordinal, last.ordinal),
             text,
-            source: Source {
-                name: self.maker(by).into(),
-                trust: match by {
-                    By::Model => trust,
-                    By::Rules => typed_trust,
+            source: Provenance {
+                name: self.author_name(author).into(),
+                trust: match author {
+                    Author::Model => trust,
+                    Author::Rules => typed_trust,
                 },
             },
-            created: self.parts.clock.now(),
+            created: self.inner.clock.now(),
         });
         let step = MemoryStep::Observe {
             observed: last.ordinal + 1,
@@ -95,16 +97,16 @@ impl Memory {
             .commit_step(owner, watermark.revision, step)
             .await?
         {
-            Commit::Done(_) => Ok(Progress::Observed {
+            CommitOutcome::Done(_) => Ok(StepOutcome::Observed {
                 turns: last.ordinal + 1 - watermark.observed,
-                made: by,
+                observation: author,
             }),
-            Commit::Stale => Ok(Progress::Dropped),
+            CommitOutcome::Stale => Ok(StepOutcome::Dropped),
         }
     }
 }
 
-/// How many turns from the first on are a batch, if there are enough.
+/// Returns the size of the first batch, if there are enough turns.
 fn batch(turns: &[UnobservedTurn], threshold: u64) -> Option<usize> {
     let mut sum = 0;
     for (index, turn) in turns.iter().enumerate() {
@@ -113,11 +115,11 @@ fn batch(turns: &[UnobservedTurn], threshold: u64) -> Option<usize> {
             return Some(index + 1);
         }
     }
-    (turns.len() >= MOST_TURNS).then_some(turns.len())
+    (turns.len() >= MAX_TURNS).then_some(turns.len())
 }
 
-/// Returns the label of the words that rules quote: they are the person's, unless a program sent them or an older log does
-/// not say where they came from.
+/// Returns the trust label of the text that rules quote: trusted if the user typed it, untrusted if a program sent it
+/// or an older log does not say.
 fn trust_of_typed(exchange: &Exchange) -> Trust {
     match exchange.origin {
         Some(MessageOrigin::Person | MessageOrigin::Pipe { .. }) => Trust::Trusted,
@@ -145,6 +147,6 @@ fn data(turns: &[UnobservedTurn]) -> String {
             })
         })
         .collect();
-    // Texts and numbers always have a JSON form.
+    // Serializing texts and numbers cannot fail.
     serde_json::to_string(&shown).unwrap_or_default()
 }

@@ -1,20 +1,21 @@
-//! The reflector: recollections of one generation become one of the next.
+//! The reflector: condenses memories of one generation into one of the next.
 
-use super::words::Words;
-use super::{By, Memory, Progress, prompt, rules, tokens};
-use lango_core::{Source, StoreError, Trust};
+use super::summary::Summary;
+use super::{Author, Memory, StepOutcome, prompt, rules, tokens};
+use lango_core::{Provenance, StoreError, Trust};
 use lango_store::{
-    Commit, Generation, MemoryOwner, MemoryStep, NewRecollection, Recollection, RecollectionOrder,
+    CommitOutcome, Generation, MemoryOwner, MemoryStep, NewRecollection, Recollection,
+    RecollectionOrder,
 };
 use serde::Serialize;
 
-/// How many bytes a reflection has at most.
+/// Maximum length of a reflection.
 pub(super) const REFLECTION_BYTES: usize = 1800;
 
-/// So many recollections are condensed at once, however short they are.
-const MOST_PARTS: usize = 64;
+/// Maximum number of memories that are condensed together, however short they are.
+const MAX_PARTS: usize = 64;
 
-/// A recollection as the reflector is shown it.
+/// A memory as the reflector sees it.
 #[derive(Serialize)]
 struct ShownPart<'a> {
     turns: (u64, u64),
@@ -22,34 +23,36 @@ struct ShownPart<'a> {
     text: &'a str,
 }
 
-/// When recollections are condensed.
+/// When memories are condensed.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum When {
-    /// If they have more tokens than this.
-    Past(u64),
-    /// If there is one; about this many tokens at once.
+pub(super) enum CondenseTrigger {
+    /// Once they have more tokens than this.
+    Above(u64),
+    /// Immediately if there is any, in batches of about this many tokens.
     Now(u64),
 }
 
 impl Memory {
-    /// Condenses the oldest recollections of a generation that went into no later one, if that is due.
+    /// Condenses the oldest uncondensed memories of a generation, if that is due.
     pub(super) async fn condense(
         &self,
         owner: &MemoryOwner,
         generation: Generation,
-        when: When,
-    ) -> Result<Progress, StoreError> {
-        // After most turns nothing is due, which one read tells. The revision must be read before what is condensed.
-        if matches!(when, When::Past(_)) && self.due_parts(owner, generation, when).await?.is_none()
+        when: CondenseTrigger,
+    ) -> Result<StepOutcome, StoreError> {
+        // After most turns nothing is due, and this read alone shows it. Otherwise read again, because the revision
+        // must be read before the memories.
+        if matches!(when, CondenseTrigger::Above(_))
+            && self.due_parts(owner, generation, when).await?.is_none()
         {
-            return Ok(Progress::NotDue);
+            return Ok(StepOutcome::NotDue);
         }
         let watermark = self.rows().watermark(owner).await?;
         let Some(parts) = self.due_parts(owner, generation, when).await? else {
-            return Ok(Progress::NotDue);
+            return Ok(StepOutcome::NotDue);
         };
-        let words = self
-            .words(
+        let summary = self
+            .summarize(
                 owner,
                 prompt::reflector(generation, REFLECTION_BYTES),
                 data(&parts),
@@ -57,13 +60,13 @@ impl Memory {
                 || rules::reflect(&parts, REFLECTION_BYTES),
             )
             .await?;
-        let (text, by) = match words {
-            Words::Failed(detail) => return Ok(Progress::Failed(detail)),
-            Words::Made { text, by } => (text, by),
-            // A reflector cannot find nothing in something; what there was is kept.
-            Words::Nothing => match rules::reflect(&parts, REFLECTION_BYTES) {
-                Some(text) => (text, By::Rules),
-                None => return Ok(Progress::NotDue),
+        let (text, author) = match summary {
+            Summary::Failed(detail) => return Ok(StepOutcome::Failed(detail)),
+            Summary::Text { text, author } => (text, author),
+            // Every memory contains something, so the reply is wrong and the rules condense instead.
+            Summary::Nothing => match rules::reflect(&parts, REFLECTION_BYTES) {
+                Some(text) => (text, Author::Rules),
+                None => return Ok(StepOutcome::NotDue),
             },
         };
         let reflection = NewRecollection {
@@ -71,13 +74,13 @@ impl Memory {
                 (first.min(part.turns.0), last.max(part.turns.1))
             }),
             text,
-            source: Source {
-                name: self.maker(by).into(),
+            source: Provenance {
+                name: self.author_name(author).into(),
                 trust: parts
                     .iter()
                     .fold(Trust::Trusted, |trust, part| trust.and(part.source.trust)),
             },
-            created: self.parts.clock.now(),
+            created: self.inner.clock.now(),
         };
         let step = MemoryStep::Condense {
             parts: parts.iter().map(|part| part.id).collect(),
@@ -89,22 +92,22 @@ impl Memory {
             .commit_step(owner, watermark.revision, step)
             .await?
         {
-            Commit::Done(_) => Ok(Progress::Reflected(by)),
-            Commit::Stale => Ok(Progress::Dropped),
+            CommitOutcome::Done(_) => Ok(StepOutcome::Reflected(author)),
+            CommitOutcome::Stale => Ok(StepOutcome::Dropped),
         }
     }
 
-    /// Returns the oldest recollections of a generation that went into no later one, if there are enough to condense.
+    /// Returns the oldest uncondensed memories of a generation, if there are enough.
     async fn due_parts(
         &self,
         owner: &MemoryOwner,
         generation: Generation,
-        when: When,
+        when: CondenseTrigger,
     ) -> Result<Option<Vec<Recollection>>, StoreError> {
         let order = RecollectionOrder::OldestUncondensed;
         let parts = self
             .rows()
-            .recollections(owner, generation, order, MOST_PARTS);
+            .recollections(owner, generation, order, MAX_PARTS);
         let mut parts = parts.await?;
         let size = batch(&parts, when);
         Ok(size.map(|size| {
@@ -121,9 +124,9 @@ fn next(generation: Generation) -> Generation {
     }
 }
 
-/// How many parts from the oldest on are condensed, if there are enough.
-fn batch(parts: &[Recollection], when: When) -> Option<usize> {
-    let (When::Past(threshold) | When::Now(threshold)) = when;
+/// Returns how many of the oldest parts to condense, if there are enough.
+fn batch(parts: &[Recollection], when: CondenseTrigger) -> Option<usize> {
+    let (CondenseTrigger::Above(threshold) | CondenseTrigger::Now(threshold)) = when;
     let mut sum = 0;
     for (index, part) in parts.iter().enumerate() {
         sum += tokens(&part.text);
@@ -132,8 +135,8 @@ fn batch(parts: &[Recollection], when: When) -> Option<usize> {
         }
     }
     let is_due = match when {
-        When::Past(_) => parts.len() >= MOST_PARTS,
-        When::Now(_) => !parts.is_empty(),
+        CondenseTrigger::Above(_) => parts.len() >= MAX_PARTS,
+        CondenseTrigger::Now(_) => !parts.is_empty(),
     };
     is_due.then_some(parts.len())
 }
@@ -147,6 +150,6 @@ fn data(parts: &[Recollection]) -> String {
             text: &part.text,
         })
         .collect();
-    // Texts and numbers always have a JSON form.
+    // Serializing texts and numbers cannot fail.
     serde_json::to_string(&shown).unwrap_or_default()
 }

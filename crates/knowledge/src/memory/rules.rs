@@ -1,15 +1,15 @@
-//! Observing and reflecting without a model: sentences of the person that say who they are, what they prefer or decided,
-//! or that name a date or a file are kept as they stand; everything else is left out.
+//! Observes and reflects without a model. Quotes the user's sentences that say who they are, what they prefer or
+//! decided, or that contain a date or a file name, and ignores everything else.
 //!
-//! Only the person's own words are looked at, so what is found may be believed as far as they may. The signs are English.
+//! Only text that the user typed is read, so observations have the trust label of that text. The phrases are English.
 
 use lango_store::{Recollection, UnobservedTurn};
 use std::collections::HashSet;
 
-/// How many bytes of a sentence are kept.
+/// How many bytes of a sentence are quoted.
 const SENTENCE_BYTES: usize = 200;
 
-/// What a sentence says if it holds one of these. The first that fits counts.
+/// The kinds of sentences, with the phrases that indicate them. The first match wins.
 const SIGNS: [(&str, &[&str]); 3] = [
     (
         "preference",
@@ -73,7 +73,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// What the rules find in turns.
+/// Returns the sentences in these turns that match the rules, one per line.
 pub(super) fn observe(turns: &[UnobservedTurn]) -> Option<String> {
     let mut lines = Vec::new();
     for turn in turns {
@@ -82,40 +82,40 @@ pub(super) fn observe(turns: &[UnobservedTurn]) -> Option<String> {
         };
         for sentence in sentences(exchange.typed_part()) {
             if let Some(kind) = kind_of(sentence) {
-                let kept = &sentence[..sentence.floor_char_boundary(SENTENCE_BYTES)];
-                lines.push(format!("- {kind} (turn {}): {kept}", turn.ordinal + 1));
+                let quote = &sentence[..sentence.floor_char_boundary(SENTENCE_BYTES)];
+                lines.push(format!("- {kind} (turn {}): {quote}", turn.ordinal + 1));
             }
         }
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What the rules make of recollections: their lines, each once, as many of the newest as there is room for.
-pub(super) fn reflect(parts: &[Recollection], most_bytes: usize) -> Option<String> {
+/// Condenses memories by rules: as many of the newest lines as fit, without duplicates.
+pub(super) fn reflect(parts: &[Recollection], max_bytes: usize) -> Option<String> {
     let mut seen = HashSet::new();
-    let mut kept = Vec::new();
-    let mut room = most_bytes;
+    let mut lines = Vec::new();
+    let mut space = max_bytes;
     let newest_first = parts.iter().rev().flat_map(|part| part.text.lines().rev());
     for line in newest_first {
         if !seen.insert(without_turn(line)) {
             continue;
         }
-        let Some(left) = room.checked_sub(line.len() + 1) else {
+        let Some(left) = space.checked_sub(line.len() + 1) else {
             break;
         };
-        room = left;
-        kept.push(line);
+        space = left;
+        lines.push(line);
     }
-    kept.reverse();
-    (!kept.is_empty()).then(|| kept.join("\n"))
+    lines.reverse();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// A line of [`observe`] without where it was said.
+/// Returns a line of [`observe`] without its kind and turn.
 fn without_turn(line: &str) -> &str {
-    line.split_once("): ").map_or(line, |(_, words)| words)
+    line.split_once("): ").map_or(line, |(_, quote)| quote)
 }
 
-/// What a sentence is worth being kept for.
+/// Returns the kind of a sentence; `None` if it is not worth remembering.
 fn kind_of(sentence: &str) -> Option<&'static str> {
     let lower = sentence.to_lowercase().replace('’', "'");
     if lower.contains("forget") {
@@ -136,7 +136,7 @@ fn kind_of(sentence: &str) -> Option<&'static str> {
         .or_else(|| sentence.split_whitespace().any(is_file).then_some("file"))
 }
 
-/// `my … is …`, with a few words in between.
+/// Matches `my … is …` with a few words in between.
 fn is_about_mine(lower: &str) -> bool {
     let mut words = lower.split_whitespace();
     words.any(|word| word == "my" || word == "our")
@@ -146,7 +146,7 @@ fn is_about_mine(lower: &str) -> bool {
             .any(|word| word == "is" || word == "are")
 }
 
-/// `2026-03-01`, or the name of a month beside a number.
+/// Matches `2026-03-01`, or the name of a month next to a number.
 fn has_date(lower: &str) -> bool {
     let words: Vec<&str> = lower
         .split(|letter: char| !letter.is_alphanumeric() && letter != '-')
@@ -168,7 +168,7 @@ fn has_date(lower: &str) -> bool {
     words.iter().any(is_iso) || words.windows(2).any(is_named)
 }
 
-/// A name with an ending, or with a folder before it.
+/// Matches a file name with an extension, with or without a folder.
 fn is_file(word: &str) -> bool {
     let word =
         word.trim_matches(|letter: char| !letter.is_alphanumeric() && !"/._~".contains(letter));
@@ -182,7 +182,7 @@ fn is_file(word: &str) -> bool {
     is_ending && stem.len() > 1 && !word.contains("//") && stem.contains(char::is_alphanumeric)
 }
 
-/// The sentences of a text, without the space around them.
+/// Splits a text into trimmed sentences.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| {
         let mut rest = line.trim();
@@ -190,7 +190,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
             if rest.is_empty() {
                 return None;
             }
-            // A sentence ends where a mark is followed by a space, so that the dot in a file's name does not end it.
+            // Punctuation ends a sentence only before white space, so the dot in a file name does not.
             let end = rest
                 .match_indices(['.', '!', '?'])
                 .map(|(at, mark)| at + mark.len())
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_kept_for_what_they_say() {
+    fn sentences_are_classified_by_what_they_say() {
         let kinds = [
             ("I prefer metric units.", Some("preference")),
             ("Please, from now on answer in French", Some("preference")),

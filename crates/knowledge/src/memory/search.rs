@@ -1,50 +1,53 @@
-//! Finding by words: any text can be asked for, and nothing in it is syntax.
+//! Search in memory by words. Any text is a valid query, and nothing in it is syntax.
 //!
-//! A word fits where a word begins with it, so `plan` finds `plans`; a word in a script that does not part its words by
-//! spaces fits wherever it stands.
+//! A word of the query matches as a prefix, so `plan` finds `plans`. A word that is not ASCII matches anywhere, because
+//! some scripts do not separate words by spaces.
 
 use super::Memory;
-use super::entry::Entry;
+use super::entry::MemoryEntry;
 use lango_core::StoreError;
 use lango_store::{Generation, MemoryOwner, RecollectionOrder};
 use std::collections::BTreeSet;
 
-/// How many rows of each kind are looked through, the newest first.
-const MOST_SEARCHED: usize = 5000;
+/// Maximum number of rows of each kind that are searched, the newest first.
+const MAX_SEARCHED: usize = 5000;
 
-/// The words of a query, each once.
+/// The distinct words of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Query(BTreeSet<String>);
+pub(super) struct MemoryQuery(BTreeSet<String>);
 
-impl Query {
-    /// None if there is no word in it.
+impl MemoryQuery {
+    /// Parses a query; `None` if it contains no word.
     pub(super) fn new(text: &str) -> Option<Self> {
         let words: BTreeSet<String> = words(&text.to_lowercase()).map(str::to_owned).collect();
         (!words.is_empty()).then_some(Self(words))
     }
 
-    /// How many of the words are in a text.
+    /// Returns how many of the words occur in a text.
     pub(super) fn overlap(&self, text: &str) -> usize {
         let text = text.to_lowercase();
-        let is_there = |word: &&String| {
+        let occurs = |word: &&String| {
             if word.is_ascii() {
                 words(&text).any(|other| other.starts_with(word.as_str()))
             } else {
                 text.contains(word.as_str())
             }
         };
-        self.0.iter().filter(is_there).count()
+        self.0.iter().filter(occurs).count()
     }
 
-    /// Whether all of the words are in a text.
-    pub(super) fn is_in(&self, text: &str) -> bool {
+    /// Returns whether all of the words occur in a text.
+    pub(super) fn matches(&self, text: &str) -> bool {
         self.overlap(text) == self.0.len()
     }
 }
 
 impl Memory {
-    /// All that may be found on behalf of a session: what is remembered of it, and what its user saved.
-    pub(super) async fn entries(&self, owner: &MemoryOwner) -> Result<Vec<Entry>, StoreError> {
+    /// Returns everything that a session may search: its own memories, and what its user saved.
+    pub(super) async fn entries(
+        &self,
+        owner: &MemoryOwner,
+    ) -> Result<Vec<MemoryEntry>, StoreError> {
         let mut entries = Vec::new();
         for generation in [
             Generation::Second,
@@ -53,29 +56,29 @@ impl Memory {
         ] {
             let found = self
                 .rows()
-                .recollections(owner, generation, RecollectionOrder::Newest, MOST_SEARCHED)
+                .recollections(owner, generation, RecollectionOrder::Newest, MAX_SEARCHED)
                 .await?;
-            entries.extend(found.into_iter().map(Entry::from));
+            entries.extend(found.into_iter().map(MemoryEntry::from));
         }
         let saved = self
             .rows()
-            .saved_memories(&owner.user, MOST_SEARCHED)
+            .saved_memories(&owner.user, MAX_SEARCHED)
             .await?;
-        entries.extend(saved.into_iter().map(Entry::from));
+        entries.extend(saved.into_iter().map(MemoryEntry::from));
         Ok(entries)
     }
 
-    /// What fits a query: what has most of its words first, then the newest.
+    /// Returns the entries that match a query: those with the most words first, then the newest.
     pub(super) async fn recall(
         &self,
         owner: &MemoryOwner,
-        query: &Query,
-    ) -> Result<Vec<Entry>, StoreError> {
-        let mut found: Vec<(usize, Entry)> = self
+        query: &MemoryQuery,
+    ) -> Result<Vec<MemoryEntry>, StoreError> {
+        let mut found: Vec<(usize, MemoryEntry)> = self
             .entries(owner)
             .await?
             .into_iter()
-            .map(|entry| (query.overlap(&searched(&entry)), entry))
+            .map(|entry| (query.overlap(&searchable_text(&entry)), entry))
             .filter(|(overlap, _)| *overlap > 0)
             .collect();
         found.sort_by(|(left, one), (right, other)| {
@@ -85,8 +88,8 @@ impl Memory {
     }
 }
 
-/// What a query is held against.
-pub(super) fn searched(entry: &Entry) -> String {
+/// Returns the text of an entry that a query is matched against.
+pub(super) fn searchable_text(entry: &MemoryEntry) -> String {
     let mut text = entry.text.clone();
     for tag in &entry.tags {
         text.push(' ');
@@ -106,24 +109,24 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn words_fit_from_their_beginning() {
-        let query = Query::new("Plan for START?").unwrap();
+    fn words_match_as_prefixes() {
+        let query = MemoryQuery::new("Plan for START?").unwrap();
         assert_eq!(query.overlap("the plans start for us"), 3);
         assert_eq!(query.overlap("restart"), 0);
-        assert!(!query.is_in("plan start"));
-        assert!(Query::new("이름").unwrap().is_in("제이름은 민수"));
+        assert!(!query.matches("plan start"));
+        assert!(MemoryQuery::new("이름").unwrap().matches("제이름은 민수"));
     }
 
     #[test]
-    fn punctuation_is_no_query() {
-        assert_eq!(Query::new(" ?*\"'%_-() "), None);
+    fn punctuation_alone_is_not_a_query() {
+        assert_eq!(MemoryQuery::new(" ?*\"'%_-() "), None);
     }
 
     proptest! {
         #[test]
-        fn any_text_can_be_asked_for_and_fits_itself(text in "(?s).{0,200}") {
-            if let Some(query) = Query::new(&text) {
-                prop_assert!(query.is_in(&text));
+        fn any_text_is_a_query_that_matches_itself(text in "(?s).{0,200}") {
+            if let Some(query) = MemoryQuery::new(&text) {
+                prop_assert!(query.matches(&text));
             }
         }
     }

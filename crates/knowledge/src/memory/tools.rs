@@ -1,14 +1,14 @@
-//! The tools of memory. Whose memory it is they take from whoever calls, never from their arguments.
+//! The tools of memory. They act on the memory of the caller's user and session, which arguments cannot change.
 
-use super::entry::Entry;
-use super::forget::What;
+use super::entry::MemoryEntry;
+use super::forget::ForgetTarget;
 use super::observer::OBSERVATION_BYTES;
-use super::reflector::When;
-use super::search::Query;
-use super::{MOST_STEPS, Memory, Progress, owner};
+use super::reflector::CondenseTrigger;
+use super::search::MemoryQuery;
+use super::{MAX_STEPS, Memory, StepOutcome, owner};
 use lango_core::{
-    Caller, Declaration, Effect, Risk, Source, StoreError, Subject, Text, Tool, ToolError,
-    ToolOutput, Trust,
+    Caller, Effect, Provenance, Risk, RuleSubject, StoreError, Text, Tool, ToolDeclaration,
+    ToolError, ToolOutput, Trust,
 };
 use lango_store::{
     Generation, MemoryId, MemoryOwner, NewRecollection, NewSavedMemory, RecollectionOrder,
@@ -19,24 +19,26 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// How many entries a tool shows if it is not told, and at most.
-const SHOWN: usize = 10;
-const MOST_SHOWN: usize = 50;
+/// The number of entries if the call sets no limit.
+const DEFAULT_RESULTS: usize = 10;
+/// Maximum number of entries per result.
+const MAX_RESULTS: usize = 50;
 
-/// How many bytes the line of an entry has at most.
+/// Maximum length of an entry's line.
 const LINE_BYTES: usize = 800;
 
-/// How many memories a user can save.
-const MOST_SAVED: u64 = 1000;
+/// Maximum number of memories that a user can save.
+const MAX_SAVED: u64 = 1000;
 
-/// How many tags a memory can have, and how many bytes each.
-const MOST_TAGS: usize = 8;
+/// Maximum number of tags per memory.
+const MAX_TAGS: usize = 8;
+/// Maximum length of a tag.
 const TAG_BYTES: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct List {
-    /// How many to show, the newest first; 10 if left out, 50 at most.
+    /// How many to return, the newest first; default 10, at most 50.
     limit: Option<usize>,
 }
 
@@ -45,7 +47,7 @@ struct List {
 struct Save {
     /// What to remember, in one or two sentences that can be understood on their own.
     text: String,
-    /// Words under which it can be found.
+    /// Keywords to find it by.
     #[serde(default)]
     tags: Vec<String>,
 }
@@ -53,25 +55,25 @@ struct Save {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Recall {
-    /// The words to look for; what has most of them comes first.
+    /// The words to search for; memories with the most of them come first.
     query: String,
-    /// How many to show; 10 if left out, 50 at most.
+    /// How many to return; default 10, at most 50.
     limit: Option<usize>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ToForget {
-    /// One thing to forget, such as `m_3`.
+struct ForgetArguments {
+    /// The id of a memory to forget, such as `m_3`.
     id: Option<String>,
-    /// Instead of an id: forget everything that holds all of these words.
+    /// Instead of an id: forget everything that contains all of these words.
     query: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Note {
-    /// What was observed, in a sentence.
+    /// The observation, in one sentence.
     text: String,
 }
 
@@ -79,7 +81,7 @@ struct Note {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// The tools over a memory.
+/// Returns the tools over a memory.
 pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
     let read = |name, description| declaration(name, description, Effect::Pure, Risk::Safe);
     let write = |name, description| declaration(name, description, Effect::Idempotent, Risk::Safe);
@@ -88,7 +90,7 @@ pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
             &memory,
             read(
                 "memory_list_observations",
-                "Lists what was observed in this session, the newest first.",
+                "Lists the observations of this session, the newest first.",
             ),
             list_observations,
         ),
@@ -96,7 +98,7 @@ pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
             &memory,
             read(
                 "memory_list_reflections",
-                "Lists the reflections on this session, which condense its observations, the newest first.",
+                "Lists the reflections of this session, which condense its observations, the newest first.",
             ),
             list_reflections,
         ),
@@ -120,8 +122,8 @@ pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
             &memory,
             declaration(
                 "memory_forget",
-                "Deletes from memory, by id or by words, with every reflection made of it. The log of the conversation keeps what was said.",
-                Effect::Effect,
+                "Deletes memories, by id or by words, together with every reflection made from them. The log of the conversation is not changed.",
+                Effect::NonIdempotent,
                 Risk::Moderate,
             ),
             forget,
@@ -150,17 +152,17 @@ fn declaration(
     description: &'static str,
     effect: Effect,
     risk: Risk,
-) -> Declaration {
-    Declaration {
+) -> ToolDeclaration {
+    ToolDeclaration {
         name,
         description,
         effect,
         risk,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     }
 }
 
-fn tool<A, F, R>(memory: &Memory, declaration: Declaration, code: F) -> Arc<dyn Tool>
+fn tool<A, F, R>(memory: &Memory, declaration: ToolDeclaration, code: F) -> Arc<dyn Tool>
 where
     A: JsonSchema + DeserializeOwned + 'static,
     F: Fn(Memory, Caller, A) -> R + Send + Sync + 'static,
@@ -176,10 +178,10 @@ async fn list_observations(
     list: List,
 ) -> Result<ToolOutput, ToolError> {
     let entries = newest(&memory, &own(&caller), Generation::Observation).await?;
-    Ok(shown(
+    Ok(format_entries(
         entries,
         list.limit,
-        "nothing was observed in this session yet",
+        "this session has no observations yet",
     ))
 }
 
@@ -191,10 +193,10 @@ async fn list_reflections(
     let mut entries = newest(&memory, &own(&caller), Generation::First).await?;
     entries.extend(newest(&memory, &own(&caller), Generation::Second).await?);
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
-    Ok(shown(
+    Ok(format_entries(
         entries,
         list.limit,
-        "there is no reflection on this session yet",
+        "this session has no reflections yet",
     ))
 }
 
@@ -202,13 +204,18 @@ async fn newest(
     memory: &Memory,
     owner: &MemoryOwner,
     generation: Generation,
-) -> Result<Vec<Entry>, ToolError> {
+) -> Result<Vec<MemoryEntry>, ToolError> {
     let rows = memory
         .rows()
-        .recollections(owner, generation, RecollectionOrder::Newest, MOST_SHOWN + 1)
+        .recollections(
+            owner,
+            generation,
+            RecollectionOrder::Newest,
+            MAX_RESULTS + 1,
+        )
         .await
         .map_err(failed)?;
-    Ok(rows.into_iter().map(Entry::from).collect())
+    Ok(rows.into_iter().map(MemoryEntry::from).collect())
 }
 
 async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, ToolError> {
@@ -217,12 +224,12 @@ async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, 
     let mut tags: Vec<String> = tags.filter(|tag| !tag.is_empty()).collect();
     tags.sort();
     tags.dedup();
-    if tags.len() > MOST_TAGS || tags.iter().any(|tag| tag.len() > TAG_BYTES) {
+    if tags.len() > MAX_TAGS || tags.iter().any(|tag| tag.len() > TAG_BYTES) {
         return Err(ToolError::trusted(format!(
-            "a memory has {MOST_TAGS} tags of {TAG_BYTES} bytes at most; leave some out"
+            "a memory can have at most {MAX_TAGS} tags of {TAG_BYTES} bytes; use fewer or shorter ones"
         )));
     }
-    // Refuses a session of another user.
+    // Fails for a session of another user.
     memory
         .rows()
         .watermark(&own(&caller))
@@ -232,19 +239,19 @@ async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, 
         text,
         tags,
         source: source(&caller),
-        created: memory.parts.clock.now(),
+        created: memory.inner.clock.now(),
     };
     let saved = memory
         .rows()
-        .save_memory(&caller.user, new, MOST_SAVED)
+        .save_memory(&caller.user, new, MAX_SAVED)
         .await;
     match saved.map_err(failed)? {
         SaveOutcome::New(id) => Ok(ToolOutput::trusted(format!("Saved as `{id}`."))),
         SaveOutcome::Updated(id) => Ok(ToolOutput::trusted(format!(
-            "This is saved as `{id}` already; its tags are these now."
+            "This was already saved as `{id}`; its tags were updated."
         ))),
         SaveOutcome::Full => Err(ToolError::trusted(format!(
-            "{MOST_SAVED} memories are saved, which is the most; forget some first"
+            "the limit of {MAX_SAVED} saved memories is reached; forget some first"
         ))),
     }
 }
@@ -252,35 +259,37 @@ async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, 
 async fn recall(memory: Memory, caller: Caller, recall: Recall) -> Result<ToolOutput, ToolError> {
     let query = query(&recall.query)?;
     let found = memory.recall(&own(&caller), &query).await;
-    Ok(shown(
+    Ok(format_entries(
         found.map_err(failed)?,
         recall.limit,
-        "nothing that is remembered has one of these words",
+        "no memory contains any of these words",
     ))
 }
 
-async fn forget(memory: Memory, caller: Caller, forget: ToForget) -> Result<ToolOutput, ToolError> {
+async fn forget(
+    memory: Memory,
+    caller: Caller,
+    forget: ForgetArguments,
+) -> Result<ToolOutput, ToolError> {
     let what = match (&forget.id, &forget.query) {
-        (Some(id), None) => What::One(id.parse().map_err(|_| {
+        (Some(id), None) => ForgetTarget::One(id.parse().map_err(|_| {
             ToolError::trusted(format!(
-                "`{id}` is no id of memory; such ids are `o_1`, `r_2`, `m_3`"
+                "`{id}` is not the id of a memory; ids look like `o_1`, `r_2` or `m_3`"
             ))
         })?),
-        (None, Some(words)) => What::All(query(words)?),
+        (None, Some(words)) => ForgetTarget::All(query(words)?),
         _ => return Err(ToolError::trusted("give either `id` or `query`")),
     };
-    let gone = memory.forget(&own(&caller), &caller.turn, &what).await;
-    match gone.map_err(failed)? {
+    let deleted = memory.forget(&own(&caller), &caller.turn, &what).await;
+    match deleted.map_err(failed)? {
         None => Err(ToolError::trusted(
-            "memory was changed by others all the time; nothing was forgotten; try again",
+            "nothing was forgotten, because memory kept changing; try again",
         )),
-        Some(gone) if gone.is_empty() => {
-            Ok(ToolOutput::trusted("Nothing that is remembered fits."))
-        }
-        Some(gone) => Ok(ToolOutput::trusted(format!(
-            "Forgot {}: {}. The log of the conversation keeps what was said.",
-            gone.len(),
-            names(&gone)
+        Some(deleted) if deleted.is_empty() => Ok(ToolOutput::trusted("No memory matches.")),
+        Some(deleted) => Ok(ToolOutput::trusted(format!(
+            "Forgot {}: {}. The log of the conversation is not changed.",
+            deleted.len(),
+            names(&deleted)
         ))),
     }
 }
@@ -294,32 +303,32 @@ async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<Tool
         turns: (turn, turn),
         text: checked(&note.text)?,
         source: source(&caller),
-        created: memory.parts.clock.now(),
+        created: memory.inner.clock.now(),
     };
     let id = memory.rows().add_note(&owner, note).await.map_err(failed)?;
     Ok(ToolOutput::trusted(format!("Noted as `{id}`.")))
 }
 
 async fn reflect_now(memory: Memory, caller: Caller) -> Result<ToolOutput, ToolError> {
-    let when = When::Now(memory.parts.settings.observation_token_threshold);
+    let when = CondenseTrigger::Now(memory.inner.settings.observation_token_threshold);
     let mut made = 0;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let progress = memory
             .condense(&own(&caller), Generation::Observation, when)
             .await;
         match progress.map_err(failed)? {
-            Progress::Reflected(_) => made += 1,
-            Progress::Failed(detail) => {
+            StepOutcome::Reflected(_) => made += 1,
+            StepOutcome::Failed(detail) => {
                 return Err(ToolError::new(format!(
-                    "{detail}; {made} reflections were made; it is tried again by itself"
+                    "{detail}; {made} reflections were made, and lango tries the rest again later"
                 )));
             }
-            Progress::NotDue => break,
-            Progress::Dropped | Progress::Observed { .. } => {}
+            StepOutcome::NotDue => break,
+            StepOutcome::Dropped | StepOutcome::Observed { .. } => {}
         }
     }
     Ok(ToolOutput::trusted(match made {
-        0 => "All observations of this session are reflected on already.".to_owned(),
+        0 => "All observations of this session are already condensed.".to_owned(),
         1 => "Made 1 reflection.".to_owned(),
         _ => format!("Made {made} reflections."),
     }))
@@ -329,9 +338,9 @@ fn own(caller: &Caller) -> MemoryOwner {
     owner(&caller.user, &caller.session)
 }
 
-/// The source of a text that the calling agent wrote: it has the label of the agent's context.
-fn source(caller: &Caller) -> Source {
-    Source {
+/// Returns the source of a text by the calling agent, with the trust label of the agent's context.
+fn source(caller: &Caller) -> Provenance {
+    Provenance {
         name: Text::from(format!("note of {}", caller.agent)),
         trust: caller.trust,
     }
@@ -346,21 +355,21 @@ fn checked(text: &str) -> Result<String, ToolError> {
     }
     if text.len() > OBSERVATION_BYTES {
         return Err(ToolError::trusted(format!(
-            "the text has {} bytes, {OBSERVATION_BYTES} are the most; keep what matters",
+            "the text has {} bytes, but at most {OBSERVATION_BYTES} are allowed; shorten it",
             text.len()
         )));
     }
     Ok(text.to_owned())
 }
 
-fn query(text: &str) -> Result<Query, ToolError> {
-    Query::new(text)
-        .ok_or_else(|| ToolError::trusted("there is no word in the query; say what to look for"))
+fn query(text: &str) -> Result<MemoryQuery, ToolError> {
+    MemoryQuery::new(text)
+        .ok_or_else(|| ToolError::trusted("the query contains no word; say what to search for"))
 }
 
-/// Renders entries, with the lowest label among those shown.
-fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> ToolOutput {
-    let limit = limit.unwrap_or(SHOWN).clamp(1, MOST_SHOWN);
+/// Formats entries, with the lowest trust label among those shown.
+fn format_entries(entries: Vec<MemoryEntry>, limit: Option<usize>, if_none: &str) -> ToolOutput {
+    let limit = limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
     let more = entries.len() > limit;
     let labels = entries.iter().take(limit).map(|entry| entry.source.trust);
     let trust = labels.fold(Trust::Trusted, Trust::and);
@@ -384,13 +393,13 @@ fn shown(entries: Vec<Entry>, limit: Option<usize>, if_none: &str) -> ToolOutput
 }
 
 fn names(ids: &[MemoryId]) -> String {
-    const MOST_NAMES: usize = 20;
+    const MAX_NAMES: usize = 20;
     let shown: Vec<String> = ids
         .iter()
-        .take(MOST_NAMES)
+        .take(MAX_NAMES)
         .map(MemoryId::to_string)
         .collect();
-    let rest = if ids.len() > MOST_NAMES { ", …" } else { "" };
+    let rest = if ids.len() > MAX_NAMES { ", …" } else { "" };
     shown.join(", ") + rest
 }
 

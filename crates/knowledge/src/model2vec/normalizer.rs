@@ -1,16 +1,17 @@
-//! A text as BERT's tokenizers see it: cleaned, in small letters, without accents, parted at spaces and punctuation.
+//! Normalizes texts as BERT's tokenizers do: cleans them, removes case and accents, and splits at spaces and
+//! punctuation.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use serde::Deserialize;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// What is done to a text first.
+/// BERT's normalizer, as configured in `tokenizer.json`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct BertNormalizer {
     clean_text: bool,
     handle_chinese_chars: bool,
-    /// If it is not set, as `lowercase` is.
+    /// Defaults to the value of `lowercase`.
     strip_accents: Option<bool>,
     lowercase: bool,
 }
@@ -27,7 +28,7 @@ impl Default for BertNormalizer {
 }
 
 impl BertNormalizer {
-    /// The text as its pieces are looked for.
+    /// Normalizes a text before it is split into tokens.
     pub fn normalize(&self, text: &str) -> String {
         let mut normalized = String::with_capacity(text.len());
         for c in text.chars() {
@@ -41,26 +42,27 @@ impl BertNormalizer {
             }
         }
         if self.strip_accents.unwrap_or(self.lowercase) {
-            let parted = DecomposingNormalizerBorrowed::new_nfd().normalize(&normalized);
-            normalized = parted.chars().filter(|c| !is_accent(*c)).collect();
+            let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize(&normalized);
+            normalized = decomposed.chars().filter(|c| !is_accent(*c)).collect();
         }
         if self.lowercase {
-            // Letter by letter: what stands at the end of a word is no exception.
+            // Character by character, so without the special case of a final sigma.
             normalized = normalized.chars().flat_map(char::to_lowercase).collect();
         }
         normalized
     }
 }
 
-/// The words of a text: parted at spaces, and every mark of punctuation is a word of its own.
+/// Splits a text into words at spaces; every punctuation character is a separate word.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    let marked = |part: &'_ str| part.chars().next().is_some_and(is_punctuation);
+    let starts_with_mark = |part: &'_ str| part.chars().next().is_some_and(is_punctuation);
     text.split_whitespace().flat_map(move |part| {
         let mut rest = part;
         std::iter::from_fn(move || {
-            let end = match marked(rest) {
-                true => rest.chars().next().map_or(0, char::len_utf8),
-                false => rest.find(is_punctuation).unwrap_or(rest.len()),
+            let end = if starts_with_mark(rest) {
+                rest.chars().next().map_or(0, char::len_utf8)
+            } else {
+                rest.find(is_punctuation).unwrap_or(rest.len())
             };
             let (word, after) = rest.split_at(end);
             rest = after;

@@ -1,6 +1,7 @@
-//! A safetensors file: the length of a header in eight bytes, the header, which is JSON, and the numbers that it speaks of.
+//! Reads safetensors files: the length of the header in eight bytes, the header as JSON, and the numbers that it
+//! describes.
 //!
-//! Every length and place in it is checked before it is used; nothing is allocated by what the header claims.
+//! Every length and offset is checked before it is used, and no allocation trusts the header.
 
 use super::{Problem, not_json};
 use serde::Deserialize;
@@ -10,27 +11,27 @@ use std::ops::Range;
 /// The tensors of a file.
 pub(super) struct Tensors {
     bytes: Vec<u8>,
-    /// Where the numbers begin.
+    /// The offset of the numbers.
     start: usize,
     header: Map<String, Value>,
 }
 
-/// A header of three tensors has a few hundred bytes.
-const LARGEST_HEADER: u64 = 1024 * 1024;
+/// Maximum length of the header. That of three tensors has a few hundred bytes.
+const MAX_HEADER: u64 = 1024 * 1024;
 
 /// More columns than any model has.
-const MOST_COLUMNS: usize = 65_536;
+const MAX_COLUMNS: usize = 65_536;
 
 #[derive(Deserialize)]
-struct Entry {
+struct TensorHeader {
     dtype: Dtype,
     shape: Vec<usize>,
     data_offsets: (usize, usize),
 }
 
-type Found = (Dtype, Vec<usize>, Range<usize>);
+type LocatedTensor = (Dtype, Vec<usize>, Range<usize>);
 
-/// The kinds of numbers that such files hold.
+/// The number types that such files contain.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 enum Dtype {
     F64,
@@ -51,7 +52,7 @@ impl Dtype {
         }
     }
 
-    /// The number in these bytes, which are as many as the kind has.
+    /// Converts the bytes of one number.
     fn number(self, bytes: &[u8]) -> f32 {
         match (self, bytes) {
             (Self::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
@@ -75,7 +76,7 @@ impl Dtype {
     }
 }
 
-/// A number of sixteen bits: a sign, five bits of exponent, ten of fraction.
+/// Converts a 16-bit float: a sign, five bits of exponent, ten bits of fraction.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
@@ -94,7 +95,7 @@ impl Tensors {
             .first_chunk()
             .ok_or_else(|| broken("it is too short"))?;
         let length = u64::from_le_bytes(*length);
-        if length > LARGEST_HEADER {
+        if length > MAX_HEADER {
             return Err(broken("its header is too long"));
         }
         let start = 8 + length as usize;
@@ -108,7 +109,7 @@ impl Tensors {
         })
     }
 
-    /// A list of numbers, if there is one of this name.
+    /// Returns the numbers of the tensor with this name, if it exists.
     pub fn numbers(&self, name: &str) -> Result<Option<Vec<f32>>, Problem> {
         let Some((dtype, _, range)) = self.find(name)? else {
             return Ok(None);
@@ -118,25 +119,25 @@ impl Tensors {
         Ok(Some(numbers.map(|bytes| dtype.number(bytes)).collect()))
     }
 
-    /// A list of places in another tensor, if there is one of this name.
+    /// Returns the indices in the tensor with this name, if it exists.
     pub fn indices(&self, name: &str) -> Result<Option<Vec<u32>>, Problem> {
         let Some((dtype, _, range)) = self.find(name)? else {
             return Ok(None);
         };
         let numbers = self.bytes[range].chunks_exact(dtype.bytes());
         let indices: Option<Vec<u32>> = numbers.map(|bytes| dtype.index(bytes)).collect();
-        let broken = || Problem::Broken(format!("`{name}` holds what is no place"));
+        let broken = || Problem::Broken(format!("`{name}` contains values that are not indices"));
         indices.map(Some).ok_or_else(broken)
     }
 
-    /// The matrix of this name; the rest of the file is kept with it.
+    /// Converts the tensor with this name to a matrix, which owns the bytes of the whole file.
     pub fn into_matrix(self, name: &str) -> Result<Matrix, Problem> {
         let found = self.find(name)?;
         let missing = || Problem::Broken(format!("it has no tensor `{name}`"));
         let (dtype, shape, range) = found.ok_or_else(missing)?;
         expect_numbers(name, dtype)?;
         match shape[..] {
-            [rows, columns] if (1..=MOST_COLUMNS).contains(&columns) => Ok(Matrix {
+            [rows, columns] if (1..=MAX_COLUMNS).contains(&columns) => Ok(Matrix {
                 bytes: self.bytes,
                 range,
                 dtype,
@@ -144,22 +145,23 @@ impl Tensors {
                 columns,
             }),
             _ => Err(Problem::Broken(format!(
-                "`{name}` is no matrix of at most {MOST_COLUMNS} columns"
+                "`{name}` is not a matrix with at most {MAX_COLUMNS} columns"
             ))),
         }
     }
 
-    /// What kind of numbers a tensor has, in which shape, and where they are: within the file, and as many as the shape says.
-    fn find(&self, name: &str) -> Result<Option<Found>, Problem> {
+    /// Returns the type, the shape and the byte range of a tensor. Checks that the range is within the file and fits
+    /// the shape.
+    fn find(&self, name: &str) -> Result<Option<LocatedTensor>, Problem> {
         let Some(entry) = self.header.get(name) else {
             return Ok(None);
         };
-        let Entry {
+        let TensorHeader {
             dtype,
             shape,
             data_offsets: (from, to),
-        } = Entry::deserialize(entry).map_err(not_json)?;
-        let wrong = || Problem::Broken(format!("`{name}` is not where and what its header says"));
+        } = TensorHeader::deserialize(entry).map_err(not_json)?;
+        let wrong = || Problem::Broken(format!("the header of `{name}` does not match the file"));
         let count = |count: usize, side: &usize| count.checked_mul(*side);
         let length = shape.iter().try_fold(dtype.bytes(), count);
         let range = self.start.checked_add(from).zip(self.start.checked_add(to));
@@ -175,12 +177,12 @@ fn expect_numbers(name: &str, dtype: Dtype) -> Result<(), Problem> {
     match dtype {
         Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::I8 => Ok(()),
         Dtype::I32 | Dtype::I64 => Err(Problem::Unsupported(format!(
-            "`{name}` is of kind {dtype:?}; take a model with f32, f16 or i8"
+            "`{name}` has the number type {dtype:?}; use a model with f32, f16 or i8"
         ))),
     }
 }
 
-/// Rows of numbers, as they are in the file.
+/// A matrix in the format of the file.
 pub(super) struct Matrix {
     bytes: Vec<u8>,
     range: Range<usize>,
@@ -194,12 +196,11 @@ impl Matrix {
         self.rows
     }
 
-    /// How many numbers a row has.
     pub fn columns(&self) -> u32 {
         self.columns as u32
     }
 
-    /// Adds a row, so many times, to a sum.
+    /// Adds a row, multiplied by a weight, to a sum.
     pub fn add(&self, row: u32, weight: f32, sum: &mut [f32]) {
         let width = self.columns * self.dtype.bytes();
         let numbers = self.bytes[self.range.clone()]

@@ -1,8 +1,7 @@
-//! `tokenizer.json`, as far as it is BERT's: a text becomes the numbers of the pieces that it is made of.
+//! BERT's tokenizer from `tokenizer.json`: splits a text into pieces and returns their ids.
 //!
-//! Some pieces are found in the text as it stands, before anything is done to it (`[PAD]`); in what is between them each
-//! word is parted into the longest pieces that are known, from its beginning on. A word that cannot be parted so counts for
-//! nothing.
+//! Added tokens such as `[PAD]` are found in the unchanged text. In the text between them, each word is split from its
+//! start into the longest known pieces. A word that cannot be split like this is ignored.
 
 use super::normalizer::{BertNormalizer, words};
 use super::{Problem, not_json};
@@ -10,36 +9,36 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// Parts texts into numbered pieces.
+/// Splits texts into pieces with ids.
 pub(super) struct Tokenizer {
     vocabulary: HashMap<String, u32>,
     unknown: Option<u32>,
-    /// What comes before a piece that does not begin its word.
+    /// The prefix of a piece that does not start its word.
     prefix: String,
-    longest_word: usize,
+    max_word_characters: usize,
     normalizer: Option<BertNormalizer>,
-    /// Found before the text is normalized.
-    early: Fixed,
-    /// Found after.
-    late: Fixed,
-    /// How many characters the median piece has.
+    /// Added tokens that are found before the text is normalized.
+    early: AddedTokens,
+    /// Added tokens that are found afterwards.
+    late: AddedTokens,
+    /// The median length of the pieces, in characters.
     median: usize,
-    /// One more than the largest number of a piece.
+    /// One more than the largest id.
     ids: usize,
 }
 
-/// A longer word is an unknown one, whatever the file says: looking for pieces takes the square of its length.
-const LONGEST_WORD: usize = 1000;
+/// Longer words count as unknown, whatever the file says, because splitting takes quadratic time.
+const MAX_WORD: usize = 1000;
 
 #[derive(Deserialize)]
-struct Kinds {
-    model: Kind,
+struct TokenizerKinds {
+    model: TokenizerKind,
     normalizer: Option<Value>,
     pre_tokenizer: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct TokenizerKind {
     #[serde(rename = "type", default)]
     kind: String,
 }
@@ -71,7 +70,7 @@ struct AddedToken {
 
 impl Tokenizer {
     pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
-        let kinds: Kinds = serde_json::from_slice(bytes).map_err(not_json)?;
+        let kinds: TokenizerKinds = serde_json::from_slice(bytes).map_err(not_json)?;
         let normalizer = kinds.expect_bert()?;
         let file: WordPieceFile = serde_json::from_slice(bytes).map_err(not_json)?;
         let WordPieceFile {
@@ -106,9 +105,9 @@ impl Tokenizer {
         Ok(Self {
             unknown: all.get(&model.unk_token).copied(),
             prefix: model.continuing_subword_prefix,
-            longest_word: model.max_input_chars_per_word.min(LONGEST_WORD),
-            early: Fixed::of(early),
-            late: Fixed::of(late),
+            max_word_characters: model.max_input_chars_per_word.min(MAX_WORD),
+            early: AddedTokens::of(early),
+            late: AddedTokens::of(late),
             median: median_length(all.keys()),
             ids: 1 + all.values().max().map_or(0, |id| *id as usize),
             vocabulary: model.vocab,
@@ -116,14 +115,14 @@ impl Tokenizer {
         })
     }
 
-    /// How many rows the numbers of pieces need.
+    /// Returns the number of rows that the ids need.
     pub fn ids(&self) -> usize {
         self.ids
     }
 
-    /// The numbers of the pieces of a text that are known, looking at no more than `most` pieces.
-    pub fn tokenize(&self, text: &str, most: usize) -> Vec<u32> {
-        let characters = most.saturating_mul(self.median);
+    /// Returns the ids of the known pieces among the first `limit` pieces of a text.
+    pub fn tokenize(&self, text: &str, limit: usize) -> Vec<u32> {
+        let characters = limit.saturating_mul(self.median);
         let end = text.char_indices().nth(characters);
         let text = end.map_or(text, |(end, _)| &text[..end]);
         let mut ids = Vec::new();
@@ -133,25 +132,25 @@ impl Tokenizer {
                 Part::Text(text) => {
                     let normalizer = self.normalizer.as_ref();
                     let normalized = normalizer.map(|normalizer| normalizer.normalize(text));
-                    self.pieces_of(normalized.as_deref().unwrap_or(text), most, &mut ids);
+                    self.pieces_of(normalized.as_deref().unwrap_or(text), limit, &mut ids);
                 }
             }
-            if ids.len() >= most {
+            if ids.len() >= limit {
                 break;
             }
         }
-        let known = ids.into_iter().take(most).flatten();
+        let known = ids.into_iter().take(limit).flatten();
         known.filter(|id| Some(*id) != self.unknown).collect()
     }
 
-    /// Adds the pieces of a normalized text; those that are not known are empty.
-    fn pieces_of(&self, text: &str, most: usize, ids: &mut Vec<Option<u32>>) {
+    /// Adds the ids of a normalized text's pieces; `None` for an unknown word.
+    fn pieces_of(&self, text: &str, limit: usize, ids: &mut Vec<Option<u32>>) {
         for part in self.late.part(text) {
             match part {
                 Part::Piece(id) => ids.push(Some(id)),
                 Part::Text(text) => {
                     for word in words(text) {
-                        if ids.len() >= most {
+                        if ids.len() >= limit {
                             return;
                         }
                         match self.pieces_of_word(word) {
@@ -165,7 +164,7 @@ impl Tokenizer {
     }
 
     fn pieces_of_word(&self, word: &str) -> Option<Vec<u32>> {
-        if word.chars().nth(self.longest_word).is_some() {
+        if word.chars().nth(self.max_word_characters).is_some() {
             return None;
         }
         let mut pieces = Vec::new();
@@ -191,8 +190,8 @@ impl Tokenizer {
     }
 }
 
-impl Kinds {
-    /// The normalizer, if all is as BERT has it.
+impl TokenizerKinds {
+    /// Checks that the tokenizer is BERT's and returns its normalizer.
     fn expect_bert(self) -> Result<Option<BertNormalizer>, Problem> {
         let kind = |part: &Value| part["type"].as_str().unwrap_or("none").to_owned();
         if self.model.kind != "WordPiece" {
@@ -201,7 +200,7 @@ impl Kinds {
         }
         let words = self.pre_tokenizer.as_ref().map(kind);
         if words.as_deref() != Some("BertPreTokenizer") {
-            return Err(unsupported("a way to part words that is not BERT's"));
+            return Err(unsupported("a pre-tokenizer other than BERT's"));
         }
         match self.normalizer {
             None => Ok(None),
@@ -210,18 +209,18 @@ impl Kinds {
                     .map(Some)
                     .map_err(not_json)
             }
-            Some(_) => Err(unsupported("a way to normalize texts that is not BERT's")),
+            Some(_) => Err(unsupported("a normalizer other than BERT's")),
         }
     }
 }
 
 fn unsupported(what: &str) -> Problem {
     Problem::Unsupported(format!(
-        "it has {what}, and lango knows WordPiece as BERT has it; take such a model, as most of those for English are"
+        "it has {what}, but lango supports only BERT's WordPiece; use a model with that, as most models for English have"
     ))
 }
 
-/// As the library counts it: of an even number, the middle between the two in the middle, rounded down.
+/// Returns the median length as the Python library does: of an even number, the mean of the middle two, rounded down.
 fn median_length<'a>(pieces: impl Iterator<Item = &'a String>) -> usize {
     let mut lengths: Vec<usize> = pieces.map(|piece| piece.chars().count()).collect();
     lengths.sort_unstable();
@@ -230,15 +229,15 @@ fn median_length<'a>(pieces: impl Iterator<Item = &'a String>) -> usize {
     lower.unwrap_or(0).midpoint(upper)
 }
 
-/// Pieces that are found as they stand, by their first byte and with the longest first.
-struct Fixed(BTreeMap<u8, Vec<(String, u32)>>);
+/// Added tokens by their first byte, the longest first.
+struct AddedTokens(BTreeMap<u8, Vec<(String, u32)>>);
 
 enum Part<'a> {
     Text(&'a str),
     Piece(u32),
 }
 
-impl Fixed {
+impl AddedTokens {
     fn of(pieces: impl Iterator<Item = (String, u32)>) -> Self {
         let mut fixed: BTreeMap<u8, Vec<(String, u32)>> = BTreeMap::new();
         for (content, id) in pieces {
@@ -274,7 +273,7 @@ impl Fixed {
         })
     }
 
-    /// Where the first of them begins and ends.
+    /// Finds the first added token. Returns its start, its end and its id.
     fn find(&self, text: &str) -> Option<(usize, usize, u32)> {
         if self.0.is_empty() {
             return None;

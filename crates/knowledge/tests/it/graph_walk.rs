@@ -1,7 +1,7 @@
-//! The walk against a plain breadth-first search, on random graphs.
+//! Compares traversals with a plain breadth-first search on random graphs.
 
-use super::graph::{Desk, desk};
-use lango_core::{Source, Timestamp, Trust, UserId};
+use super::graph::{TestEnvironment, environment};
+use lango_core::{Provenance, Timestamp, Trust, UserId};
 use lango_store::Store;
 use lango_store::graph::{
     Confidence, Direction, Entity, Name, NewFact, Traversal, Triple, Walk, WalkLimits,
@@ -12,15 +12,15 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Subject, predicate and object, by number.
+/// The numbers of subject, predicate and object.
 type Edge = (u8, u8, u8);
 
 #[derive(Debug, Clone)]
 struct Case {
     edges: Vec<Edge>,
-    /// Facts that ended, by their place among the edges.
+    /// The indexes of the edges that ended.
     ended: Vec<usize>,
-    /// The type of each entity; 0 for none.
+    /// The type of each entity; 0 means none.
     kinds: Vec<u8>,
     walk: Choice,
 }
@@ -64,19 +64,19 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-/// What holds in the end, by the book.
-fn holding(case: &Case) -> BTreeSet<Edge> {
-    let mut holding: BTreeSet<_> = case.edges.iter().copied().collect();
+/// Returns the edges that are valid in the end.
+fn valid_edges(case: &Case) -> BTreeSet<Edge> {
+    let mut valid_edges: BTreeSet<_> = case.edges.iter().copied().collect();
     for ended in &case.ended {
         if let Some(edge) = case.edges.get(*ended) {
-            holding.remove(edge);
+            valid_edges.remove(edge);
         }
     }
-    holding
+    valid_edges
 }
 
-/// The plain search: every edge that leads from an entity within reach, with the depth at which it is first found, and
-/// how many entities are just out of reach.
+/// Searches breadth-first. Returns every edge from an entity within the depth limit, with the depth at which it is
+/// first found, and the number of entities just beyond the limit.
 fn plain_search(case: &Case) -> (BTreeMap<Edge, usize>, usize) {
     let Choice {
         start,
@@ -85,7 +85,7 @@ fn plain_search(case: &Case) -> (BTreeMap<Edge, usize>, usize) {
         predicates,
         kinds,
     } = &case.walk;
-    let holding = holding(case);
+    let valid_edges = valid_edges(case);
     let mut distances = HashMap::from([(*start, 0)]);
     let mut queue = VecDeque::from([*start]);
     let mut found = BTreeMap::new();
@@ -94,7 +94,7 @@ fn plain_search(case: &Case) -> (BTreeMap<Edge, usize>, usize) {
         if next > *depth {
             continue;
         }
-        for edge @ (subject, predicate, object) in holding.iter().copied() {
+        for edge @ (subject, predicate, object) in valid_edges.iter().copied() {
             let mut ends = Vec::new();
             if *direction != Direction::In && subject == entity {
                 ends.push(object);
@@ -145,7 +145,7 @@ async fn keep(graph: &Arc<Store>, user: &UserId, case: &Case) {
         subject: entity(subject),
         predicate: name("p", predicate),
         object: entity(object),
-        source: Source {
+        source: Provenance {
             name: "a.txt".into(),
             trust: Trust::Untrusted,
         },
@@ -168,27 +168,27 @@ async fn keep(graph: &Arc<Store>, user: &UserId, case: &Case) {
     }
 }
 
-/// One database for all cases, each of which has a user of its own.
-struct World {
-    desk: Desk,
+/// One database for all cases; each case has its own user.
+struct SharedGraph {
+    environment: TestEnvironment,
     runtime: tokio::runtime::Runtime,
     users: Cell<u32>,
 }
 
-impl World {
+impl SharedGraph {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
         Self {
-            desk: desk(),
+            environment: environment(),
             runtime: runtime.unwrap(),
             users: Cell::new(0),
         }
     }
 
-    /// The walk that a case asks for; nothing if its start has no facts at all.
-    fn walked(&self, case: &Case, limits: WalkLimits) -> Option<Traversal> {
+    /// Runs the traversal of a case; `None` if its start has no facts at all.
+    fn traversal_of(&self, case: &Case, limits: WalkLimits) -> Option<Traversal> {
         self.users.set(self.users.get() + 1);
         let user = UserId::new(format!("user {}", self.users.get()));
         let names = |prefix: &str, numbers: &BTreeSet<u8>| {
@@ -202,7 +202,7 @@ impl World {
             kinds: names("k", &case.walk.kinds),
             limits,
         };
-        let graph = &self.desk.graph;
+        let graph = &self.environment.graph;
         self.runtime.block_on(async {
             keep(graph, &user, case).await;
             graph.traverse(&user, walk).await.unwrap()
@@ -211,7 +211,7 @@ impl World {
 }
 
 fn found(traversal: &Traversal) -> Vec<(Edge, usize)> {
-    let edge = |step: &lango_store::graph::Step| {
+    let edge = |step: &lango_store::graph::TraversalStep| {
         let fact = &step.fact;
         let edge = (
             number(&fact.subject.name),
@@ -232,12 +232,12 @@ fn settings() -> ProptestConfig {
 }
 
 #[test]
-fn a_walk_finds_what_a_plain_search_finds() {
-    let world = World::new();
+fn a_traversal_finds_what_a_plain_search_finds() {
+    let world = SharedGraph::new();
     proptest!(settings(), |(case in cases())| {
         let limits = WalkLimits { depth: case.walk.depth, facts: 1000, facts_per_entity: 1000 };
         let (expected, not_followed) = plain_search(&case);
-        let Some(traversal) = world.walked(&case, limits) else {
+        let Some(traversal) = world.traversal_of(&case, limits) else {
             prop_assert!(expected.is_empty());
             return Ok(());
         };
@@ -253,18 +253,18 @@ fn a_walk_finds_what_a_plain_search_finds() {
 }
 
 #[test]
-fn a_walk_within_limits_finds_some_of_it_and_says_so() {
-    let world = World::new();
+fn a_limited_traversal_finds_a_part_and_says_so() {
+    let world = SharedGraph::new();
     proptest!(settings(), |(case in cases(), facts in 0..12usize, facts_per_entity in 0..4usize)| {
         let limits = WalkLimits { depth: case.walk.depth, facts, facts_per_entity };
         let (expected, _) = plain_search(&case);
-        let Some(traversal) = world.walked(&case, limits) else {
+        let Some(traversal) = world.traversal_of(&case, limits) else {
             return Ok(());
         };
         let found = found(&traversal);
         prop_assert!(found.len() <= facts);
         for (edge, depth) in &found {
-            // A hub that was cut may make the way to it longer.
+            // A truncated hub may make paths longer.
             prop_assert!(expected.get(edge).is_some_and(|shortest| shortest <= depth), "{:?}", edge);
         }
         let is_all = found.len() == expected.len();
@@ -273,14 +273,14 @@ fn a_walk_within_limits_finds_some_of_it_and_says_so() {
     });
 }
 
-/// A graph of hubs that share their parts, none of which is of a type.
+/// Adds hubs that share their parts; the parts have no type.
 async fn hubs(graph: &Arc<Store>, hubs: u32, parts: u32) {
     let name = |text: String| Name::new(&text).unwrap();
     let fact = |subject: String, object: String| NewFact {
         subject: name(subject).into(),
         predicate: name("has".to_owned()),
         object: name(object).into(),
-        source: Source {
+        source: Provenance {
             name: "a.txt".into(),
             trust: Trust::Untrusted,
         },
@@ -310,21 +310,26 @@ async fn walk_to_hubs(graph: &Arc<Store>) -> Traversal {
 }
 
 #[tokio::test]
-async fn a_hub_whose_facts_do_not_fit_is_not_read_to_its_end() {
-    let desk = desk();
-    hubs(&desk.graph, 2, 2_000).await;
-    assert!(walk_to_hubs(&desk.graph).await.truncation.is_complete());
-    hubs(&desk.graph, 1, 2_001).await;
-    let truncation = walk_to_hubs(&desk.graph).await.truncation;
+async fn a_hub_with_too_many_facts_is_not_read_completely() {
+    let environment = environment();
+    hubs(&environment.graph, 2, 2_000).await;
+    assert!(
+        walk_to_hubs(&environment.graph)
+            .await
+            .truncation
+            .is_complete()
+    );
+    hubs(&environment.graph, 1, 2_001).await;
+    let truncation = walk_to_hubs(&environment.graph).await.truncation;
     assert_eq!(truncation.hubs, [Name::new("hub 0").unwrap()]);
     assert!(!truncation.work);
 }
 
 #[tokio::test]
-async fn a_walk_looks_at_so_many_facts_and_no_more() {
-    let desk = desk();
-    hubs(&desk.graph, 11, 1_900).await;
-    let traversal = walk_to_hubs(&desk.graph).await;
+async fn a_traversal_examines_a_bounded_number_of_facts() {
+    let environment = environment();
+    hubs(&environment.graph, 11, 1_900).await;
+    let traversal = walk_to_hubs(&environment.graph).await;
     assert_eq!(traversal.steps.len(), 11);
     assert!(traversal.truncation.work);
 }

@@ -1,21 +1,22 @@
-//! The library on a real database and real files.
+//! Tests of the library with a real database and real files.
 
 mod adding;
+mod embedding_models;
 mod entries;
 mod forgetting;
-mod makers;
 mod ranking;
 mod searching;
 mod tools;
 
 use super::KIND;
-use crate::place::Place;
+use crate::database::TestDatabase;
 use lango_core::{
-    BoxFuture, Clock, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Timestamp,
+    BoxFuture, Clock, EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose, SessionId, Timestamp,
     UserId,
 };
 use lango_knowledge::{
-    AddOptions, AddReport, Hit, Library, LibraryError, Mode, OfflineEmbedder, Query, Results,
+    AddOptions, AddReport, Library, LibraryError, LibraryHit, LibraryQuery, LibraryResults,
+    LibrarySearchMode, OfflineEmbedder,
 };
 use lango_store::Store;
 use std::fs;
@@ -24,32 +25,36 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A database and a folder of files.
-pub struct Home {
+pub struct LibraryFixture {
     _folder: TempDir,
     pub files: PathBuf,
-    pub place: Place,
+    pub place: TestDatabase,
     store: Arc<Store>,
     pub library: Library,
     pub user: UserId,
 }
 
-struct Fixed;
+struct FixedClock;
 
-impl Clock for Fixed {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_700_000_000_000)
     }
 }
 
-impl Home {
+impl LibraryFixture {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
         fs::create_dir(&files).unwrap();
-        let place = Place::new(KIND);
+        let place = TestDatabase::new(KIND);
         let store = place.open();
         let embedder = OfflineEmbedder::with_frequencies(store.clone());
-        let library = Library::new(store.clone(), Some(Arc::new(embedder)), Arc::new(Fixed));
+        let library = Library::new(
+            store.clone(),
+            Some(Arc::new(embedder)),
+            Arc::new(FixedClock),
+        );
         Self {
             files: files.canonicalize().unwrap(),
             _folder: folder,
@@ -61,7 +66,7 @@ impl Home {
     }
 
     fn with_embedder(&self, embedder: Option<Arc<dyn Embedder>>) -> Library {
-        Library::new(self.store.clone(), embedder, Arc::new(Fixed))
+        Library::new(self.store.clone(), embedder, Arc::new(FixedClock))
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
@@ -82,24 +87,24 @@ impl Home {
             .await
     }
 
-    async fn search(&self, text: &str, mode: Mode) -> Results {
+    async fn search(&self, text: &str, mode: LibrarySearchMode) -> LibraryResults {
         let query = query(text, mode);
         self.library.search(&self.user, None, &query).await.unwrap()
     }
 
-    /// The names of the files that are found, in their order.
+    /// Returns the names of the matching files, in order.
     pub async fn found(&self, text: &str) -> Vec<String> {
-        names(&self.search(text, Mode::Lexical).await.hits)
+        names(&self.search(text, LibrarySearchMode::Lexical).await.hits)
     }
 
-    /// What the only column of a query gives.
+    /// Returns the values of the only column of an SQL query.
     pub fn rows(&self, query: &str) -> Vec<String> {
         self.place.rows(query)
     }
 }
 
-fn query(text: &str, mode: Mode) -> Query {
-    Query {
+fn query(text: &str, mode: LibrarySearchMode) -> LibraryQuery {
+    LibraryQuery {
         text: text.to_owned(),
         limit: 10,
         collections: Vec::new(),
@@ -107,21 +112,21 @@ fn query(text: &str, mode: Mode) -> Query {
     }
 }
 
-fn names(hits: &[Hit]) -> Vec<String> {
-    let name = |hit: &Hit| hit.source.name.rsplit('/').next().unwrap().to_owned();
+fn names(hits: &[LibraryHit]) -> Vec<String> {
+    let name = |hit: &LibraryHit| hit.source.name.rsplit('/').next().unwrap().to_owned();
     hits.iter().map(name).collect()
 }
 
-/// An embedder of two numbers: how many `a` and how many other letters a text has.
-struct Counting {
-    maker: EmbeddingMaker,
+/// An embedder with two dimensions: how many `a` and how many other letters a text has.
+struct CountingEmbedder {
+    maker: EmbeddingModel,
     fails: bool,
 }
 
-impl Counting {
+impl CountingEmbedder {
     fn new(version: u32) -> Self {
         Self {
-            maker: EmbeddingMaker {
+            maker: EmbeddingModel {
                 provider: "counting".into(),
                 model: "letters".into(),
                 dimensions: 2,
@@ -132,8 +137,8 @@ impl Counting {
     }
 }
 
-impl Embedder for Counting {
-    fn maker(&self) -> &EmbeddingMaker {
+impl Embedder for CountingEmbedder {
+    fn model(&self) -> &EmbeddingModel {
         &self.maker
     }
 
@@ -147,7 +152,7 @@ impl Embedder for Counting {
                 return Err(EmbedError {
                     provider: "counting".into(),
                     detail: "out of fingers".to_owned(),
-                    is_passing: true,
+                    is_transient: true,
                 });
             }
             let vector = |text: String| {

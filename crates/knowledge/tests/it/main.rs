@@ -1,4 +1,4 @@
-//! The knowledge, on real databases: what one promises, all do.
+//! Tests of knowledge with real databases. All databases must pass the same tests.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(
@@ -6,10 +6,10 @@
     reason = "the same tests run over every kind of database"
 )]
 
-mod model2vec;
-#[path = "../../../store/tests/it/place.rs"]
+#[path = "../../../store/tests/it/database.rs"]
 #[allow(dead_code, reason = "the tests of the store use the rest")]
-mod place;
+mod database;
+mod model2vec;
 
 #[path = "."]
 mod on_sqlite {
@@ -20,7 +20,7 @@ mod on_sqlite {
     mod memory;
     mod wiping;
 
-    const KIND: crate::place::Kind = crate::place::Kind::Sqlite;
+    const KIND: crate::database::DatabaseKind = crate::database::DatabaseKind::Sqlite;
 }
 
 #[path = "."]
@@ -31,5 +31,5 @@ mod on_postgres {
     mod library;
     mod memory;
 
-    const KIND: crate::place::Kind = crate::place::Kind::Postgres;
+    const KIND: crate::database::DatabaseKind = crate::database::DatabaseKind::Postgres;
 }

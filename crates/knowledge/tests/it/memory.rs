@@ -1,4 +1,4 @@
-//! Memory over a real database: its steps, its tools, whose it is, and what a crash leaves.
+//! Tests of memory with a real database: its steps, its tools, its owners, and crashes.
 
 mod crash;
 mod forgetting;
@@ -8,19 +8,18 @@ mod steps;
 mod tools;
 
 use super::KIND;
-use crate::place::Place;
+use crate::database::TestDatabase;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_core::{
-    BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
-    ModelTerms, NewSession, SessionId, SessionStore, Timestamp, ToolError, ToolOutput, Trust,
-    UserId,
+    BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelInfo, ModelReply, ModelRequest,
+    NewSession, SessionId, SessionStore, Timestamp, ToolError, ToolOutput, Trust, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
 use lango_store::{Generation, MemoryOwner, Recollection, RecollectionOrder, Store};
-use lango_testkit::ambient::SetClock;
+use lango_testkit::clock_and_ids::ManualClock;
 use lango_testkit::model::{failure, say};
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,15 +27,15 @@ use std::sync::Arc;
 /// 2026-03-01.
 const NOW: Timestamp = Timestamp(1_772_323_200_000);
 
-/// A database in a folder of its own.
-struct Desk {
-    place: Place,
+/// A database in its own folder.
+struct TestEnvironment {
+    place: TestDatabase,
     store: Arc<Store>,
 }
 
-impl Desk {
+impl TestEnvironment {
     fn new() -> Self {
-        let place = Place::new(KIND);
+        let place = TestDatabase::new(KIND);
         Self {
             store: place.open(),
             place,
@@ -47,27 +46,27 @@ impl Desk {
         create(&self.store, user, id).await
     }
 
-    /// Whole turns at the end of a session.
+    /// Appends complete turns to a session.
     async fn talk(&self, owner: &MemoryOwner, turns: &[(&str, &str)]) {
-        let mut sketch = end_of(&self.store, owner).await;
+        let mut builder = end_of(&self.store, owner).await;
         for (question, answer) in turns {
-            sketch = sketch.exchange(question, answer);
+            builder = builder.exchange(question, answer);
         }
-        self.store.append(sketch.batch()).await.unwrap();
+        self.store.append(builder.batch()).await.unwrap();
     }
 
     fn memory(&self, model: Option<Arc<dyn Model>>, settings: MemorySettings) -> Memory {
         memory(&self.store, model, settings)
     }
 
-    /// All of one generation, the oldest first.
+    /// Returns all memories of one generation, the oldest first.
     async fn all(&self, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
         all(&self.store, owner, generation).await
     }
 }
 
 fn memory(store: &Arc<Store>, model: Option<Arc<dyn Model>>, settings: MemorySettings) -> Memory {
-    let clock = SetClock::default();
+    let clock = ManualClock::default();
     clock.set(NOW);
     Memory::new(store.clone(), model, Arc::new(clock), settings)
 }
@@ -85,9 +84,9 @@ async fn create(store: &Arc<Store>, user: &str, id: &str) -> MemoryOwner {
     }
 }
 
-async fn end_of(store: &Arc<Store>, owner: &MemoryOwner) -> Sketch {
+async fn end_of(store: &Arc<Store>, owner: &MemoryOwner) -> LogBuilder {
     let head = store.open(&owner.session).await.unwrap();
-    Sketch::of(&owner.session).at(head.next_seq)
+    LogBuilder::new(&owner.session).at(head.next_seq)
 }
 
 async fn all(store: &Arc<Store>, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
@@ -99,7 +98,7 @@ async fn all(store: &Arc<Store>, owner: &MemoryOwner, generation: Generation) ->
     found
 }
 
-/// Thresholds so low that a few turns of a few words pass them.
+/// Returns settings with thresholds that a few short turns exceed.
 fn eager() -> MemorySettings {
     MemorySettings {
         message_token_threshold: 20,
@@ -110,7 +109,7 @@ fn eager() -> MemorySettings {
     }
 }
 
-/// Runs a tool on behalf of somebody, in the last turn of a session.
+/// Runs a tool for an owner in the last turn of the session.
 async fn run(
     memory: &Memory,
     owner: &MemoryOwner,
@@ -120,7 +119,7 @@ async fn run(
     run_in(memory, owner, "t_1", name, arguments).await
 }
 
-/// The same by an agent that was shown something from outside.
+/// Runs a tool like [`run`], for an agent that has read untrusted data.
 async fn run_untrusted(
     memory: &Memory,
     owner: &MemoryOwner,
@@ -169,7 +168,7 @@ async fn run_as(
     tool.run(caller, Arc::new(arguments)).await
 }
 
-/// The data a model was sent.
+/// Returns the data in a model request.
 fn data(request: &ModelRequest) -> String {
     match request.messages.as_slice() {
         [Message::User { text, .. }] => text.as_ref().to_owned(),
@@ -177,7 +176,7 @@ fn data(request: &ModelRequest) -> String {
     }
 }
 
-/// The marks `#1`, `#2`, … in a text, each with how often it is there.
+/// Counts the marks `#1`, `#2`, … in a text.
 fn marks(text: &str) -> BTreeMap<u64, usize> {
     let mut found = BTreeMap::new();
     for part in text.split('#').skip(1) {
@@ -189,7 +188,7 @@ fn marks(text: &str) -> BTreeMap<u64, usize> {
     found
 }
 
-/// What an echoing model makes of what it is sent: the marks in it.
+/// Returns the reply of an echoing model: the marks in its request.
 fn echo(request: &ModelRequest) -> String {
     let marks: Vec<String> = marks(&data(request))
         .keys()
@@ -198,8 +197,8 @@ fn echo(request: &ModelRequest) -> String {
     format!("- seen {}", marks.join(" "))
 }
 
-/// A model that repeats the marks it is sent. It lets others run before it answers and after, and does something else
-/// meanwhile.
+/// A model that repeats the marks in its request. It yields before and after its answer, and runs a function in
+/// between.
 struct Echo<F>(F);
 
 impl<F, R> Model for Echo<F>
@@ -211,8 +210,8 @@ where
         "test/echo"
     }
 
-    fn terms(&self) -> ModelTerms {
-        ModelTerms::default()
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -230,7 +229,7 @@ fn echoing() -> Arc<dyn Model> {
     Arc::new(Echo(|| std::future::ready(())))
 }
 
-/// A model that always fails.
+/// Returns the failure of a model.
 fn failing() -> Result<ModelReply, ModelError> {
-    Err(failure(lango_core::ModelFault::CutOff))
+    Err(failure(lango_core::ModelFault::Incomplete))
 }

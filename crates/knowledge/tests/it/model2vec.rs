@@ -1,4 +1,5 @@
-//! A model in a folder, against what the Python library makes of the same files; `fixtures/model2vec/make.py` made both.
+//! Compares a model in a folder with the results of the Python library for the same files. `fixtures/model2vec/make.py`
+//! creates both.
 
 use lango_core::{EmbedError, Embedder, EmbeddingPurpose};
 use lango_knowledge::{Model2Vec, Model2VecError};
@@ -67,36 +68,36 @@ fn assert_as_expected(folder: &Folder, name: &str, tolerance: f64) {
 }
 
 #[test]
-fn vectors_are_those_of_the_library() {
+fn vectors_equal_those_of_the_python_library() {
     assert_as_expected(&Folder::new(CONFIG, TOKENIZER, MODEL), "model", 1e-5);
 }
 
 #[test]
-fn so_are_those_of_halves_of_shared_rows_and_of_another_configuration() {
+fn vectors_of_half_floats_shared_rows_and_another_configuration_are_equal_too() {
     assert_as_expected(&Folder::new(CONFIG, TOKENIZER, HALF), "half", 3e-3);
     assert_as_expected(&Folder::new(CONFIG, TOKENIZER, SHARED), "shared", 1e-5);
     assert_as_expected(&Folder::new(b"{}", TOKENIZER, MODEL), "plain", 1e-5);
 }
 
 #[test]
-fn the_maker_is_the_same_for_the_same_files_and_another_for_others() {
+fn the_embedding_model_changes_with_the_files() {
     let folder = Folder::new(CONFIG, TOKENIZER, MODEL);
-    let maker = folder.open().unwrap().maker().clone();
+    let maker = folder.open().unwrap().model().clone();
     assert_eq!(&*maker.provider, "model2vec");
     assert_eq!(
         &*maker.model,
         folder.0.path().file_name().unwrap().to_str().unwrap()
     );
     assert_eq!(maker.dimensions, 4);
-    assert_eq!(folder.open().unwrap().maker(), &maker);
+    assert_eq!(folder.open().unwrap().model(), &maker);
     let mut other = MODEL.to_vec();
     *other.last_mut().unwrap() ^= 1;
     folder.write("model.safetensors", &other);
-    assert_ne!(folder.open().unwrap().maker().version, maker.version);
+    assert_ne!(folder.open().unwrap().model().version, maker.version);
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_files_are_reported() {
     let folder = Folder::new(CONFIG, TOKENIZER, MODEL);
     std::fs::remove_file(folder.0.path().join("tokenizer.json")).unwrap();
     assert!(folder.problem().contains("tokenizer.json` cannot be read"));
@@ -120,17 +121,17 @@ fn another_tokenizer_is_refused_with_the_reason() {
     );
     let byte_level = changed(&|all| all["pre_tokenizer"] = json!({ "type": "ByteLevel" }));
     assert!(
-        byte_level.contains("a way to part words that is not BERT's"),
+        byte_level.contains("a pre-tokenizer other than BERT's"),
         "{byte_level}"
     );
     let none = changed(&|all| all["pre_tokenizer"] = json!(null));
-    assert!(
-        none.contains("a way to part words that is not BERT's"),
-        "{none}"
-    );
+    assert!(none.contains("a pre-tokenizer other than BERT's"), "{none}");
     let sequence =
         changed(&|all| all["normalizer"] = json!({ "type": "Sequence", "normalizers": [] }));
-    assert!(sequence.contains("a way to normalize texts"), "{sequence}");
+    assert!(
+        sequence.contains("a normalizer other than BERT's"),
+        "{sequence}"
+    );
     let single = changed(&|all| all["added_tokens"][0]["single_word"] = json!(true));
     assert!(single.contains("a single word"), "{single}");
     let empty = changed(&|all| {
@@ -142,7 +143,7 @@ fn another_tokenizer_is_refused_with_the_reason() {
     assert!(many.contains("vectors for 4294967296 tokens"), "{many}");
 }
 
-/// A safetensors file with this header.
+/// Builds a safetensors file with this header.
 fn tensors(header: &str, data: &[u8]) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend(header.as_bytes());
@@ -151,7 +152,7 @@ fn tensors(header: &str, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_table_that_is_not_what_it_says_is_refused() {
+fn a_table_that_does_not_match_its_header_is_refused() {
     let problem = |model: &[u8]| Folder::new(CONFIG, TOKENIZER, model).problem();
     assert!(problem(b"").contains("it is too short"));
     assert!(problem(&u64::MAX.to_le_bytes()).contains("its header is too long"));
@@ -185,37 +186,42 @@ fn a_table_that_is_not_what_it_says_is_refused() {
 }
 
 #[test]
-fn rows_that_are_not_there_are_refused() {
+fn rows_that_do_not_exist_are_refused() {
     // The mapping is the last tensor of the file.
     let mut far = SHARED.to_vec();
     let end = far.len();
     far[end - 4..].copy_from_slice(&16_i32.to_le_bytes());
     let problem = |model: &[u8]| Folder::new(CONFIG, TOKENIZER, model).problem();
-    assert!(problem(&far).contains("it names rows that are not there"));
+    assert!(problem(&far).contains("it refers to rows that do not exist"));
     far[end - 4..].copy_from_slice(&(-1_i32).to_le_bytes());
-    assert!(problem(&far).contains("holds what is no place"));
+    assert!(problem(&far).contains("contains values that are not indices"));
 }
 
 #[test]
-fn what_is_no_number_is_told_when_it_is_met() {
+fn values_that_are_not_numbers_are_reported_when_used() {
     let mut model = MODEL.to_vec();
     let start = model.len() - 16;
     for number in model[start..].chunks_exact_mut(4) {
         number.copy_from_slice(&f32::NAN.to_le_bytes());
     }
     let model = Folder::new(CONFIG, TOKENIZER, &model).open().unwrap();
-    // The last row is that of the last token that was added.
+    // The last row belongs to the last added token.
     let error = embed(&model, &["New York"]).unwrap_err();
-    assert!(error.detail.contains("holds what is no number"), "{error}");
+    assert!(
+        error
+            .detail
+            .contains("contains values that are not numbers"),
+        "{error}"
+    );
     assert!(embed(&model, &["cat"]).is_ok());
 }
 
-/// One of the files with some bytes changed, or its end cut off.
+/// Generates one of the files with some bytes changed, or truncated.
 fn corrupted() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let files = [CONFIG, TOKENIZER, MODEL, SHARED];
     (0..files.len()).prop_flat_map(move |which| {
         let file = files[which];
-        // Most of what matters is at the beginning.
+        // The start of a file matters most.
         let place = prop_oneof![0..file.len().min(400), 0..file.len()];
         let changes = prop::collection::vec((place, any::<u8>()), 0..8);
         (changes, 0..=file.len(), any::<bool>()).prop_map(move |(changes, end, is_cut)| {
@@ -244,7 +250,7 @@ proptest! {
         if let Ok(model) = folder.open()
             && let Ok(vectors) = embed(&model, &[&text, "the cats, New York"])
         {
-            let dimensions = model.maker().dimensions as usize;
+            let dimensions = model.model().dimensions as usize;
             prop_assert!(vectors.iter().all(|vector| vector.len() == dimensions));
             prop_assert!(vectors.iter().flatten().all(|number| number.is_finite()));
         }

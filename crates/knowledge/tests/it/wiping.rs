@@ -1,23 +1,23 @@
-//! What is forgotten is wiped from SQLite's file. A server keeps its files to itself.
+//! Deleted documents are overwritten in SQLite's file. With PostgreSQL the files cannot be inspected.
 
-use super::library::Home;
+use super::library::LibraryFixture;
 
-/// Whether the bytes of a word are anywhere in the rows of the index.
-fn index_has(home: &Home, word: &str) -> bool {
+/// Returns whether the bytes of a word are anywhere in the rows of the index.
+fn index_has(fixture: &LibraryFixture, word: &str) -> bool {
     let found = format!(
         "SELECT count(*) || '' FROM library_index_data WHERE instr(block, CAST('{word}' AS BLOB)) > 0"
     );
-    home.rows(&found) != ["0"]
+    fixture.rows(&found) != ["0"]
 }
 
 #[tokio::test]
-async fn a_forgotten_text_is_wiped_from_the_file() {
-    let home = Home::new();
-    home.write("a.txt", "xylophon music of the moment");
-    home.write("b.txt", "trumpet music of the moment");
-    home.add().await;
+async fn a_deleted_text_is_overwritten_in_the_file() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "xylophon music of the moment");
+    fixture.write("b.txt", "trumpet music of the moment");
+    fixture.add().await;
     let has = |word: &str| {
-        let path = home.place.address.strip_prefix("sqlite:").unwrap();
+        let path = fixture.place.address.strip_prefix("sqlite:").unwrap();
         let connection = rusqlite::Connection::open(path).unwrap();
         let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
         connection.query_row(checkpoint, [], |_| Ok(())).unwrap();
@@ -26,13 +26,14 @@ async fn a_forgotten_text_is_wiped_from_the_file() {
             .windows(word.len())
             .any(|bytes| bytes == word.as_bytes())
     };
-    assert!(has("xylophon") && index_has(&home, "xylophon"));
-    let name = home.files.join("a.txt");
-    home.library
-        .forget(&home.user, name.to_str().unwrap())
+    assert!(has("xylophon") && index_has(&fixture, "xylophon"));
+    let name = fixture.files.join("a.txt");
+    fixture
+        .library
+        .forget(&fixture.user, name.to_str().unwrap())
         .await
         .unwrap();
-    assert!(!has("xylophon") && !index_has(&home, "xylophon"));
+    assert!(!has("xylophon") && !index_has(&fixture, "xylophon"));
     assert!(has("trumpet"));
-    assert_eq!(home.found("trumpet").await, ["b.txt"]);
+    assert_eq!(fixture.found("trumpet").await, ["b.txt"]);
 }

@@ -1,18 +1,17 @@
-//! What a server says when it refuses a request: the header `WWW-Authenticate`.
+//! Parses the header `WWW-Authenticate`, with which a server refuses a request.
 
-/// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Challenge {
-    /// Where the server describes who grants access to it.
+    /// The address of the server's resource metadata.
     pub(crate) resource_metadata: Option<String>,
-    /// What is needed.
+    /// The required scope.
     pub(crate) scope: Option<String>,
-    /// Whether what was shown is good, and too little.
-    pub(crate) is_too_little: bool,
+    /// Whether the token was valid but its scope insufficient.
+    pub(crate) is_scope_insufficient: bool,
 }
 
 impl Challenge {
-    /// Reads the header. What makes no sense is overlooked.
+    /// Parses the header and ignores what is invalid.
     pub(crate) fn read(header: &str) -> Self {
         let mut challenge = Self::default();
         let parameters = match header.split_once(' ') {
@@ -23,7 +22,7 @@ impl Challenge {
             match name.to_ascii_lowercase().as_str() {
                 "resource_metadata" => challenge.resource_metadata = Some(value),
                 "scope" => challenge.scope = Some(value),
-                "error" => challenge.is_too_little = value == "insufficient_scope",
+                "error" => challenge.is_scope_insufficient = value == "insufficient_scope",
                 _ => {}
             }
         }
@@ -31,7 +30,7 @@ impl Challenge {
     }
 }
 
-/// `name="value"` and `name=value`, with commas in between.
+/// An iterator over `name="value"` and `name=value`, separated by commas.
 struct Parameters<'a>(&'a str);
 
 impl Iterator for Parameters<'_> {
@@ -53,7 +52,7 @@ impl Iterator for Parameters<'_> {
     }
 }
 
-/// A text up to its closing quote, and what follows.
+/// Returns the text up to its closing quote, unescaped, and what follows.
 fn unquoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut letters = text.char_indices();
@@ -72,12 +71,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_is_read_whatever_its_order_quotes_and_case() {
+    fn a_challenge_is_parsed_in_any_order_quoting_and_case() {
         let header = r#"Bearer error="insufficient_scope", scope="a b, c", Resource_Metadata="https://x/\"y\"", realm=z"#;
         let expected = Challenge {
             resource_metadata: Some("https://x/\"y\"".to_owned()),
             scope: Some("a b, c".to_owned()),
-            is_too_little: true,
+            is_scope_insufficient: true,
         };
         assert_eq!(Challenge::read(header), expected);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! Who lango is to an authority: somebody that the person registered there, or somebody who registers by itself.
+//! lango's OAuth client: one that the user registered, or one that lango registers itself.
 
 use super::LoginError;
 use super::discovery::Metadata;
 use super::web::{address, post_json};
-use crate::names::line;
-use crate::settings::{ClientSettings, Token};
+use crate::names::one_line;
+use crate::settings::{EnvCredential, OauthClientSettings};
 use lango_secrets::Credential;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ use serde_json::json;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// Who lango is.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct OauthClient {
     pub(super) id: String,
-    /// What the authority gave lango when it registered by itself. The secret of a client that the person registered stays
-    /// in its variable.
+    /// The secret that lango received when it registered itself. The secret of a client that the user registered stays
+    /// in its environment variable.
     secret: Option<String>,
-    pub(super) shown_in: ShownIn,
+    #[serde(rename = "shown_in")]
+    pub(super) secret_placement: SecretPlacement,
 }
 
 impl fmt::Debug for OauthClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OauthClient")
             .field("id", &self.id)
-            .field("shown_in", &self.shown_in)
+            .field("secret_placement", &self.secret_placement)
             .finish_non_exhaustive()
     }
 }
 
 impl OauthClient {
-    /// The secret for a request to the authority, if this client has one: looked up where the person registered it.
+    /// Returns the secret for a request to the authorization server, if this client has one.
     pub(super) async fn secret(
         &self,
-        known: Option<&ClientSettings>,
+        known: Option<&OauthClientSettings>,
         endpoint: &Url,
     ) -> Result<Option<Zeroizing<String>>, LoginError> {
         let Some(known) = known.filter(|known| known.id == self.id) else {
@@ -44,7 +44,7 @@ impl OauthClient {
         let Some(secret) = &known.secret else {
             return Ok(None);
         };
-        // The person logs in at this authority, so it is where the secret belongs.
+        // The user logs in at this authorization server, so the secret may be sent there.
         let value = available(secret)?.clone().bound_to(endpoint);
         let text = value.text_for(endpoint).await;
         text.map(Some)
@@ -52,28 +52,26 @@ impl OauthClient {
     }
 }
 
-fn available(secret: &Token) -> Result<&Credential, LoginError> {
+fn available(secret: &EnvCredential) -> Result<&Credential, LoginError> {
     secret.value.as_ref().ok_or_else(|| {
         LoginError::unusable(format!(
-            "the environment variable `{}` is not set, which holds the secret of the client",
+            "the environment variable `{}` with the client secret is not set",
             secret.variable
         ))
     })
 }
 
-/// Where the secret is shown.
+/// Where a request contains the client secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ShownIn {
-    /// There is none.
+pub(super) enum SecretPlacement {
+    /// Nowhere: the client has no secret.
     Nothing,
-    /// In a header.
     Header,
-    /// In the form.
     Form,
 }
 
-impl ShownIn {
+impl SecretPlacement {
     fn of_method(method: &str) -> Option<Self> {
         match method {
             "none" => Some(Self::Nothing),
@@ -91,13 +89,14 @@ impl ShownIn {
         }
     }
 
-    /// What an authority takes, the simplest first; where it says nothing, what the standard says.
-    fn taken_by(metadata: &Metadata) -> Vec<Self> {
+    /// Returns the placements that an authorization server accepts, simplest first; the standard's default if it lists
+    /// none.
+    fn accepted_by(metadata: &Metadata) -> Vec<Self> {
         match &metadata.token_endpoint_auth_methods_supported {
             None => vec![Self::Header],
             Some(methods) => [Self::Nothing, Self::Header, Self::Form]
                 .into_iter()
-                .filter(|way| methods.iter().any(|method| method == way.method()))
+                .filter(|placement| methods.iter().any(|method| method == placement.method()))
                 .collect(),
         }
     }
@@ -110,55 +109,65 @@ struct Registered {
     token_endpoint_auth_method: Option<String>,
 }
 
-/// Who lango is to this authority, with this way back.
+/// Returns the client to use with this authorization server and redirect address. Registers lango if the user did not
+/// configure a client.
 pub(super) async fn identify(
     metadata: &Metadata,
-    known: Option<&ClientSettings>,
-    way_back: &str,
+    known: Option<&OauthClientSettings>,
+    callback: &str,
 ) -> Result<OauthClient, LoginError> {
-    let taken = ShownIn::taken_by(metadata);
+    let accepted = SecretPlacement::accepted_by(metadata);
     if let Some(known) = known {
-        let shown_in = match known.secret.as_ref().map(available).transpose()? {
-            None => ShownIn::Nothing,
-            Some(_) => taken
+        let secret_placement = match known.secret.as_ref().map(available).transpose()? {
+            None => SecretPlacement::Nothing,
+            Some(_) => accepted
                 .into_iter()
-                .find(|way| *way != ShownIn::Nothing)
-                .unwrap_or(ShownIn::Header),
+                .find(|placement| *placement != SecretPlacement::Nothing)
+                .unwrap_or(SecretPlacement::Header),
         };
         return Ok(OauthClient {
             id: known.id.clone(),
             secret: None,
-            shown_in,
+            secret_placement,
         });
     }
-    let Some(place) = &metadata.registration_endpoint else {
+    let Some(endpoint) = &metadata.registration_endpoint else {
         return Err(LoginError::unusable(
-            "whoever grants access wants lango to be registered there; do so, and set `clientId` (and `clientSecretEnv`) of the server",
+            "the authorization server does not let lango register itself; register it there, then set `clientId` (and \
+             `clientSecretEnv`) of the MCP server",
         ));
     };
-    let wanted = taken.first().copied().unwrap_or(ShownIn::Nothing);
+    let wanted = accepted
+        .first()
+        .copied()
+        .unwrap_or(SecretPlacement::Nothing);
     let request = json!({
         "client_name": "lango",
-        "redirect_uris": [way_back],
+        "redirect_uris": [callback],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": wanted.method(),
     });
-    let (status, answer) = post_json(&address(place)?, &request).await?;
-    let shown = line(&answer.to_string(), 200);
+    let (status, answer) = post_json(&address(endpoint)?, &request).await?;
+    let shown = one_line(&answer.to_string(), 200);
     let registered: Registered = serde_json::from_value(answer).map_err(|_| {
-        LoginError::unusable(format!("lango cannot be registered ({status}): {shown}"))
+        LoginError::unusable(format!(
+            "the registration of lango failed (status {status}): {shown}"
+        ))
     })?;
-    let said = registered.token_endpoint_auth_method.as_deref();
-    let shown_in = match (&registered.client_secret, said.and_then(ShownIn::of_method)) {
-        (None, _) => ShownIn::Nothing,
-        (Some(_), Some(way)) => way,
+    let method = registered.token_endpoint_auth_method.as_deref();
+    let secret_placement = match (
+        &registered.client_secret,
+        method.and_then(SecretPlacement::of_method),
+    ) {
+        (None, _) => SecretPlacement::Nothing,
+        (Some(_), Some(placement)) => placement,
         (Some(_), None) => wanted,
     };
     Ok(OauthClient {
         id: registered.client_id,
         secret: registered.client_secret,
-        shown_in,
+        secret_placement,
     })
 }
 
@@ -167,11 +176,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_not_shown_by_accident() {
+    fn debug_does_not_print_the_secret() {
         let client = OauthClient {
             id: "me".to_owned(),
             secret: Some("sesame".to_owned()),
-            shown_in: ShownIn::Form,
+            secret_placement: SecretPlacement::Form,
         };
         let shown = format!("{client:?}");
         assert!(shown.contains("me") && !shown.contains("sesame"), "{shown}");

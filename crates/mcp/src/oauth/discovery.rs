@@ -1,23 +1,23 @@
-//! Who grants access to a server, and where: the server's own word first, then the authority's.
+//! Discovers the authorization server of an MCP server: first from the MCP server's metadata, then from its own.
 
 use super::LoginError;
 use super::challenge::Challenge;
 use super::web::{address, get};
-use crate::names::line;
+use crate::names::one_line;
 use reqwest::Url;
 use serde::Deserialize;
 
-/// Who grants access, and to what.
+/// An authorization server, and the resource that it grants access to.
 #[derive(Debug)]
 pub(super) struct Authority {
-    /// What the server is called there, letter by letter as it says itself.
+    /// The MCP server's resource identifier, exactly as it states it.
     pub(super) resource: String,
-    /// What it says can be asked for.
+    /// The scopes that the MCP server supports.
     pub(super) scopes: Option<Vec<String>>,
     pub(super) metadata: Metadata,
 }
 
-/// What a server says of itself.
+/// An MCP server's protected resource metadata.
 #[derive(Debug, Deserialize)]
 struct Resource {
     resource: String,
@@ -26,7 +26,7 @@ struct Resource {
     scopes_supported: Option<Vec<String>>,
 }
 
-/// What an authority says of itself.
+/// An authorization server's metadata.
 #[derive(Debug, Deserialize)]
 pub(super) struct Metadata {
     pub(super) issuer: String,
@@ -40,7 +40,7 @@ pub(super) struct Metadata {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// Finds out who grants access to the server at this address.
+/// Discovers the authorization server of the MCP server at this address.
 pub(super) async fn discover(
     server: &str,
     challenge: Option<&Challenge>,
@@ -52,11 +52,11 @@ pub(super) async fn discover(
             check_resource(&server, &found.resource)?;
             let issuer = found.authorization_servers.into_iter().next();
             let issuer = issuer.ok_or_else(|| {
-                LoginError::unusable("the server does not say who grants access to it")
+                LoginError::unusable("the server does not name an authorization server")
             })?;
             (found.resource, issuer, found.scopes_supported)
         }
-        // Older servers grant access themselves.
+        // Older servers are their own authorization server.
         None => (
             canonical(&server),
             server.origin().ascii_serialization(),
@@ -71,27 +71,27 @@ pub(super) async fn discover(
     })
 }
 
-/// The description of the server: where it says itself, or else at the two places where it belongs.
+/// Fetches the server's resource metadata from the address in its challenge, or else from the two well-known addresses.
 async fn find_resource(
     server: &Url,
     challenge: Option<&Challenge>,
 ) -> Result<Option<Resource>, LoginError> {
-    if let Some(place) = challenge.and_then(|challenge| challenge.resource_metadata.as_deref()) {
-        return get(&address(place)?).await;
+    if let Some(url) = challenge.and_then(|challenge| challenge.resource_metadata.as_deref()) {
+        return get(&address(url)?).await;
     }
     let path = server.path().trim_end_matches('/');
-    for place in [
+    for path in [
         format!("/.well-known/oauth-protected-resource{path}"),
         "/.well-known/oauth-protected-resource".to_owned(),
     ] {
-        if let Some(found) = get(&at(server, &place)).await? {
+        if let Some(found) = get(&at(server, &path)).await? {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// A server may speak for its own address, and for no other.
+/// Fails unless the resource is the server's own address, or a parent of it.
 fn check_resource(server: &Url, resource: &str) -> Result<(), LoginError> {
     let is_own = Url::parse(resource).is_ok_and(|resource| {
         let path = resource.path().trim_end_matches('/');
@@ -99,35 +99,35 @@ fn check_resource(server: &Url, resource: &str) -> Result<(), LoginError> {
         resource.origin() == server.origin()
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
-    match is_own {
-        true => Ok(()),
-        false => Err(LoginError::unusable(format!(
-            "the server says that it is `{}`, which it is not",
-            line(resource, 200)
-        ))),
+    if is_own {
+        return Ok(());
     }
+    Err(LoginError::unusable(format!(
+        "the server claims to be `{}`, which is another address",
+        one_line(resource, 200)
+    )))
 }
 
-/// What the authority says of itself, at the places where that belongs.
+/// Fetches and checks the authorization server's metadata from its well-known addresses.
 async fn find_metadata(issuer: &str) -> Result<Metadata, LoginError> {
     let url = address(issuer)?;
     let path = url.path().trim_end_matches('/').to_owned();
-    let mut places = vec![
+    let mut paths = vec![
         format!("/.well-known/oauth-authorization-server{path}"),
         format!("/.well-known/openid-configuration{path}"),
     ];
     if !path.is_empty() {
-        places.push(format!("{path}/.well-known/openid-configuration"));
+        paths.push(format!("{path}/.well-known/openid-configuration"));
     }
-    for place in places {
-        let Some(found) = get::<Metadata>(&at(&url, &place)).await? else {
+    for path in paths {
+        let Some(found) = get::<Metadata>(&at(&url, &path)).await? else {
             continue;
         };
         if found.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
             return Err(LoginError::unusable(format!(
-                "`{}` says that it is `{}`",
-                line(issuer, 200),
-                line(&found.issuer, 200)
+                "the authorization server `{}` claims to be `{}`",
+                one_line(issuer, 200),
+                one_line(&found.issuer, 200)
             )));
         }
         if !found
@@ -136,19 +136,19 @@ async fn find_metadata(issuer: &str) -> Result<Metadata, LoginError> {
             .any(|method| method == "S256")
         {
             return Err(LoginError::unusable(format!(
-                "`{}` does not know PKCE with S256",
-                line(issuer, 200)
+                "the authorization server `{}` does not support PKCE with S256",
+                one_line(issuer, 200)
             )));
         }
         return Ok(found);
     }
     Err(LoginError::unusable(format!(
-        "`{}` does not describe itself",
-        line(issuer, 200)
+        "the authorization server `{}` has no metadata",
+        one_line(issuer, 200)
     )))
 }
 
-/// Another place on the same host.
+/// Returns the URL of another path on the same host.
 fn at(url: &Url, path: &str) -> Url {
     let mut other = url.clone();
     other.set_path(path);
@@ -157,7 +157,7 @@ fn at(url: &Url, path: &str) -> Url {
     other
 }
 
-/// An address as it stands for a server: without what follows its path, and without a slash that nobody wrote.
+/// Returns a server's address as a resource identifier: without query, fragment and trailing slash.
 fn canonical(url: &Url) -> String {
     at(url, url.path())
         .as_str()
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_speaks_for_its_own_address_only() {
+    fn a_server_may_claim_only_its_own_address() {
         let server = Url::parse("https://example.com/a/mcp").unwrap();
         for own in [
             "https://example.com/a/mcp",

@@ -1,4 +1,4 @@
-//! Where the browser comes back to: a port of this machine that is open for one login.
+//! The redirect target of a login: a local port that is open for one login.
 
 use super::LoginError;
 use reqwest::Url;
@@ -6,29 +6,30 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long a person may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
-/// How long a request may take, how long its head may be, and how many are looked at.
-const REQUEST: Duration = Duration::from_secs(5);
+/// How long the user may take in the browser.
+pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum length of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
-const MOST_REQUESTS: usize = 100;
+/// Maximum number of requests to accept.
+const MAX_REQUESTS: usize = 100;
 
-/// An open port.
-pub(super) struct WayBack {
+pub(super) struct CallbackListener {
     listener: TcpListener,
     pub(super) address: String,
 }
 
-/// What the browser came back with.
+/// The parameters of the redirect.
 #[derive(Debug, Default)]
-pub(super) struct Returned {
+pub(super) struct CallbackResult {
     pub(super) code: Option<String>,
     pub(super) issuer: Option<String>,
     pub(super) error: Option<String>,
     state: Option<String>,
 }
 
-impl WayBack {
+impl CallbackListener {
     pub(super) async fn open() -> Result<Self, LoginError> {
         let failed =
             |error: std::io::Error| LoginError::unusable(format!("no port can be opened: {error}"));
@@ -40,31 +41,31 @@ impl WayBack {
         })
     }
 
-    /// Waits for whoever knows this state. Others are sent away.
-    pub(super) async fn wait(self, state: &str) -> Result<Returned, LoginError> {
+    /// Waits for the redirect with this state. Answers all other requests with 404.
+    pub(super) async fn wait(self, state: &str) -> Result<CallbackResult, LoginError> {
         let abandoned = LoginError::Abandoned {
-            minutes: PATIENCE.as_secs() / 60,
+            minutes: LOGIN_TIMEOUT.as_secs() / 60,
         };
         let waiting = async {
-            for _ in 0..MOST_REQUESTS {
+            for _ in 0..MAX_REQUESTS {
                 let Ok((stream, _)) = self.listener.accept().await else {
                     continue;
                 };
                 let serving = serve(stream, state);
-                if let Ok(Some(returned)) = tokio::time::timeout(REQUEST, serving).await {
+                if let Ok(Some(returned)) = tokio::time::timeout(REQUEST_TIMEOUT, serving).await {
                     return Some(returned);
                 }
             }
             None
         };
-        match tokio::time::timeout(PATIENCE, waiting).await {
+        match tokio::time::timeout(LOGIN_TIMEOUT, waiting).await {
             Ok(Some(returned)) => Ok(returned),
             _ => Err(abandoned),
         }
     }
 }
 
-async fn serve(mut stream: TcpStream, state: &str) -> Option<Returned> {
+async fn serve(mut stream: TcpStream, state: &str) -> Option<CallbackResult> {
     let mut head = Vec::new();
     while !head.windows(2).any(|end| end == b"\r\n") {
         if head.len() > HEAD_BYTES || stream.read_buf(&mut head).await.ok()? == 0 {
@@ -76,10 +77,10 @@ async fn serve(mut stream: TcpStream, state: &str) -> Option<Returned> {
         read(&String::from_utf8_lossy(line)).filter(|found| found.state.as_deref() == Some(state));
     let (status, text) = match &returned {
         None => ("404 Not Found", "There is nothing here."),
-        Some(Returned { error: Some(_), .. }) => {
-            ("200 OK", "Access was not granted. This page can be closed.")
+        Some(CallbackResult { error: Some(_), .. }) => {
+            ("200 OK", "Access was not granted. You can close this page.")
         }
-        Some(_) => ("200 OK", "Access was granted. This page can be closed."),
+        Some(_) => ("200 OK", "Access was granted. You can close this page."),
     };
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
@@ -90,8 +91,8 @@ async fn serve(mut stream: TcpStream, state: &str) -> Option<Returned> {
     returned
 }
 
-/// What a request's first line says.
-fn read(line: &str) -> Option<Returned> {
+/// Parses the first line of a request; `None` unless it is a GET of the callback.
+fn read(line: &str) -> Option<CallbackResult> {
     let mut words = line.split(' ');
     let (Some("GET"), Some(target)) = (words.next(), words.next()) else {
         return None;
@@ -100,7 +101,7 @@ fn read(line: &str) -> Option<Returned> {
     if url.path() != "/callback" {
         return None;
     }
-    let mut returned = Returned::default();
+    let mut returned = CallbackResult::default();
     for (name, value) in url.query_pairs() {
         let value = Some(value.into_owned());
         match &*name {

@@ -1,32 +1,32 @@
-//! One login, from the server's refusal to what is granted.
+//! One login, from the server's challenge to the stored grant.
 
 use super::client::identify;
 use super::discovery::{Authority, discover};
-use super::listener::WayBack;
-use super::token::Asking;
+use super::listener::CallbackListener;
+use super::token::TokenRequest;
 use super::web::address;
-use super::{Bearer, LoginError};
-use crate::form;
-use crate::names::line;
+use super::{LoginError, ServerAuth};
+use crate::names::one_line;
+use crate::tool_definition;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// Logs in. `show` is given the address that the person opens in a browser.
+/// Logs in. Calls `show` with the address that the user must open in a browser.
 pub(crate) async fn login(
-    bearer: &Bearer,
+    auth: &ServerAuth,
     scope: Option<&str>,
     show: impl FnOnce(&str) + Send,
 ) -> Result<(), LoginError> {
-    let challenge = bearer.challenge();
-    let authority = discover(&bearer.address.url, challenge.as_ref()).await?;
-    let way_back = WayBack::open().await?;
+    let challenge = auth.challenge();
+    let authority = discover(&auth.address.url, challenge.as_ref()).await?;
+    let callback = CallbackListener::open().await?;
     let metadata = &authority.metadata;
-    let known = bearer.address.client.as_ref();
-    let client = identify(metadata, known, &way_back.address).await?;
+    let known = auth.address.client.as_ref();
+    let client = identify(metadata, known, &callback.address).await?;
     let challenged = challenge.and_then(|challenge| challenge.scope);
     let wanted = scope.map(str::to_owned).or(challenged);
-    let granted = bearer.grant().and_then(|grant| grant.scope);
+    let granted = auth.grant().and_then(|grant| grant.scope);
     let scope = choose_scope(wanted, granted, &authority);
     let (state, verifier) = (secret()?, secret()?);
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
@@ -34,7 +34,7 @@ pub(crate) async fn login(
     page.query_pairs_mut()
         .append_pair("response_type", "code")
         .append_pair("client_id", &client.id)
-        .append_pair("redirect_uri", &way_back.address)
+        .append_pair("redirect_uri", &callback.address)
         .append_pair("state", &state)
         .append_pair("code_challenge", &challenge)
         .append_pair("code_challenge_method", "S256")
@@ -43,31 +43,31 @@ pub(crate) async fn login(
         page.query_pairs_mut().append_pair("scope", scope);
     }
     show(page.as_str());
-    let back = way_back.address.clone();
-    let returned = way_back.wait(&state).await?;
+    let back = callback.address.clone();
+    let returned = callback.wait(&state).await?;
     check_issuer(&authority, returned.issuer.as_deref())?;
     let code = match (returned.code, returned.error) {
         (Some(code), None) => code,
         (_, error) => {
-            let why = line(
+            let why = one_line(
                 &error.unwrap_or_else(|| "no code came back".to_owned()),
                 200,
             );
             return Err(LoginError::Denied { why });
         }
     };
-    let asking = Asking {
+    let request = TokenRequest {
         client,
         known,
         token_endpoint: metadata.token_endpoint.clone(),
         resource: authority.resource,
         scope,
     };
-    bearer.keep(&asking.exchange(&code, &verifier, &back).await?)
+    auth.store(&request.exchange(&code, &verifier, &back).await?)
 }
 
-/// What is asked for: what the server or the person wants together with what was granted before, else all that the server
-/// names, else nothing in particular.
+/// Chooses the scope to request: what the server or the user asked for together with what was granted before, else all
+/// scopes that the server lists, else none.
 fn choose_scope(
     wanted: Option<String>,
     granted: Option<String>,
@@ -90,7 +90,7 @@ fn choose_scope(
     Some(scopes.join(" "))
 }
 
-/// An answer of somebody else's is not taken for the authority's.
+/// Rejects a response that does not come from the expected authorization server.
 fn check_issuer(authority: &Authority, issuer: Option<&str>) -> Result<(), LoginError> {
     let metadata = &authority.metadata;
     match issuer {
@@ -98,16 +98,17 @@ fn check_issuer(authority: &Authority, issuer: Option<&str>) -> Result<(), Login
         None if !metadata.authorization_response_iss_parameter_supported => Ok(()),
         other => Err(LoginError::unusable(format!(
             "the answer came from `{}`, not from `{}`",
-            line(other.unwrap_or("nobody"), 200),
-            line(&metadata.issuer, 200)
+            one_line(other.unwrap_or("an unnamed issuer"), 200),
+            one_line(&metadata.issuer, 200)
         ))),
     }
 }
 
-/// A text that nobody can guess.
+/// Returns a random text that cannot be guessed.
 fn secret() -> Result<String, LoginError> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| LoginError::unusable(format!("there is no chance here: {error}")))?;
-    Ok(form::hex(&bytes))
+    getrandom::fill(&mut bytes).map_err(|error| {
+        LoginError::unusable(format!("no random numbers are available: {error}"))
+    })?;
+    Ok(tool_definition::hex(&bytes))
 }

@@ -1,24 +1,24 @@
-//! What was granted: asking for it, and renewing it.
+//! OAuth grants: requesting and refreshing tokens.
 
 use super::LoginError;
-use super::client::{OauthClient, ShownIn};
+use super::client::{OauthClient, SecretPlacement};
 use super::web::{address, post_form};
-use crate::names::line;
-use crate::settings::ClientSettings;
+use crate::names::one_line;
+use crate::settings::OauthClientSettings;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How long before its end a token counts as over, in seconds.
+/// How many seconds before its expiry a token counts as expired.
 const MARGIN: u64 = 60;
 
-/// What was granted.
+/// An access token with what is needed to refresh it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Grant {
     access_token: String,
     refresh_token: Option<String>,
-    /// When it ends, in seconds of the clock; not known if the authority does not say.
-    ends: Option<u64>,
-    /// What it is good for.
+    /// The expiry in seconds since the Unix epoch; `None` if the authorization server does not say.
+    #[serde(rename = "ends")]
+    expires_at: Option<u64>,
     pub(super) scope: Option<String>,
     client: OauthClient,
     token_endpoint: String,
@@ -33,18 +33,18 @@ impl std::fmt::Debug for Grant {
     }
 }
 
-/// What is asked for.
-pub(super) struct Asking<'a> {
+/// The parameters of requests to a token endpoint.
+pub(super) struct TokenRequest<'a> {
     pub(super) client: OauthClient,
-    /// Who the person registered lango as, if they did.
-    pub(super) known: Option<&'a ClientSettings>,
+    /// The client that the user registered, if any.
+    pub(super) known: Option<&'a OauthClientSettings>,
     pub(super) token_endpoint: String,
     pub(super) resource: String,
     pub(super) scope: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
     token_type: String,
     expires_in: Option<u64>,
@@ -52,38 +52,38 @@ struct Answer {
     scope: Option<String>,
 }
 
-impl Asking<'_> {
-    /// Turns what came back from the browser into a token.
+impl TokenRequest<'_> {
+    /// Exchanges the code from the browser for a grant.
     pub(super) async fn exchange(
         self,
         code: &str,
         verifier: &str,
-        way_back: &str,
+        callback: &str,
     ) -> Result<Grant, LoginError> {
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code),
             ("code_verifier", verifier),
-            ("redirect_uri", way_back),
+            ("redirect_uri", callback),
         ];
         let answer = self.ask(&fields).await?;
         Ok(self.granted(answer, None))
     }
 
-    async fn ask(&self, fields: &[(&str, &str)]) -> Result<Answer, LoginError> {
+    async fn ask(&self, fields: &[(&str, &str)]) -> Result<TokenResponse, LoginError> {
         let client = &self.client;
         let mut fields = fields.to_vec();
         fields.push(("resource", &self.resource));
         let endpoint = address(&self.token_endpoint)?;
         let secret = client.secret(self.known, &endpoint).await?;
         let secret = secret.unwrap_or_default();
-        let basic = match client.shown_in {
-            ShownIn::Header => Some((client.id.as_str(), secret.as_str())),
-            ShownIn::Nothing => {
+        let basic = match client.secret_placement {
+            SecretPlacement::Header => Some((client.id.as_str(), secret.as_str())),
+            SecretPlacement::Nothing => {
                 fields.push(("client_id", &client.id));
                 None
             }
-            ShownIn::Form => {
+            SecretPlacement::Form => {
                 fields.push(("client_id", &client.id));
                 fields.push(("client_secret", &secret));
                 None
@@ -97,30 +97,30 @@ impl Asking<'_> {
                 let more = answer
                     .get("error_description")
                     .and_then(|more| more.as_str());
-                line(&format!("{error} {}", more.unwrap_or_default()), 200)
+                one_line(&format!("{error} {}", more.unwrap_or_default()), 200)
             });
         if let Some(why) = error {
             return Err(LoginError::Denied { why });
         }
-        let answer: Answer = serde_json::from_value(answer).map_err(|_| {
+        let answer: TokenResponse = serde_json::from_value(answer).map_err(|_| {
             LoginError::unusable(format!(
-                "the answer to a request for a token makes no sense ({status})"
+                "the response of the token endpoint is invalid (status {status})"
             ))
         })?;
-        match answer.token_type.eq_ignore_ascii_case("bearer") {
-            true => Ok(answer),
-            false => Err(LoginError::unusable(format!(
-                "lango shows tokens of the type `bearer`, not `{}`",
-                line(&answer.token_type, 40)
-            ))),
+        if answer.token_type.eq_ignore_ascii_case("bearer") {
+            return Ok(answer);
         }
+        Err(LoginError::unusable(format!(
+            "lango supports tokens of the type `bearer`, not `{}`",
+            one_line(&answer.token_type, 40)
+        )))
     }
 
-    fn granted(self, answer: Answer, refresh_token: Option<String>) -> Grant {
+    fn granted(self, answer: TokenResponse, refresh_token: Option<String>) -> Grant {
         Grant {
             access_token: answer.access_token,
             refresh_token: answer.refresh_token.or(refresh_token),
-            ends: answer
+            expires_at: answer
                 .expires_in
                 .map(|seconds| now().saturating_add(seconds)),
             scope: answer.scope.or(self.scope),
@@ -136,18 +136,22 @@ impl Grant {
         &self.access_token
     }
 
-    /// Whether it is over, or nearly.
-    pub(crate) fn is_over(&self) -> bool {
-        self.ends.is_some_and(|ends| now() + MARGIN >= ends)
+    /// Returns whether the access token has expired or is about to.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.expires_at
+            .is_some_and(|expires_at| now() + MARGIN >= expires_at)
     }
 
-    /// Renews it, if the authority gave the means.
-    pub(crate) async fn renew(self, known: Option<&ClientSettings>) -> Result<Self, LoginError> {
+    /// Refreshes the grant; fails if it has no refresh token.
+    pub(crate) async fn renew(
+        self,
+        known: Option<&OauthClientSettings>,
+    ) -> Result<Self, LoginError> {
         let Some(refresh_token) = self.refresh_token else {
-            let why = "it is over, and cannot be renewed".to_owned();
+            let why = "it has expired and cannot be refreshed".to_owned();
             return Err(LoginError::Denied { why });
         };
-        let asking = Asking {
+        let request = TokenRequest {
             client: self.client,
             known,
             token_endpoint: self.token_endpoint,
@@ -158,8 +162,8 @@ impl Grant {
             ("grant_type", "refresh_token"),
             ("refresh_token", &*refresh_token),
         ];
-        let answer = asking.ask(&fields).await?;
-        Ok(asking.granted(answer, Some(refresh_token)))
+        let answer = request.ask(&fields).await?;
+        Ok(request.granted(answer, Some(refresh_token)))
     }
 }
 

@@ -1,32 +1,35 @@
-//! Requests to whoever grants access: only where nobody listens, and never without end.
+//! HTTP requests to authorization servers: only over confidential connections, with limits on size and time.
 
 use super::LoginError;
-use crate::names::line;
-use crate::place::is_private_way;
+use crate::confidential_url::is_confidential_url;
+use crate::names::one_line;
+use lango_net::{BodyLimits, ClientOptions, read_body, root_cause, service_client};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
+use url::form_urlencoded;
 
-/// The longest answer that is read, and how long one may take.
-const LONGEST: usize = 1 << 20;
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum size of a response.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// How long a request may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An address that may be spoken to: encrypted, or on this machine.
+/// Parses an address; fails unless it is https or on this machine, and without credentials.
 pub(super) fn address(text: &str) -> Result<Url, LoginError> {
     let url = Url::parse(text).ok().filter(|url| {
-        is_private_way(text) && url.username().is_empty() && url.password().is_none()
+        is_confidential_url(text) && url.username().is_empty() && url.password().is_none()
     });
     url.ok_or_else(|| {
-        let text = line(text, 200);
+        let text = one_line(text, 200);
         LoginError::unusable(format!(
-            "`{text}` is no address that a login may use; it has to begin with https://"
+            "a login cannot use the address `{text}`; it must begin with https://"
         ))
     })
 }
 
-/// Reads a document; nothing where there is none.
+/// Fetches a JSON document; `None` if it does not exist or is invalid.
 pub(super) async fn get<T: DeserializeOwned>(url: &Url) -> Result<Option<T>, LoginError> {
     let request = client(url)?
         .get(url.clone())
@@ -38,10 +41,10 @@ pub(super) async fn get<T: DeserializeOwned>(url: &Url) -> Result<Option<T>, Log
 }
 
 fn client(url: &Url) -> Result<Client, LoginError> {
-    crate::http::client(url.as_str()).map_err(|error| LoginError::unusable(error.to_string()))
+    service_client(url, ClientOptions::default()).map_err(LoginError::unusable)
 }
 
-/// Sends a document.
+/// Posts a JSON document. Returns the status and the response.
 pub(super) async fn post_json(url: &Url, body: &Value) -> Result<(u16, Value), LoginError> {
     let request = client(url)?
         .post(url.clone())
@@ -51,7 +54,7 @@ pub(super) async fn post_json(url: &Url, body: &Value) -> Result<(u16, Value), L
     send(request, url).await
 }
 
-/// Sends a form, with a name and a secret in the header where there are any.
+/// Posts a form, with HTTP basic authentication if `basic` is set. Returns the status and the response.
 pub(super) async fn post_form(
     url: &Url,
     fields: &[(&str, &str)],
@@ -69,45 +72,39 @@ pub(super) async fn post_form(
 }
 
 async fn send(request: RequestBuilder, url: &Url) -> Result<(u16, Value), LoginError> {
-    let place = url.host_str().unwrap_or_default().to_owned();
-    let failed = |why: String| LoginError::unusable(format!("`{place}` cannot be asked: {why}"));
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let failed =
+        |why: String| LoginError::unusable(format!("the request to `{host}` failed: {why}"));
     let asking = async {
-        let mut response = request
-            .send()
-            .await
-            .map_err(|error| lango_core::error_chain(&error))?;
+        let mut response = request.send().await.map_err(|error| root_cause(&error))?;
         let status = response.status().as_u16();
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| error.to_string())? {
-            if body.len() + chunk.len() > LONGEST {
-                return Err("its answer has no end".to_owned());
-            }
-            body.extend_from_slice(&chunk);
-        }
+        let limits = BodyLimits {
+            bytes: MAX_ANSWER_BYTES,
+            idle: None,
+        };
+        let body = read_body(&mut response, limits, |_| Ok(())).await;
+        let body = body.map_err(|error| error.to_string())?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     };
-    match tokio::time::timeout(PATIENCE, asking).await {
+    match tokio::time::timeout(TIMEOUT, asking).await {
         Ok(answer) => answer.map_err(failed),
         Err(_elapsed) => Err(failed(format!(
             "it did not answer within {} s",
-            PATIENCE.as_secs()
+            TIMEOUT.as_secs()
         ))),
     }
 }
 
-/// Fields as a form.
+/// Encodes fields as a form.
 fn encoded(fields: &[(&str, &str)]) -> String {
-    // An address is the library's way to a form.
-    let Ok(mut url) = Url::parse("http://form.invalid") else {
-        return String::new();
-    };
-    url.query_pairs_mut().extend_pairs(fields);
-    url.query().unwrap_or_default().to_owned()
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(fields)
+        .finish()
 }
 
-/// A name or a secret as a form would have it, which is how the header wants it.
+/// Encodes a client id or secret like a form field, as OAuth requires for the header.
 fn part(text: &str) -> String {
-    encoded(&[("", text)])[1..].to_owned()
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -115,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_encoded_and_an_address_is_encrypted_or_here() {
+    fn a_form_is_encoded_and_an_address_must_be_https_or_local() {
         assert_eq!(encoded(&[("a b", "c&d=ü")]), "a+b=c%26d%3D%C3%BC");
         assert_eq!(part("a:b"), "a%3Ab");
         for good in [

@@ -1,17 +1,17 @@
-//! Whether agents can decide what is found at a path.
+//! Decides whether agents can control what is at a path.
 //!
-//! The real path alone does not tell: a link in the workspace can be turned elsewhere, and so can a folder on the way. So
-//! every entry on the way counts, links included.
+//! Checking the real path is not enough: agents can redirect a link in the workspace, and replace a folder along the
+//! path. So every entry along the path counts, including links.
 
 use lango_sandbox::{Access, Policy};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links one path may lead over, as in the kernel.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links per path, the same as in the kernel.
+const MAX_LINKS: usize = 40;
 
-/// Whether agents can change the file at this path, or put another in its place. The path is absolute; it need not exist.
+/// Returns whether agents can change or replace the file at this absolute path, which need not exist.
 pub(super) fn can_agents_replace(agents: &Policy, path: &Path) -> bool {
     let mut links = 0;
     let mut rest = parts(path);
@@ -23,12 +23,12 @@ pub(super) fn can_agents_replace(agents: &Policy, path: &Path) -> bool {
         }
         let entry = at.join(&part);
         let can_write = |path: &Path| agents.access(path) == Access::Write;
-        // A writable folder's own entry lies in a folder that agents cannot write, and stays where it is.
+        // The entry of a writable folder itself is in a parent that agents cannot write, so they cannot replace it.
         if can_write(&entry) && (can_write(&at) || rest.is_empty()) {
             return true;
         }
         match std::fs::read_link(&entry) {
-            Ok(target) if links < MOST_LINKS => {
+            Ok(target) if links < MAX_LINKS => {
                 links += 1;
                 if target.is_absolute() {
                     at = PathBuf::from("/");
@@ -43,7 +43,7 @@ pub(super) fn can_agents_replace(agents: &Policy, path: &Path) -> bool {
     false
 }
 
-/// Whether agents can put files into this folder.
+/// Returns whether agents can create files in this folder.
 pub(super) fn can_agents_write_in(agents: &Policy, folder: &Path) -> bool {
     can_agents_replace(agents, &folder.join("entry"))
 }
@@ -63,7 +63,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn every_entry_on_the_way_to_a_file_counts() {
+    fn every_entry_along_a_path_counts() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["work/.git", "work/sub", "out", "safe"] {

@@ -1,6 +1,6 @@
-//! The bytes of a file that agents can write: read once, known by their digest, and run from a copy.
+//! The content of a file that agents can write: read once, identified by its digest, and run from a copy.
 
-use crate::form::hex;
+use crate::tool_definition::hex;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::fs::{DirBuilder, OpenOptions, Permissions};
@@ -9,12 +9,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The largest file that is copied.
-const LARGEST: u64 = 256 << 20;
-/// The longest text of which the user is shown what changed.
-const LONGEST_SHOWN: usize = 256 << 10;
+/// Maximum size of a file to copy.
+const MAX_BYTES: u64 = 256 << 20;
+/// Maximum size of a text for which the user sees a diff.
+const MAX_DIFF_BYTES: usize = 256 << 10;
 
-/// What was read from a file.
+/// The content of a file.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     bytes: Arc<Vec<u8>>,
@@ -23,26 +23,25 @@ pub(super) struct Content {
     is_executable: bool,
 }
 
-/// A file of a server's command that waits for being trusted.
+/// A file of a server's command that the user must trust before the server starts.
 #[derive(Debug, Clone)]
 pub struct PendingFile {
-    /// Where it lies.
     pub path: PathBuf,
-    /// The SHA-256 of what was trusted before; nothing if the file never was.
+    /// The SHA-256 of the trusted content; `None` if the file was never trusted.
     pub before: Option<String>,
-    /// The SHA-256 of what it holds now.
+    /// The SHA-256 of the current content.
     pub digest: String,
-    /// How long it is, in bytes.
+    /// The size in bytes.
     pub size: usize,
-    /// What was trusted before and what it holds now, if both are short texts. Nothing trusted before is an empty text.
+    /// The trusted and the current content, if both are short texts. The former is empty if the file was never trusted.
     pub texts: Option<(String, String)>,
     pub(super) content: Content,
 }
 
 impl Content {
-    /// Reads a file through one handle, so that the digest is that of the bytes.
+    /// Reads a file through one handle, so that the digest and the bytes belong together.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        // Agents may have put a pipe in its place; opening one must not wait for a writer.
+        // Agents may have replaced it by a pipe, and opening that would wait for a writer.
         let nonblock = OFlags::NONBLOCK.bits().cast_signed();
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(nonblock).open(path)?;
@@ -51,9 +50,9 @@ impl Content {
             return Err(io::Error::other("it is not a file"));
         }
         let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST {
-            let most = LARGEST >> 20;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let most = MAX_BYTES >> 20;
             return Err(io::Error::other(format!("it is larger than {most} MiB")));
         }
         Ok(Self {
@@ -63,7 +62,8 @@ impl Content {
         })
     }
 
-    /// Stores a copy under the digest, and gives its path. The name stays, as some programs go by it.
+    /// Stores a copy in a folder named by the digest and returns its path. Keeps the file name, which some programs
+    /// depend on.
     pub(super) fn store(&self, copies: &Path, original: &Path) -> io::Result<PathBuf> {
         let copy = copy_of(copies, &self.digest, original)?;
         let folder = copies.join(&self.digest);
@@ -76,7 +76,7 @@ impl Content {
         if is_stored {
             return Ok(copy);
         }
-        // Another lango may start the same server now; each writes a file of its own and renames it.
+        // Another lango process may start the same server now, so each writes its own file and renames it.
         let new = folder.join(format!(".new-{}", std::process::id()));
         let _ = std::fs::remove_file(&new);
         let mut options = OpenOptions::new();
@@ -90,7 +90,7 @@ impl Content {
         Ok(copy)
     }
 
-    /// The same as a file that waits for being trusted.
+    /// Converts the content to a file that the user must trust.
     pub(super) fn pending(
         self,
         path: &Path,
@@ -120,13 +120,13 @@ impl Content {
     }
 
     fn text(&self) -> Option<String> {
-        let is_short = self.bytes.len() <= LONGEST_SHOWN && !self.bytes.contains(&0);
+        let is_short = self.bytes.len() <= MAX_DIFF_BYTES && !self.bytes.contains(&0);
         let text = is_short.then(|| String::from_utf8(self.bytes.to_vec()));
         text.and_then(Result::ok)
     }
 }
 
-/// Where the copy of a file with this digest is stored.
+/// Returns the path of the copy of a file with this digest.
 fn copy_of(copies: &Path, digest: &str, original: &Path) -> io::Result<PathBuf> {
     let name = original.file_name();
     let name = name.ok_or_else(|| io::Error::other("it has no name"))?;

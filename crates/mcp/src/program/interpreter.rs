@@ -1,20 +1,20 @@
-//! Programs that run code which is not in the program itself: what the first line of a script starts, and what an
-//! interpreter is given to run.
+//! Finds the code that a program runs from other files: the interpreter in a script's first line, and the script or
+//! modules that an interpreter loads.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How much of a script's first line the kernel reads.
+/// Number of bytes of a script's first line that the kernel reads.
 const FIRST_LINE_BYTES: usize = 256;
 
-/// Programs that run a script, or a file in a folder that they are given in its place.
+/// Programs that run a script, or a file in the folder that is their argument.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "node", "bun", "deno", "tsx", "ts-node", "ruby", "perl", "php", "lua",
     "Rscript", "sh", "bash", "dash", "zsh", "fish", "ksh",
 ];
 
-/// Options with which programs load code from a file or a folder, besides the script that they run.
+/// Options that load code from a file or folder, in addition to the script.
 const LOADING_OPTIONS: &[(&str, &[&str])] = &[
     ("perl", &["-I"]),
     ("ruby", &["-I", "-r"]),
@@ -43,9 +43,9 @@ const LOADING_OPTIONS: &[(&str, &[&str])] = &[
     ("lua", &["-l"]),
 ];
 
-/// The program that the first line of this file starts, if it has such a line.
+/// Returns the program that the first line of this file starts, if the file is a script.
 pub(super) fn of_file(file: &Path) -> Option<PathBuf> {
-    // Something else than a file could keep lango waiting.
+    // Reading anything but a regular file could block.
     file.metadata().ok().filter(|metadata| metadata.is_file())?;
     let mut start = Vec::new();
     let file = File::open(file).ok()?;
@@ -55,7 +55,7 @@ pub(super) fn of_file(file: &Path) -> Option<PathBuf> {
     of_script(&start)
 }
 
-/// The program that the first line of a script starts.
+/// Returns the program that the first line of a script starts.
 pub(super) fn of_script(script: &[u8]) -> Option<PathBuf> {
     let line = script.strip_prefix(b"#!")?;
     let line = &line[..line.len().min(FIRST_LINE_BYTES)];
@@ -70,7 +70,8 @@ pub(super) fn of_script(script: &[u8]) -> Option<PathBuf> {
     words.find(is_program).map(PathBuf::from)
 }
 
-/// What a command loads by options, such as `-I` of Perl. A program counts wherever it stands, as behind `env`.
+/// Returns the paths that a command loads with options, such as Perl's `-I`. Recognises programs anywhere in the
+/// command, such as after `env`.
 pub(super) fn loaded_by_options(argv: &[String]) -> Vec<String> {
     let mut loaded = Vec::new();
     for (at, word) in argv.iter().enumerate() {
@@ -92,13 +93,13 @@ pub(super) fn loaded_by_options(argv: &[String]) -> Vec<String> {
     loaded
 }
 
-/// The name of a program without its version.
+/// Returns the name of a program without its version.
 fn name_of(program: &str) -> Option<&str> {
     let name = Path::new(program).file_name()?.to_str()?;
     Some(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// The place of the word that names what an interpreter runs: a script, or a folder with one.
+/// Returns the index of the argument that names what an interpreter runs: a script, or a folder with one.
 pub(super) fn script_of(argv: &[String]) -> Option<usize> {
     let program = name_of(&argv[0])?;
     if !INTERPRETERS.contains(&program) {
@@ -107,7 +108,7 @@ pub(super) fn script_of(argv: &[String]) -> Option<usize> {
     let mut words = argv.iter().enumerate().skip(1);
     while let Some((at, word)) = words.next() {
         match word.as_str() {
-            // The code is named otherwise.
+            // The code is an argument or a module rather than a file.
             "-m" | "-c" | "-e" | "-p" | "--eval" | "--print" => return None,
             "-X" | "-W" | "-r" | "--require" | "--import" => drop(words.next()),
             "run" => {}
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_that_an_interpreter_runs_is_found() {
+    fn the_argument_that_an_interpreter_runs_is_found() {
         let found = |words: &[&str]| {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             script_of(&argv)
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_option_loads_is_found_also_behind_env() {
+    fn a_path_that_an_option_loads_is_found_even_after_env() {
         let loaded = |words: &[&str]| {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             loaded_by_options(&argv)

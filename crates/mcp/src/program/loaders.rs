@@ -1,4 +1,4 @@
-//! Variables from which programs load code: what agents can write must not occur in them.
+//! Environment variables from which programs load code. They must not contain paths that agents can write.
 
 use super::paths::writable_path_in;
 use lango_sandbox::Policy;
@@ -42,11 +42,11 @@ const LOADERS: &[&str] = &[
     "R_LIBS",
     "R_PROFILE",
 ];
-/// What the names of more such variables begin with.
+/// Prefixes of more such variables.
 const LOADER_FAMILIES: &[&str] = &["LD_", "GIT_CONFIG", "npm_config_", "NPM_CONFIG_"];
 
-/// Refuses a value of a variable that loads code if it contains a path that agents can write. Relative paths start at the
-/// server's private directory.
+/// Refuses a value of a variable that loads code if it contains a path that agents can write. Relative paths start at
+/// the server's private directory.
 pub(super) fn check(
     name: &str,
     value: &str,
@@ -59,14 +59,14 @@ pub(super) fn check(
     }
     match writable_path_in(value, private, agents) {
         Some(found) => Err(format!(
-            "programs load code from the variable {name}, and its value has `{found}`, where agents can write; take that path \
-             out of {name}"
+            "programs load code from the variable {name}, and its value contains `{found}`, where agents can write; remove \
+             that path from {name}"
         )),
         None => Ok(()),
     }
 }
 
-/// The variables that `env` sets among these words, wherever it stands.
+/// Returns the variables that `env` sets, anywhere in the command.
 pub(super) fn set_by_env(argv: &[String]) -> impl Iterator<Item = (&str, &str)> {
     let is_env = |word: &&String| {
         Path::new(word)
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_loads_code_has_no_path_that_agents_can_write() {
+    fn a_variable_that_loads_code_must_not_contain_a_path_that_agents_can_write() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let agents = Policy::of(root.join("work"));
@@ -101,7 +101,7 @@ mod tests {
                 "/opt:../work/lib",
             ] {
                 let error = checked(name, value).unwrap_err();
-                let next = format!("take that path out of {name}");
+                let next = format!("remove that path from {name}");
                 assert!(error.ends_with(&next), "{name}={value}: {error}");
             }
             for value in ["", "/opt/lib:/usr/lib", "--max-old-space-size=512", "lib"] {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn env_sets_variables_wherever_it_stands() {
+    fn variables_that_env_sets_are_found_anywhere_in_the_command() {
         let set = |words: &[&str]| -> Vec<String> {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let set = set_by_env(&argv);

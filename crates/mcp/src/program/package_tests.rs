@@ -1,4 +1,4 @@
-//! Which commands of package runners are accepted.
+//! Tests of which commands of package runners are accepted.
 
 use super::packages::check;
 
@@ -139,7 +139,7 @@ fn everything_but_an_exact_version_is_refused() {
 }
 
 #[test]
-fn packages_on_this_machine_are_given_to_be_checked_as_files() {
+fn packages_on_this_machine_are_returned_to_be_checked_as_files() {
     let local = |command| checked(command).unwrap();
     assert_eq!(local("npx /opt/server"), ["/opt/server"]);
     assert_eq!(local("uvx --from ./srv --with a==1.0 cmd"), ["./srv"]);
@@ -164,7 +164,7 @@ fn the_error_says_what_to_write() {
 }
 
 #[test]
-fn a_package_in_a_line_for_a_shell_needs_an_exact_version_too() {
+fn a_package_in_a_shell_command_needs_an_exact_version_too() {
     let words = |words: &[&str]| -> Vec<String> {
         let words = words.iter();
         words.map(|word| (*word).to_owned()).collect()
@@ -188,7 +188,7 @@ fn a_package_in_a_line_for_a_shell_needs_an_exact_version_too() {
 }
 
 #[test]
-fn a_word_of_data_is_no_runner_but_a_package_cannot_be_declared_data() {
+fn an_argument_declared_data_is_not_a_runner_but_packages_cannot_be_declared_data() {
     let argv = ["server", "--manager", "npx", "npx is nice"].map(str::to_owned);
     let data = ["npx", "npx is nice"].map(str::to_owned);
     let error = check(&argv, &[]).unwrap_err();
@@ -202,7 +202,7 @@ fn a_word_of_data_is_no_runner_but_a_package_cannot_be_declared_data() {
 }
 
 #[test]
-fn a_form_that_is_not_understood_is_refused_with_the_form_to_write() {
+fn an_unsupported_command_is_refused_with_an_example() {
     for (command, expected) in [
         (
             "npx --pack evil pkg@1.2.3",
@@ -210,7 +210,7 @@ fn a_form_that_is_not_understood_is_refused_with_the_form_to_write() {
         ),
         (
             "npx --pack evil pkg@1.2.3",
-            "take it out, and write `npx NAME@1.2.3`",
+            "remove it and write `npx NAME@1.2.3`",
         ),
         (
             "uv --strange x tool run pkg",

@@ -1,19 +1,19 @@
-//! Programs that download a package and run it: each package must have an exact version.
+//! Checks that programs which download and run packages (package runners) get an exact version of each package.
 //!
-//! Without one the registry decides at every start which code runs, and what was tried yesterday says nothing about today.
-//! A runner counts wherever its name occurs, also behind `env` or `nice` and inside of a shell line. A command of a runner
-//! that is not understood is refused: a package could hide in it.
+//! Without one the registry decides at every start which code runs. lango recognises a runner anywhere in the command,
+//! such as after `env` or `nice` and inside a shell command. It refuses a runner's command that it does not understand,
+//! because a package could hide in it.
 
-use super::runners::{Form, Main, RUNNERS, Runner};
+use super::runners::{MainArgument, RUNNERS, Runner, RunnerCommand};
 use std::path::Path;
 
-/// What parts the words of a line for a shell, or of a list.
+/// Characters that separate the words of a shell command or of a list.
 const SEPARATORS: &str = " \t\r\n'\"`;|&()<>[]{}$,\\";
-/// The shortest abbreviation of a command that counts; npm accepts them.
+/// The shortest abbreviation of a command that lango recognises; npm accepts abbreviations.
 const SHORTEST_ABBREVIATION: usize = 3;
 
-/// Refuses a command that downloads a package without an exact version, and says how to write one; gives the packages
-/// that lie on this machine. A word of `data` is no runner, but may still be a package.
+/// Refuses a command that downloads a package without an exact version, and says how to write it. Returns the packages
+/// on this machine. A word of `data` is not a runner, but may be a package.
 pub(super) fn check(argv: &[String], data: &[String]) -> Result<Vec<String>, String> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let is_data = |word: &str| data.iter().any(|data| data == word);
@@ -43,7 +43,7 @@ fn runner_in(word: &str) -> Option<&'static Runner> {
     RUNNERS.iter().find(|runner| runner.names.contains(&name))
 }
 
-/// Checks the packages of every runner in a line.
+/// Checks the packages of every runner in these words.
 fn check_line(line: &[&str], is_data: &dyn Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for (at, word) in line.iter().enumerate() {
@@ -55,7 +55,7 @@ fn check_line(line: &[&str], is_data: &dyn Fn(&str) -> bool) -> Result<Vec<Strin
             if at == 0 {
                 error
             } else {
-                format!("{error}; if `{word}` starts no program, list it in `data`")
+                format!("{error}; if `{word}` is not a program, list it in `data`")
             }
         })?;
         all.extend(local);
@@ -63,7 +63,8 @@ fn check_line(line: &[&str], is_data: &dyn Fn(&str) -> bool) -> Result<Vec<Strin
     Ok(all)
 }
 
-/// The name of the program that a word may start: `npm` for `/usr/bin/npm`, `npm-cli.js`, `npm@11.0.0` and `--run=npm`.
+/// Returns the name of the program that a word may start: `npm` for `/usr/bin/npm`, `npm-cli.js`, `npm@11.0.0` and
+/// `--run=npm`.
 fn program_in(word: &str) -> &str {
     let word = word.split_once("==").map_or(word, |(name, _)| name);
     let word = word.rsplit('=').next().unwrap_or(word);
@@ -76,21 +77,21 @@ fn program_in(word: &str) -> &str {
         .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name))
 }
 
-/// Whether a package lies on this machine, so that nothing is downloaded.
+/// Returns whether a package is on this machine, so that nothing is downloaded.
 fn is_local(package: &str) -> bool {
     ["/", "./", "../"]
         .iter()
         .any(|start| package.starts_with(start))
 }
 
-/// What the words behind the name of a runner say.
+/// The state while parsing the words after the name of a runner.
 #[derive(Default)]
 struct Parse<'a> {
     packages: Vec<&'a str>,
     has_main: bool,
     /// The words of the command so far.
     command: Vec<&'a str>,
-    /// An option before the command that is not known, so that the next word may be its value.
+    /// An unknown option before the command, whose value may be the next word.
     unknown: Option<&'a str>,
 }
 
@@ -109,7 +110,7 @@ impl Runner {
         Ok(local.into_iter().map(str::to_owned).collect())
     }
 
-    /// The package of a specifier, without the path to a file in it.
+    /// Returns the package of a specifier, without the path to a file in it.
     fn specified<'a>(&self, word: &'a str) -> Option<&'a str> {
         let value = word.rsplit('=').next().unwrap_or(word);
         let mut specifiers = self.options.specifiers.iter();
@@ -120,14 +121,17 @@ impl Runner {
         Some(&package[..path.unwrap_or(package.len())])
     }
 
-    /// The packages that these words name.
+    /// Returns the packages that these words name.
     fn packages_in<'a>(&self, words: &[&'a str]) -> Result<Vec<&'a str>, String> {
         let mut parse = Parse::default();
-        let mut form = self.forms.iter().find(|form| form.words.is_empty());
+        let mut command = self
+            .commands
+            .iter()
+            .find(|command| command.words.is_empty());
         let mut rest = words.iter().copied();
         while let Some(word) = rest.next() {
             if word != "--" && word.starts_with('-') {
-                self.read_option(word, &mut rest, form, &mut parse)?;
+                self.read_option(word, &mut rest, command, &mut parse)?;
                 continue;
             }
             let main = if word == "--" {
@@ -136,8 +140,8 @@ impl Runner {
                 Some(word)
             };
             let Some(main) = main else { break };
-            if let Some(form) = form {
-                let is_package = form.main != Main::Project || main.contains("://");
+            if let Some(command) = command {
+                let is_package = command.main != MainArgument::Project || main.contains("://");
                 parse
                     .packages
                     .extend(Some(main).filter(|_| is_package && !parse.has_main));
@@ -148,22 +152,25 @@ impl Runner {
                 break;
             }
             parse.command.push(main);
-            let is_other = self.others.contains(&main) || main.contains(['/', '.']);
+            let is_other = self.other_commands.contains(&main) || main.contains(['/', '.']);
             if parse.unknown.is_none() && is_other {
                 return Ok(Vec::new());
             }
-            let is_start = |form: &&Form| is_command(&parse.command, form.words);
-            match self.forms.iter().find(is_start) {
+            let is_start = |command: &&RunnerCommand| is_command(&parse.command, command.words);
+            match self.commands.iter().find(is_start) {
                 Some(found) if parse.unknown.is_none() => {
                     let is_whole = found.words.len() == parse.command.len();
-                    form = is_whole.then_some(found);
+                    command = is_whole.then_some(found);
                 }
                 _ => return self.without_command(words, &parse),
             }
         }
-        let needs_package = form.is_some_and(|form| form.main == Main::Package);
+        let needs_package = command.is_some_and(|command| command.main == MainArgument::Package);
         if parse.packages.is_empty() && needs_package {
-            return Err(format!("`{}` names no package", self.names[0]));
+            return Err(format!(
+                "the command of `{}` names no package",
+                self.names[0]
+            ));
         }
         Ok(parse.packages)
     }
@@ -172,7 +179,7 @@ impl Runner {
         &self,
         word: &'a str,
         rest: &mut dyn Iterator<Item = &'a str>,
-        form: Option<&Form>,
+        command: Option<&RunnerCommand>,
         parse: &mut Parse<'a>,
     ) -> Result<(), String> {
         let options = &self.options;
@@ -181,7 +188,7 @@ impl Runner {
         let is_main = has(options.packages);
         if is_main || has(options.extras) {
             let value = attached.or_else(|| rest.next());
-            // uv takes a list of them.
+            // uv accepts a list of packages.
             parse.packages.extend(value.unwrap_or_default().split(','));
             parse.has_main |= is_main;
         } else if has(options.unpinned) {
@@ -195,15 +202,15 @@ impl Runner {
         } else if !(has(options.flags) && attached.is_none_or(|more| self.are_flags(option, more)))
         {
             let names_packages = !options.packages.is_empty() || !options.extras.is_empty();
-            match form {
+            match command {
                 None => parse.unknown = Some(word),
-                Some(form) if form.main == Main::Project && !names_packages => {}
-                Some(form) => {
+                Some(command) if command.main == MainArgument::Project && !names_packages => {}
+                Some(command) => {
                     return Err(format!(
-                        "lango does not know the option `{word}` of `{}`, so it cannot tell which package runs; take it out, \
+                        "lango does not know the option `{word}` of `{}`, so it cannot tell which package runs; remove it \
                          and write `{}`",
                         self.names[0],
-                        self.example(form)
+                        self.example(command)
                     ));
                 }
             }
@@ -211,24 +218,27 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether all letters behind a flag are flags too, as in `-qy`, or the flag is a long one with a value of its own.
+    /// Returns whether all letters after a flag are flags too, as in `-qy`, or the flag is a long one with an attached
+    /// value.
     fn are_flags(&self, option: &str, more: &str) -> bool {
         let is_flag = |c: char| self.options.flags.contains(&format!("-{c}").as_str());
         option.starts_with("--") || more.chars().all(is_flag)
     }
 
-    /// A command that runs no package, unless it may hide one that does.
+    /// Accepts a command that runs no package; fails if a command that runs one may hide in it.
     fn without_command<'a>(
         &self,
         words: &[&'a str],
         parse: &Parse<'a>,
     ) -> Result<Vec<&'a str>, String> {
-        let runs_packages = |form: &&Form| form.main != Main::Project;
-        let forms: Vec<&Form> = self.forms.iter().filter(runs_packages).collect();
+        let runs_packages = |command: &&RunnerCommand| command.main != MainArgument::Project;
+        let commands: Vec<&RunnerCommand> = self.commands.iter().filter(runs_packages).collect();
         let is_named = |word: &&&str| {
             let option = split_option(word).0;
             let is_option = self.options.extras.contains(&option);
-            let is_word = forms.iter().any(|form| form.words.first() == Some(*word));
+            let is_word = commands
+                .iter()
+                .any(|command| command.words.first() == Some(*word));
             is_option || is_word || self.options.packages.contains(&option)
         };
         let Some(found) = words.iter().find(is_named) else {
@@ -238,27 +248,30 @@ impl Runner {
             Some(option) => format!("the option `{option}`, which lango does not know"),
             None => format!("the word `{}`", parse.command.join(" ")),
         };
-        let forms: Vec<String> = forms.iter().map(|form| self.example(form)).collect();
+        let commands: Vec<String> = commands
+            .iter()
+            .map(|command| self.example(command))
+            .collect();
         Err(format!(
             "`{}` has {why} before `{found}`, so lango cannot tell which package runs; write `{}`",
             self.names[0],
-            forms.join("` or `")
+            commands.join("` or `")
         ))
     }
 
-    /// How a command of this runner is written.
-    fn example(&self, form: &Form) -> String {
+    /// Returns an example of a command of this runner.
+    fn example(&self, command: &RunnerCommand) -> String {
         let mut words = vec![self.names[0]];
-        words.extend(form.words);
+        words.extend(command.words);
         let package = self.registry.example("NAME");
-        if form.main == Main::Project {
+        if command.main == MainArgument::Project {
             words.extend(self.options.extras.first());
         }
         format!("{} {package}", words.join(" "))
     }
 }
 
-/// Whether these words begin a command. npm accepts abbreviations.
+/// Returns whether these words, possibly abbreviated, are the start of a command. npm accepts abbreviations.
 fn is_command(words: &[&str], command: &[&str]) -> bool {
     let is_same = |(word, full): (&&str, &&str)| {
         let is_abbreviation = word.len() >= SHORTEST_ABBREVIATION && full.starts_with(word);
@@ -267,7 +280,7 @@ fn is_command(words: &[&str], command: &[&str]) -> bool {
     words.len() <= command.len() && words.iter().zip(command).all(is_same)
 }
 
-/// An option and the value that is attached to it: `--from=x`, `-wx`, `-w=x`.
+/// Splits an option from its attached value: `--from=x`, `-wx`, `-w=x`.
 fn split_option(word: &str) -> (&str, Option<&str>) {
     if word.starts_with("--") {
         return match word.split_once('=') {

@@ -1,30 +1,30 @@
-//! The paths in a word of a command.
+//! Finds paths in the arguments of a command.
 //!
-//! A path that is a word, or the value of an option, can be pinned. One that lies deeper in a word (`-I/a`, `a=b=/c`, a line
-//! for a shell) cannot: it is only found, so that the word is refused.
+//! A path that is a whole argument, or the value of an option, can be pinned. A path deeper inside an argument (`-I/a`,
+//! `a=b=/c`, a shell command) cannot be pinned; it is found so that the argument can be refused.
 
 use super::agent_writable::{can_agents_replace, can_agents_write_in};
 use lango_sandbox::Policy;
 use std::path::Path;
 
-/// What ends a path, besides the end of the text. A path may contain each of these, so a longer one is looked at too.
+/// Characters that may end a path. A path can contain each of them, so longer paths are tried too.
 const SEPARATORS: &str = " \t\r\n'\"`;|&()<>[]{}$,:=?#*\\";
-/// What ends a path that may contain the separators of lists.
+/// Characters that end a path which may contain list separators.
 const QUOTES: &str = " \t\r\n'\"`";
-/// What ends a path that may contain spaces.
+/// Characters that end a path which may contain spaces.
 const LISTS: &str = ":;,='\"`";
-/// What a line for a shell may have and few names of folders do.
+/// Characters that are common in shell commands but rare in folder names.
 const LINE_MARKS: &str = " \t\r\n'\"`;|&()<>${},:=";
 
-/// A path that occurs in a word of a command.
+/// A path in an argument of a command.
 pub(super) struct Argument<'a> {
-    /// What stands before it in the word.
+    /// The text before it in the argument.
     pub(super) before: &'a str,
     pub(super) path: &'a str,
 }
 
-/// The parts of a word that may be paths: the word itself, what follows a `=` as in `--config=x`, and what follows a
-/// leading `@`, which many programs take for a file of further arguments.
+/// Returns the parts of an argument that may be paths: all of it, the text after `=` as in `--config=x`, and the text
+/// after a leading `@`, which many programs read as a file with more arguments.
 pub(super) fn arguments_of(word: &str) -> Vec<Argument<'_>> {
     let mut arguments = vec![Argument {
         before: "",
@@ -40,7 +40,7 @@ pub(super) fn arguments_of(word: &str) -> Vec<Argument<'_>> {
     arguments
 }
 
-/// The first path in a text that agents can write, at whatever place. Relative ones start at this private directory.
+/// Returns the first path anywhere in a text that agents can write. Relative paths start at the private directory.
 pub(super) fn writable_path_in<'a>(
     text: &'a str,
     private: &Path,
@@ -50,7 +50,8 @@ pub(super) fn writable_path_in<'a>(
     starts.find_map(|start| writable_path_at(&text[start..], private, agents))
 }
 
-/// A path that agents can write and that cannot be pinned, as it is neither the word nor the value of an option.
+/// Returns the first path that agents can write but that cannot be pinned, because it is neither the whole argument nor
+/// the value of an option.
 pub(super) fn hidden_path_in<'a>(
     word: &'a str,
     private: &Path,
@@ -67,8 +68,9 @@ pub(super) fn hidden_path_in<'a>(
     hidden.find_map(|start| writable_path_at(&word[start..], private, agents))
 }
 
-/// Whether a word that looks like a path in a folder of agents may be a line for a shell. Agents could create a folder of
-/// that name, so that it exists does not tell. The name of the folder itself is the user's.
+/// Returns whether an argument that looks like a path in an agents' folder may be a shell command. That the path exists
+/// proves nothing, since agents could create a folder with this name. The agents' folder itself was named by the user,
+/// so its name is ignored.
 pub(super) fn may_be_line(path: &str, agents: &Policy) -> bool {
     let mut roots = agents.write.iter().chain([&agents.workspace]);
     let below = roots.find_map(|root| path.strip_prefix(root.to_str()?));
@@ -80,7 +82,7 @@ fn is_writable(path: &str, private: &Path, agents: &Policy) -> bool {
     can_agents_replace(agents, &full) || can_agents_write_in(agents, &full)
 }
 
-/// The path at the start of a text, if agents can write it. Where it ends is not known, so several ends are tried.
+/// Returns the path at the start of a text if agents can write it. Its end is unknown, so several are tried.
 fn writable_path_at<'a>(text: &'a str, private: &Path, agents: &Policy) -> Option<&'a str> {
     let end = |marks: &str| text.find(|c| marks.contains(c)).unwrap_or(text.len());
     let ends = [end(SEPARATORS), end(QUOTES), end(LISTS), text.len()];
@@ -88,19 +90,19 @@ fn writable_path_at<'a>(text: &'a str, private: &Path, agents: &Policy) -> Optio
     paths.find(|path| path.contains(['/', '.']) && is_writable(path, private, agents))
 }
 
-/// Where paths may begin: at each run without separators, and behind the letters of an option in it, as in `-I/a`.
+/// Returns where paths may start: at each run without separators, and after the letters of an option, as in `-I/a`.
 fn starts_of_paths(text: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
     for run in text.split(|c| SEPARATORS.contains(c)) {
         if run.starts_with(['-', '@', '+', '!']) {
-            let places = [run.find('/'), run.find("..")];
-            starts.extend(places.into_iter().flatten().map(|place| at + place));
+            let offsets = [run.find('/'), run.find("..")];
+            starts.extend(offsets.into_iter().flatten().map(|offset| at + offset));
         } else if !run.is_empty() {
             starts.push(at);
         }
-        let behind = at + run.len();
-        at = behind + text[behind..].chars().next().map_or(0, char::len_utf8);
+        let end = at + run.len();
+        at = end + text[end..].chars().next().map_or(0, char::len_utf8);
     }
     starts
 }
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_found_behind_an_option_and_behind_an_at_sign() {
+    fn a_path_is_found_after_an_option_and_after_an_at_sign() {
         let paths = |word| -> Vec<&str> {
             let all = arguments_of(word).into_iter();
             all.map(|argument| argument.path).collect()
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_agents_is_found_wherever_it_hides_in_a_word() {
+    fn a_path_that_agents_can_write_is_found_anywhere_in_an_argument() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["my work/lib", "private", "safe"] {

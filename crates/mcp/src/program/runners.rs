@@ -1,54 +1,54 @@
-//! The programs that download a package and run it, as data: their commands, and what each option means.
+//! A table of programs that download and run packages: their commands and options.
 
 use super::versions::Registry;
 
-/// A program that runs packages.
+/// A program that downloads and runs packages.
 pub(super) struct Runner {
-    /// Its names; the first is the one to write.
+    /// Its names; examples use the first.
     pub(super) names: &'static [&'static str],
     pub(super) registry: Registry,
-    pub(super) forms: &'static [Form],
-    /// Commands of the program that run no package, whatever follows them.
-    pub(super) others: &'static [&'static str],
+    pub(super) commands: &'static [RunnerCommand],
+    /// Commands that never run a package.
+    pub(super) other_commands: &'static [&'static str],
     pub(super) options: Options,
 }
 
 /// A command of a runner, such as `dlx` of `pnpm`.
-pub(super) struct Form {
-    /// The words of the command; none for a program that does nothing else.
+pub(super) struct RunnerCommand {
+    /// The words of the command; empty for a program that only runs packages.
     pub(super) words: &'static [&'static str],
-    pub(super) main: Main,
+    pub(super) main: MainArgument,
 }
 
-/// What the first plain word behind a command names.
+/// What the first word after a command names, options aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Main {
-    /// A package, unless an option named it; then it is a command of that package.
+pub(super) enum MainArgument {
+    /// A package; or a command of the package, if an option named that.
     Package,
-    /// A package that may be left out.
+    /// An optional package.
     Initializer,
-    /// Something on this machine; only options name packages.
+    /// Something on this machine, while only options name packages.
     Project,
 }
 
-/// What options mean. Those of one program are the same before and behind its command.
+/// The options of a program, the same before and after its command.
 pub(super) struct Options {
-    /// They name the main package.
+    /// Options that name the main package.
     pub(super) packages: &'static [&'static str],
-    /// They name one more package besides the main one.
+    /// Options that name an additional package.
     pub(super) extras: &'static [&'static str],
-    /// They take another value.
+    /// Options with another value.
     pub(super) valued: &'static [&'static str],
-    /// They take no value.
+    /// Options without a value.
     pub(super) flags: &'static [&'static str],
-    /// They name packages in a way that has no version.
+    /// Options that name packages without a version.
     pub(super) unpinned: &'static [&'static str],
-    /// How words begin that name a package wherever they stand.
+    /// Prefixes of words that name a package anywhere in the command.
     pub(super) specifiers: &'static [&'static str],
 }
 
-const fn form(words: &'static [&'static str], main: Main) -> Form {
-    Form { words, main }
+const fn command(words: &'static [&'static str], main: MainArgument) -> RunnerCommand {
+    RunnerCommand { words, main }
 }
 
 const NPM_OPTIONS: Options = Options {
@@ -343,21 +343,21 @@ pub(super) const RUNNERS: &[Runner] = &[
     Runner {
         names: &["npx"],
         registry: Registry::Npm,
-        forms: &[form(&[], Main::Package)],
-        others: &[],
+        commands: &[command(&[], MainArgument::Package)],
+        other_commands: &[],
         options: NPM_OPTIONS,
     },
     Runner {
         names: &["npm"],
         registry: Registry::Npm,
-        forms: &[
-            form(&["exec"], Main::Package),
-            form(&["x"], Main::Package),
-            form(&["init"], Main::Initializer),
-            form(&["create"], Main::Initializer),
-            form(&["innit"], Main::Initializer),
+        commands: &[
+            command(&["exec"], MainArgument::Package),
+            command(&["x"], MainArgument::Package),
+            command(&["init"], MainArgument::Initializer),
+            command(&["create"], MainArgument::Initializer),
+            command(&["innit"], MainArgument::Initializer),
         ],
-        others: &[
+        other_commands: &[
             "start",
             "run",
             "run-script",
@@ -375,46 +375,46 @@ pub(super) const RUNNERS: &[Runner] = &[
     Runner {
         names: &["bunx"],
         registry: Registry::Npm,
-        forms: &[form(&[], Main::Package)],
-        others: &[],
+        commands: &[command(&[], MainArgument::Package)],
+        other_commands: &[],
         options: BUN_OPTIONS,
     },
     Runner {
         names: &["bun"],
         registry: Registry::Npm,
-        forms: &[
-            form(&["x"], Main::Package),
-            form(&["create"], Main::Initializer),
-            form(&["c"], Main::Initializer),
+        commands: &[
+            command(&["x"], MainArgument::Package),
+            command(&["create"], MainArgument::Initializer),
+            command(&["c"], MainArgument::Initializer),
         ],
-        others: &["run", "start", "test", "install", "add", "pm", "init"],
+        other_commands: &["run", "start", "test", "install", "add", "pm", "init"],
         options: BUN_OPTIONS,
     },
     Runner {
         names: &["pnpx", "pnx"],
         registry: Registry::Npm,
-        forms: &[form(&[], Main::Package)],
-        others: &[],
+        commands: &[command(&[], MainArgument::Package)],
+        other_commands: &[],
         options: PNPM_OPTIONS,
     },
     Runner {
         names: &["pnpm"],
         registry: Registry::Npm,
-        forms: &[
-            form(&["dlx"], Main::Package),
-            form(&["create"], Main::Initializer),
+        commands: &[
+            command(&["dlx"], MainArgument::Package),
+            command(&["create"], MainArgument::Initializer),
         ],
-        others: &["run", "start", "test", "exec", "install", "add", "init"],
+        other_commands: &["run", "start", "test", "exec", "install", "add", "init"],
         options: PNPM_OPTIONS,
     },
     Runner {
         names: &["yarn", "yarnpkg"],
         registry: Registry::Npm,
-        forms: &[
-            form(&["dlx"], Main::Package),
-            form(&["create"], Main::Initializer),
+        commands: &[
+            command(&["dlx"], MainArgument::Package),
+            command(&["create"], MainArgument::Initializer),
         ],
-        others: &[
+        other_commands: &[
             "run", "start", "test", "exec", "node", "install", "add", "init",
         ],
         options: YARN_OPTIONS,
@@ -422,18 +422,18 @@ pub(super) const RUNNERS: &[Runner] = &[
     Runner {
         names: &["uvx"],
         registry: Registry::PyPi,
-        forms: &[form(&[], Main::Package)],
-        others: &[],
+        commands: &[command(&[], MainArgument::Package)],
+        other_commands: &[],
         options: UV_OPTIONS,
     },
     Runner {
         names: &["uv"],
         registry: Registry::PyPi,
-        forms: &[
-            form(&["tool", "run"], Main::Package),
-            form(&["run"], Main::Project),
+        commands: &[
+            command(&["tool", "run"], MainArgument::Package),
+            command(&["run"], MainArgument::Project),
         ],
-        others: &[
+        other_commands: &[
             "pip", "venv", "sync", "lock", "python", "cache", "add", "init",
         ],
         options: UV_OPTIONS,
@@ -441,20 +441,20 @@ pub(super) const RUNNERS: &[Runner] = &[
     Runner {
         names: &["pipx"],
         registry: Registry::PyPi,
-        forms: &[form(&["run"], Main::Package)],
-        others: &["install", "list", "upgrade", "environment"],
+        commands: &[command(&["run"], MainArgument::Package)],
+        other_commands: &["install", "list", "upgrade", "environment"],
         options: PIPX_OPTIONS,
     },
     Runner {
         names: &["deno"],
         registry: Registry::Npm,
-        forms: &[
-            form(&["x"], Main::Package),
-            form(&["create"], Main::Initializer),
-            form(&["run"], Main::Project),
-            form(&["serve"], Main::Project),
+        commands: &[
+            command(&["x"], MainArgument::Package),
+            command(&["create"], MainArgument::Initializer),
+            command(&["run"], MainArgument::Project),
+            command(&["serve"], MainArgument::Project),
         ],
-        others: &["task", "test", "eval", "init", "install", "add"],
+        other_commands: &["task", "test", "eval", "init", "install", "add"],
         options: DENO_OPTIONS,
     },
 ];

@@ -1,16 +1,16 @@
-//! Where programs are found by name.
+//! Looks up programs by name in `PATH`.
 //!
-//! lango looks up a program itself, so that what was checked is what runs.
+//! lango does this itself, so that the program it checks is the one that runs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The `PATH` of commands in the sandbox that bring none of their own.
+/// The `PATH` of commands in the sandbox that do not set it.
 pub(super) const SANDBOX_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The program of this name in the first directory of `PATH` that has it; none for a name with a slash, which is a path
-/// already.
+/// Returns the program with this name from the first directory of `PATH` that has it; `None` for a name with a slash,
+/// which is already a path.
 pub(super) fn find(name: &str, path: &str) -> Option<String> {
     if name.contains('/') {
         return None;

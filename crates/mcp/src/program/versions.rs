@@ -1,6 +1,6 @@
 //! Exact versions of packages, as each registry writes them.
 
-/// How a package and its version are written.
+/// A package registry, which decides how a package and its version are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Registry {
     Npm,
@@ -8,7 +8,7 @@ pub(super) enum Registry {
 }
 
 impl Registry {
-    /// A package with a version, for an example.
+    /// Returns an example of a package with a version.
     pub(super) fn example(self, name: &str) -> String {
         match self {
             Self::Npm => format!("{name}@1.2.3"),
@@ -16,7 +16,7 @@ impl Registry {
         }
     }
 
-    /// Refuses a package without an exact version, and says how to write one.
+    /// Refuses a package without an exact version, and says how to write it.
     pub(super) fn check(self, package: &str) -> Result<(), String> {
         if self.is_exact(package) {
             return Ok(());
@@ -28,8 +28,8 @@ impl Registry {
             Self::PyPi => format!("pip index versions {name}"),
         };
         Err(format!(
-            "`{package}` has no exact version, so the registry would decide at every start which code runs; write for \
-             example `{example}` in `command` (`{newest}` tells which versions exist)"
+            "`{package}` has no exact version, so the registry would decide at every start which code runs; write, for \
+             example, `{example}` in `command` (`{newest}` shows which versions exist)"
         ))
     }
 
@@ -44,7 +44,7 @@ impl Registry {
         })
     }
 
-    /// The name of a package, for an example.
+    /// Returns the name of a package for an example.
     fn name_in(self, package: &str) -> &str {
         let is_plain = match self {
             Self::Npm => is_npm_name,
@@ -59,7 +59,7 @@ impl Registry {
     }
 }
 
-/// The name and the version; the `@` of a scope is part of the name.
+/// Splits a package into name and version; the `@` of a scope is part of the name.
 fn split_npm(package: &str) -> Option<(&str, &str)> {
     let at = package.char_indices().skip(1).find(|(_, c)| *c == '@')?.0;
     Some((&package[..at], &package[at + 1..]))
@@ -80,7 +80,7 @@ fn is_npm_name(name: &str) -> bool {
     }
 }
 
-/// A name with extras, as in `name[extra,other]`.
+/// Returns whether this is a valid name, possibly with extras as in `name[extra,other]`.
 fn is_pypi_name(name: &str) -> bool {
     let (name, extras) = match name.split_once('[') {
         None => (name, ""),
@@ -94,7 +94,7 @@ fn is_pypi_name(name: &str) -> bool {
     is_name && extras.chars().all(|c| plain(c) || c == ',')
 }
 
-/// Three numbers, and what may follow them. Fewer are a range.
+/// Returns whether this is an exact version: three numbers, possibly with a suffix. Fewer numbers are a range.
 fn is_semver(version: &str) -> bool {
     let end = version.find(['-', '+']).unwrap_or(version.len());
     let (core, rest) = version.split_at(end);

@@ -1,13 +1,13 @@
-//! What a server's command may run: the checks before a start, and the files that the user trusts.
+//! The checks of a server's command before a start, and the files that the user trusts.
 
 use super::Server;
-use crate::error::{ConnectError, Failure};
+use crate::error::{ConnectError, ConnectFailure};
 use crate::pins::PinError;
 use crate::program::{PendingFile, ServerCommand, TrustedFiles};
-use crate::settings::Reach;
+use crate::settings::ServerTarget;
 
 impl Server {
-    /// Says why the server must not be started as it is configured.
+    /// Checks whether the server may be started as configured.
     pub(crate) fn check_command(&self) -> Result<(), ConnectError> {
         match self.command() {
             Some(command) => command.check(&self.trusted_files()),
@@ -15,7 +15,7 @@ impl Server {
         }
     }
 
-    /// The files of the command that have to be trusted before the server starts.
+    /// Returns the files of the command that the user must trust before the server starts.
     pub(crate) fn pending_files(&self) -> Result<Vec<PendingFile>, ConnectError> {
         match self.command() {
             Some(command) => command.pending_files(&self.trusted_files()),
@@ -23,25 +23,25 @@ impl Server {
         }
     }
 
-    /// Trusts files as they were seen.
+    /// Trusts files with the content that the user saw.
     pub(crate) fn trust_files(&self, seen: &[PendingFile]) -> Result<(), PinError> {
         if let Some(command) = self.command() {
             for file in seen {
-                // Without the copy a later change is shown by its digest alone.
+                // If the copy fails, a later change is shown only by its digest.
                 let _ = command.store(file);
             }
         }
-        self.surroundings.pins.trust_files(self.id(), seen)
+        self.context.pins.trust_files(self.id(), seen)
     }
 
-    /// What the user should write differently, whatever the server does.
+    /// Returns hints about the command that apply whether or not the server starts.
     pub(crate) fn hints(&self) -> Vec<String> {
         let command = self.command();
         command.map_or_else(Vec::new, |command| command.hints(false))
     }
 
-    /// The failure, with what the user should write instead if the command relies on the workspace as its directory.
-    pub(super) fn with_hint(&self, failure: Failure) -> Failure {
+    /// Adds a hint to the failure if the command seems to expect the workspace as its working directory.
+    pub(super) fn with_hint(&self, failure: ConnectFailure) -> ConnectFailure {
         let hints = self.command().map(|command| command.hints(true));
         let Some(hint) = hints.filter(|hints| !hints.is_empty()) else {
             return failure;
@@ -55,7 +55,7 @@ impl Server {
         if !is_about_start {
             return failure;
         }
-        Failure {
+        ConnectFailure {
             error: ConnectError::Hinted {
                 error: Box::new(failure.error),
                 hint: hint.join("; "),
@@ -70,20 +70,20 @@ impl Server {
         command.is_some_and(|command| command.downloads_packages())
     }
 
-    /// What is trusted of this server; pins that cannot be read trust nothing.
+    /// Returns the trusted files of this server; none if the pins cannot be read.
     pub(super) fn trusted_files(&self) -> TrustedFiles {
-        let book = self.surroundings.pins.read();
+        let book = self.context.pins.read();
         book.map(|book| book.trusted_files(self.id()))
             .unwrap_or_default()
     }
 
     fn command(&self) -> Option<ServerCommand<'_>> {
-        match &self.settings.reach {
-            Reach::Program(program) => Some(ServerCommand {
+        match &self.settings.target {
+            ServerTarget::Program(program) => Some(ServerCommand {
                 server: self.id(),
                 program,
             }),
-            Reach::Address(_) => None,
+            ServerTarget::Http(_) => None,
         }
     }
 }

@@ -1,48 +1,52 @@
-//! What a server says of its tools: held against the pins when it is heard, and against what was offered before a call.
+//! The tools that a server lists: compared with the pins when they are listed, and with the offered definition before a
+//! call.
 
 use super::Server;
-use crate::connection::{About, Connection, Listing};
-use crate::error::Failure;
-use crate::names::line;
-use crate::pins::{PinnedServer, Seen};
+use crate::connection::{Connection, ServerInfo, ToolListing};
+use crate::error::ConnectFailure;
+use crate::names::one_line;
+use crate::pins::{PinnedServer, ServerSnapshot};
 use lango_core::ToolError;
 
 impl Server {
-    /// Asks for the tools again if the server said that they are others now.
-    pub(super) async fn hear_news(&self, connection: &Connection) -> Result<(), Failure> {
-        let announced = connection.new_tools();
-        if announced == self.state().announced {
+    /// Lists the tools again if the server has announced a change.
+    pub(super) async fn refresh_tools(
+        &self,
+        connection: &Connection,
+    ) -> Result<(), ConnectFailure> {
+        let listed_changes = connection.tool_list_changes();
+        if listed_changes == self.state().listed_changes {
             return Ok(());
         }
-        let listing = connection.tools(self.surroundings.patience).await?;
-        self.take_in(listing, announced, &connection.about);
+        let listing = connection.tools(self.context.start_timeout).await?;
+        self.record_tools(listing, listed_changes, &connection.info);
         Ok(())
     }
 
-    /// Holds what the server lists against what is pinned, and remembers what is new.
-    pub(super) fn take_in(
+    /// Compares the listed tools with the pins and records the changes. Returns the pins, and notes for the user.
+    pub(super) fn record_tools(
         &self,
-        listing: Listing,
-        announced: u64,
-        about: &About,
+        listing: ToolListing,
+        listed_changes: u64,
+        info: &ServerInfo,
     ) -> (PinnedServer, Vec<String>) {
-        let Listing {
+        let ToolListing {
             tools,
             left_out: mut notes,
         } = listing;
         {
             let hashes = tools
                 .iter()
-                .map(|(name, form)| (name.clone(), form.hash.clone()));
+                .map(|(name, definition)| (name.clone(), definition.hash.clone()));
             let mut state = self.state();
             state.listed = hashes.collect();
-            state.announced = announced;
+            state.listed_changes = listed_changes;
         }
-        let (pinned, written) = self.surroundings.pins.take_in(Seen {
+        let (pinned, written) = self.context.pins.record_tools(ServerSnapshot {
             server: self.id(),
             settings: &self.digest,
-            name: &about.name,
-            title: &about.title,
+            name: &info.name,
+            title: &info.title,
             tools,
         });
         if let Err(error) = written {
@@ -51,18 +55,18 @@ impl Server {
         (pinned, notes)
     }
 
-    /// A tool is called in the form in which it was offered, or not at all.
-    pub(super) fn refuse_what_changed(&self, tool: &str, hash: &str) -> Result<(), ToolError> {
+    /// Fails unless the tool's definition is still the offered one.
+    pub(super) fn check_unchanged(&self, tool: &str, hash: &str) -> Result<(), ToolError> {
         let id = self.id();
         let message = match self.state().listed.get(tool) {
             Some(listed) if listed == hash => return Ok(()),
             Some(_) => format!(
-                "the MCP server `{id}` changed its tool `{tool}` since it was pinned, so it was not called; the person can \
-                 look at it with `lango mcp list` and accept it with `lango mcp trust {id}`"
+                "the MCP server `{id}` changed its tool `{tool}` since it was pinned, so it was not called; the user can \
+                 see the change with `lango mcp list` and accept it with `lango mcp trust {id}`"
             ),
             None => format!(
-                "the MCP server `{id}` has no tool `{}` any more",
-                line(tool, 80)
+                "the MCP server `{id}` no longer has the tool `{}`",
+                one_line(tool, 80)
             ),
         };
         Err(ToolError::new(message))

@@ -1,20 +1,20 @@
-//! Which tool a name stands for. Two servers can produce the same name (`pay` with `b_login`, `pay_b` with `login`), and rules
-//! and answers of the user hold for a name. So a name stays with the tool that was accepted under it, also while its server is
-//! down; if that is true of two tools, none of them is offered.
+//! Resolves conflicts between tool names. Two servers can produce the same name (`pay` with `b_login`, `pay_b` with
+//! `login`), while the user's rules and answers apply to a name. So a name stays with the tool that was accepted under
+//! it, even while its server is down. If two accepted tools have the same name, neither is offered.
 
 use crate::names::tool_name;
 use crate::pins::{PinnedServer, ToolState};
 use crate::server::Server;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names of all tools.
+/// The names of all tools, with the tools that claim them.
 pub(super) struct Claims {
-    /// The names of tools that are no server's.
-    taken: BTreeSet<String>,
+    /// The names of tools that do not belong to a server.
+    reserved_names: BTreeSet<String>,
     by_name: BTreeMap<String, Vec<Claim>>,
 }
 
-/// A tool of a server that would have a name.
+/// A server's tool that would have a certain name.
 struct Claim {
     server: String,
     tool: String,
@@ -24,7 +24,7 @@ struct Claim {
 impl Claims {
     /// Collects the names of the wanted tools of all configured servers.
     pub(super) fn new<'a>(
-        taken: BTreeSet<String>,
+        reserved_names: BTreeSet<String>,
         servers: impl Iterator<Item = (&'a Server, Option<&'a PinnedServer>)>,
     ) -> Self {
         let mut by_name: BTreeMap<String, Vec<Claim>> = BTreeMap::new();
@@ -39,13 +39,16 @@ impl Claims {
                 });
             }
         }
-        Self { taken, by_name }
+        Self {
+            reserved_names,
+            by_name,
+        }
     }
 
-    /// Returns what else has the name of a tool, for the user; `None` if the tool can be offered under it.
+    /// Describes the other tool with this name, for a warning. Returns `None` if the tool may use the name.
     pub(super) fn conflict(&self, name: &str, server: &str, tool: &str) -> Option<String> {
-        if self.taken.contains(name) {
-            return Some("another".to_owned());
+        if self.reserved_names.contains(name) {
+            return Some("another tool".to_owned());
         }
         let claims = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let is_own = |claim: &Claim| claim.server == server && claim.tool == tool;

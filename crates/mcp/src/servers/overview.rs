@@ -1,45 +1,43 @@
-//! What there is to say about servers without starting them.
+//! An overview of each server that is available without connecting to it.
 
 use crate::pins::{PinnedServer, ToolState};
 use crate::server::Server;
-use crate::settings::Reach;
+use crate::settings::ServerTarget;
 use lango_core::{AgentName, ToolName};
 
-/// What there is to say about one server without starting it.
+/// What is known about one server without connecting to it.
 #[derive(Debug, Clone)]
-pub struct Overview {
-    /// The name it has here.
+pub struct ServerOverview {
+    /// The key in `mcp.servers`.
     pub id: String,
     /// `stdio` or `http`.
     pub transport: &'static str,
     /// The command, or the address.
     pub target: String,
-    /// The agent that is given its tools.
+    /// The agent that gets its tools.
     pub agent: Option<AgentName>,
-    /// What it called itself; empty as long as nothing is pinned.
+    /// The server's own name and version; empty until it is pinned.
     pub name: String,
-    /// The same without its version, as it was when it was first seen.
+    /// The server's own title without a version, from the first connection.
     pub title: Option<String>,
-    /// Whether its tools are pinned.
     pub is_pinned: bool,
-    /// Why it cannot be used here, if it cannot.
+    /// Why it cannot be used, if so.
     pub problem: Option<String>,
-    /// Its tools that are offered.
+    /// The tools that are offered.
     pub tools: Vec<ToolOverview>,
 }
 
-/// One tool of a server.
+/// One offered tool of a server.
 #[derive(Debug, Clone)]
 pub struct ToolOverview {
-    /// Its name here.
+    /// The name that agents use.
     pub name: ToolName,
-    /// What the server calls it.
+    /// The server's name for it.
     pub tool: String,
-    /// The beginning of what the server says of it.
+    /// The first line of its description, shortened.
     pub summary: String,
-    /// How it stands against its pin.
     pub state: ToolState,
-    /// Stands for its description and arguments.
+    /// The hash of its description and arguments.
     pub hash: String,
 }
 
@@ -48,14 +46,14 @@ pub(super) fn overview(
     pinned: &PinnedServer,
     problem: Option<String>,
     tools: Vec<ToolOverview>,
-) -> Overview {
+) -> ServerOverview {
     let settings = &server.settings;
-    Overview {
+    ServerOverview {
         id: settings.id.clone(),
-        transport: settings.reach.word(),
-        target: match &settings.reach {
-            Reach::Program(program) => program.argv.join(" "),
-            Reach::Address(address) => address.url.clone(),
+        transport: settings.target.transport_name(),
+        target: match &settings.target {
+            ServerTarget::Program(program) => program.argv.join(" "),
+            ServerTarget::Http(address) => address.url.clone(),
         },
         agent: settings.agent.clone(),
         name: pinned.name.clone(),

@@ -1,4 +1,4 @@
-//! Connecting to a server to see what comes of it.
+//! Connects to a server for `lango mcp test`.
 
 use crate::error::ConnectError;
 use crate::names::tool_name;
@@ -7,46 +7,41 @@ use crate::server::Server;
 use crate::tool::summary;
 use std::time::{Duration, Instant};
 
-/// What came of connecting to a server.
+/// The result of connecting to a server.
 #[derive(Debug)]
-pub struct Probe {
-    /// The server.
+pub struct ServerProbe {
     pub id: String,
-    /// How long it took.
     pub took: Duration,
-    /// What it is and offers, or why it was not connected.
-    pub result: Result<Probed, ConnectError>,
-    /// What its program complained about last.
+    pub result: Result<ProbeResult, ConnectError>,
+    /// The end of the program's error output.
     pub stderr: String,
 }
 
-/// A server that answered.
+/// What a server reported when it was connected.
 #[derive(Debug)]
-pub struct Probed {
-    /// The version of the protocol that it speaks.
+pub struct ProbeResult {
+    /// The protocol version.
     pub protocol: String,
-    /// What it calls itself.
+    /// The server's own name and version.
     pub name: String,
-    /// Its tools.
     pub tools: Vec<ProbedTool>,
-    /// What a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// A tool of a server that answered.
+/// A tool that the server listed.
 #[derive(Debug)]
 pub struct ProbedTool {
-    /// Its name here.
+    /// The name that agents use.
     pub name: String,
-    /// The beginning of what the server says of it.
+    /// The first line of its description, shortened.
     pub summary: String,
-    /// How it stands against its pin.
     pub state: ToolState,
-    /// Whether it is among those that are wanted.
+    /// Whether the configuration selects it.
     pub is_wanted: bool,
 }
 
-pub(super) async fn probe(server: &Server) -> Probe {
+pub(super) async fn probe(server: &Server) -> ServerProbe {
     let started = Instant::now();
     let connected = server.connect().await;
     let took = started.elapsed();
@@ -61,16 +56,16 @@ pub(super) async fn probe(server: &Server) -> Probe {
                     is_wanted: server.settings.wants(tool),
                 })
             });
-            let probed = Probed {
-                protocol: connected.about.protocol,
-                name: connected.about.name,
+            let probed = ProbeResult {
+                protocol: connected.info.protocol,
+                name: connected.info.name,
                 tools: tools.collect(),
                 notes: [connected.notes, server.hints()].concat(),
             };
             (Ok(probed), server.error_output())
         }
     };
-    Probe {
+    ServerProbe {
         id: server.id().to_owned(),
         took,
         result,

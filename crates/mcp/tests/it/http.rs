@@ -1,7 +1,7 @@
-//! Servers at an address.
+//! HTTP servers.
 
 use crate::support::{Bench, call, credential};
-use lango_mcp::{Address, Reach, ServerSettings, Token};
+use lango_mcp::{EnvCredential, HttpSettings, ServerSettings, ServerTarget};
 use lango_testkit::mcp_server;
 use serde_json::json;
 use std::process::Stdio;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// A scripted server that listens; it ends with the test.
-pub struct Listening {
+/// A scripted HTTP server that ends with the test.
+pub struct HttpTestServer {
     process: Child,
     pub port: u16,
 }
 
-impl Listening {
+impl HttpTestServer {
     pub async fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args(["-c", mcp_server::PROGRAM, "--http", "--log"])
@@ -32,9 +32,9 @@ impl Listening {
 
     pub fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
         let mut settings = bench.server(&[]);
-        settings.reach = Reach::Address(Address {
+        settings.target = ServerTarget::Http(HttpSettings {
             url: format!("http://127.0.0.1:{}/mcp", self.port),
-            token: token.map(|value| Token {
+            token: token.map(|value| EnvCredential {
                 variable: "TOKEN".to_owned(),
                 value: value.map(credential),
             }),
@@ -45,11 +45,11 @@ impl Listening {
 }
 
 #[tokio::test]
-async fn a_server_at_an_address_answers_as_json_and_as_events() {
+async fn an_http_server_answers_as_json_and_as_events() {
     for arguments in [&[] as &[&str], &["--sse"]] {
         let bench = Bench::new();
-        let listening = Listening::start(&bench, arguments).await;
-        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        let http_server = HttpTestServer::start(&bench, arguments).await;
+        let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
         assert!(servers.warnings().is_empty(), "{:?}", servers.warnings());
         assert!(
             call(&servers, "s_add", json!({ "a": 1, "b": 2 }))
@@ -73,10 +73,10 @@ async fn a_server_at_an_address_answers_as_json_and_as_events() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_only_the_legacy_transport_is_named_as_one_with_what_to_do() {
+async fn a_server_with_only_the_legacy_transport_is_reported_with_advice() {
     let bench = Bench::new();
-    let listening = Listening::start(&bench, &["--legacy"]).await;
-    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let http_server = HttpTestServer::start(&bench, &["--legacy"]).await;
+    let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
     let warnings = servers.warnings().join("\n");
     for expected in [
         "only the legacy HTTP+SSE transport",
@@ -94,8 +94,8 @@ async fn a_server_that_speaks_only_the_legacy_transport_is_named_as_one_with_wha
 async fn a_tool_that_runs_only_as_a_task_is_not_offered_over_http_either() {
     for arguments in [&["--tasks"] as &[&str], &["--tasks", "--sse"]] {
         let bench = Bench::new();
-        let listening = Listening::start(&bench, arguments).await;
-        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        let http_server = HttpTestServer::start(&bench, arguments).await;
+        let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
         let names = servers
             .tools()
             .iter()
@@ -108,28 +108,28 @@ async fn a_tool_that_runs_only_as_a_task_is_not_offered_over_http_either() {
 }
 
 #[tokio::test]
-async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
+async fn a_token_is_sent_and_a_missing_or_wrong_one_is_reported() {
     let bench = Bench::new();
-    let listening = Listening::start(&bench, &["--token", "right"]).await;
+    let http_server = HttpTestServer::start(&bench, &["--token", "right"]).await;
     for (token, expected) in [
         (
             None,
-            "it wants to know who is there; `lango mcp login s` logs in, or name the variable that holds a token in mcp.servers.s.tokenEnv",
+            "it requires a login; run `lango mcp login s`, or set mcp.servers.s.tokenEnv to an environment variable that contains a token",
         ),
         (
             Some(Some("wrong")),
             "it does not accept the token in `TOKEN`",
         ),
         (Some(None), "the environment variable `TOKEN` is not set"),
-        (Some(Some("a\nb")), "has characters that no key has"),
+        (Some(Some("a\nb")), "contains control characters"),
     ] {
-        let servers = bench.open(vec![listening.settings(&bench, token)]).await;
+        let servers = bench.open(vec![http_server.settings(&bench, token)]).await;
         let warnings = servers.warnings().join("\n");
         assert!(warnings.contains(expected), "{warnings}");
         assert!(!warnings.contains("wrong"), "{warnings}");
     }
     let servers = bench
-        .open(vec![listening.settings(&bench, Some(Some("right")))])
+        .open(vec![http_server.settings(&bench, Some(Some("right")))])
         .await;
     assert!(
         call(&servers, "s_echo", json!({ "text": "in" }))
@@ -141,10 +141,10 @@ async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
+async fn a_too_long_answer_is_not_read_completely() {
     let bench = Bench::new();
-    let listening = Listening::start(&bench, &[]).await;
-    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let http_server = HttpTestServer::start(&bench, &[]).await;
+    let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
     let called = tokio::time::timeout(Duration::from_secs(60), call(&servers, "s_huge", json!({})));
     let error = called.await.unwrap().unwrap_err().message;
     assert!(
@@ -155,19 +155,20 @@ async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_reported_and_one_that_dies_in_a_call_leaves_it_unknown() {
+async fn an_unreachable_server_is_reported_and_one_that_dies_during_a_call_leaves_an_unknown_outcome()
+ {
     let bench = Bench::new();
-    let mut listening = Listening::start(&bench, &[]).await;
-    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let mut http_server = HttpTestServer::start(&bench, &[]).await;
+    let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
     let called = tokio::time::timeout(Duration::from_secs(60), call(&servers, "s_die", json!({})));
     let error = called.await.unwrap().unwrap_err().message;
     assert!(
-        error.contains("nobody knows whether it was done"),
+        error.contains("it is unknown whether the call ran"),
         "{error}"
     );
-    let _ = listening.process.wait().await;
+    let _ = http_server.process.wait().await;
     servers.close().await;
-    let mut settings = listening.settings(&bench, None);
+    let mut settings = http_server.settings(&bench, None);
     settings.id = "gone".to_owned();
     let servers = bench.open(vec![settings]).await;
     let warnings = servers.warnings().join("\n");

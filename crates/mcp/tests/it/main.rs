@@ -1,11 +1,11 @@
-//! The MCP client against a scripted server that really runs inside the sandbox, or listens on this machine.
+//! Tests of the MCP client with a scripted server that runs in the sandbox or listens on this machine.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-mod breaking;
-mod calling;
+mod calls;
+mod failures;
 mod http;
-mod logging_in;
+mod login;
 mod masks;
 mod pins;
 mod proxied;

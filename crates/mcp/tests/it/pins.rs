@@ -1,7 +1,7 @@
-//! What servers said of their tools before, and what happens when they say something else.
+//! Pinned tool definitions, and what happens when a server changes them.
 
 use crate::support::{Bench, call, tool};
-use lango_mcp::{PinError, Servers, Start, ToolState};
+use lango_mcp::{PinError, Servers, StartMode, ToolState};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ fn state_of(servers: &Servers, name: &str) -> ToolState {
     found.unwrap().state
 }
 
-/// How often the server was started.
+/// Returns how often the server was started.
 fn starts(bench: &Bench) -> usize {
     bench
         .methods()
@@ -23,7 +23,7 @@ fn starts(bench: &Bench) -> usize {
 }
 
 #[tokio::test]
-async fn with_pins_a_start_starts_nothing_and_the_first_call_does() {
+async fn with_pins_a_server_is_started_only_by_the_first_call() {
     let bench = Bench::new();
     bench.opened(&[]).await.close().await;
     assert_eq!(starts(&bench), 1);
@@ -49,15 +49,15 @@ async fn with_pins_a_start_starts_nothing_and_the_first_call_does() {
 }
 
 #[tokio::test]
-async fn other_settings_are_another_server_and_a_token_that_was_renewed_is_not() {
+async fn other_settings_mean_another_server_but_a_new_token_does_not() {
     let bench = Bench::new();
     let with_env = |value: &str, is_passed_on: bool| {
         let mut settings = bench.server(&[]);
-        if let lango_mcp::Reach::Program(program) = &mut settings.reach {
-            program.env.push(lango_mcp::Variable {
+        if let lango_mcp::ServerTarget::Program(program) = &mut settings.target {
+            program.env.push(lango_mcp::EnvVariable {
                 name: "KEY".to_owned(),
                 is_passed_on,
-                value: Some(lango_mcp::Secret::new(value)),
+                value: Some(lango_mcp::HiddenText::new(value)),
             });
         }
         settings
@@ -76,17 +76,16 @@ async fn other_settings_are_another_server_and_a_token_that_was_renewed_is_not()
 }
 
 #[tokio::test]
-async fn servers_without_pins_are_left_alone_where_nothing_is_to_be_started() {
+async fn servers_without_pins_are_not_started_in_pins_only_mode() {
     let bench = Bench::new();
-    let servers = Servers::open(bench.setup(vec![bench.server(&[])]), Start::PinsOnly).await;
+    let servers = Servers::open(bench.setup(vec![bench.server(&[])]), StartMode::PinsOnly).await;
     assert!(servers.tools().is_empty() && servers.warnings().is_empty());
     assert!(!servers.overview()[0].is_pinned);
     assert_eq!(starts(&bench), 0);
 }
 
 #[tokio::test]
-async fn a_tool_that_changed_is_refused_then_offered_in_its_new_form_as_changed_until_it_is_trusted()
- {
+async fn a_changed_tool_is_refused_then_offered_as_changed_until_it_is_trusted() {
     let bench = Bench::new();
     let settings = || bench.server(&["--describe-file", "told"]);
     bench.open(vec![settings()]).await.close().await;
@@ -152,7 +151,7 @@ async fn a_tool_that_changed_is_refused_then_offered_in_its_new_form_as_changed_
 }
 
 #[tokio::test]
-async fn a_tool_that_is_back_to_what_it_was_is_pinned_again() {
+async fn a_tool_that_changes_back_is_pinned_again() {
     let bench = Bench::new();
     let settings = || bench.server(&["--describe-file", "told"]);
     bench.open(vec![settings()]).await.close().await;
@@ -180,8 +179,7 @@ async fn a_tool_that_is_back_to_what_it_was_is_pinned_again() {
 }
 
 #[tokio::test]
-async fn what_became_pending_after_a_person_looked_is_not_accepted_and_what_they_accepted_stays_so()
-{
+async fn a_change_after_the_user_looked_is_not_accepted_and_accepted_changes_stay_accepted() {
     let bench = Bench::new();
     let settings = || bench.server(&["--describe-file", "told"]);
     bench.open(vec![settings()]).await.close().await;
@@ -196,7 +194,7 @@ async fn what_became_pending_after_a_person_looked_is_not_accepted_and_what_they
     let seen = accepting.pending("s").unwrap();
     assert_eq!(seen[0].now.description, "Something else again.");
 
-    // One that has read the pins long ago finds what was accepted meanwhile.
+    // A process that read the pins earlier sees what was accepted in the meantime.
     assert_eq!(accepting.trust("s", &seen).unwrap(), ["echo"]);
     serving.test(None).await;
     assert!(accepting.pending("s").unwrap().is_empty());
@@ -206,7 +204,7 @@ async fn what_became_pending_after_a_person_looked_is_not_accepted_and_what_they
 }
 
 #[tokio::test]
-async fn a_change_that_the_server_announces_holds_from_the_next_call_on() {
+async fn an_announced_change_takes_effect_on_the_next_call() {
     let bench = Bench::new();
     let servers = bench.opened(&[]).await;
     assert!(
@@ -227,11 +225,11 @@ async fn a_change_that_the_server_announces_holds_from_the_next_call_on() {
 }
 
 #[tokio::test]
-async fn a_tool_that_came_later_is_new_and_one_that_went_is_gone() {
+async fn an_added_tool_is_new_and_a_removed_one_is_no_longer_offered() {
     let bench = Bench::new();
     let mut settings = bench.server(&[]);
     bench.open(vec![settings.clone()]).await.close().await;
-    // The same settings, another program behind them.
+    // The settings are the same, but the program is another.
     let program = std::fs::read_to_string(bench.inside("server.py")).unwrap();
     let later = program.replace(
         "default=[], help=\"one more tool\"",
@@ -252,7 +250,7 @@ async fn a_tool_that_came_later_is_new_and_one_that_went_is_gone() {
         .await
         .unwrap_err()
         .message;
-    assert_eq!(error, "the MCP server `s` has no tool `later` any more");
+    assert_eq!(error, "the MCP server `s` no longer has the tool `later`");
     servers.close().await;
     let servers = bench.opened(&[]).await;
     assert!(
@@ -264,7 +262,7 @@ async fn a_tool_that_came_later_is_new_and_one_that_went_is_gone() {
 }
 
 #[tokio::test]
-async fn pins_that_make_no_sense_or_were_tampered_with_are_reported_and_made_anew() {
+async fn invalid_or_modified_pins_are_reported_and_replaced() {
     let bench = Bench::new();
     bench.opened(&[]).await.close().await;
     let text = std::fs::read_to_string(bench.own("mcp.json")).unwrap();

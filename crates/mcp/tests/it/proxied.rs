@@ -1,7 +1,7 @@
-//! A server's program that may contact listed hosts: through its own proxy, with placeholders of secrets.
+//! A server's program that may contact listed hosts through its own proxy, with placeholders for secrets.
 
 use crate::support::{Bench, call};
-use lango_mcp::{ProgramProxy, Reach, SecretVariable, ServerSettings};
+use lango_mcp::{ProgramProxy, SecretVariable, ServerSettings, ServerTarget};
 use lango_net::{Egress, EgressLimits, EgressRules, SecretAccess};
 use lango_sandbox::Network;
 use lango_secrets::{Masks, SecretName};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const VALUE: &str = "a-token-that-is-not-to-be-seen";
 
-/// A web server that says whether it was shown the token, and echoes it.
+/// Starts a web server that says whether it received the token, and echoes it.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -41,7 +41,7 @@ fn serve() -> String {
 fn server(bench: &Bench, secrets: MemorySecrets, hosts: &[&str]) -> ServerSettings {
     let mut settings = bench.server(&["--extra", "fetch"]);
     let hosts: Vec<_> = hosts.iter().map(|host| host.parse().unwrap()).collect();
-    if let Reach::Program(program) = &mut settings.reach {
+    if let ServerTarget::Program(program) = &mut settings.target {
         program.policy.network = Network::Proxied;
         let rules = EgressRules {
             allow: hosts.clone(),
@@ -62,7 +62,7 @@ fn server(bench: &Bench, secrets: MemorySecrets, hosts: &[&str]) -> ServerSettin
 }
 
 #[tokio::test]
-async fn a_program_uses_a_secret_that_it_does_not_have() {
+async fn a_program_uses_a_secret_without_seeing_it() {
     let (own, other) = (serve(), serve());
     let bench = Bench::new();
     let origin = format!("http://{own}");
@@ -93,7 +93,7 @@ async fn a_program_uses_a_secret_that_it_does_not_have() {
         text.contains("to `mcp.servers.s.network` to permit it"),
         "{text}"
     );
-    // It is started again after it ended.
+    // The server is restarted after it has ended.
     assert!(call(&servers, "s_die", json!({})).await.is_err());
     let mut text = String::new();
     for _ in 0..50 {
@@ -111,7 +111,7 @@ async fn a_program_uses_a_secret_that_it_does_not_have() {
 }
 
 #[tokio::test]
-async fn a_program_does_not_start_with_a_secret_that_is_not_bound_to_it() {
+async fn a_program_does_not_start_if_its_secret_is_not_bound_to_it() {
     let own = serve();
     let bench = Bench::new();
     let origin = format!("http://{own}");

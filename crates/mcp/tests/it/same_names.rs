@@ -1,7 +1,7 @@
-//! Two servers whose tools have the same name here. The secrets of one never reach the other.
+//! Two servers whose tools get the same name. The secrets of one never reach the other.
 
 use crate::support::{Bench, call};
-use lango_mcp::{Reach, ServerSettings};
+use lango_mcp::{ServerSettings, ServerTarget};
 use lango_secrets::ServerToolId;
 use lango_testkit::secrets::MemorySecrets;
 use serde_json::json;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 const VALUE: &str = "hunter22-of-pay";
 
-/// A server whose tool is called `pay_b_login` here.
+/// Returns a server whose tool gets the name `pay_b_login`.
 fn server(bench: &Bench, id: &str, tool: &str) -> ServerSettings {
     ServerSettings {
         id: id.to_owned(),
@@ -19,7 +19,7 @@ fn server(bench: &Bench, id: &str, tool: &str) -> ServerSettings {
     }
 }
 
-/// A bench with a secret for the argument of `b_login` of the server `pay`.
+/// Returns a bench with a secret for the argument of `b_login` of the server `pay`.
 fn bench() -> Bench {
     let id = ServerToolId {
         server: "pay".into(),
@@ -36,7 +36,7 @@ fn log(bench: &Bench) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_goes_to_the_server_that_it_is_bound_to() {
+async fn a_secret_is_sent_to_the_server_it_is_bound_to() {
     let bench = bench();
     let servers = bench.open(vec![server(&bench, "pay", "b_login")]).await;
     let arguments = json!({ "text": "secret:PASSWORD" });
@@ -54,7 +54,7 @@ async fn a_secret_goes_to_the_server_that_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn a_name_that_two_servers_have_is_offered_by_neither() {
+async fn a_name_that_two_servers_claim_is_not_offered() {
     let bench = bench();
     let both = vec![
         server(&bench, "pay", "b_login"),
@@ -84,7 +84,7 @@ async fn a_name_is_not_taken_over_while_its_server_is_down() {
     assert_eq!(servers.tools().len(), 1);
     servers.close().await;
     let mut down = server(&bench, "pay", "b_login");
-    if let Reach::Program(program) = &mut down.reach {
+    if let ServerTarget::Program(program) = &mut down.target {
         program.argv.extend(["--exit".into(), "3".into()]);
     }
     let servers = bench
@@ -100,7 +100,7 @@ async fn a_name_is_not_taken_over_while_its_server_is_down() {
 }
 
 #[tokio::test]
-async fn a_tool_that_nobody_accepted_does_not_take_a_name_from_one_that_was() {
+async fn a_new_tool_does_not_take_the_name_of_an_accepted_one() {
     let bench = bench();
     let own = || server(&bench, "pay_b", "login");
     let other = |tools: &[&str]| ServerSettings {
@@ -113,7 +113,7 @@ async fn a_tool_that_nobody_accepted_does_not_take_a_name_from_one_that_was() {
     servers.close().await;
     let servers = bench.open(vec![other(&extra)]).await;
     servers.close().await;
-    // As if the server had listed the tool only after it was pinned.
+    // As if the server had added the tool after it was pinned.
     let pins = std::fs::read_to_string(bench.own("mcp.json")).unwrap();
     let mut pins: serde_json::Value = serde_json::from_str(&pins).unwrap();
     let tool = &mut pins["servers"]["pay"]["tools"]["b_login"];

@@ -1,7 +1,7 @@
-//! A server's program is held like every other command, and goes when lango goes.
+//! A server's program is sandboxed like every other command, and ends when lango ends.
 
 use crate::support::{Bench, call, until};
-use lango_mcp::{Reach, Secret, Variable};
+use lango_mcp::{EnvVariable, HiddenText, ServerTarget};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::time::Duration;
@@ -11,16 +11,16 @@ fn text_of(result: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_server_sees_the_workspace_and_its_own_variables_and_nothing_else() {
+async fn a_server_sees_only_the_workspace_and_its_own_variables() {
     let bench = Bench::new();
     std::fs::create_dir_all(bench.own("")).unwrap();
     std::fs::write(bench.own("secret"), "the secret").unwrap();
     let mut settings = bench.server(&[]);
-    if let Reach::Program(program) = &mut settings.reach {
-        program.env.push(Variable {
+    if let ServerTarget::Program(program) = &mut settings.target {
+        program.env.push(EnvVariable {
             name: "GIVEN".to_owned(),
             is_passed_on: false,
-            value: Some(Secret::new("value")),
+            value: Some(HiddenText::new("value")),
         });
     }
     let servers = bench.open(vec![settings]).await;
@@ -48,7 +48,7 @@ async fn a_server_sees_the_workspace_and_its_own_variables_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_server_reaches_no_network_unless_it_is_let() {
+async fn a_server_has_network_access_only_if_it_is_allowed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     for (network, expected) in [
@@ -57,7 +57,7 @@ async fn a_server_reaches_no_network_unless_it_is_let() {
     ] {
         let bench = Bench::new();
         let mut settings = bench.server(&[]);
-        if let Reach::Program(program) = &mut settings.reach {
+        if let ServerTarget::Program(program) = &mut settings.target {
             program.policy.network = network;
         }
         let servers = bench.open(vec![settings]).await;
@@ -70,11 +70,11 @@ async fn a_server_reaches_no_network_unless_it_is_let() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_not_set_keeps_the_server_from_starting() {
+async fn an_unset_variable_prevents_the_start() {
     let bench = Bench::new();
     let mut settings = bench.server(&[]);
-    if let Reach::Program(program) = &mut settings.reach {
-        program.env.push(Variable {
+    if let ServerTarget::Program(program) = &mut settings.target {
+        program.env.push(EnvVariable {
             name: "MISSING".to_owned(),
             is_passed_on: true,
             value: None,
@@ -84,16 +84,16 @@ async fn a_variable_that_is_not_set_keeps_the_server_from_starting() {
     assert_eq!(
         servers.warnings(),
         [
-            "MCP server `s`: the environment variable `MISSING` is not set; set it, or take it out of mcp.servers.s"
+            "MCP server `s`: the environment variable `MISSING` is not set; set it, or remove it from mcp.servers.s"
         ]
     );
 }
 
 #[tokio::test]
-async fn a_server_lives_on_whatever_time_a_command_has() {
+async fn a_server_has_no_time_limit() {
     let bench = Bench::new();
     let mut settings = bench.server(&[]);
-    if let Reach::Program(program) = &mut settings.reach {
+    if let ServerTarget::Program(program) = &mut settings.target {
         program.limits.time = Some(Duration::from_millis(300));
     }
     let servers = bench.open(vec![settings]).await;
@@ -114,7 +114,7 @@ async fn a_server_lives_on_whatever_time_a_command_has() {
     servers.close().await;
 }
 
-/// Whether a program runs in this workspace, inside or outside of any sandbox.
+/// Returns whether a program runs in this workspace, inside or outside a sandbox.
 fn is_running(bench: &Bench) -> bool {
     let mark = bench.inside("").display().to_string();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -129,7 +129,7 @@ fn is_running(bench: &Bench) -> bool {
 }
 
 #[tokio::test]
-async fn nothing_of_a_server_is_left_when_it_is_closed_or_dropped() {
+async fn no_process_of_a_server_survives_closing_or_dropping() {
     let bench = Bench::new();
     let servers = bench.opened(&["--stubborn"]).await;
     assert!(is_running(&bench));
@@ -139,7 +139,7 @@ async fn nothing_of_a_server_is_left_when_it_is_closed_or_dropped() {
         .await
         .unwrap_err()
         .message;
-    assert!(error.contains("lango is about to end"), "{error}");
+    assert!(error.contains("lango is about to exit"), "{error}");
 
     let servers = bench.opened(&["--stubborn"]).await;
     assert!(

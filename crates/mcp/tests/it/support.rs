@@ -1,8 +1,11 @@
-//! A workspace with a scripted server in it, beside a folder of lango's own.
+//! A workspace with a scripted server, next to lango's own folder.
 
 use lango_core::{Tool, ToolError};
-use lango_mcp::{Pauses, Program, Progress, Reach, ServerSettings, Servers, Setup, Start};
-use lango_sandbox::{Helper, Launcher, Limits, Policy, Strength};
+use lango_mcp::{
+    Backoff, ProgramSettings, ServerSettings, ServerTarget, Servers, ServersSetup, StartMode,
+    StartProgress,
+};
+use lango_sandbox::{HelperCommand, Launcher, Policy, ResourceLimits, SandboxStrength};
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::secrets::MemorySecrets;
 use lango_testkit::{mcp_server, tool::caller};
@@ -13,18 +16,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A place for servers.
+/// The environment for a test's servers.
 pub struct Bench {
     folder: TempDir,
-    pub patience: Duration,
-    pub pauses: Pauses,
-    pub strength: Strength,
-    pub taken: BTreeSet<String>,
+    pub start_timeout: Duration,
+    pub backoff: Backoff,
+    pub strength: SandboxStrength,
+    pub reserved_names: BTreeSet<String>,
     pub masks: Masks,
     pub secrets: Arc<MemorySecrets>,
 }
 
-/// A token whose value is known.
+/// Returns a credential with this value.
 pub fn credential(value: &str) -> Credential {
     Credential::fixed("TOKEN", SecretValue::new(value), &Masks::default())
 }
@@ -35,10 +38,10 @@ impl Bench {
         std::fs::create_dir(folder.path().join("workspace")).unwrap();
         let bench = Self {
             folder,
-            patience: Duration::from_secs(20),
-            pauses: Pauses::default(),
-            strength: Strength::Full,
-            taken: BTreeSet::new(),
+            start_timeout: Duration::from_secs(20),
+            backoff: Backoff::default(),
+            strength: SandboxStrength::Full,
+            reserved_names: BTreeSet::new(),
             masks: Masks::default(),
             secrets: Arc::default(),
         };
@@ -46,7 +49,7 @@ impl Bench {
         bench
     }
 
-    /// A path in the workspace.
+    /// Returns a path in the workspace.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.folder
             .path()
@@ -56,7 +59,7 @@ impl Bench {
             .join(name)
     }
 
-    /// A path in lango's own folder.
+    /// Returns a path in lango's own folder.
     pub fn own(&self, name: &str) -> PathBuf {
         self.folder
             .path()
@@ -66,7 +69,7 @@ impl Bench {
             .join(name)
     }
 
-    /// What the server was told so far, a message each.
+    /// Returns the messages that the server has received so far.
     pub fn log(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.inside("log")).unwrap_or_default();
         text.lines()
@@ -74,14 +77,14 @@ impl Bench {
             .collect()
     }
 
-    /// The methods of what the server was told so far.
+    /// Returns the methods of the messages that the server has received so far.
     pub fn methods(&self) -> Vec<String> {
         let log = self.log();
         let methods = log.iter().filter_map(|message| message["method"].as_str());
         methods.map(str::to_owned).collect()
     }
 
-    /// A scripted server with these arguments, which is called `s`.
+    /// Returns the settings of a scripted server `s` with these arguments.
     pub fn server(&self, arguments: &[&str]) -> ServerSettings {
         let mut argv: Vec<String> = ["python3", "server.py", "--log", "log"]
             .map(String::from)
@@ -89,13 +92,13 @@ impl Bench {
         argv.extend(arguments.iter().map(|word| (*word).to_owned()));
         ServerSettings {
             id: "s".to_owned(),
-            reach: Reach::Program(Box::new(Program {
+            target: ServerTarget::Program(Box::new(ProgramSettings {
                 argv,
                 env: Vec::new(),
                 proxy: None,
                 data: Vec::new(),
                 policy: Policy::of(self.inside("")),
-                limits: Limits::default(),
+                limits: ResourceLimits::default(),
                 agents: Policy::of(self.folder.path().canonicalize().unwrap().join("agents")),
                 copies: self.own("copies"),
             })),
@@ -106,8 +109,8 @@ impl Bench {
         }
     }
 
-    pub fn setup(&self, servers: Vec<ServerSettings>) -> Setup {
-        Setup {
+    pub fn setup(&self, servers: Vec<ServerSettings>) -> ServersSetup {
+        ServersSetup {
             servers,
             launcher: launcher(),
             strength: self.strength.clone(),
@@ -117,18 +120,18 @@ impl Bench {
             masks: self.masks.clone(),
             secrets: Arc::clone(&self.secrets) as _,
             attachments: self.own("attachments"),
-            patience: self.patience,
-            pauses: self.pauses,
-            progress: Progress::default(),
-            taken: self.taken.clone(),
+            start_timeout: self.start_timeout,
+            backoff: self.backoff,
+            progress: StartProgress::default(),
+            reserved_names: self.reserved_names.clone(),
         }
     }
 
     pub async fn open(&self, servers: Vec<ServerSettings>) -> Servers {
-        Servers::open(self.setup(servers), Start::ConnectUnpinned).await
+        Servers::open(self.setup(servers), StartMode::ConnectUnpinned).await
     }
 
-    /// The scripted server with these arguments, open.
+    /// Opens the scripted server with these arguments.
     pub async fn opened(&self, arguments: &[&str]) -> Servers {
         self.open(vec![self.server(arguments)]).await
     }
@@ -136,7 +139,7 @@ impl Bench {
 
 pub fn launcher() -> Launcher {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_lango-mcp-helper"));
-    Launcher::new(Helper {
+    Launcher::new(HelperCommand {
         program,
         arguments: Vec::new(),
     })
@@ -161,7 +164,7 @@ pub async fn call(servers: &Servers, name: &str, arguments: Value) -> Result<Str
     output.map(|output| output.text)
 }
 
-/// Waits until something holds; the test fails if it never does.
+/// Waits until a condition is true; fails the test if that takes too long.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {

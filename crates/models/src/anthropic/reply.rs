@@ -1,25 +1,25 @@
-//! Reading a reply, streamed or whole: blocks of text, thinking and tool use.
+//! Reads a reply of the Messages API, streamed or not: blocks of text, thinking and tool use.
 
 use super::KIND;
 use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader, Room};
+use crate::wire::{self, MAX_CALLS, ReplyBudget, ReplyReader};
 use lango_core::{
-    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData, StopReason, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
-    room: Room,
+    budget: ReplyBudget,
     blocks: Vec<Block>,
     usage: Usage,
     stop: Option<StopReason>,
     has_stopped: bool,
 }
 
-/// A block as it came, and the pieces that are still coming for it.
+/// A block as announced, and the pieces that follow it.
 struct Block {
     index: u64,
     value: Value,
@@ -32,7 +32,7 @@ impl Reader {
     pub fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
-            room: Room::new(),
+            budget: ReplyBudget::new(),
             blocks: Vec::new(),
             usage: Usage::default(),
             stop: None,
@@ -41,14 +41,14 @@ impl Reader {
     }
 
     fn begin_block(&mut self, index: u64, value: &Value) -> Result<(), ModelFault> {
-        if self.blocks.len() >= 4 * CALLS {
+        if self.blocks.len() >= 4 * MAX_CALLS {
             return Err(ModelFault::Malformed {
                 detail: "too many blocks".to_owned(),
             });
         }
         self.blocks.push(Block {
             index,
-            value: self.room.keep(value)?,
+            value: self.budget.copy(value)?,
             pieces: String::new(),
             signature: String::new(),
         });
@@ -58,26 +58,26 @@ impl Reader {
     fn delta(&mut self, index: u64, delta: &Value) -> Result<Option<ModelEvent>, ModelFault> {
         let Some(block) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
             return Err(ModelFault::Malformed {
-                detail: format!("a piece of block {index}, which never began"),
+                detail: format!("a piece of block {index}, which was never started"),
             });
         };
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
         match delta["type"].as_str() {
             Some("text_delta") => {
-                self.room.add(&mut block.pieces, text("text"))?;
+                self.budget.add(&mut block.pieces, text("text"))?;
                 return Ok(
                     (!text("text").is_empty()).then(|| ModelEvent::Text(text("text").to_owned()))
                 );
             }
-            Some("input_json_delta") => self.room.add(&mut block.pieces, text("partial_json"))?,
-            Some("thinking_delta") => self.room.add(&mut block.pieces, text("thinking"))?,
-            Some("signature_delta") => self.room.add(&mut block.signature, text("signature"))?,
+            Some("input_json_delta") => self.budget.add(&mut block.pieces, text("partial_json"))?,
+            Some("thinking_delta") => self.budget.add(&mut block.pieces, text("thinking"))?,
+            Some("signature_delta") => self.budget.add(&mut block.signature, text("signature"))?,
             _ => {}
         }
         Ok(None)
     }
 
-    /// Reads why the reply ended, from its last delta or the whole message.
+    /// Reads the stop reason from the last delta, or from the message of a reply that is not streamed.
     fn stop(&mut self, message: &Value) {
         self.stop = match message["stop_reason"].as_str() {
             None => return,
@@ -85,7 +85,7 @@ impl Reader {
             Some("refusal") => {
                 let explanation = message["stop_details"]["explanation"].as_str();
                 let detail = match explanation.filter(|text| !text.is_empty()) {
-                    Some(text) => format!("it refused: {}", wire::beginning(text)),
+                    Some(text) => format!("it refused: {}", wire::excerpt(text)),
                     None => "it refused to answer".to_owned(),
                 };
                 let detail = detail.trim_end_matches('.').into();
@@ -95,7 +95,7 @@ impl Reader {
         };
     }
 
-    /// Counts are cumulative: the last word holds.
+    /// Reads token counts. They are cumulative, so the last report overwrites the earlier ones.
     fn usage(&mut self, usage: &Value) {
         let number = |name: &str| usage[name].as_u64();
         if let Some(fresh) = number("input_tokens") {
@@ -128,7 +128,7 @@ impl ReplyReader for Reader {
                 self.stop(&event["delta"]);
             }
             Some("message_stop") => self.has_stopped = true,
-            Some("error") => return Err(fault::inside(&event["error"])),
+            Some("error") => return Err(fault::of_error_object(&event["error"])),
             _ => {}
         }
         Ok(None)
@@ -137,11 +137,11 @@ impl ReplyReader for Reader {
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {
         let body = wire::parse(body)?;
         if body["type"] == "error" {
-            return Err(fault::inside(&body["error"]));
+            return Err(fault::of_error_object(&body["error"]));
         }
         let Some(content) = body["content"].as_array() else {
             return Err(ModelFault::Malformed {
-                detail: "there is no content in it".to_owned(),
+                detail: "it contains no content".to_owned(),
             });
         };
         for (index, block) in content.iter().enumerate() {
@@ -153,7 +153,7 @@ impl ReplyReader for Reader {
         Ok(())
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.has_stopped
     }
 
@@ -163,7 +163,7 @@ impl ReplyReader for Reader {
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let Some(stop) = self.stop else {
-            return Err(ModelFault::CutOff);
+            return Err(ModelFault::Incomplete);
         };
         let mut reply = ModelReply {
             usage: self.usage,
@@ -173,7 +173,7 @@ impl ReplyReader for Reader {
         let mut blocks = Vec::new();
         for block in self.blocks {
             let arguments = block.arguments();
-            let value = block.whole();
+            let value = block.into_value();
             match value["type"].as_str() {
                 Some("text") => {
                     reply
@@ -184,13 +184,13 @@ impl ReplyReader for Reader {
                     id: CallId::from(value["id"].as_str().unwrap_or_default()),
                     name: self
                         .names
-                        .own(value["name"].as_str().unwrap_or_default())
+                        .original(value["name"].as_str().unwrap_or_default())
                         .into(),
                     arguments: arguments.into(),
                 }),
                 _ => {}
             }
-            // An empty text may not come back.
+            // The API refuses empty text blocks.
             if value["type"] != "text"
                 || !value["text"].as_str().unwrap_or_default().trim().is_empty()
             {
@@ -198,12 +198,12 @@ impl ReplyReader for Reader {
             }
         }
         if reply.text.trim().is_empty() && reply.calls.is_empty() {
-            wire::refusal(&reply.stop, "")?;
+            wire::check_refusal(&reply.stop, "")?;
         }
-        let thinks = blocks
+        let has_thinking = blocks
             .iter()
             .any(|block| !matches!(block["type"].as_str(), Some("text" | "tool_use")));
-        reply.opaque = thinks.then(|| Opaque {
+        reply.opaque = has_thinking.then(|| OpaqueData {
             kind: KIND.into(),
             model: None,
             data: Arc::new(Value::Array(blocks)),
@@ -213,19 +213,19 @@ impl ReplyReader for Reader {
 }
 
 impl Block {
-    /// The arguments of a tool use as raw text, whole or not.
+    /// Returns the arguments of a tool use as raw text, which may be incomplete JSON.
     fn arguments(&self) -> String {
-        match self.pieces.is_empty() {
-            false => self.pieces.clone(),
-            true => match &self.value["input"] {
-                Value::Null => "{}".to_owned(),
-                input => input.to_string(),
-            },
+        if !self.pieces.is_empty() {
+            return self.pieces.clone();
+        }
+        match &self.value["input"] {
+            Value::Null => "{}".to_owned(),
+            input => input.to_string(),
         }
     }
 
-    /// The block as it would have come in one piece.
-    fn whole(mut self) -> Value {
+    /// Builds the complete block from its pieces.
+    fn into_value(mut self) -> Value {
         let field = match self.value["type"].as_str() {
             Some("text") => "text",
             Some("thinking") => "thinking",

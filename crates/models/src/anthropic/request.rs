@@ -1,5 +1,5 @@
-//! What is sent. Marks tell the provider which beginnings to keep in its cache: the instruction with the tools before it,
-//! and the conversation so far.
+//! Builds a request for the Messages API. Cache marks tell the provider which prefixes to cache: the tools with the
+//! instruction, and the conversation so far.
 
 use super::KIND;
 use super::settings::{add_settings, output_tokens};
@@ -98,7 +98,8 @@ fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachme
     parts.into_iter().map(block).collect()
 }
 
-/// Roles must take turns: all results of a step, and a word after them, go into one message. There are no empty ones.
+/// Adds blocks. Roles must alternate, so all results of a step, and a text after them, go into one message. Adds no
+/// empty message.
 fn push(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
     if blocks.is_empty() {
         return;
@@ -114,7 +115,7 @@ fn push(messages: &mut Vec<Value>, role: &str, blocks: Vec<Value>) {
 }
 
 fn assistant(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> Vec<Value> {
-    if let Some(blocks) = own.and_then(|own| as_it_came(own, calls)) {
+    if let Some(blocks) = own.and_then(|own| as_received(own, calls)) {
         return blocks;
     }
     let text = (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }));
@@ -125,8 +126,8 @@ fn assistant(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> 
     text.into_iter().chain(uses).collect()
 }
 
-/// The blocks exactly as the provider sent them, under the ids that the log gave the calls.
-fn as_it_came(own: &Value, calls: &[Call]) -> Option<Vec<Value>> {
+/// Returns the blocks exactly as the provider sent them, except for the calls' ids, which come from the log.
+fn as_received(own: &Value, calls: &[Call]) -> Option<Vec<Value>> {
     let mut blocks = own.as_array()?.clone();
     let mut ids = calls.iter().map(|call| plain_id(&call.id));
     for block in blocks
@@ -138,7 +139,8 @@ fn as_it_came(own: &Value, calls: &[Call]) -> Option<Vec<Value>> {
     ids.next().is_none().then_some(blocks)
 }
 
-/// Ids may come from another provider's reply; this one takes letters, digits, `_` and `-`.
+/// Replaces the characters of an id that the API refuses. It accepts letters, digits, `_` and `-`; an id may come from
+/// another provider's reply.
 fn plain_id(id: &CallId) -> String {
     id.as_str()
         .chars()
@@ -159,7 +161,8 @@ fn add_tool(text: &mut String, function: &Function, names: &Names) {
     text.extend([r#","input_schema":"#, &schema, "}"]);
 }
 
-/// The functions that the conversation called. One with calls in it must declare tools, also when none may be called.
+/// Returns the functions called in the conversation. A conversation with calls must declare tools, even if the model
+/// may not call any now.
 fn called_before<'a>(request: &'a ModelRequest, names: &'a Names) -> BTreeSet<&'a str> {
     let calls = request.messages.iter().filter_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls.iter()),

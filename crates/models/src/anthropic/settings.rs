@@ -1,20 +1,21 @@
-//! How the model should answer: the output limit, thinking, temperature, a schema. What a model accepts changed with its
+//! Request settings: output limit, thinking, temperature and schema. Which of them a model accepts depends on its
 //! version.
 
 use crate::wire::Target;
 use lango_core::{ModelRequest, ReasoningEffort};
 use serde_json::{Value, json};
 
-/// The output limit for a model of which none is known. The provider wants one, and all its models take this.
+/// The output limit for a model that is not in the table. The API requires one, and all its models accept this.
 const UNKNOWN_MODEL_TOKENS: u64 = 8192;
 
-/// From this version on a model decides itself how much it thinks, guided by an effort.
+/// From this version on, a model decides how much it thinks, guided by an effort.
 const ADAPTIVE_THINKING: (u32, u32) = (4, 6);
 
-/// From this version on a model takes no temperature.
+/// From this version on, models refuse a temperature.
 const NO_TEMPERATURE: (u32, u32) = (4, 7);
 
-/// The output limit, thinking included. A quarter of the window is what the engine leaves for it.
+/// Returns the output limit, thinking included: at most a quarter of the context window, which the engine leaves free
+/// for it.
 pub(super) fn output_tokens(target: &Target<'_>, request: &ModelRequest) -> u64 {
     let window = target.context_tokens.map_or(u64::MAX, |tokens| tokens / 4);
     let usual = target.max_output_tokens.unwrap_or(UNKNOWN_MODEL_TOKENS);
@@ -44,7 +45,7 @@ pub(super) fn add_settings(body: &mut Value, target: &Target<'_>, request: &Mode
     if output.as_object().is_some_and(|fields| !fields.is_empty()) {
         body["output_config"] = output;
     }
-    // A model that thinks chooses its temperature itself.
+    // The API refuses a temperature together with thinking.
     let takes_temperature =
         target.takes_temperature && effort.is_none() && !is_since(target.model, NO_TEMPERATURE);
     if let Some(temperature) = request.settings.temperature.filter(|_| takes_temperature) {
@@ -52,31 +53,31 @@ pub(super) fn add_settings(body: &mut Value, target: &Target<'_>, request: &Mode
     }
 }
 
-/// How much it should think; none leaves thinking off, which is the provider's default.
+/// Returns how much the model should think; `None` leaves thinking off, which is the provider's default.
 fn effort(target: &Target<'_>, request: &ModelRequest) -> Option<ReasoningEffort> {
     let effort = request.settings.reasoning_effort?;
     (target.takes_effort && effort != ReasoningEffort::None).then_some(effort)
 }
 
-/// The tokens for thinking, in models that want them in numbers. They count towards the output limit, so half of it is left
-/// for the answer; the provider takes no fewer than 1024.
+/// Returns the thinking budget in tokens for models without adaptive thinking. It counts towards the output limit, so
+/// half of that is left for the answer. The API accepts no less than 1024.
 fn thinking_budget(target: &Target<'_>, request: &ModelRequest) -> Option<u64> {
-    const LEAST: u64 = 1024;
+    const MIN_TOKENS: u64 = 1024;
     if is_since(target.model, ADAPTIVE_THINKING) {
         return None;
     }
     let wanted = match effort(target, request)? {
-        ReasoningEffort::None | ReasoningEffort::Minimal => LEAST,
+        ReasoningEffort::None | ReasoningEffort::Minimal => MIN_TOKENS,
         ReasoningEffort::Low => 4096,
         ReasoningEffort::Medium => 10_240,
         ReasoningEffort::High => 20_480,
     };
     let budget = wanted.min(output_tokens(target, request) / 2);
-    (budget >= LEAST).then_some(budget)
+    (budget >= MIN_TOKENS).then_some(budget)
 }
 
-/// Whether a model has at least this version: `claude-opus-4-6`, `claude-sonnet-5`, and the older `claude-3-7-sonnet`. A
-/// name that says nothing is taken for a new one.
+/// Returns whether a model has at least this version, as in `claude-opus-4-6`, `claude-sonnet-5` and the older
+/// `claude-3-7-sonnet`. A name without a version counts as new.
 fn is_since(model: &str, version: (u32, u32)) -> bool {
     let numbers: Vec<u32> = model
         .split(['-', '.', '@', ':'])

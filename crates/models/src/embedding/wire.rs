@@ -1,43 +1,43 @@
-//! How each family of providers is asked for vectors, and how its reply is read. It knows nothing of connections.
+//! The request and reply formats of the embedding providers, without any HTTP.
 //!
-//! A reply that is no reply may be a passing fault; one that is well formed and holds something else than the vectors that
-//! were asked for will hold it again.
+//! A malformed reply may be a transient fault. A well-formed reply without the requested vectors is not retried,
+//! because the next one would be the same.
 
 use super::EmbeddingKind;
 use crate::http::Headers;
 use crate::provider::with_version;
-use crate::wire::{WireRequest, beginning};
+use crate::wire::{WireRequest, excerpt};
 use crate::{fault, gemini, openai};
 use lango_core::{EmbeddingPurpose, ModelFault};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
-/// Why there are no vectors.
+/// Why a request for vectors failed.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// Nobody answered well; some of this passes.
+pub(super) enum EmbeddingFailure {
+    /// A fault of the connection or the provider, which may be transient.
     Fault(ModelFault),
-    /// Something else came than was asked for; this does not pass.
-    Wrong(String),
+    /// The reply does not contain the requested vectors. A retry does not help.
+    WrongReply(String),
 }
 
-impl From<ModelFault> for Trouble {
+impl From<ModelFault> for EmbeddingFailure {
     fn from(fault: ModelFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-/// How one model is asked.
+/// The wire format for one embedding model.
 pub(super) struct Wire {
     pub kind: EmbeddingKind,
     pub model: String,
-    /// What the provider is asked for.
+    /// The dimensions to request, if configured.
     pub dimensions: Option<u32>,
 }
 
 impl Wire {
-    /// The address as people write it, with the version or without what is not Ollama's own.
+    /// Completes the address that the user wrote: adds the version path; for Ollama removes `/v1` or `/api`.
     pub fn base_url(&self, base_url: &str) -> String {
         match self.kind {
             EmbeddingKind::OpenAi => with_version(base_url, "/v1"),
@@ -60,11 +60,11 @@ impl Wire {
 
     pub fn request(&self, texts: &[String], purpose: EmbeddingPurpose) -> WireRequest {
         match self.kind {
-            EmbeddingKind::OpenAi => self.listed("/embeddings", texts),
-            EmbeddingKind::Ollama => self.listed("/api/embed", texts),
+            EmbeddingKind::OpenAi => self.list_request("/embeddings", texts),
+            EmbeddingKind::Ollama => self.list_request("/api/embed", texts),
             EmbeddingKind::Gemini => {
                 let model = self.model.trim_start_matches("models/");
-                let request = |text: &String| self.one_of_gemini(model, text, purpose);
+                let request = |text: &String| self.gemini_request(model, text, purpose);
                 let requests: Vec<Value> = texts.iter().map(request).collect();
                 WireRequest {
                     path: format!("/models/{model}:batchEmbedContents"),
@@ -74,8 +74,8 @@ impl Wire {
         }
     }
 
-    /// The vectors in a reply, in the order of the texts.
-    pub fn read(&self, body: &str, count: usize) -> Result<Vec<Vec<f32>>, Trouble> {
+    /// Parses the vectors of a reply, in the order of the texts.
+    pub fn read(&self, body: &str, count: usize) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
         let vectors = match self.kind {
             EmbeddingKind::OpenAi => in_order(parse::<OpenAiReply>(body)?.data)?,
             EmbeddingKind::Ollama => parse::<OllamaReply>(body)?.embeddings,
@@ -85,20 +85,20 @@ impl Wire {
             }
         };
         if vectors.len() != count {
-            let (came, asked) = (vectors.len(), count);
-            let detail = format!("its reply has {came} vectors, and {asked} texts were sent");
-            return Err(Trouble::Wrong(detail));
+            let received = vectors.len();
+            let detail = format!("its reply has {received} vectors for {count} texts");
+            return Err(EmbeddingFailure::WrongReply(detail));
         }
         if vectors.iter().flatten().any(|number| !number.is_finite()) {
-            let detail = "a vector holds something that is no number, or one that is too large";
-            return Err(Trouble::Wrong(detail.to_owned()));
+            let detail = "a vector contains a value that is not a finite number";
+            return Err(EmbeddingFailure::WrongReply(detail.to_owned()));
         }
         Ok(vectors)
     }
 
-    fn listed(&self, path: &str, texts: &[String]) -> WireRequest {
+    fn list_request(&self, path: &str, texts: &[String]) -> WireRequest {
         let mut body = json!({ "model": self.model, "input": texts });
-        // Servers that know only one format take this name of it; what they do without one differs.
+        // Name the format, because servers differ in their default.
         if self.kind == EmbeddingKind::OpenAi {
             body["encoding_format"] = json!("float");
         }
@@ -111,7 +111,7 @@ impl Wire {
         }
     }
 
-    fn one_of_gemini(&self, model: &str, text: &str, purpose: EmbeddingPurpose) -> Value {
+    fn gemini_request(&self, model: &str, text: &str, purpose: EmbeddingPurpose) -> Value {
         let task = match purpose {
             EmbeddingPurpose::Document => "RETRIEVAL_DOCUMENT",
             EmbeddingPurpose::Query => "RETRIEVAL_QUERY",
@@ -135,7 +135,7 @@ struct OpenAiReply {
 
 #[derive(Deserialize)]
 struct OpenAiVector {
-    /// Whose vector it is; some servers leave it out and keep the order.
+    /// The index of its text. Some servers leave it out and return the vectors in order.
     index: Option<usize>,
     embedding: Vec<f32>,
 }
@@ -155,21 +155,21 @@ struct OllamaReply {
     embeddings: Vec<Vec<f32>>,
 }
 
-/// The vectors by their index, whatever order they came in.
-fn in_order(rows: Vec<OpenAiVector>) -> Result<Vec<Vec<f32>>, Trouble> {
-    let mut places: Vec<Option<Vec<f32>>> = Vec::new();
-    places.resize_with(rows.len(), || None);
+/// Sorts the vectors by their index.
+fn in_order(rows: Vec<OpenAiVector>) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
+    let mut slots: Vec<Option<Vec<f32>>> = Vec::new();
+    slots.resize_with(rows.len(), || None);
     for (at, row) in rows.into_iter().enumerate() {
         let index = row.index.unwrap_or(at);
-        let place = places.get_mut(index).filter(|place| place.is_none());
-        let place = place.ok_or_else(|| {
-            Trouble::Wrong(format!(
-                "its reply has a vector of index {index} twice or too many"
+        let slot = slots.get_mut(index).filter(|slot| slot.is_none());
+        let slot = slot.ok_or_else(|| {
+            EmbeddingFailure::WrongReply(format!(
+                "index {index} of a vector in its reply is a duplicate or too high"
             ))
         })?;
-        *place = Some(row.embedding);
+        *slot = Some(row.embedding);
     }
-    Ok(places.into_iter().flatten().collect())
+    Ok(slots.into_iter().flatten().collect())
 }
 
 #[derive(Deserialize)]
@@ -177,19 +177,19 @@ struct ErrorInside {
     error: Option<Value>,
 }
 
-fn parse<T: DeserializeOwned>(body: &str) -> Result<T, Trouble> {
+fn parse<T: DeserializeOwned>(body: &str) -> Result<T, EmbeddingFailure> {
     let problem = match serde_json::from_str::<T>(body) {
         Ok(reply) => return Ok(reply),
         Err(problem) => problem,
     };
     if let Ok(ErrorInside { error: Some(error) }) = serde_json::from_str(body) {
-        return Err(fault::inside(&error).into());
+        return Err(fault::of_error_object(&error).into());
     }
-    let detail = beginning(&format!("{problem}: {}", beginning(body)));
-    match serde_json::from_str::<IgnoredAny>(body).is_ok() {
-        true => Err(Trouble::Wrong(format!(
-            "its reply holds no vectors: {detail}"
-        ))),
-        false => Err(ModelFault::Malformed { detail }.into()),
+    let detail = excerpt(&format!("{problem}: {}", excerpt(body)));
+    if serde_json::from_str::<IgnoredAny>(body).is_ok() {
+        let detail = format!("its reply contains no vectors: {detail}");
+        Err(EmbeddingFailure::WrongReply(detail))
+    } else {
+        Err(ModelFault::Malformed { detail }.into())
     }
 }

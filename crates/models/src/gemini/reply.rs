@@ -1,34 +1,34 @@
-//! Reading a reply, streamed or whole: both are made of the same parts.
+//! Reads a reply of the Gemini API, streamed or not; both consist of the same parts.
 
 use super::KIND;
 use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader, Room};
+use crate::wire::{self, MAX_CALLS, ReplyBudget, ReplyReader};
 use lango_core::{
-    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData, StopReason, Usage,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
-    room: Room,
+    budget: ReplyBudget,
     text: String,
     calls: Vec<Call>,
-    /// Every part as it came.
+    /// All parts, unchanged.
     parts: Vec<Value>,
     usage: Usage,
     finish: Option<Finish>,
 }
 
-/// Why the provider says that the reply ended.
+/// The provider's finish reason.
 struct Finish {
     reason: String,
     message: Option<String>,
 }
 
 impl Finish {
-    /// The reason in one sentence, for people.
+    /// Describes the reason for users.
     fn sentence(&self) -> String {
         let reason = &self.reason;
         match &self.message {
@@ -52,7 +52,7 @@ impl Reader {
     pub fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
-            room: Room::new(),
+            budget: ReplyBudget::new(),
             text: String::new(),
             calls: Vec::new(),
             parts: Vec::new(),
@@ -62,12 +62,12 @@ impl Reader {
     }
 
     fn part(&mut self, part: &Value) -> Result<String, ModelFault> {
-        if self.parts.len() >= 65_536 || self.calls.len() >= CALLS {
+        if self.parts.len() >= 65_536 || self.calls.len() >= MAX_CALLS {
             return Err(ModelFault::Malformed {
                 detail: "too many parts".to_owned(),
             });
         }
-        self.parts.push(self.room.keep(part)?);
+        self.parts.push(self.budget.copy(part)?);
         if let Some(call) = part.get("functionCall") {
             let arguments = if call["args"].is_null() {
                 "{}".to_owned()
@@ -78,7 +78,7 @@ impl Reader {
                 id: CallId::from(call["id"].as_str().unwrap_or_default()),
                 name: self
                     .names
-                    .own(call["name"].as_str().unwrap_or_default())
+                    .original(call["name"].as_str().unwrap_or_default())
                     .into(),
                 arguments: arguments.into(),
             });
@@ -111,7 +111,7 @@ impl ReplyReader for Reader {
     fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault> {
         let chunk = wire::parse(data)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(fault::inside(error));
+            return Err(fault::of_error_object(error));
         }
         let feedback = &chunk["promptFeedback"];
         if let Some(reason) = feedback["blockReason"].as_str() {
@@ -121,7 +121,7 @@ impl ReplyReader for Reader {
                     Some(message) => {
                         format!(
                             "the request was blocked ({reason}): {}",
-                            wire::beginning(message)
+                            wire::excerpt(message)
                         )
                     }
                     None => format!("the request was blocked: {reason}"),
@@ -142,7 +142,7 @@ impl ReplyReader for Reader {
             let message = candidate["finishMessage"].as_str();
             self.finish = Some(Finish {
                 reason: reason.to_owned(),
-                message: message.map(wire::beginning),
+                message: message.map(wire::excerpt),
             });
         }
         Ok((!text.is_empty()).then_some(ModelEvent::Text(text)))
@@ -162,13 +162,13 @@ impl ReplyReader for Reader {
                 self.frame(body).map(|_| ())
             }
             _ => Err(ModelFault::Malformed {
-                detail: "there is no candidate in it".to_owned(),
+                detail: "it contains no candidate".to_owned(),
             }),
         }
     }
 
-    /// Text, usage and errors may follow the first reason: the stream ends where the connection does.
-    fn is_whole(&self) -> bool {
+    /// Always false: text, usage and errors may follow the finish reason, so only the connection's end is the end.
+    fn is_complete(&self) -> bool {
         false
     }
 
@@ -179,7 +179,7 @@ impl ReplyReader for Reader {
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let reader = *self;
         let Some(finish) = reader.finish else {
-            return Err(ModelFault::CutOff);
+            return Err(ModelFault::Incomplete);
         };
         let stop = finish.stop();
         if reader.text.trim().is_empty() && reader.calls.is_empty() {
@@ -189,14 +189,14 @@ impl ReplyReader for Reader {
                         detail: finish.sentence(),
                     });
                 }
-                _ => wire::refusal(&stop, "")?,
+                _ => wire::check_refusal(&stop, "")?,
             }
         }
         let is_signed = reader
             .parts
             .iter()
             .any(|part| part.get("thoughtSignature").is_some());
-        let opaque = is_signed.then(|| Opaque {
+        let opaque = is_signed.then(|| OpaqueData {
             kind: KIND.into(),
             model: None,
             data: Arc::new(Value::Array(reader.parts)),

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Builds a request for the Gemini API.
 
 use super::settings::generation_config;
 use super::{KIND, generation};
@@ -9,7 +9,7 @@ use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// In place of a signature that there cannot be. Other projects report that the provider takes it; lango has not tried.
+/// A placeholder for a missing signature. Other projects report that Gemini accepts it; lango has not tested that.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
@@ -36,7 +36,7 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
 }
 
 fn contents(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
-    // From the third generation on a call of the present turn must be signed.
+    // From the third generation on, calls of the current turn must be signed.
     let signed = generation(target.model) >= 3;
     let mut contents = Vec::new();
     let mut ids = BTreeMap::new();
@@ -105,7 +105,8 @@ fn response(name: &str, id: Option<&str>, text: &str, failed: bool) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// Calls that another model made, or of which no signature is left, would be refused: the first of a step is marked.
+/// Adds the placeholder to the first call of a step without a signature. Gemini refuses calls without one, such as
+/// those of another model.
 fn sign(parts: &mut [Value]) {
     let is_signed = parts
         .iter()
@@ -118,7 +119,7 @@ fn sign(parts: &mut [Value]) {
     }
 }
 
-/// A call that came with the provider's own id is answered under it, whatever id the log gave it.
+/// Returns the provider's ids of these calls, under which the results must be sent. The log has its own ids.
 fn ids_of(calls: &[Call], parts: &[Value]) -> Vec<(CallId, String)> {
     let sent = parts.iter().filter_map(|part| part.get("functionCall"));
     calls
@@ -128,7 +129,7 @@ fn ids_of(calls: &[Call], parts: &[Value]) -> Vec<(CallId, String)> {
         .collect()
 }
 
-/// Roles take turns: the results of a step go into one content. There are no empty ones.
+/// Adds parts. Roles must alternate, so the results of a step go into one content. Adds no empty content.
 fn push(contents: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
     if parts.is_empty() {
         return;
@@ -144,15 +145,15 @@ fn push(contents: &mut Vec<Value>, role: &str, parts: Vec<Value>) {
 }
 
 fn model_parts(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -> Vec<Value> {
-    // Signatures hold only for the parts exactly as they came.
-    let kept = own.and_then(Value::as_array);
+    // Signatures are valid only for unchanged parts.
+    let original = own.and_then(Value::as_array);
     let calls_in = |parts: &[Value]| {
         parts
             .iter()
             .filter(|part| part.get("functionCall").is_some())
             .count()
     };
-    if let Some(parts) = kept.filter(|parts| calls_in(parts) == calls.len()) {
+    if let Some(parts) = original.filter(|parts| calls_in(parts) == calls.len()) {
         return parts.clone();
     }
     let text = (!text.trim().is_empty()).then(|| json!({ "text": text }));
@@ -166,7 +167,7 @@ fn model_parts(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -
 fn declaration(function: &Function, names: &Names) -> String {
     let name = quoted(names.sent(&function.name));
     let description = quoted(&function.description);
-    // An object without properties is no schema to this provider; a function without one takes nothing.
+    // Gemini refuses an object schema without properties; a function without a schema takes no arguments.
     let properties = function
         .parameters
         .get("properties")

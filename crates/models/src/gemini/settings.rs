@@ -1,11 +1,11 @@
-//! How the model should answer, as a `generationConfig`.
+//! Request settings as Gemini's `generationConfig`.
 
 use super::generation;
 use crate::wire::Target;
 use lango_core::{ModelRequest, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-/// The configuration for a request; none if the model's defaults will do.
+/// Builds the configuration for a request; `None` if the model's defaults suffice.
 pub(super) fn generation_config(target: &Target<'_>, request: &ModelRequest) -> Option<Value> {
     let settings = &request.settings;
     let mut config = Map::new();
@@ -19,24 +19,24 @@ pub(super) fn generation_config(target: &Target<'_>, request: &ModelRequest) -> 
     if let Some(effort) = settings.reasoning_effort.filter(|_| target.takes_effort) {
         add("thinkingConfig", thinking_config(target.model, effort));
     }
-    // Before the third generation a schema and functions exclude each other.
-    let is_free = request.functions.is_empty() || generation(target.model) >= 3;
-    if let Some(schema) = target.native_schema(request).filter(|_| is_free) {
+    // Before the third generation, a schema and functions exclude each other.
+    let accepts_schema = request.functions.is_empty() || generation(target.model) >= 3;
+    if let Some(schema) = target.native_schema(request).filter(|_| accepts_schema) {
         add("responseMimeType", Value::from("application/json"));
         add("responseJsonSchema", schema.clone());
     }
     (!config.is_empty()).then_some(Value::Object(config))
 }
 
-/// Levels from the third generation on, numbers of tokens before.
+/// Returns the thinking configuration: a level from the third generation on, a token budget before.
 fn thinking_config(model: &str, effort: ReasoningEffort) -> Value {
     let is_pro = model.contains("pro");
     if generation(model) >= 3 {
         return json!({ "thinkingLevel": match effort {
-            // The larger models think at least a little.
+            // Thinking cannot be turned off in the pro models.
             ReasoningEffort::None | ReasoningEffort::Minimal if is_pro => "low",
             ReasoningEffort::None | ReasoningEffort::Minimal => "minimal",
-            other => other.word(),
+            other => other.name(),
         }});
     }
     json!({ "thinkingBudget": match effort {

@@ -1,16 +1,15 @@
-//! The rules of the one who works: a sub-agent with a task, or the single agent with a request.
+//! The rules of an agent that does the work: a sub-agent with a task, or the single agent with the user's message.
 
 use super::request::Request;
 use super::words::{has_phrase, parts, words};
 use super::{Decision, rules, small_talk};
 
-/// Why the web is not searched, and the way to change that.
-const NO_SEARCH_SERVICE: &str = "the web cannot be searched: no search service is set up; set one under \
-    `search.providers` (docs/web.md), or ask for a page by its address";
+const NO_SEARCH_SERVICE: &str = "I cannot search the web because no search service is set up; set one under \
+    `search.providers` (docs/web.md), or give me the address of a page";
 
 pub(super) fn decide(request: &Request<'_>) -> Decision {
     if !request.results.is_empty() {
-        return Decision::Say(tell(request));
+        return Decision::Say(results_text(request));
     }
     let offers = |tool: &str| request.offers(tool);
     let parts = parts(request.task, |part| rules::find(part, offers).is_some());
@@ -33,14 +32,14 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
         let reason = if wants_web_search(request.task) {
             NO_SEARCH_SERVICE
         } else {
-            "no rule of mine fits this task"
+            "none of my rules matches this task"
         };
         return Decision::Say(format!("[REJECT] {reason}"));
     }
     Decision::Say(small_talk::answer(request.task, None).unwrap_or_else(|| {
-        let beginning: String = request.task.chars().take(80).collect();
+        let excerpt: String = request.task.chars().take(80).collect();
         format!(
-            "I cannot do that: \"{beginning}\". {}",
+            "I cannot do that: \"{excerpt}\". {}",
             small_talk::introduction(None)
         )
     }))
@@ -50,20 +49,20 @@ fn wants_web_search(task: &str) -> bool {
     rules::find(task, |tool| tool == "search_web").is_some()
 }
 
-/// What came back, in the order of the calls.
-fn tell(request: &Request<'_>) -> String {
-    let told = request
-        .results
-        .iter()
-        .map(|returned| match returned.failed {
-            false => returned.text.to_owned(),
-            true => format!("That did not work: {}", returned.text),
-        });
-    told.collect::<Vec<_>>().join("\n\n")
+/// Joins the results of the calls, in the order of the calls.
+fn results_text(request: &Request<'_>) -> String {
+    let texts = request.results.iter().map(|result| {
+        if result.failed {
+            format!("That did not work: {}", result.text)
+        } else {
+            result.text.to_owned()
+        }
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 fn wants_plan(request: &Request<'_>) -> bool {
-    let heard = words(request.task);
+    let request_words = words(request.task);
     let asks = [
         "plan",
         "steps",
@@ -74,16 +73,16 @@ fn wants_plan(request: &Request<'_>) -> bool {
         "prepare",
     ];
     request.instruction.contains("numbered plan")
-        && asks.iter().any(|phrase| has_phrase(&heard, phrase))
+        && asks.iter().any(|phrase| has_phrase(&request_words, phrase))
 }
 
 fn plan(task: &str) -> String {
     format!(
-        "A plan by fixed rules (not by an AI model) for: {task}\n\n\
+        "This plan comes from fixed rules, not from an AI model. It is for: {task}\n\n\
          1. Write down what the finished result looks like.\n\
-         2. List what is there already, and what is missing.\n\
-         3. Put the missing pieces in the order in which they need each other.\n\
-         4. Do the smallest piece that can be checked, and check it.\n\
-         5. Go on piece by piece, and compare with step 1 at the end."
+         2. List what you already have and what is missing.\n\
+         3. Order the missing pieces by what depends on what.\n\
+         4. Do the smallest piece that you can check, and check it.\n\
+         5. Continue piece by piece, and compare the result with step 1."
     )
 }

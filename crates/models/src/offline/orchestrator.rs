@@ -1,6 +1,6 @@
-//! The rules of the one who delegates.
+//! The rules of the orchestrator, which delegates.
 
-use super::request::{Request, Returned};
+use super::request::{CallResult, Request};
 use super::routing::Table;
 use super::words::parts;
 use super::{Decision, rules, small_talk};
@@ -23,7 +23,7 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
         return Decision::Call(vec![(rule.tool, arguments)]);
     }
     if !request.offers(DELEGATE) {
-        return Decision::Say(nobody(request.task, table));
+        return Decision::Say(no_agent_answer(request.task, table));
     }
     let chosen: Vec<_> = parts
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
         })
         .collect();
     match chosen.as_slice() {
-        [] => Decision::Say(nobody(request.task, table)),
+        [] => Decision::Say(no_agent_answer(request.task, table)),
         [(agent, task)] => {
             Decision::Call(vec![(DELEGATE, delegation(agent, task, parts.len() == 1))])
         }
@@ -46,54 +46,58 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     }
 }
 
-/// Tries another agent for what was refused; else tells what came back.
+/// Delegates a rejected task to another agent; if there is none, answers with the results.
 fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
-    let asked: Vec<Asked> = request.results.iter().filter_map(Asked::read).collect();
+    let delegations: Vec<Delegation> = request
+        .results
+        .iter()
+        .filter_map(Delegation::read)
+        .collect();
     if request.offers(DELEGATE)
-        && let Some(again) = asked
+        && let Some(again) = delegations
             .iter()
-            .find_map(|refused| another(refused, &asked, table))
+            .find_map(|refused| retry_elsewhere(refused, &delegations, table))
     {
         return Decision::Call(vec![(DELEGATE, again)]);
     }
     let mut answers: Vec<String> = Vec::new();
     for (at, returned) in request.results.iter().enumerate() {
-        match (Asked::read(returned), returned.failed) {
-            (_, false) => answers.push(unmarked(returned.text).to_owned()),
-            // Another agent took it over.
+        match (Delegation::read(returned), returned.failed) {
+            (_, false) => answers.push(without_untrusted_mark(returned.text).to_owned()),
+            // The task was delegated again to another agent.
             (Some(failed), true)
-                if asked
+                if delegations
                     .iter()
                     .filter(|other| other.task == failed.task)
                     .count()
                     > 1
                     && at + 1 < request.results.len() => {}
             (_, true) => answers.push(format!(
-                "This could not be done: {}.",
-                unmarked(returned.text).trim_end_matches('.')
+                "I could not do this: {}.",
+                without_untrusted_mark(returned.text).trim_end_matches('.')
             )),
         }
     }
     Decision::Say(answers.join("\n\n"))
 }
 
-/// What a remote agent said, without the line before it that tells a model not to obey it. Rules obey nobody.
-fn unmarked(text: &str) -> &str {
+/// Strips the first line that warns a model not to obey a remote agent's text. These rules obey no text anyway.
+fn without_untrusted_mark(text: &str) -> &str {
     match text.split_once('\n') {
-        Some((mark, said)) if mark.starts_with("[from the remote agent ") => said,
+        Some((mark, reply)) if mark.starts_with("[from the remote agent ") => reply,
         _ => text,
     }
 }
 
-/// A delegation as it was made.
-struct Asked {
+/// A delegation made earlier in this turn.
+struct Delegation {
     agent: String,
     task: String,
     rejected: bool,
 }
 
-impl Asked {
-    fn read(returned: &Returned<'_>) -> Option<Self> {
+impl Delegation {
+    fn read(returned: &CallResult<'_>) -> Option<Self> {
         let arguments: Value = serde_json::from_str(returned.arguments).ok()?;
         let field = |name: &str| {
             arguments
@@ -110,10 +114,19 @@ impl Asked {
     }
 }
 
-fn another(refused: &Asked, asked: &[Asked], table: &Table<'_>) -> Option<Value> {
-    let same_task = || asked.iter().filter(|other| other.task == refused.task);
+/// Returns the delegation of a rejected task to an agent that has not tried it.
+fn retry_elsewhere(
+    refused: &Delegation,
+    delegations: &[Delegation],
+    table: &Table<'_>,
+) -> Option<Value> {
+    let same_task = || {
+        delegations
+            .iter()
+            .filter(|other| other.task == refused.task)
+    };
     let settled = same_task().any(|other| !other.rejected);
-    let tried: Vec<&str> = asked
+    let tried: Vec<&str> = delegations
         .iter()
         .filter(|other| other.rejected || other.task == refused.task)
         .map(|other| other.agent.as_str())
@@ -126,15 +139,15 @@ fn delegation(agent: &str, task: &str, finish: bool) -> Value {
     json!({ "agent": agent, "task": task, "finish": finish })
 }
 
-fn nobody(task: &str, table: &Table<'_>) -> String {
-    let beginning: String = task.chars().take(80).collect();
-    let unheld = if table.has_unheld_actions {
-        " There are tools here that no agent holds; they cannot run."
+fn no_agent_answer(task: &str, table: &Table<'_>) -> String {
+    let excerpt: String = task.chars().take(80).collect();
+    let unowned = if table.has_unowned_tools {
+        " Some tools here belong to no agent, so I cannot use them."
     } else {
         ""
     };
     format!(
-        "No agent here can do that: \"{beginning}\".{unheld}\n\n{}",
+        "No agent here can do that: \"{excerpt}\".{unowned}\n\n{}",
         small_talk::introduction(Some(table))
     )
 }

@@ -1,21 +1,21 @@
-//! The request as the rules see it: who asks for what, what is offered, and what has come back so far.
+//! The request as the rules see it: the task, the functions on offer and the results so far.
 
 use lango_core::{Message, ModelRequest};
 
 pub(super) struct Request<'a> {
     pub instruction: &'a str,
-    /// The words of the person, or the task of a sub-agent.
+    /// The user's message, or the task of a sub-agent.
     pub task: &'a str,
-    /// Whether the reply goes to another agent, which is told `[REJECT]` when the task does not fit.
+    /// Whether this is a sub-agent's task, so `[REJECT]` is a valid reply.
     pub may_reject: bool,
-    /// The runner's last word, if it asks to conclude.
+    /// The runner's notice, if it is the last message.
     pub notice: Option<&'a str>,
-    /// Results of the calls that were made for this task, in order.
-    pub results: Vec<Returned<'a>>,
+    /// Results of the calls made for this task, in order.
+    pub results: Vec<CallResult<'a>>,
     functions: Vec<&'a str>,
 }
 
-pub(super) struct Returned<'a> {
+pub(super) struct CallResult<'a> {
     pub name: &'a str,
     pub arguments: &'a str,
     pub text: &'a str,
@@ -24,19 +24,19 @@ pub(super) struct Returned<'a> {
 
 impl<'a> Request<'a> {
     pub fn read(request: &'a ModelRequest) -> Self {
-        let asked = request
+        let last_user = request
             .messages
             .iter()
             .rposition(|message| matches!(message, Message::User { .. }))
             .unwrap_or(0);
-        let (task, may_reject) = match request.messages.get(asked) {
+        let (task, may_reject) = match request.messages.get(last_user) {
             Some(Message::User { text, .. }) => match text.split_once("\n## Task\n") {
                 Some((_, task)) => (task, true),
-                None => (words_of_the_person(text), false),
+                None => (user_text(text), false),
             },
             _ => ("", false),
         };
-        let since = request.messages.get(asked + 1..).unwrap_or_default();
+        let since = request.messages.get(last_user + 1..).unwrap_or_default();
         Self {
             instruction: &request.instruction,
             task: task.trim(),
@@ -47,7 +47,7 @@ impl<'a> Request<'a> {
             },
             results: since
                 .iter()
-                .filter_map(|message| returned(message, since))
+                .filter_map(|message| call_result(message, since))
                 .collect(),
             functions: request
                 .functions
@@ -57,8 +57,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What to say when nothing may be called any more and nothing was done.
-    pub fn stopped(&self) -> Option<String> {
+    /// Returns the answer for a request that offers no functions before anything was done.
+    pub fn stop_message(&self) -> Option<String> {
         let is_stopped = self.functions.is_empty() && self.results.is_empty();
         let notice = self.notice.filter(|_| is_stopped)?;
         Some(format!("Nothing was done. I was told: {notice}"))
@@ -69,20 +69,20 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the runner adds below the words of the person, the last one first.
+/// Sections that the runner appends to the user's message, in reverse order.
 const ADDED: [&str; 3] = [
     "\n\n<answer-schema>\n",
     "\n\n<environment>\n",
     "\n\n<memory>\n",
 ];
 
-fn words_of_the_person(text: &str) -> &str {
-    ADDED.iter().fold(text, |words, added| {
-        words.rsplit_once(added).map_or(words, |(words, _)| words)
+fn user_text(text: &str) -> &str {
+    ADDED.iter().fold(text, |text, added| {
+        text.rsplit_once(added).map_or(text, |(before, _)| before)
     })
 }
 
-fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>> {
+fn call_result<'a>(message: &'a Message, all: &'a [Message]) -> Option<CallResult<'a>> {
     let Message::Result {
         call,
         name,
@@ -100,7 +100,7 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
     let made = calls
         .flat_map(|calls| calls.iter())
         .find(|made| made.id == *call);
-    Some(Returned {
+    Some(CallResult {
         name,
         arguments: made.map_or("{}", |made| &*made.arguments),
         text,
@@ -110,10 +110,10 @@ fn returned<'a>(message: &'a Message, all: &'a [Message]) -> Option<Returned<'a>
 
 #[cfg(test)]
 mod tests {
-    use super::words_of_the_person;
+    use super::user_text;
 
     #[test]
-    fn what_the_runner_adds_below_a_question_is_not_read_as_the_persons_words() {
+    fn sections_that_the_runner_appends_are_not_part_of_the_users_text() {
         let memory = "\n\n<memory>\nlikes rum\n</memory>";
         let environment = "\n\n<environment>\nDate: Monday, 2026-11-16\n</environment>";
         let schema = "\n\n<answer-schema>\n{}\n</answer-schema>\nThe answer is JSON.";
@@ -126,7 +126,7 @@ mod tests {
             format!("{environment}{schema}"),
         ] {
             let text = format!("what is\n\nhere?{added}");
-            assert_eq!(words_of_the_person(&text), "what is\n\nhere?");
+            assert_eq!(user_text(&text), "what is\n\nhere?");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the routing table out of an orchestrator's instruction, and chooses by it.
+//! Parses the routing table in an orchestrator's instruction and chooses an agent from it.
 
 use super::words::{has_phrase, words};
 
@@ -6,8 +6,8 @@ const HEADING: &str = "## Routing table";
 
 pub(super) struct Table<'a> {
     pub entries: Vec<Entry<'a>>,
-    /// Whether the instruction speaks of actions that nobody holds.
-    pub has_unheld_actions: bool,
+    /// Whether the instruction mentions tools that no agent may call.
+    pub has_unowned_tools: bool,
 }
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table, if this is an orchestrator's instruction.
+    /// Parses the table; `None` if this is not an orchestrator's instruction.
     pub fn read(instruction: &'a str) -> Option<Self> {
         let (_, table) = instruction.split_once(HEADING)?;
         let mut entries: Vec<Entry<'_>> = Vec::new();
@@ -47,11 +47,11 @@ impl<'a> Table<'a> {
         }
         Some(Self {
             entries,
-            has_unheld_actions: instruction.contains("no agent holds"),
+            has_unowned_tools: instruction.contains("no agent holds"),
         })
     }
 
-    /// The agent that fits best, leaving out those that were tried.
+    /// Returns the agent with the best score, without those in `tried`; `None` if no agent scores above zero.
     pub fn choose(&self, part: &str, tried: &[&str]) -> Option<&Entry<'a>> {
         let part = words(part);
         let candidates = self
@@ -60,9 +60,9 @@ impl<'a> Table<'a> {
             .filter(|entry| !tried.contains(&entry.name));
         let mut best: Option<(usize, &Entry<'a>)> = None;
         for entry in candidates {
-            let fit = entry.fit(&part);
-            if fit > best.map_or(0, |(fit, _)| fit) {
-                best = Some((fit, entry));
+            let score = entry.score(&part);
+            if score > best.map_or(0, |(score, _)| score) {
+                best = Some((score, entry));
             }
         }
         best.map(|(_, entry)| entry)
@@ -70,8 +70,8 @@ impl<'a> Table<'a> {
 }
 
 impl Entry<'_> {
-    /// How well a request fits: a name says most, a keyword more, a word of the description a little.
-    fn fit(&self, part: &[String]) -> usize {
+    /// Scores how well the agent fits a request: its name counts most, then keywords, then words of its description.
+    fn score(&self, part: &[String]) -> usize {
         let name = if has_phrase(part, self.name) { 20 } else { 0 };
         let keywords = self
             .keywords

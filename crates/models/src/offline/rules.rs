@@ -1,22 +1,22 @@
-//! The table of rules: which words call for which tool, and where its arguments come from. One row a rule.
+//! The table of rules, one per row: which phrases select which tool, and how to extract its arguments.
 
-use super::reading::{
-    address, after, between, file, key_of, page_to_open, path, rest, three_words, wanted,
-    with_the_words,
+use super::extract::{
+    address, between, file, key_of, only_word_after, page_to_open, path, path_text_and_content,
+    search_pattern, text_after, triple,
 };
 use super::words::{has_phrase, words};
 use serde_json::{Value, json};
 
-/// Words that call for a tool.
+/// A tool and the phrases that select it.
 pub(super) struct Rule {
     pub tool: &'static str,
-    /// Any of these phrases calls for it.
+    /// Any of these phrases selects the tool.
     phrases: &'static [&'static str],
-    /// Reads the arguments out of the request; none if they are not there.
+    /// Extracts the arguments from the request; `None` if they are missing.
     arguments: fn(&str) -> Option<Value>,
 }
 
-/// The first row that fits and whose tool is offered wins.
+/// The first row that matches and whose tool is offered wins.
 const RULES: &[Rule] = &[
     Rule {
         tool: "secrets_list",
@@ -34,8 +34,8 @@ const RULES: &[Rule] = &[
         phrases: &["hash"],
         arguments: |text| {
             let marks = ["hash the text", "hash the word", "hash of", "hash"];
-            let text = between(text, '`').or_else(|| rest(text, &marks))?;
-            // It hashes texts; files are the operator's.
+            let text = between(text, '`').or_else(|| text_after(text, &marks))?;
+            // This tool hashes text; files go to the operator, which runs `sha256sum`.
             path(&text)
                 .is_none()
                 .then(|| json!({ "text": text, "algorithm": "sha256" }))
@@ -50,20 +50,22 @@ const RULES: &[Rule] = &[
         tool: "memory_recall",
         phrases: &["you remember", "do you remember"],
         arguments: |text| {
-            let query = rest(text, &["remember about", "remember of", "remember"]);
+            let query = text_after(text, &["remember about", "remember of", "remember"]);
             Some(json!({ "query": query.unwrap_or_else(|| text.trim().to_owned()) }))
         },
     },
     Rule {
         tool: "memory_save",
         phrases: &["remember"],
-        arguments: |text| Some(json!({ "text": rest(text, &["remember that", "remember"])? })),
+        arguments: |text| {
+            Some(json!({ "text": text_after(text, &["remember that", "remember"])? }))
+        },
     },
     Rule {
         tool: "memory_forget",
         phrases: &["forget"],
         arguments: |text| {
-            let query = rest(text, &["forget about", "forget that", "forget"])?;
+            let query = text_after(text, &["forget about", "forget that", "forget"])?;
             Some(json!({ "query": query }))
         },
     },
@@ -88,7 +90,7 @@ const RULES: &[Rule] = &[
             "earlier",
         ],
         arguments: |text| {
-            let query = rest(text, &["recall", "what is", "what's"]);
+            let query = text_after(text, &["recall", "what is", "what's"]);
             Some(json!({ "query": query.unwrap_or_else(|| text.trim().to_owned()) }))
         },
     },
@@ -102,7 +104,7 @@ const RULES: &[Rule] = &[
         phrases: &["note that", "save the note", "save a note", "save that"],
         arguments: |text| {
             let marks = ["save the note", "save a note", "note that", "save that"];
-            let content = rest(text, &marks)?;
+            let content = text_after(text, &marks)?;
             Some(json!({ "key": key_of(&content), "content": content }))
         },
     },
@@ -110,7 +112,7 @@ const RULES: &[Rule] = &[
         tool: "graph_relate",
         phrases: &["relate"],
         arguments: |text| {
-            let (subject, predicate, object) = three_words(&rest(text, &["relate"])?)?;
+            let (subject, predicate, object) = triple(&text_after(text, &["relate"])?)?;
             Some(json!({ "subject": subject, "predicate": predicate, "object": object }))
         },
     },
@@ -118,7 +120,7 @@ const RULES: &[Rule] = &[
         tool: "graph_traverse",
         phrases: &["related to", "connected to", "graph of"],
         arguments: |text| {
-            let start = rest(text, &["related to", "connected to", "graph of"])?;
+            let start = text_after(text, &["related to", "connected to", "graph of"])?;
             Some(json!({ "start": start }))
         },
     },
@@ -126,7 +128,7 @@ const RULES: &[Rule] = &[
         tool: "graph_query",
         phrases: &["facts about", "fact about"],
         arguments: |text| {
-            let subject = rest(text, &["facts about", "fact about"])?;
+            let subject = text_after(text, &["facts about", "fact about"])?;
             Some(json!({ "subject": subject }))
         },
     },
@@ -135,7 +137,7 @@ const RULES: &[Rule] = &[
         phrases: &["search the web", "search online", "web search"],
         arguments: |text| {
             let marks = ["web for", "online for", "web search for", "the web"];
-            Some(json!({ "query": rest(text, &marks)? }))
+            Some(json!({ "query": text_after(text, &marks)? }))
         },
     },
     Rule {
@@ -154,7 +156,9 @@ const RULES: &[Rule] = &[
     Rule {
         tool: "search_knowledge",
         phrases: &["search the notes", "search my notes", "search notes"],
-        arguments: |text| Some(json!({ "query": rest(text, &["notes for", "notes about"])? })),
+        arguments: |text| {
+            Some(json!({ "query": text_after(text, &["notes for", "notes about"])? }))
+        },
     },
     Rule {
         tool: "rag_retrieve",
@@ -167,7 +171,7 @@ const RULES: &[Rule] = &[
                 "documents for",
                 "library for",
             ];
-            Some(json!({ "query": rest(text, &marks)? }))
+            Some(json!({ "query": text_after(text, &marks)? }))
         },
     },
     Rule {
@@ -179,7 +183,7 @@ const RULES: &[Rule] = &[
         tool: "fs_write",
         phrases: &["create", "write"],
         arguments: |text| {
-            let (before, content) = with_the_words(text)?;
+            let (before, content) = path_text_and_content(text)?;
             Some(json!({ "path": path(before)?, "content": content }))
         },
     },
@@ -197,14 +201,14 @@ const RULES: &[Rule] = &[
         tool: "fs_delete",
         phrases: &["delete", "remove"],
         arguments: |text| {
-            let named = || after(text, &["delete", "remove"]).map(str::to_owned);
+            let named = || only_word_after(text, &["delete", "remove"]).map(str::to_owned);
             Some(json!({ "path": path(text).or_else(named)? }))
         },
     },
     Rule {
         tool: "fs_search",
         phrases: &["search for", "search"],
-        arguments: |text| Some(json!({ "pattern": wanted(text)?, "literal": true })),
+        arguments: |text| Some(json!({ "pattern": search_pattern(text)?, "literal": true })),
     },
     Rule {
         tool: "fs_stat",
@@ -250,20 +254,24 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// The rule for a request, among the tools that are offered, with its arguments.
+/// Returns the first rule that matches the request and whose tool is offered, with its arguments.
 pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'static Rule, Value)> {
-    let heard = words(text);
-    let fitting = RULES.iter().filter(|rule| offers(rule.tool));
-    let mut fitting =
-        fitting.filter(|rule| rule.phrases.iter().any(|phrase| has_phrase(&heard, phrase)));
-    fitting.find_map(|rule| Some((rule, (rule.arguments)(text)?)))
+    let request_words = words(text);
+    let matches = |rule: &&Rule| {
+        rule.phrases
+            .iter()
+            .any(|phrase| has_phrase(&request_words, phrase))
+    };
+    let offered = RULES.iter().filter(|rule| offers(rule.tool));
+    let mut matching = offered.filter(matches);
+    matching.find_map(|rule| Some((rule, (rule.arguments)(text)?)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Option<String> {
+    fn matched(text: &str) -> Option<String> {
         find(text, |_| true).map(|(rule, arguments)| {
             let shown = ["path", "command", "pattern"]
                 .iter()
@@ -274,49 +282,58 @@ mod tests {
     }
 
     #[test]
-    fn requests_call_for_their_tool_and_arguments() {
-        assert_eq!(found("what files are here?").as_deref(), Some("fs_list ."));
-        assert_eq!(found("list the folder src").as_deref(), Some("fs_list src"));
+    fn requests_select_their_tool_and_arguments() {
         assert_eq!(
-            found("what is in crates/core/").as_deref(),
+            matched("what files are here?").as_deref(),
+            Some("fs_list .")
+        );
+        assert_eq!(
+            matched("list the folder src").as_deref(),
+            Some("fs_list src")
+        );
+        assert_eq!(
+            matched("what is in crates/core/").as_deref(),
             Some("fs_list crates/core/")
         );
         assert_eq!(
-            found("please read README.md.").as_deref(),
+            matched("please read README.md.").as_deref(),
             Some("fs_read README.md")
         );
         assert_eq!(
-            found("show me `odd name`").as_deref(),
+            matched("show me `odd name`").as_deref(),
             Some("fs_read odd name")
         );
         assert_eq!(
-            found("how big is Cargo.toml?").as_deref(),
+            matched("how big is Cargo.toml?").as_deref(),
             Some("fs_stat Cargo.toml")
         );
-        assert_eq!(found("read README").as_deref(), Some("fs_read README"));
-        assert_eq!(found("sing a song"), None);
+        assert_eq!(matched("read README").as_deref(), Some("fs_read README"));
+        assert_eq!(matched("sing a song"), None);
         assert_eq!(
-            found("run `git log; git status`").as_deref(),
+            matched("run `git log; git status`").as_deref(),
             Some("exec git log; git status")
         );
         assert_eq!(
-            found("create notes/a.md with the word hi").as_deref(),
+            matched("create notes/a.md with the word hi").as_deref(),
             Some("fs_write notes/a.md\"hi\\n\"")
         );
         assert_eq!(
-            found("create todo.txt with the words \"milk and bread\"").as_deref(),
+            matched("create todo.txt with the words \"milk and bread\"").as_deref(),
             Some("fs_write todo.txt\"milk and bread\\n\"")
         );
         assert_eq!(
-            found("delete notes/a.md").as_deref(),
+            matched("delete notes/a.md").as_deref(),
             Some("fs_delete notes/a.md")
         );
-        assert_eq!(found("search for TODO").as_deref(), Some("fs_search TODO"));
         assert_eq!(
-            found("make a folder called `x y`").as_deref(),
+            matched("search for TODO").as_deref(),
+            Some("fs_search TODO")
+        );
+        assert_eq!(
+            matched("make a folder called `x y`").as_deref(),
             Some("fs_mkdir x y")
         );
-        assert_eq!(found("run away"), None);
+        assert_eq!(matched("run away"), None);
         for (text, tool, field, value) in [
             (
                 "open page.html and tell me the title",

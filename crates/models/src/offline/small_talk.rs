@@ -1,4 +1,4 @@
-//! Greetings, thanks, and questions about lango itself: what is answered without any agent.
+//! Answers to greetings, thanks and questions about lango itself, which need no agent.
 
 use super::routing::Table;
 use super::words::{has_phrase, words};
@@ -31,21 +31,24 @@ const QUESTIONS: &[&str] = &[
     "are you an ai",
 ];
 
-/// The answer, if the text is small talk.
+/// Returns the answer if the text is small talk.
 pub(super) fn answer(text: &str, table: Option<&Table<'_>>) -> Option<String> {
-    let heard = words(text);
-    if heard.len() > 6 {
+    let request_words = words(text);
+    if request_words.len() > 6 {
         return None;
     }
-    if QUESTIONS.iter().any(|phrase| has_phrase(&heard, phrase)) {
+    if QUESTIONS
+        .iter()
+        .any(|phrase| has_phrase(&request_words, phrase))
+    {
         return Some(introduction(table));
     }
-    // Further inside, as in "search for hello", such a word is no greeting.
+    // Only at the start: "search for hello" is not a greeting.
     let says = |phrases: &[&str]| {
-        let beginning = |phrase: &str| &heard[..heard.len().min(words(phrase).len())];
+        let prefix = |phrase: &str| &request_words[..request_words.len().min(words(phrase).len())];
         phrases
             .iter()
-            .any(|phrase| has_phrase(beginning(phrase), phrase))
+            .any(|phrase| has_phrase(prefix(phrase), phrase))
     };
     if says(GREETINGS) {
         return Some(format!("Hello! {}", introduction(table)));
@@ -53,10 +56,10 @@ pub(super) fn answer(text: &str, table: Option<&Table<'_>>) -> Option<String> {
     says(THANKS).then(|| "You are welcome.".to_owned())
 }
 
-/// What this is, and what it can be asked for.
+/// Says what this model is and, for an orchestrator, which agents it can delegate to.
 pub(super) fn introduction(table: Option<&Table<'_>>) -> String {
-    let mut text = "I am lango's built-in set of rules, not an AI model: I follow fixed patterns, so that you can try \
-                    everything without a key or a network."
+    let mut text = "I am lango's built-in set of rules, not an AI model. I follow fixed patterns, so you can try lango \
+                    without an API key or a network connection."
         .to_owned();
     if let Some(table) = table {
         text.push_str(" My team:\n");

@@ -1,21 +1,21 @@
-//! Words and phrases in a request, found as a person would: whole words, whatever the case, singular or plural.
+//! Finds words and phrases in a request: whole words, in any case, singular or plural.
 
 use std::borrow::Cow;
 
-/// The words of a text in lower case. Something that looks like a path is the word "path" as well, and an address of the web
-/// is the words "web address" and "url".
+/// Returns the words of a text in lower case. Appends the word "path" if the text contains a path, "web page" if it
+/// asks to open a page, and "web address url" if it contains a URL.
 pub(super) fn words(text: &str) -> Vec<String> {
     let text = &without_command(text);
     let path = text
         .split_whitespace()
         .any(is_path)
         .then(|| "path".to_owned());
-    let url: &[&str] = if super::reading::address(text).is_some() {
+    let url: &[&str] = if super::extract::address(text).is_some() {
         &["web", "address", "url"]
     } else {
         &[]
     };
-    let page: &[&str] = if super::reading::page_to_open(text).is_some() {
+    let page: &[&str] = if super::extract::page_to_open(text).is_some() {
         &["web", "page"]
     } else {
         &[]
@@ -29,7 +29,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns a request to run a command without the command, whose words ask for nothing: `curl https://…` is no page to read.
+/// Removes the quoted command from a request to run it. Its words must not match rules: `curl https://…` is not a
+/// request to read that page.
 fn without_command(text: &str) -> Cow<'_, str> {
     let parts = text
         .split_once('`')
@@ -58,7 +59,7 @@ fn is_path(token: &str) -> bool {
     !token.contains("://") && (has_extension || (token.len() > 1 && token.contains('/')))
 }
 
-/// Whether the phrase stands in the text.
+/// Returns whether the text contains the phrase.
 pub(super) fn has_phrase(text: &[String], phrase: &str) -> bool {
     let phrase = words(phrase);
     !phrase.is_empty()
@@ -73,9 +74,9 @@ fn same(word: &str, other: &str) -> bool {
         || (word.len() > 3 && other.len() > 3 && word[..stem(word)] == other[..stem(other)])
 }
 
-/// The parts of a request that can be asked of different agents. `stands_alone` says whether a part means something by
-/// itself: only then does an "and" part it from its neighbour.
-pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<String> {
+/// Splits a request into parts that different agents can do. It splits at an "and" only if `is_complete` accepts the
+/// parts on both sides as requests.
+pub(super) fn parts(text: &str, is_complete: impl Fn(&str) -> bool) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for sentence in sentences(text) {
         let mut pending = String::new();
@@ -88,7 +89,7 @@ pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<Stri
                 .trim_start_matches("then ")
                 .trim_end_matches(',')
                 .trim();
-            if !pending.is_empty() && stands_alone(&pending) && stands_alone(piece) {
+            if !pending.is_empty() && is_complete(&pending) && is_complete(piece) {
                 parts.push(std::mem::take(&mut pending));
             }
             if !pending.is_empty() {
@@ -103,11 +104,11 @@ pub(super) fn parts(text: &str, stands_alone: impl Fn(&str) -> bool) -> Vec<Stri
     parts
 }
 
-/// A mark ends a sentence when space follows it, so that `notes.md` stays whole.
+/// Splits a text into sentences. Punctuation ends a sentence only before white space, so `notes.md` stays in one piece.
 fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
-    // What stands between backticks is taken as it is.
+    // Text between backticks is never split.
     let mut is_quoted = false;
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
@@ -134,14 +135,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_whole_words_in_any_number() {
+    fn phrases_match_whole_words_in_singular_or_plural() {
         let text = words("What FILES are here?");
         assert!(has_phrase(&text, "file") && has_phrase(&text, "are here"));
         assert!(!has_phrase(&text, "fil") && !has_phrase(&text, "her"));
     }
 
     #[test]
-    fn a_request_parts_where_both_sides_mean_something() {
+    fn a_request_is_split_where_both_sides_are_requests() {
         let alone = |part: &str| part.contains("list") || part.contains("plan");
         assert_eq!(
             parts("list files and folders", alone),

@@ -1,11 +1,11 @@
-//! Ids of calls, as servers take them. They may come from another provider's reply.
+//! Converts call ids to what servers accept. An id may come from another provider's reply.
 
 use super::is_mistral;
 use crate::wire::Target;
 use lango_core::CallId;
 use sha2::{Digest, Sha256};
 
-/// The id of a call as this server takes it.
+/// Returns the id of a call in a form that this server accepts.
 pub(super) fn call_id(target: &Target<'_>, id: &CallId) -> String {
     if wants_short_ids(target) {
         mistral_id(id)
@@ -14,7 +14,7 @@ pub(super) fn call_id(target: &Target<'_>, id: &CallId) -> String {
     }
 }
 
-/// Mistral's own service, and servers that apply its chat template to its models.
+/// Returns whether the target is Mistral's own service, or a server that applies Mistral's chat template to its models.
 fn wants_short_ids(target: &Target<'_>) -> bool {
     const FAMILIES: [&str; 6] = [
         "mistral",
@@ -28,7 +28,7 @@ fn wants_short_ids(target: &Target<'_>) -> bool {
     is_mistral(target) || FAMILIES.iter().any(|family| model.contains(family))
 }
 
-/// Exactly nine letters and digits. Any other id becomes a digest of itself, the same in every request.
+/// Returns an id of exactly nine letters and digits. Any other id becomes its digest, the same in every request.
 fn mistral_id(id: &CallId) -> String {
     const LENGTH: usize = 9;
     let id = id.as_str();
@@ -42,7 +42,7 @@ fn mistral_id(id: &CallId) -> String {
     digits.take(LENGTH).map(char::from).collect()
 }
 
-/// At most 40 characters, which is what OpenAI takes.
+/// Shortens an id to 40 characters, OpenAI's limit.
 fn bounded_id(id: &CallId) -> String {
     const HALF: usize = 20;
     let characters: Vec<char> = id.as_str().chars().collect();

@@ -1,8 +1,8 @@
-//! Reasoning that a server wants back with the next request, in the two forms in which servers send it: `reasoning_content`, a
-//! text (DeepSeek, Moonshot and others, which refuse a tool call without it), and `reasoning_details`, a list whose signed
-//! entries are valid only whole (OpenRouter).
+//! Reasoning that a server requires back in the next request. It has two forms: `reasoning_content`, a text (DeepSeek,
+//! Moonshot and others, which refuse a tool call without it), and `reasoning_details`, a list whose signed entries must
+//! stay unchanged (OpenRouter).
 
-use crate::wire::Room;
+use crate::wire::ReplyBudget;
 use lango_core::ModelFault;
 use serde_json::{Map, Value, json};
 
@@ -14,21 +14,21 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Adds what a `delta` or a `message` holds of it.
-    pub fn add(&mut self, message: &Value, room: &mut Room) -> Result<(), ModelFault> {
+    /// Adds the reasoning in a `delta` or a `message`.
+    pub fn add(&mut self, message: &Value, budget: &mut ReplyBudget) -> Result<(), ModelFault> {
         let content = message["reasoning_content"].as_str().unwrap_or_default();
-        room.add(&mut self.content, content)?;
+        budget.add(&mut self.content, content)?;
         for detail in message["reasoning_details"]
             .as_array()
             .into_iter()
             .flatten()
         {
-            self.add_detail(room.keep(detail)?);
+            self.add_detail(budget.copy(detail)?);
         }
         Ok(())
     }
 
-    /// An entry may come in pieces: those with the same type and index are one.
+    /// Adds an entry, or a piece of one: pieces with the same type and index belong together.
     fn add_detail(&mut self, piece: Value) {
         let is_same = |entry: &&mut Value| {
             entry["type"] == piece["type"]
@@ -41,7 +41,7 @@ impl Reasoning {
         }
     }
 
-    /// The fields to send back with the message.
+    /// Returns the fields to send back with the message.
     pub fn fields(self) -> Option<Value> {
         if !self.details.is_empty() {
             return Some(json!({ "reasoning_details": self.details }));
@@ -50,7 +50,7 @@ impl Reasoning {
     }
 }
 
-/// Text grows, every other field is what came last.
+/// Merges a piece into its entry: appends to text fields and overwrites all others.
 fn merge(entry: &mut Value, piece: Map<String, Value>) {
     const GROWING: [&str; 3] = ["text", "summary", "data"];
     for (field, value) in piece {

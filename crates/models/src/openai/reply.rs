@@ -1,22 +1,22 @@
-//! Reading a reply, streamed or whole.
+//! Reads a reply of the chat completions API, streamed or not.
 
 use super::reasoning::Reasoning;
-use super::think::Thinking;
+use super::think::ThinkFilter;
 use super::{KIND, stop, usage};
 use crate::fault;
 use crate::names::Names;
-use crate::wire::{self, CALLS, ReplyReader, Room};
+use crate::wire::{self, MAX_CALLS, ReplyBudget, ReplyReader};
 use lango_core::{
-    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData, StopReason, Usage,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 pub(super) struct Reader {
     names: Names,
-    room: Room,
+    budget: ReplyBudget,
     text: String,
-    thinking: Thinking,
+    thinking: ThinkFilter,
     calls: Vec<PartialCall>,
     usage: Usage,
     reasoning: Reasoning,
@@ -25,7 +25,7 @@ pub(super) struct Reader {
     is_done: bool,
 }
 
-/// A call whose arguments are still coming.
+/// A call whose arguments are still arriving.
 #[derive(Default)]
 struct PartialCall {
     index: Option<u64>,
@@ -38,9 +38,9 @@ impl Reader {
     pub fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
-            room: Room::new(),
+            budget: ReplyBudget::new(),
             text: String::new(),
-            thinking: Thinking::new(),
+            thinking: ThinkFilter::new(),
             calls: Vec::new(),
             usage: Usage::default(),
             reasoning: Reasoning::default(),
@@ -50,69 +50,68 @@ impl Reader {
         }
     }
 
-    /// A `delta` of a stream, or the `message` of a whole reply.
+    /// Reads a `delta` of a stream, or the `message` of a reply that is not streamed.
     fn message(&mut self, message: &Value) -> Result<Option<ModelEvent>, ModelFault> {
         let refusal = message["refusal"].as_str().unwrap_or_default();
-        self.room.add(&mut self.refusal, refusal)?;
-        self.reasoning.add(message, &mut self.room)?;
+        self.budget.add(&mut self.refusal, refusal)?;
+        self.reasoning.add(message, &mut self.budget)?;
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.tool_call(call)?;
         }
-        let content = self.thinking.pass(&words(&message["content"]));
-        self.room.add(&mut self.text, &content)?;
+        let content = self.thinking.pass(&text_of(&message["content"]));
+        self.budget.add(&mut self.text, &content)?;
         Ok((!content.is_empty()).then_some(ModelEvent::Text(content)))
     }
 
-    /// One piece of a call. A new id begins a new call, also under an index that was used before: some servers number
-    /// every parallel call 0. So does a new index under an id that was used before. A piece without an id belongs to the
-    /// call of its index, else to the last one.
+    /// Reads one piece of a call. A new id starts a new call, even if its index was used before: some servers number
+    /// every parallel call 0. A new index starts a new call too, even if its id was used before. A piece without an id
+    /// belongs to the call with its index, or to the last call if it has no index.
     fn tool_call(&mut self, piece: &Value) -> Result<(), ModelFault> {
         let index = piece["index"].as_u64();
         let id = piece["id"].as_str().unwrap_or_default();
         let name = piece["function"]["name"].as_str().unwrap_or_default();
-        let known = self.calls.iter().rposition(|call| match id.is_empty() {
-            true => index.is_none() || call.index == index,
-            false => call.id == id && (index.is_none() || call.index == index),
+        let known = self.calls.iter().rposition(|call| {
+            (id.is_empty() || call.id == id) && (index.is_none() || call.index == index)
         });
-        let begins = known
+        let is_new = known
             .is_none_or(|at| id.is_empty() && !name.is_empty() && !self.calls[at].name.is_empty());
-        if begins {
-            if self.calls.len() == CALLS {
+        if is_new {
+            if self.calls.len() == MAX_CALLS {
                 return Err(ModelFault::Malformed {
-                    detail: format!("more than {CALLS} calls"),
+                    detail: format!("more than {MAX_CALLS} calls"),
                 });
             }
             let mut call = PartialCall {
                 index,
                 ..PartialCall::default()
             };
-            self.room.add(&mut call.id, id)?;
+            self.budget.add(&mut call.id, id)?;
             self.calls.push(call);
         }
-        let at = known.filter(|_| !begins).unwrap_or(self.calls.len() - 1);
+        let at = known.filter(|_| !is_new).unwrap_or(self.calls.len() - 1);
         let call = &mut self.calls[at];
         if call.name.is_empty() {
-            self.room.add(&mut call.name, name)?;
+            self.budget.add(&mut call.name, name)?;
         }
         match &piece["function"]["arguments"] {
-            Value::String(arguments) => self.room.add(&mut call.arguments, arguments),
+            Value::String(arguments) => self.budget.add(&mut call.arguments, arguments),
             Value::Null => Ok(()),
-            // Some servers send the object itself.
-            other => self.room.add(&mut call.arguments, &other.to_string()),
+            // Some servers send an object instead of a string.
+            other => self.budget.add(&mut call.arguments, &other.to_string()),
         }
     }
 
-    /// Reads what surrounds the message: an error, the usage, the reason of the end.
+    /// Reads the fields around the message: error, usage and finish reason.
     fn envelope(&mut self, body: &Value) -> Result<(), ModelFault> {
         let choice = first_choice(body);
         for error in [&body["error"], &choice["error"]] {
             if !error.is_null() {
-                return Err(fault::inside(error));
+                return Err(fault::of_error_object(error));
             }
         }
-        // Beside the choices, in Groq's own object, or in the choice (Moonshot).
-        let places = [&body["usage"], &body["x_groq"]["usage"], &choice["usage"]];
-        if let Some(usage) = places.into_iter().find(|usage| usage.is_object()) {
+        // Groq has the usage in its own object, Moonshot in the choice.
+        let candidates = [&body["usage"], &body["x_groq"]["usage"], &choice["usage"]];
+        if let Some(usage) = candidates.into_iter().find(|usage| usage.is_object()) {
             self.usage = usage::read(usage);
         }
         if let Some(stop) = stop::reason(choice) {
@@ -131,7 +130,7 @@ impl ReplyReader for Reader {
         let chunk = wire::parse(data)?;
         self.envelope(&chunk)?;
         let choice = first_choice(&chunk);
-        // Some servers close a stream with the whole message in place of the last piece.
+        // Some servers end a stream with the complete message instead of the last piece.
         let delta = choice.get("delta").or_else(|| choice.get("message"));
         self.message(delta.unwrap_or(&Value::Null))
     }
@@ -140,18 +139,18 @@ impl ReplyReader for Reader {
         let body = wire::parse(body)?;
         self.envelope(&body)?;
         let message = &first_choice(&body)["message"];
-        // A content filter may leave nothing but its reason.
+        // After a content filter the finish reason may be all that is left.
         let is_filtered = matches!(self.stop, Some(StopReason::Filtered { .. }));
         if !message.is_object() && !is_filtered {
             return Err(ModelFault::Malformed {
-                detail: "there is no choice in it".to_owned(),
+                detail: "it contains no choice".to_owned(),
             });
         }
         self.is_done = true;
         self.message(message).map(|_| ())
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.is_done
     }
 
@@ -161,22 +160,22 @@ impl ReplyReader for Reader {
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
         let mut reader = *self;
-        reader.text.push_str(&reader.thinking.rest());
+        reader.text.push_str(&reader.thinking.finish());
         if !reader.is_done && reader.stop.is_none() {
-            return Err(ModelFault::CutOff);
+            return Err(ModelFault::Incomplete);
         }
         let stop = reader.stop.unwrap_or_default();
-        let says_nothing = reader.text.trim().is_empty() && reader.calls.is_empty();
-        if says_nothing {
-            wire::refusal(&stop, &reader.refusal)?;
+        let is_empty = reader.text.trim().is_empty() && reader.calls.is_empty();
+        if is_empty {
+            wire::check_refusal(&stop, &reader.refusal)?;
         }
         let names = reader.names;
         let call = |call: PartialCall| Call {
             id: CallId::new(call.id),
-            name: names.own(&call.name).into(),
+            name: names.original(&call.name).into(),
             arguments: wire::arguments(call.arguments),
         };
-        let opaque = reader.reasoning.fields().map(|fields| Opaque {
+        let opaque = reader.reasoning.fields().map(|fields| OpaqueData {
             kind: KIND.into(),
             model: None,
             data: Arc::new(fields),
@@ -192,15 +191,15 @@ impl ReplyReader for Reader {
     }
 }
 
-/// The choice that counts. One chunk of a stream may hold nothing but another.
+/// Returns the choice with index 0. A chunk of a stream may contain only other choices.
 fn first_choice(body: &Value) -> &Value {
     let mut choices = body["choices"].as_array().into_iter().flatten();
     let is_first = |choice: &&Value| choice["index"].as_u64().unwrap_or(0) == 0;
     choices.find(is_first).unwrap_or(&Value::Null)
 }
 
-/// Text, or a list of parts of which some are text.
-fn words(content: &Value) -> String {
+/// Returns the text of a content, which is a string or a list of parts.
+fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts

@@ -1,18 +1,18 @@
-//! What is sent: the stable part first, so that caches can keep it.
+//! Builds a request for the chat completions API. The stable part comes first, so that providers can cache it.
 
 use super::call_id::call_id;
 use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, add_function_members, whole_arguments};
+use crate::wire::{RequestBody, Target, add_function_members, valid_arguments};
 use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
     let mut fields = json!({ "model": target.model, "messages": messages(target, request, &names), "stream": target.streaming });
-    // Mistral refuses the field, and counts without being asked.
+    // Mistral refuses this field and reports usage anyway.
     if target.streaming && !is_mistral(target) {
         fields["stream_options"] = json!({ "include_usage": true });
     }
@@ -28,7 +28,7 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
 fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
     let is_openai = is_openai(target.host);
     if let Some(tokens) = target.output_limit(request) {
-        // OpenAI's reasoning models refuse the old name, most other servers know no other.
+        // OpenAI's reasoning models refuse the old name; most other servers know only that one.
         let name = if is_openai {
             "max_completion_tokens"
         } else {
@@ -48,7 +48,7 @@ fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
         .reasoning_effort
         .filter(|_| target.takes_effort)
     {
-        body["reasoning_effort"] = Value::from(effort.word());
+        body["reasoning_effort"] = Value::from(effort.name());
     }
     // Some servers refuse a schema together with tools.
     let has_tools = !request.functions.is_empty();
@@ -61,18 +61,18 @@ fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
     }
 }
 
-/// Whether a host is OpenAI's, or Azure's, which speaks the same.
+/// Returns whether a host belongs to OpenAI or to Azure, which behaves the same.
 fn is_openai(host: &str) -> bool {
     host == "api.openai.com" || host.ends_with(".api.openai.com") || host.ends_with(".azure.com")
 }
 
 fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Value> {
     let mut messages = vec![json!({ "role": "system", "content": &*request.instruction })];
-    // The results of a step stay together, so their images follow the last of them.
-    let mut of_results = Vec::new();
+    // The results of one step must stay together, so their images follow the last result.
+    let mut result_parts = Vec::new();
     for message in &request.messages {
         if !matches!(message, Message::Result { .. }) {
-            push_parts(&mut messages, std::mem::take(&mut of_results));
+            push_parts(&mut messages, std::mem::take(&mut result_parts));
         }
         match message {
             Message::User { text, attachments } => {
@@ -97,15 +97,15 @@ fn messages(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<V
                 messages.push(
                     json!({ "role": "tool", "tool_call_id": call_id(target, call), "content": &**text }),
                 );
-                of_results.extend(attached(target, request, attachments));
+                result_parts.extend(attached(target, request, attachments));
             }
         }
     }
-    push_parts(&mut messages, of_results);
+    push_parts(&mut messages, result_parts);
     messages
 }
 
-/// Neighbouring messages of the user's side become one: many chat templates refuse two in a row.
+/// Adds text with the role `user`. Merges it into a preceding user message: many chat templates refuse two in a row.
 fn push_text(messages: &mut Vec<Value>, text: &str) {
     if let Some(last) = messages.last_mut()
         && last["role"] == "user"
@@ -123,7 +123,8 @@ fn push_text(messages: &mut Vec<Value>, text: &str) {
     messages.push(json!({ "role": "user", "content": text }));
 }
 
-/// Adds parts to the user's side. Servers without images take only a string as content, so text alone stays one.
+/// Adds parts with the role `user`. Text alone stays a string, because servers without image support accept nothing
+/// else.
 fn push_parts(messages: &mut Vec<Value>, parts: Vec<Value>) {
     for part in parts {
         if let Some(text) = part["text"].as_str() {
@@ -175,7 +176,7 @@ fn assistant(
             .map(|call| tool_call(target, call, names))
             .collect();
     }
-    // Reasoning goes back under the fields it came in, with the calls that it led to: servers that want it want it there.
+    // Reasoning goes back in the fields it came in, but only with calls: servers require it only there.
     let fields = own.filter(|_| !calls.is_empty()).and_then(Value::as_object);
     for (field, value) in fields.into_iter().flatten() {
         message[field] = value.clone();
@@ -184,7 +185,7 @@ fn assistant(
 }
 
 fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
-    let arguments = whole_arguments(&call.arguments);
+    let arguments = valid_arguments(&call.arguments);
     json!({
         "id": call_id(target, &call.id),
         "type": "function",

@@ -1,10 +1,10 @@
-//! Why a server says that a reply ended.
+//! Maps a server's `finish_reason` to lango's stop reason.
 
 use crate::fault::filtered_categories;
 use lango_core::StopReason;
 use serde_json::Value;
 
-/// The reason of a choice that came to its end.
+/// Returns the stop reason of a choice; `None` if it has not ended.
 pub(super) fn reason(choice: &Value) -> Option<StopReason> {
     let filtered = |detail: String| StopReason::Filtered {
         detail: detail.into(),

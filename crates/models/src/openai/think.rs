@@ -1,28 +1,28 @@
-//! Some servers leave a model's thinking in the text, between `<think>` and `</think>` at its beginning. It is no part of the
-//! answer, whole or in pieces. The same words anywhere else are text.
+//! Removes `<think>…</think>` from the start of a reply, where some servers leave a model's reasoning. It works on
+//! streamed chunks too. The same tags anywhere else are ordinary text.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Lets the answer through and keeps the thinking back.
+/// A filter that passes the answer and drops the reasoning.
 #[derive(Debug)]
-pub(super) enum Thinking {
-    /// What came so far may still become the mark.
+pub(super) enum ThinkFilter {
+    /// The buffered text may still become the opening tag.
     Undecided(String),
-    /// In the middle of it; the end of what came, in which the closing mark may begin.
+    /// Inside the reasoning; buffers the end of the text, in which the closing tag may have started.
     Inside(String),
-    /// Past it, and nothing but white space came since.
+    /// After the reasoning; only white space has followed.
     After,
     /// In the answer.
     Over,
 }
 
-impl Thinking {
+impl ThinkFilter {
     pub fn new() -> Self {
         Self::Undecided(String::new())
     }
 
-    /// The next piece of text; gives what of it is answer.
+    /// Takes the next piece of text and returns the part of it that belongs to the answer.
     pub fn pass(&mut self, piece: &str) -> String {
         match self {
             Self::Over => piece.to_owned(),
@@ -33,18 +33,18 @@ impl Thinking {
                 }
                 answer.to_owned()
             }
-            Self::Undecided(held) => {
-                held.push_str(piece);
-                let begun = held.trim_start();
-                if let Some(inside) = begun.strip_prefix(OPEN) {
+            Self::Undecided(buffer) => {
+                buffer.push_str(piece);
+                let start = buffer.trim_start();
+                if let Some(inside) = start.strip_prefix(OPEN) {
                     let inside = inside.to_owned();
                     *self = Self::Inside(String::new());
                     return self.pass(&inside);
                 }
-                if OPEN.starts_with(begun) {
+                if OPEN.starts_with(start) {
                     return String::new();
                 }
-                let text = std::mem::take(held);
+                let text = std::mem::take(buffer);
                 *self = Self::Over;
                 text
             }
@@ -55,17 +55,17 @@ impl Thinking {
                     *self = Self::After;
                     return self.pass(&answer);
                 }
-                let kept = tail.ceil_char_boundary(tail.len().saturating_sub(CLOSE.len()));
-                tail.drain(..kept);
+                let dropped = tail.ceil_char_boundary(tail.len().saturating_sub(CLOSE.len()));
+                tail.drain(..dropped);
                 String::new()
             }
         }
     }
 
-    /// What was held back and turned out to be answer after all.
-    pub fn rest(self) -> String {
+    /// Returns the buffered text that turned out to be part of the answer.
+    pub fn finish(self) -> String {
         match self {
-            Self::Undecided(held) => held,
+            Self::Undecided(buffer) => buffer,
             Self::Inside(_) | Self::After | Self::Over => String::new(),
         }
     }
@@ -73,20 +73,20 @@ impl Thinking {
 
 #[cfg(test)]
 mod tests {
-    use super::Thinking;
+    use super::ThinkFilter;
 
     fn answer(text: &str, piece: usize) -> String {
-        let mut thinking = Thinking::new();
+        let mut filter = ThinkFilter::new();
         let characters: Vec<char> = text.chars().collect();
         let pieces = characters
             .chunks(piece)
             .map(|piece| piece.iter().collect::<String>());
-        let passed: String = pieces.map(|piece| thinking.pass(&piece)).collect();
-        passed + &thinking.rest()
+        let passed: String = pieces.map(|piece| filter.pass(&piece)).collect();
+        passed + &filter.finish()
     }
 
     #[test]
-    fn thinking_at_the_beginning_is_kept_back_however_it_is_cut() {
+    fn reasoning_at_the_start_is_dropped_however_the_text_is_chunked() {
         for (text, expected) in [
             ("<think>hm, ä < b</think>\n\nYes.", "Yes."),
             ("\n <think></think>Yes.", "Yes."),

@@ -1,9 +1,9 @@
-//! Tokens, as the servers count them.
+//! Token usage as the servers report it.
 
 use lango_core::Usage;
 use serde_json::Value;
 
-/// Reads a `usage` object.
+/// Parses a `usage` object.
 pub(super) fn read(usage: &Value) -> Usage {
     let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
     let first = |pointers: &[&str]| {
@@ -18,11 +18,11 @@ pub(super) fn read(usage: &Value) -> Usage {
         "/completion_tokens_details/reasoning_tokens",
         "/reasoning_tokens",
     ]);
-    // xAI counts reasoning beside the completion; only the total tells.
-    let beside = input_tokens
+    // xAI does not include reasoning in the completion tokens, which only the total reveals.
+    let separate_total = input_tokens
         .saturating_add(completion_tokens)
         .saturating_add(reasoning_tokens);
-    let is_beside = reasoning_tokens > 0 && number("/total_tokens") == Some(beside);
+    let is_separate = reasoning_tokens > 0 && number("/total_tokens") == Some(separate_total);
     Usage {
         input_tokens,
         cached_tokens: first(&[
@@ -37,7 +37,7 @@ pub(super) fn read(usage: &Value) -> Usage {
             "/prompt_tokens_details/cache_creation_tokens",
             "/cache_creation_input_tokens",
         ]),
-        output_tokens: if is_beside {
+        output_tokens: if is_separate {
             completion_tokens.saturating_add(reasoning_tokens)
         } else {
             completion_tokens

@@ -1,41 +1,41 @@
-//! The output items of a reply while they arrive: begun, in pieces, whole, or all of them at the end. Servers leave out any
-//! of these; what is missing is put together from the rest.
+//! Collects the output items of a reply. A stream announces an item, sends it in pieces, then complete, and repeats all
+//! items at the end. Servers leave out any of these events, so missing ones are reconstructed from the others.
 
 use super::replay::{is_call, is_message};
-use crate::wire::{CALLS, Room};
+use crate::wire::{MAX_CALLS, ReplyBudget};
 use lango_core::ModelFault;
 use serde_json::{Value, json};
 
-/// The items so far, and the text that was shown of them.
+/// The items received so far, and the text shown of them.
 pub(super) struct Output {
     text: String,
     items: Vec<Item>,
     /// The item whose text was shown last.
     shown_last: Option<usize>,
     hides_commentary: bool,
-    /// Room for pieces, and for items as they came: the same words arrive in both.
-    pieces: Room,
-    values: Room,
+    /// The budget for pieces. It is separate from that for items, because the same text arrives in both.
+    pieces: ReplyBudget,
+    values: ReplyBudget,
 }
 
 struct Item {
     index: Option<u64>,
     value: Value,
-    is_whole: bool,
-    /// Pieces of the text of a message, or of the arguments of a call.
+    is_complete: bool,
+    /// The pieces of a message's text or of a call's arguments, joined.
     pieces: String,
     refusal: String,
 }
 
-/// Which item an event is about.
-pub(super) struct Place<'a> {
+/// A reference to the item that an event is about.
+pub(super) struct ItemRef<'a> {
     pub id: &'a str,
     pub index: Option<u64>,
     pub kind: &'a str,
 }
 
-impl<'a> Place<'a> {
-    /// The place that an event names, for an item of this type.
+impl<'a> ItemRef<'a> {
+    /// Reads the reference of an event to an item of this type.
     pub fn of_event(event: &'a Value, kind: &'a str) -> Self {
         Self {
             id: event["item_id"].as_str().unwrap_or_default(),
@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The place of an item at this position.
+    /// Refers to an item at this index.
     pub fn of_item(item: &'a Value, index: Option<u64>) -> Self {
         Self {
             id: item["id"].as_str().unwrap_or_default(),
@@ -55,77 +55,77 @@ impl<'a> Place<'a> {
 }
 
 impl Output {
-    /// An output without items. Commentary is no part of an answer that must satisfy a schema.
+    /// Creates an empty output. Hide commentary if the answer must satisfy a schema, of which it is not part.
     pub fn new(hides_commentary: bool) -> Self {
         Self {
             text: String::new(),
             items: Vec::new(),
             shown_last: None,
             hides_commentary,
-            pieces: Room::new(),
-            values: Room::new(),
+            pieces: ReplyBudget::new(),
+            values: ReplyBudget::new(),
         }
     }
 
-    /// Starts an item, as a stream announces it.
+    /// Adds an item that the stream announces.
     pub fn begin(&mut self, item: &Value, index: Option<u64>) -> Result<(), ModelFault> {
-        let value = self.values.keep(item)?;
+        let value = self.values.copy(item)?;
         self.insert(self.items.len(), index, value).map(|_| ())
     }
 
-    /// Adds a piece of text: what to show at once.
-    pub fn add_text(&mut self, place: &Place<'_>, text: &str) -> Result<String, ModelFault> {
-        let at = self.find_or_insert(place)?;
+    /// Adds a piece of a message's text. Returns the text to show.
+    pub fn add_text(&mut self, item: &ItemRef<'_>, text: &str) -> Result<String, ModelFault> {
+        let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].pieces, text)?;
         Ok(self.show(at, text))
     }
 
-    /// Takes the text of a message in one piece, if it did not come in pieces.
-    pub fn finish_text(&mut self, place: &Place<'_>, text: &str) -> Result<String, ModelFault> {
-        let at = self.find_or_insert(place)?;
+    /// Adds the complete text of a message unless it came in pieces. Returns the text to show.
+    pub fn finish_text(&mut self, item: &ItemRef<'_>, text: &str) -> Result<String, ModelFault> {
+        let at = self.find_or_insert(item)?;
         if !self.items[at].pieces.is_empty() {
             return Ok(String::new());
         }
-        self.add_text(place, text)
+        self.add_text(item, text)
     }
 
-    pub fn add_refusal(&mut self, place: &Place<'_>, refusal: &str) -> Result<(), ModelFault> {
-        let at = self.find_or_insert(place)?;
+    pub fn add_refusal(&mut self, item: &ItemRef<'_>, refusal: &str) -> Result<(), ModelFault> {
+        let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].refusal, refusal)
     }
 
-    pub fn add_arguments(&mut self, place: &Place<'_>, arguments: &str) -> Result<(), ModelFault> {
-        let at = self.find_or_insert(place)?;
+    pub fn add_arguments(&mut self, item: &ItemRef<'_>, arguments: &str) -> Result<(), ModelFault> {
+        let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].pieces, arguments)
     }
 
-    /// Takes the arguments of a call in one piece, in place of the pieces before.
-    pub fn finish_arguments(&mut self, place: &Place<'_>, whole: &str) -> Result<(), ModelFault> {
-        let at = self.find_or_insert(place)?;
+    /// Adds the complete arguments of a call unless they came in pieces.
+    pub fn finish_arguments(&mut self, item: &ItemRef<'_>, whole: &str) -> Result<(), ModelFault> {
+        let at = self.find_or_insert(item)?;
         if self.items[at].pieces.is_empty() {
             self.pieces.add(&mut self.items[at].pieces, whole)?;
         }
         Ok(())
     }
 
-    /// Takes an item that a stream says is whole: the text of it that was not shown yet.
+    /// Replaces an item by its complete form. Returns the text of it that was not shown yet.
     pub fn finish(&mut self, item: &Value, index: Option<u64>) -> Result<String, ModelFault> {
-        let begun = self.find(&Place::of_item(item, index));
-        let at = match begun.filter(|at| !self.items[*at].is_whole) {
+        let known = self.find(&ItemRef::of_item(item, index));
+        let at = match known.filter(|at| !self.items[*at].is_complete) {
             Some(at) => at,
             None => self.insert(self.items.len(), index, Value::Null)?,
         };
         self.complete(at, item)
     }
 
-    /// Takes the items that a response has at its end: the text of them that was not shown yet. Those that came before
-    /// stay as they came.
+    /// Adds the items at the end of a response. Returns the text that was not shown yet. Items that are complete
+    /// already stay unchanged.
     pub fn finish_all(&mut self, items: &[Value]) -> Result<String, ModelFault> {
         let mut shown = String::new();
         for (position, item) in items.iter().enumerate() {
             let index = Some(position as u64);
-            let at = match self.find(&Place::of_item(item, index)) {
-                Some(at) if self.items[at].is_whole => continue,
+            let at = match self.find(&ItemRef::of_item(item, index)) {
+                Some(at) if self.items[at].is_complete => continue,
                 Some(at) => at,
                 None => self.insert(position.min(self.items.len()), index, Value::Null)?,
             };
@@ -134,12 +134,12 @@ impl Output {
         Ok(shown)
     }
 
-    /// The text, the words of a refusal, and the items as they would have come in one piece.
+    /// Returns the text, the text of a refusal, and the complete items.
     pub fn into_parts(self) -> (String, String, Vec<Value>) {
         let mut refusal = String::new();
         let mut items = Vec::new();
         for item in self.items {
-            let value = item.whole();
+            let value = item.into_value();
             refusal.push_str(&message_text(&value, "refusal", "refusal"));
             items.push(value);
         }
@@ -147,8 +147,8 @@ impl Output {
     }
 
     fn complete(&mut self, at: usize, item: &Value) -> Result<String, ModelFault> {
-        self.items[at].value = self.values.keep(item)?;
-        self.items[at].is_whole = true;
+        self.items[at].value = self.values.copy(item)?;
+        self.items[at].is_complete = true;
         let text = message_text(item, "output_text", "text");
         if text.is_empty() || !self.items[at].pieces.is_empty() {
             return Ok(String::new());
@@ -157,11 +157,12 @@ impl Output {
         Ok(self.show(at, &text))
     }
 
-    /// Some servers number all items alike, others change their ids from event to event; no known one does both.
-    fn find(&self, place: &Place<'_>) -> Option<usize> {
-        let is_kind = |item: &Item| item.value["type"] == place.kind;
-        let has_id = |item: &Item| !place.id.is_empty() && item.value["id"] == place.id;
-        let has_index = |item: &Item| place.index.is_some() && item.index == place.index;
+    /// Finds an item by its id, else by its index. Some servers give all items the same index, others change ids
+    /// between events; no known server does both.
+    fn find(&self, sought: &ItemRef<'_>) -> Option<usize> {
+        let is_kind = |item: &Item| item.value["type"] == sought.kind;
+        let has_id = |item: &Item| !sought.id.is_empty() && item.value["id"] == sought.id;
+        let has_index = |item: &Item| sought.index.is_some() && item.index == sought.index;
         let is_nameless = |item: &Item| item.index.is_none() && item.value["id"].is_null();
         let position = |is_it: &dyn Fn(&Item) -> bool| {
             self.items
@@ -173,28 +174,28 @@ impl Output {
             .or_else(|| position(&is_nameless))
     }
 
-    fn find_or_insert(&mut self, place: &Place<'_>) -> Result<usize, ModelFault> {
-        if let Some(at) = self.find(place) {
+    fn find_or_insert(&mut self, item: &ItemRef<'_>) -> Result<usize, ModelFault> {
+        if let Some(at) = self.find(item) {
             return Ok(at);
         }
-        let mut value = json!({ "type": place.kind });
-        if !place.id.is_empty() {
-            value["id"] = self.values.keep(&Value::from(place.id))?;
+        let mut value = json!({ "type": item.kind });
+        if !item.id.is_empty() {
+            value["id"] = self.values.copy(&Value::from(item.id))?;
         }
-        self.insert(self.items.len(), place.index, value)
+        self.insert(self.items.len(), item.index, value)
     }
 
     fn insert(&mut self, at: usize, index: Option<u64>, value: Value) -> Result<usize, ModelFault> {
         let calls = self.items.iter().filter(|item| is_call(&item.value));
-        if self.items.len() >= 4 * CALLS || calls.count() >= CALLS {
+        if self.items.len() >= 4 * MAX_CALLS || calls.count() >= MAX_CALLS {
             return Err(ModelFault::Malformed {
-                detail: format!("more than {CALLS} calls, or too many items"),
+                detail: format!("more than {MAX_CALLS} calls, or too many items"),
             });
         }
         let item = Item {
             index,
             value,
-            is_whole: false,
+            is_complete: false,
             pieces: String::new(),
             refusal: String::new(),
         };
@@ -203,14 +204,14 @@ impl Output {
         Ok(at)
     }
 
-    /// Adds to the text of the reply, with an empty line between two messages.
+    /// Appends to the text of the reply, with an empty line between two messages. Returns the text to show.
     fn show(&mut self, at: usize, text: &str) -> String {
         let is_hidden = self.hides_commentary && self.items[at].value["phase"] == "commentary";
         if text.is_empty() || is_hidden {
             return String::new();
         }
-        let begins_another = self.shown_last.is_some_and(|last| last != at);
-        let shown = if begins_another {
+        let is_next_message = self.shown_last.is_some_and(|last| last != at);
+        let shown = if is_next_message {
             format!("\n\n{text}")
         } else {
             text.to_owned()
@@ -222,7 +223,8 @@ impl Output {
 }
 
 impl Item {
-    fn whole(self) -> Value {
+    /// Builds the complete item from its pieces.
+    fn into_value(self) -> Value {
         let mut value = self.value;
         if is_call(&value) {
             if value["arguments"].as_str().is_none_or(str::is_empty) && !self.pieces.is_empty() {
@@ -230,7 +232,7 @@ impl Item {
             }
             return value;
         }
-        if is_message(&value) && !self.is_whole {
+        if is_message(&value) && !self.is_complete {
             let mut content = Vec::new();
             if !self.pieces.is_empty() {
                 content
@@ -243,15 +245,15 @@ impl Item {
             value["status"] = json!("completed");
             value["content"] = Value::from(content);
         }
-        // What was announced of a thought is not all of it.
-        if value["type"] == "reasoning" && !self.is_whole {
+        // The announcement of a reasoning item contains only part of it.
+        if value["type"] == "reasoning" && !self.is_complete {
             value["encrypted_content"] = Value::Null;
         }
         value
     }
 }
 
-/// All text of one type of part in a message.
+/// Joins the text of all parts of one type in a message.
 fn message_text(item: &Value, kind: &str, field: &str) -> String {
     let content = item["content"].as_array().filter(|_| is_message(item));
     let parts = content.into_iter().flatten();

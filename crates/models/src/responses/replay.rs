@@ -1,17 +1,17 @@
-//! Items of a reply that go back to the model that sent them. The API ties them together: a reasoning item must be followed
-//! by what it led to, and what it led to must not come without it.
+//! Replays the items of an earlier reply to the model that sent them. The API links them: a reasoning item must be
+//! followed by the item it led to, and that item must not come without its reasoning.
 
 use super::request::call_id;
 use crate::names::Names;
-use crate::wire::whole_arguments;
+use crate::wire::valid_arguments;
 use lango_core::Call;
 use serde_json::Value;
 
-/// The items to keep for the next request, in their order; none if the text and the calls say everything.
-pub(super) fn items_to_keep(mut items: Vec<Value>) -> Option<Vec<Value>> {
+/// Returns the items to store for the next request, in order; `None` if text and calls contain everything.
+pub(super) fn items_to_replay(mut items: Vec<Value>) -> Option<Vec<Value>> {
     if items.iter().any(is_lost_reasoning) {
         items.retain(|item| !is_lost_reasoning(item));
-        // Under its id the API would ask for the reasoning that belongs to an item.
+        // With its id, the API would require an item's reasoning.
         for item in items.iter_mut().filter_map(Value::as_object_mut) {
             item.remove("id");
         }
@@ -22,8 +22,8 @@ pub(super) fn items_to_keep(mut items: Vec<Value>) -> Option<Vec<Value>> {
     (!is_plain(&items)).then_some(items)
 }
 
-/// The items exactly as the provider sent them, with the ids and names that the log has for the calls. None if these are
-/// not the calls of the log.
+/// Returns the items exactly as the provider sent them, except for the calls' ids and names, which come from the log.
+/// `None` if the calls are not those of the log.
 pub(super) fn as_received(own: &Value, calls: &[Call], names: &Names) -> Option<Vec<Value>> {
     let mut items = own.as_array()?.clone();
     let mut calls = calls.iter();
@@ -31,7 +31,7 @@ pub(super) fn as_received(own: &Value, calls: &[Call], names: &Names) -> Option<
         let call = calls.next()?;
         item["call_id"] = Value::from(call_id(&call.id));
         item["name"] = Value::from(names.sent(&call.name));
-        item["arguments"] = Value::from(whole_arguments(&call.arguments));
+        item["arguments"] = Value::from(valid_arguments(&call.arguments));
     }
     calls.next().is_none().then_some(items)
 }
@@ -48,8 +48,8 @@ fn is_reasoning(item: &Value) -> bool {
     item["type"] == "reasoning"
 }
 
-/// Reasoning of which only the id is left, and that stands for something that was not stored. Open models show theirs in
-/// `content`, which can go back.
+/// Returns whether only the id of a reasoning item is left, while its content was not stored. Open models have theirs
+/// in `content`, which can be sent back.
 fn is_lost_reasoning(item: &Value) -> bool {
     let is_encrypted = item["encrypted_content"]
         .as_str()
@@ -60,7 +60,7 @@ fn is_lost_reasoning(item: &Value) -> bool {
     is_reasoning(item) && !is_encrypted && !is_shown
 }
 
-/// One message of text at most, and calls after it.
+/// Returns whether the items are at most one text message, followed only by calls.
 fn is_plain(items: &[Value]) -> bool {
     let is_text = |part: &Value| part["type"] == "output_text";
     let is_plain_message = |item: &Value| {

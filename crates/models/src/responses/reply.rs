@@ -1,13 +1,13 @@
-//! Reading a reply, streamed or whole.
+//! Reads a reply of the Responses API, streamed or not.
 
 use super::KIND;
-use super::output::{Output, Place};
-use super::replay::{is_call, items_to_keep};
+use super::output::{ItemRef, Output};
+use super::replay::{is_call, items_to_replay};
 use crate::fault;
 use crate::names::Names;
 use crate::wire::{self, ReplyReader};
 use lango_core::{
-    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Usage,
+    Call, CallId, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData, StopReason, Usage,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Reader {
         }
     }
 
-    /// Reads a response that came to its end: the text of it that was not shown yet.
+    /// Reads the response object at the end. Returns the text that was not shown yet.
     fn end(&mut self, response: &Value) -> Result<String, ModelFault> {
         if !response["error"].is_null() {
             return Err(failure(&response["error"]));
@@ -37,7 +37,9 @@ impl Reader {
         let reason = response["incomplete_details"]["reason"].as_str();
         self.stop = Some(match (response["status"].as_str(), reason) {
             (Some("failed"), _) => return Err(failure(&json!("the response failed"))),
-            (Some("cancelled" | "in_progress" | "queued"), _) => return Err(ModelFault::CutOff),
+            (Some("cancelled" | "in_progress" | "queued"), _) => {
+                return Err(ModelFault::Incomplete);
+            }
             (Some("incomplete"), reason) => incomplete(reason),
             _ => StopReason::Finished,
         });
@@ -48,10 +50,10 @@ impl Reader {
         self.output.finish_all(items.map_or(&[], Vec::as_slice))
     }
 
-    /// Reads one event of a stream: the text to show at once.
+    /// Reads one event of a stream. Returns the text to show.
     fn event(&mut self, event: &Value) -> Result<String, ModelFault> {
-        let message = Place::of_event(event, "message");
-        let call = Place::of_event(event, "function_call");
+        let message = ItemRef::of_event(event, "message");
+        let call = ItemRef::of_event(event, "function_call");
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         let index = event["output_index"].as_u64();
         match event["type"].as_str().unwrap_or_default() {
@@ -95,29 +97,29 @@ impl ReplyReader for Reader {
         let body = wire::parse(body)?;
         if body["error"].is_null() && !body["output"].is_array() {
             return Err(ModelFault::Malformed {
-                detail: "there is no output in it".to_owned(),
+                detail: "it contains no output".to_owned(),
             });
         }
         self.end(&body).map(|_| ())
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.stop.is_some()
     }
 
     fn has_ended(&self) -> bool {
-        self.is_whole()
+        self.is_complete()
     }
 
     fn finish(self: Box<Self>) -> Result<ModelReply, ModelFault> {
-        let stop = self.stop.ok_or(ModelFault::CutOff)?;
+        let stop = self.stop.ok_or(ModelFault::Incomplete)?;
         let (text, refusal, items) = self.output.into_parts();
         let calls = items.iter().filter(|item| is_call(item));
         let calls: Vec<Call> = calls.map(|item| call(item, &self.names)).collect();
         if text.trim().is_empty() && calls.is_empty() {
-            wire::refusal(&stop, &refusal)?;
+            wire::check_refusal(&stop, &refusal)?;
         }
-        let opaque = items_to_keep(items).map(|items| Opaque {
+        let opaque = items_to_replay(items).map(|items| OpaqueData {
             kind: KIND.into(),
             model: None,
             data: Arc::new(Value::from(items)),
@@ -139,24 +141,24 @@ fn call(item: &Value, names: &Names) -> Call {
     let arguments = match &item["arguments"] {
         Value::String(arguments) => arguments.clone(),
         Value::Null => String::new(),
-        // Some servers send the object itself.
+        // Some servers send an object instead of a string.
         other => other.to_string(),
     };
     Call {
         id: CallId::from(id.unwrap_or(text("id"))),
-        name: names.own(text("name")).into(),
+        name: names.original(text("name")).into(),
         arguments: wire::arguments(arguments),
     }
 }
 
 fn incomplete(reason: Option<&str>) -> StopReason {
     let detail = match reason {
-        // Servers that give no reason have no filter either.
+        // Servers that give no reason have no content filter, so it must be the limit.
         None | Some("max_output_tokens" | "max_tokens" | "length") => {
             return StopReason::OutputLimit;
         }
         Some("content_filter") => "the provider's content filter stopped it".to_owned(),
-        Some(reason) => format!("the provider stopped it ({})", wire::beginning(reason)),
+        Some(reason) => format!("the provider stopped it ({})", wire::excerpt(reason)),
     };
     StopReason::Filtered {
         detail: detail.into(),
@@ -174,12 +176,12 @@ fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// The fault behind an error inside of a response. What is wrong with a prompt or an image does not pass.
+/// Returns the fault for an error inside a response. A bad prompt or image is a permanent fault.
 fn failure(error: &Value) -> ModelFault {
     let code = error["code"].as_str().unwrap_or_default();
     let is_about_the_request =
         code == "invalid_prompt" || code.contains("image") || code.contains("policy");
-    match fault::inside(error) {
+    match fault::of_error_object(error) {
         ModelFault::Overloaded { detail, .. } if is_about_the_request => {
             ModelFault::Refused { detail }
         }

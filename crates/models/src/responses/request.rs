@@ -1,14 +1,13 @@
-//! What is sent: the instruction, then the conversation as items.
+//! Builds a request for the Responses API: the instruction, then the conversation as items.
 
 use super::{KIND, replay};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, add_function_members, whole_arguments};
+use crate::wire::{RequestBody, Target, add_function_members, valid_arguments};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
@@ -39,9 +38,9 @@ fn add_settings(body: &mut Value, target: &Target<'_>, request: &ModelRequest) {
         body["temperature"] = Value::from(temperature);
     }
     if let Some(effort) = settings.reasoning_effort.filter(|_| target.takes_effort) {
-        body["reasoning"] = json!({ "effort": effort.word() });
+        body["reasoning"] = json!({ "effort": effort.name() });
     }
-    // The API has had schemas from its first day, so an unknown model takes them too.
+    // The API has always supported schemas, so models that are not in the table accept them too.
     let schema = request.answer_schema.as_deref();
     if let Some(schema) = schema.filter(|schema| schema["type"] == "object") {
         body["text"] = json!({ "format": {
@@ -90,7 +89,7 @@ fn input(target: &Target<'_>, request: &ModelRequest, names: &Names) -> Vec<Valu
     items
 }
 
-/// Neighbouring messages of the user's side become one: chat templates of some servers refuse two in a row.
+/// Adds parts with the role `user`. Merges them into a preceding user message: some chat templates refuse two in a row.
 fn push_user(items: &mut Vec<Value>, parts: Vec<Value>) {
     if let Some(last) = items.last_mut()
         && last["role"] == "user"
@@ -118,8 +117,8 @@ fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachme
     parts.into_iter().map(part).collect()
 }
 
-/// A reply of another model, or one that needs nothing but its text and calls. It has no item ids: those are only for
-/// the model that gave them.
+/// Returns the items of a reply by another model, or of one that is only text and calls. They have no item ids, which
+/// are valid only for the model that assigned them.
 fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
     let message = || json!({ "type": "message", "role": "assistant", "content": text });
     let message = (!text.trim().is_empty()).then(message);
@@ -128,31 +127,28 @@ fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
             "type": "function_call",
             "call_id": call_id(&call.id),
             "name": names.sent(&call.name),
-            "arguments": whole_arguments(&call.arguments),
+            "arguments": valid_arguments(&call.arguments),
         })
     });
     message.into_iter().chain(calls).collect()
 }
 
-/// The id of a call, which may come from another provider's reply. The API takes 64 characters; a longer id becomes its
-/// beginning with a digest of the whole, the same in every request.
+/// Returns the id of a call, which may come from another provider's reply, within the API's limit of 64 characters. A
+/// longer id becomes a prefix of it with its digest, the same in every request.
 pub(super) fn call_id(id: &CallId) -> String {
-    const MOST: usize = 64;
+    const MAX_CHARACTERS: usize = 64;
     const DIGEST_BYTES: usize = 16;
     let id = id.as_str();
-    if id.chars().count() <= MOST {
+    if id.chars().count() <= MAX_CHARACTERS {
         return id.to_owned();
     }
-    let beginning = id.chars().take(MOST - 1 - 2 * DIGEST_BYTES);
-    let mut short: String = beginning.chain(['_']).collect();
-    for byte in Sha256::digest(id.as_bytes()).iter().take(DIGEST_BYTES) {
-        let _ = write!(short, "{byte:02x}");
-    }
-    short
+    let prefix = id.chars().take(MAX_CHARACTERS - 1 - 2 * DIGEST_BYTES);
+    let short: String = prefix.chain(['_']).collect();
+    short + &base16ct::lower::encode_string(&Sha256::digest(id)[..DIGEST_BYTES])
 }
 
-/// A function in the API's flat form. Without `strict` the API changes schemas to fit its strict mode, in which every
-/// argument is required; arguments are checked where the call runs.
+/// Adds a function declaration. It sets `strict` to false, because otherwise the API makes every argument required.
+/// lango validates the arguments when the call runs.
 fn add_tool(text: &mut String, function: &Function, names: &Names) {
     text.push_str(r#"{"type":"function","#);
     add_function_members(text, function, names);

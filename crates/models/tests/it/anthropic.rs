@@ -1,9 +1,9 @@
-//! Replies in Anthropic's form.
+//! Replies of Anthropic's Messages API.
 
-use crate::support::Kind::Anthropic;
+use crate::support::Wire::Anthropic;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_testkit::wire_server::Answer;
+use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 
 fn start(usage: Value) -> Value {
@@ -64,28 +64,28 @@ async fn usage_is_cumulative_and_counts_the_cache() {
         reasoning_tokens: 0,
     };
     assert_eq!(
-        reply(Anthropic, Answer::frames(frames)).await.usage,
+        reply(Anthropic, ScriptedAnswer::frames(frames)).await.usage,
         expected
     );
 }
 
 #[tokio::test]
 async fn absurd_token_counts_do_not_overflow() {
-    let most = u64::MAX;
-    let usage = json!({ "input_tokens": most, "cache_read_input_tokens": most, "cache_creation_input_tokens": most,
-                        "output_tokens": most });
+    let max = u64::MAX;
+    let usage = json!({ "input_tokens": max, "cache_read_input_tokens": max, "cache_creation_input_tokens": max,
+                        "output_tokens": max });
     let frames = [start(usage.clone()), end("end_turn", usage)];
     assert_eq!(
-        reply(Anthropic, Answer::frames(frames))
+        reply(Anthropic, ScriptedAnswer::frames(frames))
             .await
             .usage
             .input_tokens,
-        most
+        max
     );
 }
 
 #[tokio::test]
-async fn thinking_is_not_shown_and_the_text_between_calls_is() {
+async fn thinking_is_hidden_and_text_between_calls_is_shown() {
     let mut frames = vec![
         start(json!({})),
         begin(
@@ -100,7 +100,7 @@ async fn thinking_is_not_shown_and_the_text_between_calls_is() {
     ];
     frames.extend(tool_use(2, "toolu_1", &["", "{\"pa", "th\":\"é\"}"]));
     frames.push(end("tool_use", json!({})));
-    let (events, end) = read(Anthropic, Answer::frames(frames)).await;
+    let (events, end) = read(Anthropic, ScriptedAnswer::frames(frames)).await;
     let reply = end.unwrap();
     assert_eq!(
         (shown(&events).as_str(), reply.text.as_str()),
@@ -108,12 +108,12 @@ async fn thinking_is_not_shown_and_the_text_between_calls_is() {
     );
     assert_eq!(calls_of(&reply), [("read", r#"{"path":"é"}"#)]);
     assert_eq!(reply.calls[0].id, "toolu_1");
-    let kept = json!([
+    let expected_blocks = json!([
         { "type": "thinking", "thinking": "Hmm.", "signature": "sig" },
         { "type": "text", "text": "I look." },
         { "type": "tool_use", "id": "toolu_1", "name": "read", "input": { "path": "é" } },
     ]);
-    assert_eq!(*reply.opaque.unwrap().data, kept);
+    assert_eq!(*reply.opaque.unwrap().data, expected_blocks);
 }
 
 #[tokio::test]
@@ -122,18 +122,18 @@ async fn a_call_without_arguments_has_an_empty_object() {
     frames.extend(tool_use(0, "toolu_1", &[""]));
     frames.push(end("tool_use", json!({})));
     assert_eq!(
-        calls_of(&reply(Anthropic, Answer::frames(frames)).await),
+        calls_of(&reply(Anthropic, ScriptedAnswer::frames(frames)).await),
         [("read", "{}")]
     );
 }
 
 #[tokio::test]
-async fn a_call_is_a_call_whatever_the_reason_for_the_stop_says() {
+async fn calls_are_read_whatever_the_stop_reason_is() {
     for reason in ["end_turn", "max_tokens", "refusal", "brand_new"] {
         let mut frames = vec![start(json!({}))];
         frames.extend(tool_use(0, "toolu_1", &["{\"path\":"]));
         frames.push(end(reason, json!({})));
-        let reply = reply(Anthropic, Answer::frames(frames)).await;
+        let reply = reply(Anthropic, ScriptedAnswer::frames(frames)).await;
         assert_eq!(
             calls_of(&reply),
             [("read", "{\"path\":")],
@@ -143,23 +143,24 @@ async fn a_call_is_a_call_whatever_the_reason_for_the_stop_says() {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_reason_for_the_stop_was_cut() {
+async fn a_stream_without_a_stop_reason_is_incomplete() {
     let frames = [
         start(json!({})),
         begin(0, json!({ "type": "text", "text": "" })),
         text(0, "Hi"),
     ];
     assert_eq!(
-        fault(Anthropic, Answer::frames(frames)).await,
-        ModelFault::CutOff
+        fault(Anthropic, ScriptedAnswer::frames(frames)).await,
+        ModelFault::Incomplete
     );
 }
 
 #[tokio::test]
 async fn a_refusal_without_text_is_a_refusal() {
-    let streamed = Answer::frames([start(json!({})), end("refusal", json!({}))]);
-    let whole =
-        Answer::json(&json!({ "type": "message", "content": [], "stop_reason": "refusal" }));
+    let streamed = ScriptedAnswer::frames([start(json!({})), end("refusal", json!({}))]);
+    let whole = ScriptedAnswer::json(
+        &json!({ "type": "message", "content": [], "stop_reason": "refusal" }),
+    );
     for answer in [streamed, whole] {
         let fault = fault(Anthropic, answer).await;
         assert!(matches!(fault, ModelFault::Refused { .. }), "{fault:?}");
@@ -178,7 +179,10 @@ async fn unknown_events_blocks_and_deltas_are_ignored() {
         text(1, "Hi"),
         end("end_turn", json!({})),
     ];
-    assert_eq!(reply(Anthropic, Answer::frames(frames)).await.text, "Hi");
+    assert_eq!(
+        reply(Anthropic, ScriptedAnswer::frames(frames)).await.text,
+        "Hi"
+    );
 }
 
 #[tokio::test]
@@ -189,17 +193,24 @@ async fn a_huge_block_index_costs_nothing() {
         text(1_000_000_000_000, "Hi"),
         end("end_turn", json!({})),
     ];
-    assert_eq!(reply(Anthropic, Answer::frames(frames)).await.text, "Hi");
+    assert_eq!(
+        reply(Anthropic, ScriptedAnswer::frames(frames)).await.text,
+        "Hi"
+    );
 }
 
 #[tokio::test]
-async fn a_piece_of_a_block_that_never_began_is_no_reply() {
-    let fault = fault(Anthropic, Answer::frames([start(json!({})), text(5, "Hi")])).await;
+async fn a_delta_for_an_unknown_block_is_malformed() {
+    let fault = fault(
+        Anthropic,
+        ScriptedAnswer::frames([start(json!({})), text(5, "Hi")]),
+    )
+    .await;
     assert!(matches!(fault, ModelFault::Malformed { .. }), "{fault:?}");
 }
 
 #[tokio::test]
-async fn errors_in_the_stream_are_told_apart() {
+async fn errors_in_the_stream_are_classified() {
     let table = [
         ("overloaded_error", "Overloaded", "Overloaded"),
         ("api_error", "oops", "Overloaded"),
@@ -220,8 +231,8 @@ async fn errors_in_the_stream_are_told_apart() {
     for (kind, message, expected) in table {
         let error = json!({ "type": "error", "error": { "type": kind, "message": message } });
         for answer in [
-            Answer::frames([start(json!({})), error.clone()]),
-            Answer::json(&error),
+            ScriptedAnswer::frames([start(json!({})), error.clone()]),
+            ScriptedAnswer::json(&error),
         ] {
             let fault = fault(Anthropic, answer).await;
             assert!(

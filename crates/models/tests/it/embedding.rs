@@ -1,9 +1,10 @@
-//! Vectors over real HTTP: what is sent, and what becomes of what comes back, in each form.
+//! Embeddings over real HTTP: requests and replies in the format of each kind of provider.
 
 use lango_core::{EmbedError, Embedder, EmbeddingPurpose};
-use lango_models::{EmbeddingKind, EmbeddingSettings, Patience, connect_embedder};
+use lango_models::{EmbeddingKind, EmbeddingSettings, ProviderTimeouts, connect_embedder};
+use lango_net::PlainHttp;
 use lango_secrets::{Credential, Masks, SecretValue};
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,12 @@ pub fn settings(kind: EmbeddingKind, url: &str) -> EmbeddingSettings {
             SecretValue::new("the-secret-key"),
             &masks,
         )),
+        plain_http: PlainHttp::LocalOnly,
         masks,
         key_source: "environment variable `THE_KEY`".to_owned(),
         model: "m".to_owned(),
         dimensions: Some(2),
-        patience: Patience {
+        timeouts: ProviderTimeouts {
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(20),
         },
@@ -39,7 +41,7 @@ pub async fn embed(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Vec<f3
     embedder.embed(texts, EmbeddingPurpose::Document).await
 }
 
-/// A reply with these vectors in a kind's form.
+/// Returns a reply with these vectors in the format of a kind.
 pub fn reply(kind: EmbeddingKind, vectors: &[Value]) -> Value {
     let numbered = vectors.iter().enumerate();
     match kind {
@@ -59,10 +61,10 @@ pub fn reply(kind: EmbeddingKind, vectors: &[Value]) -> Value {
     }
 }
 
-/// A provider whose vectors tell the text they are of: its number and its length.
-pub async fn telling_server(kind: EmbeddingKind) -> WireServer {
-    WireServer::start(move |asked: &Recorded| {
-        let texts = asked.texts_to_embed().unwrap();
+/// Starts a provider whose vectors identify their text: they consist of its number and its length.
+pub async fn numbering_server(kind: EmbeddingKind) -> WireServer {
+    WireServer::start(move |embedding: &RecordedRequest| {
+        let texts = embedding.texts_to_embed().unwrap();
         let vector = |text: &String| {
             let number = text
                 .split(' ')
@@ -70,15 +72,15 @@ pub async fn telling_server(kind: EmbeddingKind) -> WireServer {
                 .and_then(|word| word.parse::<f32>().ok());
             json!([number.unwrap_or(-1.0), text.len()])
         };
-        Answer::json(&reply(kind, &texts.iter().map(vector).collect::<Vec<_>>()))
+        ScriptedAnswer::json(&reply(kind, &texts.iter().map(vector).collect::<Vec<_>>()))
     })
     .await
 }
 
 #[tokio::test]
-async fn each_kind_is_asked_in_its_own_form() {
+async fn each_kind_of_provider_gets_its_own_request_format() {
     let sent = |kind| async move {
-        let server = telling_server(kind).await;
+        let server = numbering_server(kind).await;
         let embedder = embedder(kind, server.url()).await;
         let vectors = embed(&*embedder, &["1 a", "2 bc"]).await.unwrap();
         assert_eq!(vectors, [[1.0, 3.0], [2.0, 4.0]]);
@@ -114,17 +116,17 @@ async fn each_kind_is_asked_in_its_own_form() {
 }
 
 #[tokio::test]
-async fn gemini_is_told_what_a_text_is_for() {
-    let server = telling_server(EmbeddingKind::Gemini).await;
+async fn gemini_requests_name_the_purpose_of_a_text() {
+    let server = numbering_server(EmbeddingKind::Gemini).await;
     let embedder = embedder(EmbeddingKind::Gemini, server.url()).await;
-    let asked = embedder.embed(vec!["1".to_owned()], EmbeddingPurpose::Query);
-    asked.await.unwrap();
+    let embedding = embedder.embed(vec!["1".to_owned()], EmbeddingPurpose::Query);
+    embedding.await.unwrap();
     let task = &server.requests()[0].body["requests"][0]["taskType"];
     assert_eq!(task, "RETRIEVAL_QUERY");
 }
 
 #[tokio::test]
-async fn an_address_may_be_that_of_the_chat() {
+async fn the_address_of_the_chat_api_is_accepted() {
     for (kind, end, path) in [
         (EmbeddingKind::OpenAi, "/v1/", "/v1/embeddings"),
         (EmbeddingKind::OpenAi, "/openai/v2", "/openai/v2/embeddings"),
@@ -136,7 +138,7 @@ async fn an_address_may_be_that_of_the_chat() {
             "/v1/models/m:batchEmbedContents",
         ),
     ] {
-        let server = telling_server(kind).await;
+        let server = numbering_server(kind).await;
         let embedder = embedder(kind, &format!("{}{end}", server.url())).await;
         embed(&*embedder, &["1"]).await.unwrap();
         assert_eq!(server.requests()[0].path, path);
@@ -144,10 +146,10 @@ async fn an_address_may_be_that_of_the_chat() {
 }
 
 #[tokio::test]
-async fn vectors_are_ordered_by_their_index() {
+async fn vectors_are_sorted_by_their_index() {
     let row = |index: usize| json!({ "index": index, "embedding": [index, 0] });
     let body = json!({ "data": [row(2), row(0), row(1)] });
-    let server = WireServer::scripted([Answer::json(&body)]).await;
+    let server = WireServer::scripted([ScriptedAnswer::json(&body)]).await;
     let embedder = embedder(EmbeddingKind::OpenAi, server.url()).await;
     let vectors = embed(&*embedder, &["a", "b", "c"]).await.unwrap();
     assert_eq!(vectors, [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]]);
@@ -156,20 +158,20 @@ async fn vectors_are_ordered_by_their_index() {
 #[tokio::test]
 async fn vectors_without_an_index_keep_their_order() {
     let body = json!({ "data": [{ "embedding": [1, 2] }, { "embedding": [3, 4] }] });
-    let server = WireServer::scripted([Answer::json(&body)]).await;
+    let server = WireServer::scripted([ScriptedAnswer::json(&body)]).await;
     let embedder = embedder(EmbeddingKind::OpenAi, server.url()).await;
     let vectors = embed(&*embedder, &["a", "b"]).await.unwrap();
     assert_eq!(vectors, [[1.0, 2.0], [3.0, 4.0]]);
 }
 
 #[tokio::test]
-async fn many_texts_go_in_batches_and_come_back_in_order() {
+async fn many_texts_are_sent_in_batches_and_vectors_keep_their_order() {
     for kind in EmbeddingKind::ALL {
-        let server = telling_server(kind).await;
+        let server = numbering_server(kind).await;
         let embedder = embedder(kind, server.url()).await;
         let texts: Vec<String> = (0..100).map(|number| number.to_string()).collect();
-        let asked = embedder.embed(texts, EmbeddingPurpose::Document);
-        let numbers: Vec<f32> = asked
+        let embedding = embedder.embed(texts, EmbeddingPurpose::Document);
+        let numbers: Vec<f32> = embedding
             .await
             .unwrap()
             .iter()
@@ -182,8 +184,8 @@ async fn many_texts_go_in_batches_and_come_back_in_order() {
 }
 
 #[tokio::test]
-async fn long_texts_go_in_smaller_batches() {
-    let server = telling_server(EmbeddingKind::Ollama).await;
+async fn long_texts_are_sent_in_smaller_batches() {
+    let server = numbering_server(EmbeddingKind::Ollama).await;
     let embedder = embedder(EmbeddingKind::Ollama, server.url()).await;
     let long = format!("1 {}", "x".repeat(100_000));
     let huge = format!("2 {}", "x".repeat(400_000));
@@ -194,14 +196,14 @@ async fn long_texts_go_in_smaller_batches() {
 }
 
 fn batches(server: &WireServer) -> Vec<usize> {
-    let texts = |asked: &Recorded| asked.texts_to_embed().unwrap().len();
+    let texts = |embedding: &RecordedRequest| embedding.texts_to_embed().unwrap().len();
     server.requests().iter().map(texts).collect()
 }
 
 #[tokio::test]
-async fn a_text_with_nothing_in_it_is_not_sent() {
+async fn an_empty_text_is_not_sent() {
     for kind in EmbeddingKind::ALL {
-        let server = telling_server(kind).await;
+        let server = numbering_server(kind).await;
         let embedder = embedder(kind, server.url()).await;
         let vectors = embed(&*embedder, &["", "1", " \n", "2"]).await.unwrap();
         assert_eq!(vectors, [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [2.0, 1.0]]);
@@ -212,39 +214,42 @@ async fn a_text_with_nothing_in_it_is_not_sent() {
 }
 
 #[tokio::test]
-async fn dimensions_are_learned_once_and_known_from_then_on() {
+async fn dimensions_are_measured_once_when_connecting() {
     for kind in EmbeddingKind::ALL {
-        let server = telling_server(kind).await;
+        let server = numbering_server(kind).await;
         let settings = EmbeddingSettings {
             dimensions: None,
             api_key: None,
             ..settings(kind, server.url())
         };
         let embedder = connect_embedder(settings).await.unwrap();
-        let maker = embedder.maker().clone();
+        let maker = embedder.model().clone();
         assert_eq!(&*maker.provider, format!("my-{}", kind.name()));
         assert_eq!((&*maker.model, maker.dimensions), ("m", 2));
         embed(&*embedder, &["1"]).await.unwrap();
-        assert_eq!(*embedder.maker(), maker);
+        assert_eq!(*embedder.model(), maker);
         let requests = server.requests();
         assert_eq!(requests.len(), 2);
-        // What was learned is not asked for: not every model can be told.
+        // Measured dimensions are not part of requests, because not every model accepts the parameter.
         assert!(!requests[1].body.to_string().contains("imension"));
         assert_eq!(requests[1].header("authorization"), None);
     }
 }
 
 #[tokio::test]
-async fn configured_dimensions_need_no_connection_to_begin_with() {
+async fn configured_dimensions_need_no_request_when_connecting() {
     let nowhere = lango_testkit::wire_server::ClosedPort::new();
     let embedder = embedder(EmbeddingKind::OpenAi, nowhere.url()).await;
-    assert_eq!(embedder.maker().dimensions, 2);
+    assert_eq!(embedder.model().dimensions, 2);
     for absurd in [0, 1_000_000] {
         let settings = EmbeddingSettings {
             dimensions: Some(absurd),
             ..settings(EmbeddingKind::OpenAi, nowhere.url())
         };
         let error = connect_embedder(settings).await.map(|_| ()).unwrap_err();
-        assert!(error.detail.contains("no vector has"), "{error}");
+        assert!(
+            error.detail.contains("is not a valid number of dimensions"),
+            "{error}"
+        );
     }
 }

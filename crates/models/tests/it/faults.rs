@@ -1,16 +1,16 @@
-//! What a person gets when the model or its provider misbehaves, over real HTTP and for every wire. No turn is lost, no
-//! success is empty, and nothing costs more than three model calls beyond the work.
+//! What a user sees when the model or its provider misbehaves, over real HTTP and with every wire format. No turn is
+//! lost, no successful answer is empty, and nothing costs more than three extra model calls.
 //!
 //! `cargo test -p lango-models --test it -- --nocapture faults` prints the table.
 
 use crate::rows::{Row, Script, rows};
 use crate::support::BOTH;
-use crate::support::Kind;
-use crate::turns::{House, PATIENT, Screen, resilient, turn};
+use crate::support::Wire;
+use crate::turns::{LONG_IDLE, Screen, TestRuntime, resilient, turn};
 use lango_core::{EventBody, Limit, Outcome};
 use lango_store::Store;
 use lango_testkit::model::say;
-use lango_testkit::wire_server::{Answer, WireServer};
+use lango_testkit::wire_server::{ScriptedAnswer, WireServer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -27,10 +27,10 @@ async fn faults_never_lose_a_turn() {
         "calls",
         "attempts",
         "ms",
-        "what the person saw",
+        "what the user saw",
     ])];
     for row in 0..rows().len() {
-        for kind in Kind::ALL {
+        for kind in Wire::ALL {
             for streaming in BOTH {
                 table.push(play(&rows()[row], kind, streaming).await);
             }
@@ -46,12 +46,12 @@ fn line(cells: [&str; 8]) -> String {
     )
 }
 
-/// Follows a row's script; what comes after it is well.
+/// Starts a server that follows a row's script and then answers normally.
 async fn serve(row: &Row) -> WireServer {
     match &row.script {
         Script::Always(answer) => WireServer::start(*answer).await,
         Script::List(answers) => {
-            let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.clone().into());
+            let answers: Mutex<VecDeque<ScriptedAnswer>> = Mutex::new(answers.clone().into());
             WireServer::start(move |_| {
                 let next = answers.lock().unwrap().pop_front();
                 next.unwrap_or_else(|| say("Still here.").into())
@@ -61,22 +61,22 @@ async fn serve(row: &Row) -> WireServer {
     }
 }
 
-async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
+async fn play(row: &Row, kind: Wire, streaming: bool) -> String {
     let what = format!("{}, {}, streaming {streaming}", row.name, kind.name());
     let is_silent = row.name.starts_with("silen");
-    let idle = if is_silent { IDLE } else { PATIENT };
+    let idle = if is_silent { IDLE } else { LONG_IDLE };
     let server = serve(row).await;
     let model = resilient(kind, server.url(), streaming, idle);
-    let house = House::new(Arc::new(Store::in_memory()), model);
-    let mut conversation = house.start();
-    let begun = Instant::now();
+    let runtime = TestRuntime::new(Arc::new(Store::in_memory()), model);
+    let mut conversation = runtime.start();
+    let started = Instant::now();
     let (report, shown) = turn(&mut conversation, "Do the task.").await;
-    let took = begun.elapsed();
+    let took = started.elapsed();
     let attempts = server.requests().len();
     let answer = report.answer.clone().unwrap_or_default();
 
     assert_eq!(
-        report.outcome.word(),
+        report.outcome.name(),
         row.outcome,
         "{what}: {:?}",
         report.outcome
@@ -92,7 +92,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
         report.model_calls
     );
     assert_eq!(attempts, row.attempts, "{what}");
-    assert_eq!(house.tool_runs(), row.tools, "{what}");
+    assert_eq!(runtime.tool_runs(), row.tools, "{what}");
     if let Outcome::Failed { setup, .. } = &report.outcome {
         assert_eq!(
             *setup,
@@ -113,7 +113,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
             "{what}: {screen:?}"
         );
     }
-    let log = house.log(&conversation).await;
+    let log = runtime.log(&conversation).await;
     let ends = log
         .iter()
         .filter(|event| matches!(event.body, EventBody::TurnFinished { .. }));
@@ -121,7 +121,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
 
     let (again, _) = turn(&mut conversation, "And now?").await;
     assert_eq!(
-        again.outcome.word(),
+        again.outcome.name(),
         "answered",
         "{what}: the session goes on"
     );
@@ -142,7 +142,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
         row.name,
         kind.name(),
         if streaming { "yes" } else { "no" },
-        report.outcome.word(),
+        report.outcome.name(),
         &cell(report.model_calls.into()),
         &cell(attempts as u128),
         &cell(took.as_millis()),

@@ -1,9 +1,9 @@
-//! Replies in Gemini's form.
+//! Replies of the Gemini API.
 
-use crate::support::Kind::Gemini;
+use crate::support::Wire::Gemini;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelFault, Usage};
-use lango_testkit::wire_server::Answer;
+use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 
 fn chunk(parts: Value) -> Value {
@@ -23,7 +23,7 @@ async fn thoughts_are_not_shown_as_text() {
             "STOP",
         ),
     ];
-    let (events, end) = read(Gemini, Answer::frames(frames)).await;
+    let (events, end) = read(Gemini, ScriptedAnswer::frames(frames)).await;
     assert_eq!(
         (shown(&events).as_str(), end.unwrap().text.as_str()),
         ("Forty-two", "Forty-two")
@@ -31,7 +31,7 @@ async fn thoughts_are_not_shown_as_text() {
 }
 
 #[tokio::test]
-async fn every_part_is_kept_as_it_came_when_one_of_them_is_signed() {
+async fn all_parts_are_stored_unchanged_if_one_of_them_is_signed() {
     let first = json!({ "functionCall": { "name": "read", "args": { "path": "1" } }, "thoughtSignature": "sig" });
     let second = json!({ "functionCall": { "name": "read", "args": { "path": "2" } } });
     let thought = json!({ "text": "Hmm.", "thought": true });
@@ -42,7 +42,7 @@ async fn every_part_is_kept_as_it_came_when_one_of_them_is_signed() {
         chunk(json!([second])),
         last(json!([empty]), "STOP"),
     ];
-    let reply = reply(Gemini, Answer::frames(frames)).await;
+    let reply = reply(Gemini, ScriptedAnswer::frames(frames)).await;
     assert_eq!(
         calls_of(&reply),
         [("read", r#"{"path":"1"}"#), ("read", r#"{"path":"2"}"#)]
@@ -54,15 +54,18 @@ async fn every_part_is_kept_as_it_came_when_one_of_them_is_signed() {
 }
 
 #[tokio::test]
-async fn a_stream_in_the_form_of_a_list_is_read() {
+async fn a_stream_sent_as_a_json_list_is_read() {
     let list = json!([
         chunk(json!([{ "text": "For" }])),
         last(json!([{ "text": "ty" }]), "STOP")
     ]);
-    assert_eq!(reply(Gemini, Answer::json(&list)).await.text, "Forty");
+    assert_eq!(
+        reply(Gemini, ScriptedAnswer::json(&list)).await.text,
+        "Forty"
+    );
     let error =
         json!([{ "error": { "code": 503, "message": "overloaded", "status": "UNAVAILABLE" } }]);
-    let fault = fault(Gemini, Answer::json(&error)).await;
+    let fault = fault(Gemini, ScriptedAnswer::json(&error)).await;
     assert!(matches!(fault, ModelFault::Overloaded { .. }), "{fault:?}");
 }
 
@@ -72,7 +75,7 @@ async fn thinking_counts_as_output_and_absurd_counts_do_not_overflow() {
         let mut frame = last(json!([{ "text": "x" }]), "STOP");
         frame["usageMetadata"] = json!({ "promptTokenCount": 100, "cachedContentTokenCount": 60,
                                          "candidatesTokenCount": output, "thoughtsTokenCount": 5 });
-        Answer::frames([frame])
+        ScriptedAnswer::frames([frame])
     };
     let expected = Usage {
         input_tokens: 100,
@@ -92,13 +95,13 @@ async fn thinking_counts_as_output_and_absurd_counts_do_not_overflow() {
 async fn a_call_without_arguments_has_an_empty_object() {
     let frames = [last(json!([{ "functionCall": { "name": "now" } }]), "STOP")];
     assert_eq!(
-        calls_of(&reply(Gemini, Answer::frames(frames)).await),
+        calls_of(&reply(Gemini, ScriptedAnswer::frames(frames)).await),
         [("now", "{}")]
     );
 }
 
 #[tokio::test]
-async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
+async fn calls_are_read_whatever_the_finish_reason_is() {
     for reason in [
         "STOP",
         "MAX_TOKENS",
@@ -111,7 +114,7 @@ async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
             reason,
         )];
         assert_eq!(
-            calls_of(&reply(Gemini, Answer::frames(frames)).await),
+            calls_of(&reply(Gemini, ScriptedAnswer::frames(frames)).await),
             [("now", "{}")],
             "{reason}"
         );
@@ -119,16 +122,16 @@ async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_reason_for_the_end_was_cut() {
+async fn a_stream_without_a_finish_reason_is_incomplete() {
     let frames = [chunk(json!([{ "text": "Hi" }]))];
     assert_eq!(
-        fault(Gemini, Answer::frames(frames)).await,
-        ModelFault::CutOff
+        fault(Gemini, ScriptedAnswer::frames(frames)).await,
+        ModelFault::Incomplete
     );
 }
 
 #[tokio::test]
-async fn what_is_blocked_is_a_refusal_and_what_is_malformed_may_pass() {
+async fn a_blocked_request_is_refused_and_a_malformed_call_is_transient() {
     for reason in [
         "SAFETY",
         "RECITATION",
@@ -137,26 +140,29 @@ async fn what_is_blocked_is_a_refusal_and_what_is_malformed_may_pass() {
         "SPII",
         "LANGUAGE",
     ] {
-        let fault = fault(Gemini, Answer::frames([last(json!([]), reason)])).await;
+        let fault = fault(Gemini, ScriptedAnswer::frames([last(json!([]), reason)])).await;
         assert!(
             matches!(fault, ModelFault::Refused { .. }),
             "{reason}: {fault:?}"
         );
     }
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
-    for answer in [Answer::frames([&blocked]), Answer::json(&blocked)] {
+    for answer in [
+        ScriptedAnswer::frames([&blocked]),
+        ScriptedAnswer::json(&blocked),
+    ] {
         let fault = fault(Gemini, answer).await;
         assert!(matches!(fault, ModelFault::Refused { .. }), "{fault:?}");
     }
     let fault = fault(
         Gemini,
-        Answer::frames([last(json!([]), "MALFORMED_FUNCTION_CALL")]),
+        ScriptedAnswer::frames([last(json!([]), "MALFORMED_FUNCTION_CALL")]),
     )
     .await;
-    assert!(fault.is_passing(), "{fault:?}");
+    assert!(fault.is_transient(), "{fault:?}");
     let partly = last(json!([{ "text": "The first half" }]), "SAFETY");
     assert_eq!(
-        reply(Gemini, Answer::frames([partly])).await.text,
+        reply(Gemini, ScriptedAnswer::frames([partly])).await.text,
         "The first half"
     );
 }
@@ -169,15 +175,18 @@ async fn a_null_error_and_unknown_parts_are_ignored() {
     );
     frame["error"] = Value::Null;
     assert_eq!(
-        reply(Gemini, Answer::frames([json!({ "news": 1 }), frame]))
-            .await
-            .text,
+        reply(
+            Gemini,
+            ScriptedAnswer::frames([json!({ "news": 1 }), frame])
+        )
+        .await
+        .text,
         "Hi"
     );
 }
 
 #[tokio::test]
-async fn errors_in_the_stream_are_told_apart() {
+async fn errors_in_the_stream_are_classified() {
     let table = [
         (429, "slow down", "RateLimited"),
         (500, "oops", "Overloaded"),
@@ -200,7 +209,7 @@ async fn errors_in_the_stream_are_told_apart() {
         let error = json!({ "error": { "code": code, "message": message, "status": "X" } });
         let fault = fault(
             Gemini,
-            Answer::frames([chunk(json!([{ "text": "Hi" }])), error]),
+            ScriptedAnswer::frames([chunk(json!([{ "text": "Hi" }])), error]),
         )
         .await;
         assert!(

@@ -1,12 +1,13 @@
-//! Exactly what each wire sends: one history of three agents, streamed and not.
+//! Snapshots of the requests of each wire format: one history of three agents, streamed and not.
 
-use crate::support::Kind;
+use crate::support::Wire;
 use crate::support::{assistant, opaque, result, sent, user};
 use lango_core::{Function, Message, ModelRequest};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Functions as the runtime offers them: the control function, one with a schema, one without, one with a forbidden name.
+/// Returns functions as the runtime offers them: the control function, one with a schema, one without, and one with a
+/// forbidden name.
 fn functions() -> Arc<[Function]> {
     let function = |name: &str, description: &str, parameters: Value| Function {
         name: name.into(),
@@ -29,9 +30,10 @@ fn functions() -> Arc<[Function]> {
     ])
 }
 
-/// An earlier answer of a remote agent, shown as the delegation that it was; then a step of two calls at once, one of which
-/// was rejected, with what the provider wants back; then a call whose arguments were broken; then a word of the runner.
-fn history(kind: Kind) -> ModelRequest {
+/// Returns a history: an earlier answer of a remote agent, shown as a delegation; then a step of two parallel calls,
+/// one of them rejected, with the provider's opaque data; then a call with broken arguments; then a notice of the
+/// runner.
+fn history(kind: Wire) -> ModelRequest {
     let delegation = |agent: &str, task: &str| json!({ "agent": agent, "task": task }).to_string();
     let (first, second) = (
         delegation("operator", "List the files"),
@@ -77,17 +79,17 @@ fn history(kind: Kind) -> ModelRequest {
     }
 }
 
-/// What each provider wants back with a step of two calls.
-fn blob(kind: Kind) -> Value {
+/// Returns the opaque data that each provider requires back with a step of two calls.
+fn blob(kind: Wire) -> Value {
     let (first, second) = (
         json!({ "agent": "operator", "task": "List the files" }),
         json!({ "agent": "librarian", "task": "Find the book" }),
     );
     match kind {
-        Kind::OpenAi => {
+        Wire::OpenAi => {
             json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "ZW5j" }] })
         }
-        Kind::Responses => json!([
+        Wire::Responses => json!([
             { "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "ZW5j" },
             {
                 "id": "msg_1_r", "type": "message", "status": "completed", "role": "assistant", "phase": "commentary",
@@ -102,13 +104,13 @@ fn blob(kind: Kind) -> Value {
                 "name": "delegate", "arguments": second.to_string(),
             },
         ]),
-        Kind::Anthropic => json!([
+        Wire::Anthropic => json!([
             { "type": "thinking", "thinking": "Two tasks.", "signature": "c2ln" },
             { "type": "text", "text": "Both at once." },
             { "type": "tool_use", "id": "toolu_1", "name": "delegate", "input": first },
             { "type": "tool_use", "id": "toolu_2", "name": "delegate", "input": second },
         ]),
-        Kind::Gemini => json!([
+        Wire::Gemini => json!([
             { "text": "Both at once." },
             { "functionCall": { "name": "delegate", "args": first }, "thoughtSignature": "c2ln" },
             { "functionCall": { "name": "delegate", "args": second } },
@@ -116,12 +118,12 @@ fn blob(kind: Kind) -> Value {
     }
 }
 
-async fn picture(kind: Kind, streaming: bool) -> String {
-    picture_of(kind, history(kind), streaming).await
+async fn request_text(kind: Wire, streaming: bool) -> String {
+    request_text_of(kind, history(kind), streaming).await
 }
 
-/// A request as text: where it goes, its headers without those of the connection, and its body.
-pub async fn picture_of(kind: Kind, request: ModelRequest, streaming: bool) -> String {
+/// Formats a request as text: its path, its headers without those of the connection, and its body.
+pub async fn request_text_of(kind: Wire, request: ModelRequest, streaming: bool) -> String {
     let recorded = sent(kind, request, streaming).await;
     let is_ours = |name: &str| !matches!(name, "host" | "content-length" | "accept" | "user-agent");
     let headers = recorded.headers.iter().filter(|(name, _)| is_ours(name));
@@ -138,7 +140,7 @@ pub async fn picture_of(kind: Kind, request: ModelRequest, streaming: bool) -> S
     )
 }
 
-/// The same with its keys in order, whatever order this build keeps.
+/// Sorts the keys, because their order depends on the build.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -155,25 +157,31 @@ fn sorted(value: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_openai_is_sent() {
-    insta::assert_snapshot!("openai", picture(Kind::OpenAi, true).await);
-    insta::assert_snapshot!("openai_whole", picture(Kind::OpenAi, false).await);
+async fn requests_to_openai() {
+    insta::assert_snapshot!("openai", request_text(Wire::OpenAi, true).await);
+    insta::assert_snapshot!("openai_whole", request_text(Wire::OpenAi, false).await);
 }
 
 #[tokio::test]
-async fn what_responses_are_sent() {
-    insta::assert_snapshot!("responses", picture(Kind::Responses, true).await);
-    insta::assert_snapshot!("responses_whole", picture(Kind::Responses, false).await);
+async fn requests_to_responses() {
+    insta::assert_snapshot!("responses", request_text(Wire::Responses, true).await);
+    insta::assert_snapshot!(
+        "responses_whole",
+        request_text(Wire::Responses, false).await
+    );
 }
 
 #[tokio::test]
-async fn what_anthropic_is_sent() {
-    insta::assert_snapshot!("anthropic", picture(Kind::Anthropic, true).await);
-    insta::assert_snapshot!("anthropic_whole", picture(Kind::Anthropic, false).await);
+async fn requests_to_anthropic() {
+    insta::assert_snapshot!("anthropic", request_text(Wire::Anthropic, true).await);
+    insta::assert_snapshot!(
+        "anthropic_whole",
+        request_text(Wire::Anthropic, false).await
+    );
 }
 
 #[tokio::test]
-async fn what_gemini_is_sent() {
-    insta::assert_snapshot!("gemini", picture(Kind::Gemini, true).await);
-    insta::assert_snapshot!("gemini_whole", picture(Kind::Gemini, false).await);
+async fn requests_to_gemini() {
+    insta::assert_snapshot!("gemini", request_text(Wire::Gemini, true).await);
+    insta::assert_snapshot!("gemini_whole", request_text(Wire::Gemini, false).await);
 }

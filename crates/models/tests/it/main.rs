@@ -1,4 +1,4 @@
-//! The models, driven from outside: real HTTP on loopback, well-formed and not.
+//! Tests of the models over real HTTP on loopback, with valid and invalid replies.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

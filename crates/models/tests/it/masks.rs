@@ -1,18 +1,18 @@
-//! A provider that echoes the key: in text, calls, thoughts and errors, streamed and whole, in every encoding.
+//! A provider that echoes the key in text, calls, reasoning and errors, streamed or not, in every encoding.
 
-use crate::support::{BOTH, Kind, call, request, settings, shown};
+use crate::support::{BOTH, Wire, call, request, settings, shown};
 use lango_core::{Model, ModelReply};
 use lango_models::{MaskedModel, Provider, ProviderSettings};
 use lango_secrets::{Credential, Masks, SecretValue};
-use lango_testkit::canary::{echo, encodings, shown_in};
+use lango_testkit::canary::{echo, encodings, find_encoding};
 use lango_testkit::model::{call as call_tool, say};
-use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer, WireServer};
 use serde_json::json;
 use std::sync::Arc;
 
 const KEY: &str = "sk-canary/\"+\\&<%41-77f0c1";
 
-fn masked(kind: Kind, url: &str, stream: bool) -> (MaskedModel, Provider) {
+fn masked(kind: Wire, url: &str, stream: bool) -> (MaskedModel, Provider) {
     let masks = Masks::default();
     let key = Credential::fixed("THE_KEY", SecretValue::new(KEY), &masks);
     let provider = Provider::new(ProviderSettings {
@@ -27,7 +27,7 @@ fn masked(kind: Kind, url: &str, stream: bool) -> (MaskedModel, Provider) {
 
 #[track_caller]
 fn assert_hidden(text: &str) {
-    assert_eq!(shown_in(text.as_bytes(), KEY), None, "{text}");
+    assert_eq!(find_encoding(text.as_bytes(), KEY), None, "{text}");
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn text_and_calls_with_the_key_are_masked() {
             json!({ "path": KEY, "content": echo(KEY), KEY: 1 }),
         )
     };
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         for stream in BOTH {
             let server = WireServer::scripted([reply()]).await;
             let (model, _) = masked(kind, server.url(), stream);
@@ -64,7 +64,7 @@ async fn text_and_calls_with_the_key_are_masked() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_split_over_pieces_of_a_stream_is_masked() {
+async fn a_key_that_is_split_over_chunks_of_a_stream_is_masked() {
     for size in 1..=7 {
         let text = format!("it is {} now", echo(KEY));
         let pieces: Vec<char> = text.chars().collect();
@@ -77,8 +77,8 @@ async fn a_key_that_is_split_over_pieces_of_a_stream_is_masked() {
                 .to_string(),
             "[DONE]".to_owned(),
         ];
-        let server = WireServer::scripted([Answer::frames(pieces.chain(end))]).await;
-        let (model, _) = masked(Kind::OpenAi, server.url(), true);
+        let server = WireServer::scripted([ScriptedAnswer::frames(pieces.chain(end))]).await;
+        let (model, _) = masked(Wire::OpenAi, server.url(), true);
         let (events, reply) = call(&model, request()).await;
         let reply = reply.unwrap();
         assert_hidden(&shown(&events));
@@ -89,7 +89,7 @@ async fn a_key_that_is_split_over_pieces_of_a_stream_is_masked() {
 }
 
 #[tokio::test]
-async fn thoughts_that_are_kept_for_the_provider_are_masked() {
+async fn stored_reasoning_is_masked() {
     let text = echo(KEY);
     let (first, second) = text.split_at(text.find("canary").unwrap() + 3);
     let frames = [
@@ -105,8 +105,8 @@ async fn thoughts_that_are_kept_for_the_provider_are_masked() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 1 } }),
         json!({ "type": "message_stop" }),
     ];
-    let server = WireServer::scripted([Answer::frames(frames)]).await;
-    let (model, _) = masked(Kind::Anthropic, server.url(), true);
+    let server = WireServer::scripted([ScriptedAnswer::frames(frames)]).await;
+    let (model, _) = masked(Wire::Anthropic, server.url(), true);
     let (_, reply) = call(&model, request()).await;
     let reply = reply.unwrap();
     let opaque = reply.opaque.expect("thoughts are kept").data.to_string();
@@ -116,19 +116,19 @@ async fn thoughts_that_are_kept_for_the_provider_are_masked() {
 
 #[tokio::test]
 async fn errors_and_lists_with_the_key_are_masked() {
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         for (_, text) in encodings(KEY) {
-            // Cut in the middle of the key as well.
+            // Also truncated in the middle of the key.
             for before in [0, 150, 180, 190] {
-                let said = format!("{}{text}", "x".repeat(before));
-                let server = WireServer::scripted([Fault::status(401, &said)]).await;
+                let reply_text = format!("{}{text}", "x".repeat(before));
+                let server = WireServer::scripted([Fault::status(401, &reply_text)]).await;
                 let (model, provider) = masked(kind, server.url(), true);
                 let (_, error) = call(&model, request()).await;
-                let told = error.unwrap_err().to_string();
-                assert_hidden(&told);
+                let message = error.unwrap_err().to_string();
+                assert_hidden(&message);
                 assert!(
-                    !told.contains("canary") && !told.contains("2FuYX"),
-                    "{told}"
+                    !message.contains("canary") && !message.contains("2FuYX"),
+                    "{message}"
                 );
                 drop(provider);
             }
@@ -137,7 +137,7 @@ async fn errors_and_lists_with_the_key_are_masked() {
             "data": [{ "id": KEY }, { "id": echo(KEY) }],
             "models": [{ "name": KEY }, { "name": echo(KEY) }]
         });
-        let server = WireServer::scripted([Answer::json(&list)]).await;
+        let server = WireServer::scripted([ScriptedAnswer::json(&list)]).await;
         let (_, provider) = masked(kind, server.url(), true);
         for id in provider.list().await.unwrap() {
             assert_hidden(&id);
@@ -148,20 +148,20 @@ async fn errors_and_lists_with_the_key_are_masked() {
 #[tokio::test]
 async fn a_compressed_reply_is_refused() {
     for stream in BOTH {
-        let answer = Answer::from(say("hi"))
+        let answer = ScriptedAnswer::from(say("hi"))
             .with(Fault::status(200, "x").header("content-encoding", "gzip"));
         let server = WireServer::scripted([answer]).await;
-        let (model, _) = masked(Kind::OpenAi, server.url(), stream);
+        let (model, _) = masked(Wire::OpenAi, server.url(), stream);
         let error = call(&model, request()).await.1.unwrap_err().to_string();
         assert!(error.contains("compressed"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_given_the_key() {
+async fn the_key_is_not_sent_to_a_redirect() {
     let other = WireServer::scripted([say("hi")]).await;
     let server = WireServer::scripted([Fault::Redirect(format!("{}/{KEY}", other.url()))]).await;
-    let (model, _) = masked(Kind::OpenAi, server.url(), true);
+    let (model, _) = masked(Wire::OpenAi, server.url(), true);
     let error = call(&model, request()).await.1.unwrap_err().to_string();
     assert_hidden(&error);
     assert!(other.requests().is_empty());

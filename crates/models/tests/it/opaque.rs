@@ -1,26 +1,26 @@
-//! What a provider wants back goes through the log on disk and comes back exactly as it was.
+//! Opaque data that a provider requires back survives the log on disk unchanged.
 
 use crate::support::BOTH;
-use crate::support::Kind;
-use crate::turns::{House, PATIENT, resilient, turn};
-use lango_core::{EventBody, ModelReply, Opaque};
+use crate::support::Wire;
+use crate::turns::{LONG_IDLE, TestRuntime, resilient, turn};
+use lango_core::{EventBody, ModelReply, OpaqueData};
 use lango_store::Store;
 use lango_testkit::model::{delegate_and_finish, raw_call, say};
 use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A step of two calls with signed thoughts, as the provider writes it. Ids are the provider's, or none.
-fn signed_step(kind: Kind) -> Value {
+/// Returns a step of two calls with signed reasoning in the provider's format, with the provider's ids or none.
+fn signed_step(kind: Wire) -> Value {
     let (one, two) = (
         json!({ "path": "a é \u{1f980}" }),
         json!({ "path": "b", "lines": [1, 2.5, null] }),
     );
     match kind {
-        Kind::OpenAi => {
+        Wire::OpenAi => {
             json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "ZW5j", "index": 0 }] })
         }
-        Kind::Responses => json!([
+        Wire::Responses => json!([
             { "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "ZW5j+/==" },
             { "id": "rs_2", "type": "reasoning", "summary": [], "encrypted_content": "ZW5k" },
             {
@@ -37,14 +37,14 @@ fn signed_step(kind: Kind) -> Value {
                 "call_id": "toolu_2", "arguments": "{\"path\":\"b\",\"lines\":[1,2.5,null]}",
             },
         ]),
-        Kind::Anthropic => json!([
+        Wire::Anthropic => json!([
             { "type": "thinking", "thinking": "Two files, é.\n", "signature": "c2ln+/==" },
             { "type": "redacted_thinking", "data": "ZW5j" },
             { "type": "text", "text": "I read both." },
             { "type": "tool_use", "id": "toolu_1", "name": "fs_read", "input": one },
             { "type": "tool_use", "id": "toolu_2", "name": "fs_read", "input": two },
         ]),
-        Kind::Gemini => json!([
+        Wire::Gemini => json!([
             { "text": "Two files.", "thought": true },
             { "text": "I read both." },
             { "functionCall": { "id": "g1", "name": "fs_read", "args": one }, "thoughtSignature": "c2ln+/==" },
@@ -53,14 +53,14 @@ fn signed_step(kind: Kind) -> Value {
     }
 }
 
-fn step(kind: Kind, data: &Value) -> ModelReply {
+fn step(kind: Wire, data: &Value) -> ModelReply {
     ModelReply {
         text: "I read both.".to_owned(),
         calls: vec![
             raw_call("toolu_1", "fs_read", r#"{"path":"a é 🦀"}"#),
             raw_call("toolu_2", "fs_read", r#"{"path":"b","lines":[1,2.5,null]}"#),
         ],
-        opaque: Some(Opaque {
+        opaque: Some(OpaqueData {
             kind: kind.name().into(),
             model: None,
             data: Arc::new(data.clone()),
@@ -69,19 +69,19 @@ fn step(kind: Kind, data: &Value) -> ModelReply {
     }
 }
 
-/// The part of the second request of the loop in which the step comes back.
-fn came_back(kind: Kind, body: &Value) -> Value {
+/// Returns the part of the second request that contains the step.
+fn replayed_step(kind: Wire, body: &Value) -> Value {
     match kind {
-        Kind::OpenAi => json!({ "reasoning_details": body["messages"][2]["reasoning_details"] }),
-        Kind::Responses => body["input"].as_array().unwrap()[1..7].into(),
-        Kind::Anthropic => body["messages"][1]["content"].clone(),
-        Kind::Gemini => body["contents"][1]["parts"].clone(),
+        Wire::OpenAi => json!({ "reasoning_details": body["messages"][2]["reasoning_details"] }),
+        Wire::Responses => body["input"].as_array().unwrap()[1..7].into(),
+        Wire::Anthropic => body["messages"][1]["content"].clone(),
+        Wire::Gemini => body["contents"][1]["parts"].clone(),
     }
 }
 
 #[tokio::test]
-async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
-    for kind in Kind::ALL {
+async fn signed_reasoning_survives_the_log_unchanged() {
+    for kind in Wire::ALL {
         for streaming in BOTH {
             let data = signed_step(kind);
             let script = [
@@ -93,27 +93,31 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("lango.db");
             let store = Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
-            let house = House::new(store, resilient(kind, server.url(), streaming, PATIENT));
-            let mut conversation = house.start();
+            let runtime =
+                TestRuntime::new(store, resilient(kind, server.url(), streaming, LONG_IDLE));
+            let mut conversation = runtime.start();
             let (report, _) = turn(&mut conversation, "Read a and b.").await;
             assert_eq!(
                 report.answer.as_deref(),
                 Some("Both read."),
                 "{kind:?} {streaming}"
             );
-            assert_eq!(house.tool_runs(), 2);
+            assert_eq!(runtime.tool_runs(), 2);
 
             let session = conversation.session().clone();
-            drop((conversation, house));
+            drop((conversation, runtime));
             let reopened =
                 Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
-            let house = House::new(reopened, resilient(kind, server.url(), streaming, PATIENT));
-            let all = lango_core::Page {
+            let runtime = TestRuntime::new(
+                reopened,
+                resilient(kind, server.url(), streaming, LONG_IDLE),
+            );
+            let all = lango_core::EventRange {
                 from: 1,
                 limit: 1000,
             };
-            let log = house.store.read(&session, all).await.unwrap();
-            let blobs: Vec<&Opaque> = log
+            let log = runtime.store.read(&session, all).await.unwrap();
+            let blobs: Vec<&OpaqueData> = log
                 .iter()
                 .filter_map(|event| match &event.body {
                     EventBody::AgentMessage { opaque, .. } => opaque.as_ref(),
@@ -128,7 +132,7 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
             );
 
             let requests = server.requests();
-            let back = came_back(kind, &requests[2].body);
+            let back = replayed_step(kind, &requests[2].body);
             assert_eq!(back.to_string(), data.to_string(), "{kind:?} {streaming}");
         }
     }

@@ -1,9 +1,9 @@
-//! Replies of OpenAI and of the many that half speak its form.
+//! Replies of OpenAI's chat completions API and of servers that only partly follow it.
 
-use crate::support::Kind::OpenAi;
+use crate::support::Wire::OpenAi;
 use crate::support::{calls_of, fault, read, reply, shown};
 use lango_core::{ModelEvent, ModelFault, ModelReply, Usage};
-use lango_testkit::wire_server::Answer;
+use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 
 pub fn chunk(delta: Value) -> String {
@@ -34,7 +34,7 @@ async fn usage_is_read_from_a_last_chunk_without_choices() {
         usage.to_string(),
         done(),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     let expected = Usage {
         input_tokens: 100,
         cached_tokens: 64,
@@ -46,13 +46,16 @@ async fn usage_is_read_from_a_last_chunk_without_choices() {
 }
 
 #[tokio::test]
-async fn a_null_usage_in_every_chunk_does_not_wipe_the_one_that_counts() {
+async fn a_null_usage_does_not_overwrite_an_earlier_one() {
     let frames = [
         json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 3 } }),
         json!({ "choices": [{ "delta": { "content": "x" }, "finish_reason": "stop" }], "usage": null }),
     ];
     assert_eq!(
-        reply(OpenAi, Answer::frames(frames)).await.usage.total(),
+        reply(OpenAi, ScriptedAnswer::frames(frames))
+            .await
+            .usage
+            .total(),
         10
     );
 }
@@ -66,7 +69,7 @@ async fn thinking_is_not_shown_as_text() {
             end("stop"),
             done(),
         ];
-        let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+        let (events, end) = read(OpenAi, ScriptedAnswer::frames(frames)).await;
         assert_eq!(
             (shown(&events).as_str(), end.unwrap().text.as_str()),
             ("42", "42")
@@ -78,7 +81,7 @@ async fn thinking_is_not_shown_as_text() {
 async fn a_list_of_parts_is_read_for_its_text() {
     let parts = json!([{ "type": "thinking", "thinking": [] }, { "type": "text", "text": "Hi" }]);
     let frames = [chunk(json!({ "content": parts })), end("stop")];
-    let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+    let (events, end) = read(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(
         (shown(&events).as_str(), end.unwrap().text.as_str()),
         ("Hi", "Hi")
@@ -86,62 +89,68 @@ async fn a_list_of_parts_is_read_for_its_text() {
 }
 
 #[tokio::test]
-async fn an_end_without_done_is_an_end() {
+async fn a_finish_reason_without_done_ends_the_reply() {
     let frames = [chunk(json!({ "content": "Hi" })), end("stop")];
-    assert_eq!(reply(OpenAi, Answer::frames(frames)).await.text, "Hi");
+    assert_eq!(
+        reply(OpenAi, ScriptedAnswer::frames(frames)).await.text,
+        "Hi"
+    );
 }
 
 #[tokio::test]
-async fn done_without_a_reason_is_an_end() {
+async fn done_without_a_finish_reason_ends_the_reply() {
     let frames = [chunk(json!({ "content": "Hi" })), done()];
-    assert_eq!(reply(OpenAi, Answer::frames(frames)).await.text, "Hi");
+    assert_eq!(
+        reply(OpenAi, ScriptedAnswer::frames(frames)).await.text,
+        "Hi"
+    );
 }
 
 #[tokio::test]
-async fn neither_done_nor_a_reason_is_a_cut_stream() {
+async fn a_stream_without_done_and_finish_reason_is_incomplete() {
     let frames = [chunk(json!({ "content": "Hi" }))];
-    let (events, end) = read(OpenAi, Answer::frames(frames)).await;
+    let (events, end) = read(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(events, [ModelEvent::Text("Hi".to_owned())]);
-    assert_eq!(end, Err(ModelFault::CutOff));
+    assert_eq!(end, Err(ModelFault::Incomplete));
 }
 
 #[tokio::test]
-async fn a_last_frame_without_the_empty_line_after_it_counts() {
+async fn a_last_frame_without_an_empty_line_after_it_is_read() {
     let body = format!(
         "data: {}\n\ndata: {}",
         chunk(json!({ "content": "Hi" })),
         end("stop")
     );
-    let reply = reply(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::bytes("text/event-stream", body)).await;
     assert_eq!(reply.text, "Hi");
 }
 
 #[tokio::test]
-async fn an_error_as_the_last_words_is_that_error_and_not_a_cut() {
+async fn an_error_at_the_end_of_a_stream_is_reported() {
     let error = json!({ "error": { "message": "no more", "code": "insufficient_quota" } });
     let body = format!(
         "data: {}\n\ndata: {error}",
         chunk(json!({ "content": "Hi" }))
     );
-    let fault = fault(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    let fault = fault(OpenAi, ScriptedAnswer::bytes("text/event-stream", body)).await;
     assert!(matches!(fault, ModelFault::BadKey { .. }), "{fault:?}");
 }
 
 #[tokio::test]
-async fn a_stream_under_another_content_type_is_read() {
+async fn a_stream_with_another_content_type_is_read() {
     let body = format!(
         "data: {}\n\ndata: {}\n\n",
         chunk(json!({ "content": "Hi" })),
         end("stop")
     );
-    let reply = reply(OpenAi, Answer::bytes("text/plain", body)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::bytes("text/plain", body)).await;
     assert_eq!(reply.text, "Hi");
 }
 
 #[tokio::test]
-async fn a_whole_reply_is_taken_where_a_stream_was_asked_for() {
+async fn a_reply_that_is_not_streamed_is_accepted_in_place_of_a_stream() {
     let body = json!({ "choices": [{ "message": { "content": "Hi" }, "finish_reason": "stop" }] });
-    assert_eq!(reply(OpenAi, Answer::json(&body)).await.text, "Hi");
+    assert_eq!(reply(OpenAi, ScriptedAnswer::json(&body)).await.text, "Hi");
 }
 
 #[tokio::test]
@@ -157,7 +166,7 @@ async fn a_refusal_without_text_is_a_refusal() {
         done(),
     ];
     for frames in [spoken, filtered] {
-        let fault = fault(OpenAi, Answer::frames(frames)).await;
+        let fault = fault(OpenAi, ScriptedAnswer::frames(frames)).await;
         assert!(matches!(fault, ModelFault::Refused { .. }), "{fault:?}");
     }
     let partly = [
@@ -165,7 +174,7 @@ async fn a_refusal_without_text_is_a_refusal() {
         end("content_filter"),
     ];
     assert_eq!(
-        reply(OpenAi, Answer::frames(partly)).await.text,
+        reply(OpenAi, ScriptedAnswer::frames(partly)).await.text,
         "The first half"
     );
 }
@@ -178,7 +187,7 @@ async fn comments_unknown_fields_and_frames_of_other_kinds_are_ignored() {
         chunk(json!({ "content": "Hi", "audio": {} })),
         end("stop"),
     );
-    let reply = reply(OpenAi, Answer::bytes("text/event-stream", body)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::bytes("text/event-stream", body)).await;
     assert_eq!(
         reply,
         ModelReply {
@@ -189,7 +198,7 @@ async fn comments_unknown_fields_and_frames_of_other_kinds_are_ignored() {
 }
 
 #[tokio::test]
-async fn signed_thoughts_in_pieces_are_kept_in_their_order() {
+async fn signed_reasoning_in_pieces_keeps_its_order() {
     let frames = [
         chunk(json!({ "reasoning_details": [{ "type": "reasoning.text", "text": "a" }] })),
         chunk(json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "xyz" }] })),
@@ -198,7 +207,7 @@ async fn signed_thoughts_in_pieces_are_kept_in_their_order() {
         ),
         end("tool_calls"),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     let expected = json!({ "reasoning_details": [
         { "type": "reasoning.text", "text": "a" }, { "type": "reasoning.encrypted", "data": "xyz" },
     ] });
@@ -207,14 +216,14 @@ async fn signed_thoughts_in_pieces_are_kept_in_their_order() {
 }
 
 #[tokio::test]
-async fn characters_that_are_split_between_chunks_come_out_whole() {
+async fn characters_that_are_split_between_chunks_are_reassembled() {
     use lango_testkit::wire_server::Fault;
     use std::time::Duration;
     let text = "Grüße, 世界 🦀";
     let frames = [chunk(json!({ "content": text })), end("stop"), done()];
     let (events, end) = read(
         OpenAi,
-        Answer::frames(frames).with(Fault::Drip(Duration::ZERO)),
+        ScriptedAnswer::frames(frames).with(Fault::Drip(Duration::ZERO)),
     )
     .await;
     assert_eq!(
@@ -224,7 +233,7 @@ async fn characters_that_are_split_between_chunks_come_out_whole() {
 }
 
 #[tokio::test]
-async fn a_reply_is_read_whatever_its_name_and_whatever_follows_it() {
+async fn a_reply_is_read_with_any_content_type_and_any_trailing_data() {
     let done = json!({ "choices": [{ "delta": { "content": "hi" }, "finish_reason": "stop" }] });
     let stream = format!("\u{feff}data: {done}\n\ndata: [DONE]\n\ndata: rubbish\n\n");
     let whole = json!({ "choices": [{ "message": { "content": "hi" }, "finish_reason": "stop" }] })
@@ -236,7 +245,7 @@ async fn a_reply_is_read_whatever_its_name_and_whatever_follows_it() {
         ("text/event-stream", whole.clone()),
         ("text/plain", whole),
     ] {
-        let reply = reply(OpenAi, Answer::bytes(content_type, body)).await;
+        let reply = reply(OpenAi, ScriptedAnswer::bytes(content_type, body)).await;
         assert_eq!(reply.text, "hi", "{content_type}");
     }
 }

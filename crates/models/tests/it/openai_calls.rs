@@ -1,9 +1,9 @@
-//! Calls in OpenAI's form, as its servers really send them.
+//! Calls in the chat completions API, as servers really send them.
 
 use crate::openai::{chunk, done, end};
-use crate::support::Kind::OpenAi;
+use crate::support::Wire::OpenAi;
 use crate::support::{calls_of, read, reply};
-use lango_testkit::wire_server::Answer;
+use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 
 fn pieces(pieces: Value) -> String {
@@ -11,7 +11,7 @@ fn pieces(pieces: Value) -> String {
 }
 
 #[tokio::test]
-async fn parallel_calls_that_are_all_numbered_zero_stay_apart() {
+async fn parallel_calls_with_index_zero_stay_distinct() {
     let call = |id: &str, path: &str| {
         let arguments = json!({ "path": path }).to_string();
         pieces(
@@ -20,7 +20,7 @@ async fn parallel_calls_that_are_all_numbered_zero_stay_apart() {
     };
     let reply = reply(
         OpenAi,
-        Answer::frames([
+        ScriptedAnswer::frames([
             call("call_a", "1"),
             call("call_b", "2"),
             end("tool_calls"),
@@ -36,19 +36,19 @@ async fn parallel_calls_that_are_all_numbered_zero_stay_apart() {
 }
 
 #[tokio::test]
-async fn parallel_calls_without_an_index_stay_apart() {
+async fn parallel_calls_without_an_index_stay_distinct() {
     let frames = [
         pieces(json!([{ "id": "a", "function": { "name": "one", "arguments": "{\"x\"" } }])),
         pieces(json!([{ "function": { "arguments": ":1}" } }])),
         pieces(json!([{ "id": "b", "function": { "name": "two", "arguments": "{}" } }])),
         end("tool_calls"),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(calls_of(&reply), [("one", r#"{"x":1}"#), ("two", "{}")]);
 }
 
 #[tokio::test]
-async fn parallel_calls_without_ids_stay_apart() {
+async fn parallel_calls_without_ids_stay_distinct() {
     let frames = [
         pieces(json!([
             { "index": 0, "function": { "name": "one", "arguments": "{}" } },
@@ -56,12 +56,12 @@ async fn parallel_calls_without_ids_stay_apart() {
         ])),
         end("tool_calls"),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(calls_of(&reply), [("one", "{}"), ("two", "{}")]);
 }
 
 #[tokio::test]
-async fn parallel_calls_under_one_id_stay_apart_by_their_index() {
+async fn parallel_calls_with_one_id_stay_distinct_by_their_index() {
     let call = |index: u64, path: &str| {
         let arguments = json!({ "path": path }).to_string();
         pieces(
@@ -70,7 +70,7 @@ async fn parallel_calls_under_one_id_stay_apart_by_their_index() {
     };
     let reply = reply(
         OpenAi,
-        Answer::frames([call(0, "1"), call(1, "2"), end("tool_calls")]),
+        ScriptedAnswer::frames([call(0, "1"), call(1, "2"), end("tool_calls")]),
     )
     .await;
     assert_eq!(
@@ -80,7 +80,7 @@ async fn parallel_calls_under_one_id_stay_apart_by_their_index() {
 }
 
 #[tokio::test]
-async fn arguments_in_single_characters_of_two_calls_at_once_are_put_together() {
+async fn interleaved_arguments_of_two_calls_are_joined() {
     let (one, two) = (r#"{"path":"é"}"#, r#"{"n":[1,2]}"#);
     let mut frames = vec![pieces(json!([
         { "index": 0, "id": "a", "type": "function", "function": { "name": "one", "arguments": "" } },
@@ -99,12 +99,12 @@ async fn arguments_in_single_characters_of_two_calls_at_once_are_put_together() 
         }
     }
     frames.push(end("tool_calls"));
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(calls_of(&reply), [("one", one), ("two", two)]);
 }
 
 #[tokio::test]
-async fn an_id_and_a_name_that_are_repeated_with_every_piece_are_one_call() {
+async fn pieces_that_repeat_the_id_and_name_are_one_call() {
     let piece = |arguments: &str| {
         pieces(
             json!([{ "index": 0, "id": "a", "function": { "name": "one", "arguments": arguments } }]),
@@ -112,7 +112,7 @@ async fn an_id_and_a_name_that_are_repeated_with_every_piece_are_one_call() {
     };
     let reply = reply(
         OpenAi,
-        Answer::frames([piece("{\"x\""), piece(":1}"), end("tool_calls")]),
+        ScriptedAnswer::frames([piece("{\"x\""), piece(":1}"), end("tool_calls")]),
     )
     .await;
     assert_eq!(calls_of(&reply), [("one", r#"{"x":1}"#)]);
@@ -121,9 +121,9 @@ async fn an_id_and_a_name_that_are_repeated_with_every_piece_are_one_call() {
 #[tokio::test]
 async fn arguments_that_are_sent_as_an_object_are_read() {
     let call = json!({ "index": 0, "id": "a", "function": { "name": "one", "arguments": { "path": "x" } } });
-    let streamed = Answer::frames([pieces(json!([call])), end("tool_calls")]);
+    let streamed = ScriptedAnswer::frames([pieces(json!([call])), end("tool_calls")]);
     let message = json!({ "content": null, "tool_calls": [call] });
-    let whole = Answer::json(
+    let whole = ScriptedAnswer::json(
         &json!({ "choices": [{ "message": message, "finish_reason": "tool_calls" }] }),
     );
     for answer in [streamed, whole] {
@@ -135,7 +135,7 @@ async fn arguments_that_are_sent_as_an_object_are_read() {
 }
 
 #[tokio::test]
-async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
+async fn calls_are_read_whatever_the_finish_reason_is() {
     for reason in [
         "stop",
         "length",
@@ -150,7 +150,7 @@ async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
             end(reason),
         ];
         assert_eq!(
-            calls_of(&reply(OpenAi, Answer::frames(frames)).await),
+            calls_of(&reply(OpenAi, ScriptedAnswer::frames(frames)).await),
             [("one", "{}")],
             "{reason}"
         );
@@ -158,7 +158,7 @@ async fn a_call_is_a_call_whatever_the_reason_for_the_end_says() {
 }
 
 #[tokio::test]
-async fn arguments_that_were_cut_by_the_token_limit_are_not_mended() {
+async fn arguments_truncated_by_the_token_limit_are_not_repaired() {
     let frames = [
         pieces(
             json!([{ "index": 0, "id": "a", "function": { "name": "one", "arguments": "{\"path\": \"/et" } }]),
@@ -166,7 +166,7 @@ async fn arguments_that_were_cut_by_the_token_limit_are_not_mended() {
         end("length"),
     ];
     assert_eq!(
-        calls_of(&reply(OpenAi, Answer::frames(frames)).await),
+        calls_of(&reply(OpenAi, ScriptedAnswer::frames(frames)).await),
         [("one", "{\"path\": \"/et")]
     );
 }
@@ -182,6 +182,6 @@ async fn a_huge_index_costs_nothing() {
         pieces(piece(u64::MAX)),
         end("tool_calls"),
     ];
-    let (_, end) = read(OpenAi, Answer::frames(frames)).await;
+    let (_, end) = read(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(calls_of(&end.unwrap()), [("a", "{}"), ("b", "{}")]);
 }

@@ -1,6 +1,6 @@
-//! Settings, schemas and attachments in the form in which each provider takes them.
+//! Settings, schemas and attachments in the format of each provider.
 
-use crate::support::Kind::{self, Anthropic, Gemini, OpenAi, Responses};
+use crate::support::Wire::{self, Anthropic, Gemini, OpenAi, Responses};
 use crate::support::{assistant, body, request, result, settings, with_functions};
 use lango_core::{Message, ModelRequest, ModelSettings, ReasoningEffort};
 use lango_models::Provider;
@@ -9,7 +9,7 @@ use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub async fn body_for_model(kind: Kind, id: &str, request: ModelRequest) -> Value {
+pub async fn body_for_model(kind: Wire, id: &str, request: ModelRequest) -> Value {
     let server = WireServer::scripted([say("ok")]).await;
     let model = Provider::new(settings(kind, server.url())).model(id);
     crate::support::call(&model, request).await.1.unwrap();
@@ -118,7 +118,7 @@ async fn a_raised_output_limit_is_higher_on_every_wire() {
     assert_eq!(gemini["generationConfig"]["maxOutputTokens"], 32_768);
 }
 
-/// A request with an image and a text file in the user's message, and an image in a result.
+/// Returns a request with an image and a text file in the user's message, and an image in a result.
 fn with_attachments() -> ModelRequest {
     let attachment = |name: &str, media_type: &str, content: &[u8]| lango_core::Attachment {
         name: name.into(),
@@ -175,7 +175,7 @@ async fn attachments_are_sent_in_the_form_of_each_provider() {
 }
 
 #[tokio::test]
-async fn mistrals_own_service_is_sent_no_stream_options() {
+async fn mistrals_own_service_gets_no_stream_options() {
     let server = WireServer::scripted([say("ok")]).await;
     let settings = lango_models::ProviderSettings {
         id: "mistral".to_owned(),

@@ -1,23 +1,23 @@
-//! Replies and requests in the forms in which today's providers send and want them, one case for each class that public
-//! recordings showed to differ.
+//! Replies and requests as current providers send and require them: one case for each difference found in public
+//! recordings.
 
 use crate::provider_forms::body_for_model;
-use crate::support::Kind::{self, Anthropic, Gemini, OpenAi, Responses};
+use crate::support::Wire::{self, Anthropic, Gemini, OpenAi, Responses};
 use crate::support::{
     assistant, body, calls_of, fault, opaque, reply, result, user, with_messages,
 };
-use lango_core::{Message, ModelFault, ModelReply, Opaque, StopReason};
-use lango_testkit::wire_server::{Answer, Fault};
+use lango_core::{Message, ModelFault, ModelReply, OpaqueData, StopReason};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer};
 use serde_json::{Value, json};
 
-fn chat(message: Value, finish_reason: &str) -> Answer {
-    Answer::json(&json!({
+fn chat(message: Value, finish_reason: &str) -> ScriptedAnswer {
+    ScriptedAnswer::json(&json!({
         "choices": [{ "index": 0, "message": message, "finish_reason": finish_reason }],
     }))
 }
 
-fn chat_usage(usage: Value) -> Answer {
-    Answer::json(&json!({
+fn chat_usage(usage: Value) -> ScriptedAnswer {
+    ScriptedAnswer::json(&json!({
         "choices": [{ "index": 0, "message": { "content": "x" }, "finish_reason": "stop" }],
         "usage": usage,
     }))
@@ -35,7 +35,7 @@ fn piece_of_call() -> Value {
     json!({ "tool_calls": [{ "index": 0, "id": "c1", "function": { "name": "fs_read", "arguments": "{}" } }] })
 }
 
-/// The message that a reply becomes in the next request of a model.
+/// Converts a reply to the history of the next request.
 fn as_history(reply: &ModelReply) -> Vec<Message> {
     vec![
         user("hello"),
@@ -49,14 +49,14 @@ fn as_history(reply: &ModelReply) -> Vec<Message> {
 }
 
 #[tokio::test]
-async fn reasoning_content_goes_back_with_the_calls_it_led_to() {
+async fn reasoning_content_is_sent_back_with_its_calls() {
     let frames = [
         delta(json!({ "reasoning_content": "Let me " })),
         delta(json!({ "reasoning_content": "look." })),
         delta(piece_of_call()),
         end("tool_calls"),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     let body = body(OpenAi, with_messages(as_history(&reply))).await;
     assert_eq!(body["messages"][2]["reasoning_content"], "Let me look.");
 }
@@ -72,7 +72,7 @@ async fn streamed_reasoning_details_are_merged_by_index() {
         delta(piece_of_call()),
         end("tool_calls"),
     ];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     let body = body(OpenAi, with_messages(as_history(&reply))).await;
     let expected = json!([
         { "type": "reasoning.text", "index": 0, "text": "Let me.", "format": "f", "signature": "s1" },
@@ -98,9 +98,9 @@ async fn opaque_parts_are_sent_only_to_the_model_that_produced_them() {
             json!([{ "functionCall": { "name": "fs_read", "args": {} }, "thoughtSignature": "secret" }])
         }
     };
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         for (owner, is_sent) in [("m", true), ("other", false)] {
-            let opaque = Opaque {
+            let opaque = OpaqueData {
                 model: Some(format!("{}/{owner}", kind.name()).into()),
                 ..opaque(kind, data(kind))
             };
@@ -123,7 +123,7 @@ async fn a_reply_names_the_model_that_its_opaque_parts_belong_to() {
 }
 
 #[tokio::test]
-async fn mistral_is_sent_ids_of_nine_letters_and_digits_for_calls_and_their_results() {
+async fn mistral_gets_call_ids_of_nine_letters_and_digits() {
     let messages = vec![
         user("hello"),
         assistant(
@@ -167,7 +167,7 @@ async fn null_arguments_are_an_empty_object() {
 }
 
 #[tokio::test]
-async fn a_reply_without_text_that_reached_the_limit_says_so_on_every_wire() {
+async fn a_reply_without_text_that_reached_the_limit_reports_it_on_every_wire() {
     let anthropic = json!({ "type": "message", "content": [], "stop_reason": "max_tokens" });
     let gemini = json!({ "candidates": [{ "finishReason": "MAX_TOKENS" }] });
     let responses = json!({
@@ -175,9 +175,9 @@ async fn a_reply_without_text_that_reached_the_limit_says_so_on_every_wire() {
     });
     for (kind, answer) in [
         (OpenAi, chat(json!({ "content": "" }), "length")),
-        (Responses, Answer::json(&responses)),
-        (Anthropic, Answer::json(&anthropic)),
-        (Gemini, Answer::json(&gemini)),
+        (Responses, ScriptedAnswer::json(&responses)),
+        (Anthropic, ScriptedAnswer::json(&anthropic)),
+        (Gemini, ScriptedAnswer::json(&gemini)),
     ] {
         assert_eq!(
             reply(kind, answer).await.stop,
@@ -188,30 +188,35 @@ async fn a_reply_without_text_that_reached_the_limit_says_so_on_every_wire() {
 }
 
 #[tokio::test]
-async fn gemini_is_read_past_the_first_reason_to_the_end() {
+async fn gemini_is_read_beyond_the_finish_reason() {
     let text = |text: &str| json!({ "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": "STOP" }] });
     let usage = json!({ "usageMetadata": { "promptTokenCount": 5, "candidatesTokenCount": 7 } });
-    let reply = reply(Gemini, Answer::frames([text("one "), text("two"), usage])).await;
+    let reply = reply(
+        Gemini,
+        ScriptedAnswer::frames([text("one "), text("two"), usage]),
+    )
+    .await;
     assert_eq!(
         (reply.text.as_str(), reply.usage.output_tokens),
         ("one two", 7)
     );
     let filtered = json!({ "candidates": [{ "finishReason": "RECITATION", "finishMessage": "It is quoted." }] });
-    let reply = crate::support::reply(Gemini, Answer::frames([text("It was"), filtered])).await;
+    let reply =
+        crate::support::reply(Gemini, ScriptedAnswer::frames([text("It was"), filtered])).await;
     let detail = "it ended with RECITATION: It is quoted".into();
     assert_eq!(reply.stop, StopReason::Filtered { detail });
 }
 
 #[tokio::test]
-async fn a_bare_error_inside_of_a_stream_is_that_error() {
+async fn an_error_without_data_prefix_in_a_stream_is_reported() {
     let stream = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n\
                   {\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"overloaded\"\n  }\n}\n";
-    let fault = fault(Gemini, Answer::bytes("text/event-stream", stream)).await;
+    let fault = fault(Gemini, ScriptedAnswer::bytes("text/event-stream", stream)).await;
     assert!(matches!(fault, ModelFault::Overloaded { .. }), "{fault:?}");
 }
 
 #[tokio::test]
-async fn refusals_are_told_in_the_providers_words() {
+async fn refusals_contain_the_providers_message() {
     let anthropic = json!({
         "type": "message", "content": [], "stop_reason": "refusal",
         "stop_details": { "type": "refusal", "explanation": "This may help to build a weapon." },
@@ -222,11 +227,15 @@ async fn refusals_are_told_in_the_providers_words() {
         "content_filter_results": { "violence": { "filtered": true }, "hate": { "filtered": false } },
     }] });
     for (kind, answer, says) in [
-        (Anthropic, Answer::json(&anthropic), "build a weapon"),
-        (Gemini, Answer::json(&gemini), "A template matched"),
+        (
+            Anthropic,
+            ScriptedAnswer::json(&anthropic),
+            "build a weapon",
+        ),
+        (Gemini, ScriptedAnswer::json(&gemini), "A template matched"),
         (
             OpenAi,
-            Answer::json(&azure),
+            ScriptedAnswer::json(&azure),
             "content filter stopped it (violence)",
         ),
         (
@@ -280,7 +289,7 @@ async fn an_invalid_model_id_is_an_unknown_model() {
 }
 
 #[tokio::test]
-async fn a_context_that_is_too_long_tells_the_limit_where_the_provider_does() {
+async fn a_too_long_context_reports_the_limit_if_the_provider_does() {
     for (message, expected) in [
         (
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 10,240 tokens.",
@@ -300,7 +309,7 @@ async fn a_context_that_is_too_long_tells_the_limit_where_the_provider_does() {
 }
 
 #[tokio::test]
-async fn tokens_are_counted_under_every_name() {
+async fn token_usage_is_read_under_every_known_name() {
     let beside = json!({
         "prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 239,
         "completion_tokens_details": { "reasoning_tokens": 228 },
@@ -322,7 +331,10 @@ async fn tokens_are_counted_under_every_name() {
         json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }], "x_groq": { "usage": { "prompt_tokens": 9 } } }),
     ];
     assert_eq!(
-        reply(OpenAi, Answer::frames(groq)).await.usage.input_tokens,
+        reply(OpenAi, ScriptedAnswer::frames(groq))
+            .await
+            .usage
+            .input_tokens,
         9
     );
     let anthropic = json!({
@@ -330,7 +342,7 @@ async fn tokens_are_counted_under_every_name() {
         "usage": { "input_tokens": 5, "output_tokens": 20, "output_tokens_details": { "thinking_tokens": 7 } },
     });
     assert_eq!(
-        reply(Anthropic, Answer::json(&anthropic))
+        reply(Anthropic, ScriptedAnswer::json(&anthropic))
             .await
             .usage
             .reasoning_tokens,
@@ -342,7 +354,7 @@ async fn tokens_are_counted_under_every_name() {
 async fn only_the_first_of_several_choices_is_read() {
     let other = json!({ "choices": [{ "index": 1, "delta": { "content": "other" }, "finish_reason": "length" }] });
     let frames = [delta(json!({ "content": "mine" })), other, end("stop")];
-    let reply = reply(OpenAi, Answer::frames(frames)).await;
+    let reply = reply(OpenAi, ScriptedAnswer::frames(frames)).await;
     assert_eq!(
         (reply.text.as_str(), reply.stop),
         ("mine", StopReason::Finished)

@@ -1,19 +1,19 @@
-//! What each wire makes of a request, beyond the snapshots: the traps that providers answer with status 400.
+//! Requests in each wire format, beyond the snapshots: cases that providers would answer with status 400.
 
-use crate::support::Kind;
+use crate::support::Wire;
 use crate::support::{
     assistant, body, notice, opaque, request, result, sent, settings, user, with_functions,
     with_messages,
 };
-use lango_core::{EventBody, Function, Message, ModelRequest, Opaque};
+use lango_core::{EventBody, Function, Message, ModelRequest, OpaqueData};
 use lango_models::{Provider, ProviderSettings};
 use lango_testkit::model::say;
 use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A step of two calls, answered, with what the provider wants back.
-fn one_step(opaque: Option<Opaque>) -> Vec<Message> {
+/// Returns a step of two calls with their results and the provider's opaque data.
+fn one_step(opaque: Option<OpaqueData>) -> Vec<Message> {
     let calls = [
         ("call_1", "read", r#"{"path":"1"}"#),
         ("call_2", "read", r#"{"path":"2"}"#),
@@ -36,8 +36,8 @@ fn anthropic_blocks(ids: [&str; 2]) -> Value {
     ])
 }
 
-/// The same after it was stored and read again.
-fn through_the_log(opaque: Opaque) -> Opaque {
+/// Serializes and deserializes the data, as the log does.
+fn stored_and_loaded(opaque: OpaqueData) -> OpaqueData {
     let line = json!({ "type": "agent.message", "text": "", "opaque": opaque }).to_string();
     let event: EventBody = serde_json::from_str(&line).unwrap();
     match serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap() {
@@ -47,10 +47,10 @@ fn through_the_log(opaque: Opaque) -> Opaque {
 }
 
 #[tokio::test]
-async fn anthropic_gets_all_results_of_a_step_and_the_word_after_them_in_one_message() {
+async fn anthropic_gets_all_results_of_a_step_and_the_text_after_them_in_one_message() {
     let mut messages = one_step(None);
     messages.push(notice("Conclude now."));
-    let body = body(Kind::Anthropic, with_messages(messages)).await;
+    let body = body(Wire::Anthropic, with_messages(messages)).await;
     let list = body["messages"].as_array().unwrap();
     let roles: Vec<_> = list
         .iter()
@@ -67,11 +67,11 @@ async fn anthropic_gets_all_results_of_a_step_and_the_word_after_them_in_one_mes
 }
 
 #[tokio::test]
-async fn anthropic_gets_its_blocks_back_exactly_as_it_sent_them() {
+async fn anthropic_gets_its_blocks_back_unchanged() {
     let blocks = anthropic_blocks(["call_1", "call_2"]);
-    let kept = opaque(Kind::Anthropic, blocks.clone());
-    for kept in [kept.clone(), through_the_log(kept)] {
-        let body = body(Kind::Anthropic, with_messages(one_step(Some(kept)))).await;
+    let stored = opaque(Wire::Anthropic, blocks.clone());
+    for stored in [stored.clone(), stored_and_loaded(stored)] {
+        let body = body(Wire::Anthropic, with_messages(one_step(Some(stored)))).await;
         assert_eq!(
             body["messages"][1]["content"].to_string(),
             blocks.to_string()
@@ -80,9 +80,9 @@ async fn anthropic_gets_its_blocks_back_exactly_as_it_sent_them() {
 }
 
 #[tokio::test]
-async fn anthropic_gets_its_blocks_back_under_the_ids_that_the_log_gave_the_calls() {
-    let kept = opaque(Kind::Anthropic, anthropic_blocks(["", ""]));
-    let body = body(Kind::Anthropic, with_messages(one_step(Some(kept)))).await;
+async fn anthropic_gets_its_blocks_back_with_the_call_ids_of_the_log() {
+    let stored = opaque(Wire::Anthropic, anthropic_blocks(["", ""]));
+    let body = body(Wire::Anthropic, with_messages(one_step(Some(stored)))).await;
     let expected = anthropic_blocks(["call_1", "call_2"]);
     assert_eq!(
         body["messages"][1]["content"].to_string(),
@@ -92,14 +92,14 @@ async fn anthropic_gets_its_blocks_back_under_the_ids_that_the_log_gave_the_call
 }
 
 #[tokio::test]
-async fn blocks_that_do_not_fit_the_calls_any_more_are_left_out() {
-    let kept = opaque(Kind::Anthropic, anthropic_blocks(["call_1", "call_2"]));
+async fn blocks_that_no_longer_match_the_calls_are_left_out() {
+    let stored = opaque(Wire::Anthropic, anthropic_blocks(["call_1", "call_2"]));
     let messages = vec![
         user("Compare."),
-        assistant("I look.", &[("call_1", "read", "{}")], Some(kept)),
+        assistant("I look.", &[("call_1", "read", "{}")], Some(stored)),
         result("call_1", "read", "one"),
     ];
-    let body = body(Kind::Anthropic, with_messages(messages)).await;
+    let body = body(Wire::Anthropic, with_messages(messages)).await;
     let expected = json!([
         { "type": "text", "text": "I look." },
         { "type": "tool_use", "id": "call_1", "name": "read", "input": {} },
@@ -108,11 +108,11 @@ async fn blocks_that_do_not_fit_the_calls_any_more_are_left_out() {
 }
 
 #[tokio::test]
-async fn nobody_gets_what_another_provider_wanted_back() {
-    for of in Kind::ALL {
-        for to in Kind::ALL.into_iter().filter(|to| *to != of) {
-            let kept = opaque(of, json!([{ "secret": "thought" }]));
-            let body = body(to, with_messages(one_step(Some(kept))))
+async fn opaque_data_of_one_provider_is_not_sent_to_another() {
+    for of in Wire::ALL {
+        for to in Wire::ALL.into_iter().filter(|to| *to != of) {
+            let stored = opaque(of, json!([{ "secret": "thought" }]));
+            let body = body(to, with_messages(one_step(Some(stored))))
                 .await
                 .to_string();
             assert!(!body.contains("secret"), "{to:?} got what {of:?} sent");
@@ -121,20 +121,20 @@ async fn nobody_gets_what_another_provider_wanted_back() {
 }
 
 #[tokio::test]
-async fn anthropic_is_told_of_the_tools_of_the_past_when_none_is_offered() {
-    let body = body(Kind::Anthropic, with_messages(one_step(None))).await;
+async fn anthropic_gets_the_tools_of_the_history_if_none_is_offered() {
+    let body = body(Wire::Anthropic, with_messages(one_step(None))).await;
     assert_eq!(
         body["tools"],
         json!([{ "name": "read", "input_schema": { "type": "object" } }])
     );
     assert_eq!(body["tool_choice"], json!({ "type": "none" }));
-    let plain = crate::support::body(Kind::Anthropic, request()).await;
+    let plain = crate::support::body(Wire::Anthropic, request()).await;
     assert_eq!((plain.get("tools"), plain.get("tool_choice")), (None, None));
 }
 
 #[tokio::test]
 async fn anthropic_caches_the_instruction_and_the_conversation_so_far() {
-    let body = body(Kind::Anthropic, with_messages(one_step(None))).await;
+    let body = body(Wire::Anthropic, with_messages(one_step(None))).await;
     let mark = json!({ "type": "ephemeral" });
     assert_eq!(body["system"][0]["cache_control"], mark);
     assert_eq!(body["messages"][2]["content"][1]["cache_control"], mark);
@@ -142,15 +142,15 @@ async fn anthropic_caches_the_instruction_and_the_conversation_so_far() {
 }
 
 #[tokio::test]
-async fn gemini_gets_its_parts_back_exactly_as_it_sent_them() {
+async fn gemini_gets_its_parts_back_unchanged() {
     let parts = json!([
         { "text": "Hmm.", "thought": true },
         { "functionCall": { "id": "x1", "name": "read", "args": { "path": "1" } }, "thoughtSignature": "c2ln" },
         { "functionCall": { "name": "read", "args": { "path": "2" } } },
     ]);
-    let kept = opaque(Kind::Gemini, parts.clone());
-    for kept in [kept.clone(), through_the_log(kept)] {
-        let body = body(Kind::Gemini, with_messages(one_step(Some(kept)))).await;
+    let stored = opaque(Wire::Gemini, parts.clone());
+    for stored in [stored.clone(), stored_and_loaded(stored)] {
+        let body = body(Wire::Gemini, with_messages(one_step(Some(stored)))).await;
         assert_eq!(body["contents"][1]["parts"].to_string(), parts.to_string());
         let results = &body["contents"][2]["parts"];
         assert_eq!(
@@ -166,7 +166,7 @@ async fn gemini_gets_its_parts_back_exactly_as_it_sent_them() {
 }
 
 #[tokio::test]
-async fn gemini_of_the_third_generation_is_told_of_calls_of_this_turn_that_nobody_signed() {
+async fn gemini_3_gets_a_placeholder_for_unsigned_calls_of_this_turn() {
     let past = vec![
         assistant("", &[("call_0", "read", "{}")], None),
         result("call_0", "read", "zero"),
@@ -183,7 +183,7 @@ async fn gemini_of_the_third_generation_is_told_of_calls_of_this_turn_that_nobod
         ("other", 0),
     ] {
         let server = WireServer::scripted([say("ok")]).await;
-        let model = Provider::new(settings(Kind::Gemini, server.url())).model(id);
+        let model = Provider::new(settings(Wire::Gemini, server.url())).model(id);
         let request = with_messages(messages.clone());
         crate::support::call(&model, request).await.1.unwrap();
         let contents = server.requests()[0].body["contents"].clone();
@@ -199,31 +199,31 @@ async fn gemini_of_the_third_generation_is_told_of_calls_of_this_turn_that_nobod
 }
 
 #[tokio::test]
-async fn openai_gets_its_signed_thoughts_back() {
+async fn openai_gets_its_signed_reasoning_back() {
     let details = json!([{ "type": "reasoning.encrypted", "data": "xyz" }]);
-    let kept = opaque(Kind::OpenAi, json!({ "reasoning_details": details }));
+    let stored = opaque(Wire::OpenAi, json!({ "reasoning_details": details }));
     let body = body(
-        Kind::OpenAi,
-        with_messages(one_step(Some(through_the_log(kept)))),
+        Wire::OpenAi,
+        with_messages(one_step(Some(stored_and_loaded(stored)))),
     )
     .await;
     assert_eq!(body["messages"][2]["reasoning_details"], details);
 }
 
 #[tokio::test]
-async fn neighbours_of_the_users_side_become_one_message() {
+async fn consecutive_user_messages_are_merged() {
     let messages = || vec![user("One."), user("Two."), notice("Three.")];
-    let openai = body(Kind::OpenAi, with_messages(messages())).await;
+    let openai = body(Wire::OpenAi, with_messages(messages())).await;
     assert_eq!(openai["messages"][1]["content"], "One.\n\nTwo.\n\nThree.");
     assert_eq!(openai["messages"].as_array().unwrap().len(), 2);
-    let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
+    let anthropic = body(Wire::Anthropic, with_messages(messages())).await;
     assert_eq!(anthropic["messages"].as_array().unwrap().len(), 1);
-    let gemini = body(Kind::Gemini, with_messages(messages())).await;
+    let gemini = body(Wire::Gemini, with_messages(messages())).await;
     assert_eq!(gemini["contents"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn broken_arguments_of_an_earlier_call_leave_the_request_valid() {
+async fn a_request_stays_valid_with_broken_arguments_in_its_history() {
     for broken in ["{\"path\": \"/et", "[1]", "\"text\"", "", "null"] {
         let messages = || {
             vec![
@@ -232,18 +232,18 @@ async fn broken_arguments_of_an_earlier_call_leave_the_request_valid() {
                 result("c", "read", "no"),
             ]
         };
-        let openai = body(Kind::OpenAi, with_messages(messages())).await;
+        let openai = body(Wire::OpenAi, with_messages(messages())).await;
         assert_eq!(
             openai["messages"][2]["tool_calls"][0]["function"]["arguments"], "{}",
             "{broken}"
         );
-        let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
+        let anthropic = body(Wire::Anthropic, with_messages(messages())).await;
         assert_eq!(
             anthropic["messages"][1]["content"][0]["input"],
             json!({}),
             "{broken}"
         );
-        let gemini = body(Kind::Gemini, with_messages(messages())).await;
+        let gemini = body(Wire::Gemini, with_messages(messages())).await;
         assert_eq!(
             gemini["contents"][1]["parts"][0]["functionCall"]["args"],
             json!({}),
@@ -253,7 +253,7 @@ async fn broken_arguments_of_an_earlier_call_leave_the_request_valid() {
 }
 
 #[tokio::test]
-async fn a_message_that_says_nothing_is_not_sent_where_it_is_forbidden() {
+async fn an_empty_message_is_not_sent_to_providers_that_forbid_it() {
     let messages = || {
         vec![
             user("x"),
@@ -261,15 +261,15 @@ async fn a_message_that_says_nothing_is_not_sent_where_it_is_forbidden() {
             notice("Say something."),
         ]
     };
-    let anthropic = body(Kind::Anthropic, with_messages(messages())).await;
-    let gemini = body(Kind::Gemini, with_messages(messages())).await;
+    let anthropic = body(Wire::Anthropic, with_messages(messages())).await;
+    let gemini = body(Wire::Gemini, with_messages(messages())).await;
     for list in [&anthropic["messages"], &gemini["contents"]] {
         assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
     }
 }
 
 #[tokio::test]
-async fn any_schema_becomes_one_of_an_object() {
+async fn any_schema_becomes_an_object_schema() {
     for schema in [
         json!({}),
         json!(true),
@@ -286,19 +286,19 @@ async fn any_schema_becomes_one_of_an_object() {
             functions: Arc::from([function.clone()]),
             ..request()
         };
-        let openai = body(Kind::OpenAi, request()).await;
+        let openai = body(Wire::OpenAi, request()).await;
         let parameters = &openai["tools"][0]["function"]["parameters"];
         assert_eq!(
             *parameters,
             json!({ "type": "object", "properties": {} }),
             "{schema}"
         );
-        let anthropic = body(Kind::Anthropic, request()).await;
+        let anthropic = body(Wire::Anthropic, request()).await;
         assert_eq!(
             anthropic["tools"][0]["input_schema"]["type"], "object",
             "{schema}"
         );
-        let gemini = body(Kind::Gemini, request()).await;
+        let gemini = body(Wire::Gemini, request()).await;
         let declaration = &gemini["tools"][0]["functionDeclarations"][0];
         assert_eq!(
             declaration.get("parametersJsonSchema"),
@@ -311,10 +311,10 @@ async fn any_schema_becomes_one_of_an_object() {
 #[tokio::test]
 async fn each_provider_gets_its_key_in_its_own_header() {
     let table = [
-        (Kind::OpenAi, "authorization", "Bearer the-key"),
-        (Kind::Responses, "authorization", "Bearer the-key"),
-        (Kind::Anthropic, "x-api-key", "the-key"),
-        (Kind::Gemini, "x-goog-api-key", "the-key"),
+        (Wire::OpenAi, "authorization", "Bearer the-key"),
+        (Wire::Responses, "authorization", "Bearer the-key"),
+        (Wire::Anthropic, "x-api-key", "the-key"),
+        (Wire::Gemini, "x-goog-api-key", "the-key"),
     ];
     for (kind, header, value) in table {
         let recorded = sent(kind, request(), true).await;
@@ -324,13 +324,13 @@ async fn each_provider_gets_its_key_in_its_own_header() {
             !recorded.path.contains("the-key") && !recorded.body.to_string().contains("the-key")
         );
     }
-    let recorded = sent(Kind::Anthropic, request(), true).await;
+    let recorded = sent(Wire::Anthropic, request(), true).await;
     assert_eq!(recorded.header("anthropic-version"), Some("2023-06-01"));
 }
 
 #[tokio::test]
-async fn a_provider_without_a_key_is_sent_none() {
-    for kind in Kind::ALL {
+async fn a_provider_without_a_key_gets_no_key_header() {
+    for kind in Wire::ALL {
         let server = WireServer::scripted([say("ok")]).await;
         let settings = ProviderSettings {
             api_key: None,
@@ -346,13 +346,13 @@ async fn a_provider_without_a_key_is_sent_none() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_path_gets_the_version_and_one_with_a_path_is_kept() {
+async fn the_version_is_appended_only_to_an_address_without_a_path() {
     let table = [
-        (Kind::OpenAi, "/v1/chat/completions", "/chat/completions"),
-        (Kind::Responses, "/v1/responses", "/responses"),
-        (Kind::Anthropic, "/v1/messages", "/messages"),
+        (Wire::OpenAi, "/v1/chat/completions", "/chat/completions"),
+        (Wire::Responses, "/v1/responses", "/responses"),
+        (Wire::Anthropic, "/v1/messages", "/messages"),
         (
-            Kind::Gemini,
+            Wire::Gemini,
             "/v1beta/models/m:streamGenerateContent?alt=sse",
             "/models/m:streamGenerateContent?alt=sse",
         ),
@@ -370,13 +370,13 @@ async fn an_address_without_a_path_gets_the_version_and_one_with_a_path_is_kept(
             assert_eq!(server.requests()[0].path, expected, "{given}");
         }
     }
-    let whole = sent(Kind::Gemini, request(), false).await;
+    let whole = sent(Wire::Gemini, request(), false).await;
     assert_eq!(whole.path, "/v1beta/models/m:generateContent");
 }
 
 #[tokio::test]
-async fn functions_are_offered_by_name_and_only_when_there_are_some() {
-    for kind in Kind::ALL {
+async fn functions_are_sent_only_if_there_are_any() {
+    for kind in Wire::ALL {
         let recorded = sent(kind, with_functions(&["fs_read", "fs_list"]), true).await;
         assert_eq!(recorded.functions(), ["fs_read", "fs_list"]);
         assert_eq!(sent(kind, request(), true).await.body.get("tools"), None);

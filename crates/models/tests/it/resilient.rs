@@ -1,21 +1,21 @@
-//! A model that is asked again, and then others in its place.
+//! Retries and fallbacks.
 
-use crate::support::Kind;
+use crate::support::Wire;
 use crate::support::{BOTH, call, model, request};
 use lango_core::{Model, ModelError, ModelEvent, ModelFault, ModelReply};
-use lango_models::Resilient;
+use lango_models::ResilientModel;
 use lango_testkit::model::{ScriptedModel, failure, say};
-use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer, WireServer};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A model that fails with each of these and then answers, and the times at which it was called.
+/// Returns a model that fails with each of these faults and then answers, and the times of its calls.
 fn failing(faults: Vec<ModelFault>) -> (Arc<ScriptedModel>, Arc<Mutex<Vec<Instant>>>) {
     let times = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&times);
+    let recorded = Arc::clone(&times);
     let model = ScriptedModel::new(move |_| -> Result<ModelReply, ModelError> {
-        let mut times = kept.lock().unwrap();
+        let mut times = recorded.lock().unwrap();
         times.push(Instant::now());
         faults
             .get(times.len() - 1)
@@ -48,11 +48,11 @@ fn text(detail: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_that_may_pass_are_waited_out_three_times_with_growing_pauses() {
+async fn a_transient_fault_is_retried_with_growing_pauses() {
     let passing = [
         overloaded(),
-        ModelFault::CutOff,
-        ModelFault::Silent { after_ms: 1 },
+        ModelFault::Incomplete,
+        ModelFault::TimedOut { after_ms: 1 },
         ModelFault::Unreachable { detail: text("x") },
         ModelFault::Malformed { detail: text("x") },
         ModelFault::RateLimited {
@@ -62,7 +62,7 @@ async fn faults_that_may_pass_are_waited_out_three_times_with_growing_pauses() {
     ];
     for fault in passing {
         let (model, times) = failing(vec![fault.clone(); 2]);
-        let (events, end) = call(&Resilient::new(model, vec![]), request()).await;
+        let (events, end) = call(&ResilientModel::new(model, vec![]), request()).await;
         assert_eq!(end.unwrap().text, "at last", "{fault:?}");
         let retries = events
             .iter()
@@ -78,17 +78,17 @@ async fn faults_that_may_pass_are_waited_out_three_times_with_growing_pauses() {
         );
 
         let (model, times) = failing(vec![fault.clone(); 9]);
-        let (_, end) = call(&Resilient::new(model, vec![]), request()).await;
+        let (_, end) = call(&ResilientModel::new(model, vec![]), request()).await;
         assert_eq!(end, Err(fault));
         assert_eq!(times.lock().unwrap().len(), 3);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_says_how_long_to_wait_is_not_asked_before() {
+async fn retry_after_is_honoured() {
     for asked in [0, 2_000, 60_000] {
         let (model, times) = failing(vec![rate_limited(asked)]);
-        call(&Resilient::new(model, vec![]), request())
+        call(&ResilientModel::new(model, vec![]), request())
             .await
             .1
             .unwrap();
@@ -98,19 +98,19 @@ async fn a_provider_that_says_how_long_to_wait_is_not_asked_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_wants_us_to_wait_longer_than_a_minute_is_given_up_at_once() {
+async fn a_retry_after_of_more_than_a_minute_is_not_waited_for() {
     let (model, times) = failing(vec![rate_limited(60_001)]);
-    let begun = Instant::now();
-    let (_, end) = call(&Resilient::new(model, vec![]), request()).await;
+    let started = Instant::now();
+    let (_, end) = call(&ResilientModel::new(model, vec![]), request()).await;
     assert_eq!(end, Err(rate_limited(60_001)));
     assert_eq!(
-        (times.lock().unwrap().len(), begun.elapsed()),
+        (times.lock().unwrap().len(), started.elapsed()),
         (1, Duration::ZERO)
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_that_will_not_pass_are_not_waited_out() {
+async fn permanent_faults_are_not_retried() {
     let lasting = [
         ModelFault::BadKey { detail: text("x") },
         ModelFault::UnknownModel { detail: text("x") },
@@ -122,13 +122,13 @@ async fn faults_that_will_not_pass_are_not_waited_out() {
     ];
     for fault in lasting {
         let (model, times) = failing(vec![fault.clone()]);
-        let (events, end) = call(&Resilient::new(model, vec![]), request()).await;
+        let (events, end) = call(&ResilientModel::new(model, vec![]), request()).await;
         assert_eq!((events.len(), end), (0, Err(fault.clone())));
         assert_eq!(times.lock().unwrap().len(), 1);
 
         let (model, times) = failing(vec![fault]);
         let (understudy, _) = failing(vec![]);
-        let (events, end) = call(&Resilient::new(model, vec![understudy]), request()).await;
+        let (events, end) = call(&ResilientModel::new(model, vec![understudy]), request()).await;
         assert_eq!(
             (times.lock().unwrap().len(), end.unwrap().text.as_str()),
             (1, "at last")
@@ -138,14 +138,14 @@ async fn faults_that_will_not_pass_are_not_waited_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_understudy_has_its_own_tries_and_the_last_fault_is_told() {
+async fn every_fallback_has_its_own_tries_and_the_last_fault_is_reported() {
     let faults = |fault: ModelFault| failing(vec![fault; 9]);
     let (first, first_times) = faults(overloaded());
-    let (second, second_times) = faults(ModelFault::CutOff);
+    let (second, second_times) = faults(ModelFault::Incomplete);
     let (third, third_times) = faults(ModelFault::BadKey {
         detail: text("last"),
     });
-    let model = Resilient::new(first, vec![second, third]);
+    let model = ResilientModel::new(first, vec![second, third]);
     let (events, end) = call(&model, request()).await;
     assert_eq!(
         end,
@@ -162,10 +162,11 @@ async fn the_model_that_replied_is_named_if_it_is_not_the_first() {
     let broken = WireServer::start(|_| Fault::status(503, "later").into()).await;
     let refusing = WireServer::start(|_| Fault::BadKey.into()).await;
     let working = WireServer::start(|_| say("Here.").into()).await;
-    let first = Arc::new(model(Kind::OpenAi, broken.url(), true));
-    let second: Arc<dyn Model> = Arc::new(model(Kind::Gemini, refusing.url(), true));
-    let third: Arc<dyn Model> = Arc::new(model(Kind::Anthropic, working.url(), true));
-    let resilient = Resilient::new(first, vec![second, third]).with_pause(Duration::from_millis(1));
+    let first = Arc::new(model(Wire::OpenAi, broken.url(), true));
+    let second: Arc<dyn Model> = Arc::new(model(Wire::Gemini, refusing.url(), true));
+    let third: Arc<dyn Model> = Arc::new(model(Wire::Anthropic, working.url(), true));
+    let resilient =
+        ResilientModel::new(first, vec![second, third]).with_pause(Duration::from_millis(1));
     let (events, end) = call(&resilient, request()).await;
     let reply = end.unwrap();
     assert_eq!(
@@ -190,18 +191,18 @@ async fn the_model_that_replied_is_named_if_it_is_not_the_first() {
     assert_eq!(resilient.name(), "openai/m");
 
     let own = WireServer::start(|_| say("Mine.").into()).await;
-    let alone = Resilient::new(Arc::new(model(Kind::OpenAi, own.url(), true)), vec![]);
+    let alone = ResilientModel::new(Arc::new(model(Wire::OpenAi, own.url(), true)), vec![]);
     assert_eq!(call(&alone, request()).await.1.unwrap().model, None);
 }
 
 #[tokio::test]
-async fn text_of_a_cut_stream_is_void_before_the_whole_reply_comes() {
+async fn text_of_an_incomplete_stream_is_withdrawn_before_the_retry() {
     let answer = "The quick brown fox jumps over the lazy dog.";
-    for kind in Kind::ALL {
-        let cut = Answer::from(say(answer)).with(Fault::CutAfter(900));
+    for kind in Wire::ALL {
+        let cut = ScriptedAnswer::from(say(answer)).with(Fault::CutAfter(900));
         let server = WireServer::scripted([cut, say(answer).into()]).await;
         let first = Arc::new(model(kind, server.url(), true));
-        let resilient = Resilient::new(first, vec![]).with_pause(Duration::from_millis(1));
+        let resilient = ResilientModel::new(first, vec![]).with_pause(Duration::from_millis(1));
         let (events, end) = call(&resilient, request()).await;
         assert_eq!(end.unwrap().text, answer);
         let at = events
@@ -218,7 +219,7 @@ async fn text_of_a_cut_stream_is_void_before_the_whole_reply_comes() {
 }
 
 #[tokio::test]
-async fn every_passing_fault_of_a_server_is_followed_by_the_whole_reply() {
+async fn every_transient_fault_is_followed_by_the_complete_reply() {
     let faults = [
         Fault::status(500, "oops"),
         Fault::status(529, "overloaded"),
@@ -236,14 +237,14 @@ async fn every_passing_fault_of_a_server_is_followed_by_the_whole_reply() {
     ];
     let long = say(&"A long answer. ".repeat(20));
     let answers = |fault: &Fault| {
-        let spoiled = Answer::from(long.clone()).with(fault.clone());
+        let spoiled = ScriptedAnswer::from(long.clone()).with(fault.clone());
         [spoiled, long.clone().into()]
     };
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         for streaming in BOTH {
             let server = WireServer::scripted(faults.iter().flat_map(answers)).await;
             let first = Arc::new(model(kind, server.url(), streaming));
-            let resilient = Resilient::new(first, vec![]).with_pause(Duration::from_millis(1));
+            let resilient = ResilientModel::new(first, vec![]).with_pause(Duration::from_millis(1));
             for (at, fault) in faults.iter().enumerate() {
                 let (_, end) = call(&resilient, request()).await;
                 assert_eq!(

@@ -1,9 +1,9 @@
-//! Reading what OpenAI's Responses, and servers that speak them, send.
+//! Replies of OpenAI's Responses API and of servers that speak it.
 
-use crate::support::Kind::Responses;
+use crate::support::Wire::Responses;
 use crate::support::{calls_of, fault, read, read_for, reply, request, shown};
 use lango_core::{ModelFault, ModelReply, ModelRequest, StopReason};
-use lango_testkit::wire_server::Answer;
+use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ fn data(reply: &ModelReply) -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_without_pieces_is_read_from_its_end() {
+async fn a_stream_without_pieces_is_read_from_its_last_event() {
     let output = json!([
         message("msg_1", "All at once."),
         function_call("1", "{\"path\":\"a\"}")
@@ -55,7 +55,7 @@ async fn a_stream_without_pieces_is_read_from_its_end() {
         json!({ "type": "response.created", "response": response("in_progress", json!([])) }),
         ended("completed", output),
     ];
-    let (events, end) = read(Responses, Answer::frames(frames)).await;
+    let (events, end) = read(Responses, ScriptedAnswer::frames(frames)).await;
     let reply = end.unwrap();
     assert_eq!(shown(&events), "All at once.");
     assert_eq!(reply.text, "All at once.");
@@ -75,7 +75,7 @@ async fn a_stream_that_ends_with_an_empty_output_is_read_from_its_pieces() {
         arguments(":\"a\"}"),
         ended("completed", json!([])),
     ];
-    let (events, end) = read(Responses, Answer::frames(frames)).await;
+    let (events, end) = read(Responses, ScriptedAnswer::frames(frames)).await;
     let reply = end.unwrap();
     assert_eq!(
         (shown(&events), &*reply.text),
@@ -85,23 +85,23 @@ async fn a_stream_that_ends_with_an_empty_output_is_read_from_its_pieces() {
 }
 
 #[tokio::test]
-async fn parallel_calls_stay_apart_whether_servers_mix_up_their_numbers_or_their_ids() {
-    let begun = |id: &str, index: u64| {
+async fn parallel_calls_stay_distinct_if_indexes_or_ids_are_wrong() {
+    let started = |id: &str, index: u64| {
         let item = json!({ "id": id, "type": "function_call", "call_id": id, "name": "read", "arguments": "" });
         json!({ "type": "response.output_item.added", "output_index": index, "item": item })
     };
     let piece = |id: &str, index: u64, text: &str| json!({ "type": "response.function_call_arguments.delta", "item_id": id, "output_index": index, "delta": text });
     let numbered_zero = [
-        begun("a", 0),
-        begun("b", 0),
+        started("a", 0),
+        started("b", 0),
         piece("a", 0, "{\"n\":"),
         piece("b", 0, "{\"n\":"),
         piece("a", 0, "1}"),
         piece("b", 0, "2}"),
     ];
     let other_ids = [
-        begun("a", 0),
-        begun("b", 1),
+        started("a", 0),
+        started("b", 1),
         piece("x1", 0, "{\"n\":"),
         piece("x2", 1, "{\"n\":"),
         piece("x3", 0, "1}"),
@@ -109,7 +109,7 @@ async fn parallel_calls_stay_apart_whether_servers_mix_up_their_numbers_or_their
     ];
     for frames in [numbered_zero, other_ids] {
         let frames = frames.into_iter().chain([ended("completed", json!([]))]);
-        let reply = reply(Responses, Answer::frames(frames)).await;
+        let reply = reply(Responses, ScriptedAnswer::frames(frames)).await;
         assert_eq!(
             calls_of(&reply),
             [("read", "{\"n\":1}"), ("read", "{\"n\":2}")]
@@ -118,7 +118,7 @@ async fn parallel_calls_stay_apart_whether_servers_mix_up_their_numbers_or_their
 }
 
 #[tokio::test]
-async fn an_item_that_came_whole_is_not_taken_twice_at_the_end() {
+async fn a_complete_item_is_not_added_again_at_the_end() {
     let (text, call) = (message("msg_1", "Once."), function_call("1", "{}"));
     let mut renamed = text.clone();
     renamed["id"] = json!("msg_other");
@@ -128,13 +128,13 @@ async fn an_item_that_came_whole_is_not_taken_twice_at_the_end() {
         done(1, &call),
         ended("completed", json!([renamed, call])),
     ];
-    let (events, end) = read(Responses, Answer::frames(frames)).await;
+    let (events, end) = read(Responses, ScriptedAnswer::frames(frames)).await;
     let reply = end.unwrap();
     assert_eq!((shown(&events), reply.calls.len()), ("Once.".to_owned(), 1));
 }
 
 #[tokio::test]
-async fn reasoning_is_kept_as_it_was_when_it_was_whole() {
+async fn complete_reasoning_is_stored_unchanged() {
     let (thought, text) = (
         reasoning("rs_1", json!("d2hvbGU=")),
         message("msg_1", "Yes."),
@@ -145,33 +145,37 @@ async fn reasoning_is_kept_as_it_was_when_it_was_whole() {
         done(1, &text),
         ended("completed", json!([reasoning("rs_1", Value::Null), text])),
     ];
-    let reply = reply(Responses, Answer::frames(frames)).await;
+    let reply = reply(Responses, ScriptedAnswer::frames(frames)).await;
     assert_eq!(data(&reply), json!([thought, text]));
 }
 
 #[tokio::test]
-async fn reasoning_that_cannot_go_back_is_left_out_with_the_ids_of_what_followed_it() {
+async fn reasoning_without_content_is_left_out_with_the_ids_of_the_other_items() {
     let output = json!([
         reasoning("rs_1", Value::Null),
         { "id": "msg_1", "type": "message", "role": "assistant", "phase": "commentary", "content": [] },
         function_call("1", "{}"),
     ]);
-    let reply = reply(Responses, Answer::json(&response("completed", output))).await;
-    let kept = data(&reply);
-    assert_eq!(kept.as_array().unwrap().len(), 2, "{kept}");
+    let reply = reply(
+        Responses,
+        ScriptedAnswer::json(&response("completed", output)),
+    )
+    .await;
+    let stored = data(&reply);
+    assert_eq!(stored.as_array().unwrap().len(), 2, "{stored}");
     assert!(
-        !kept.to_string().contains("msg_1") && !kept.to_string().contains("fc_1"),
-        "{kept}"
+        !stored.to_string().contains("msg_1") && !stored.to_string().contains("fc_1"),
+        "{stored}"
     );
-    assert_eq!(kept[0]["phase"], "commentary");
+    assert_eq!(stored[0]["phase"], "commentary");
 }
 
 #[tokio::test]
-async fn reasoning_without_what_follows_it_is_not_kept() {
+async fn reasoning_without_a_following_item_is_not_stored() {
     let output = json!([message("msg_1", "Half"), reasoning("rs_1", json!("ZW5j"))]);
     let mut body = response("incomplete", output);
     body["incomplete_details"] = json!({ "reason": "max_output_tokens" });
-    let reply = reply(Responses, Answer::json(&body)).await;
+    let reply = reply(Responses, ScriptedAnswer::json(&body)).await;
     assert_eq!(
         (&reply.stop, &reply.opaque),
         (&StopReason::OutputLimit, &None)
@@ -179,12 +183,12 @@ async fn reasoning_without_what_follows_it_is_not_kept() {
 }
 
 #[tokio::test]
-async fn the_reasoning_of_open_models_is_kept_and_plain_replies_keep_nothing() {
+async fn reasoning_of_open_models_is_stored_and_plain_replies_store_nothing() {
     let open = json!({ "id": "rs_1", "type": "reasoning", "summary": [], "content": [{ "type": "reasoning_text", "text": "Hm." }] });
     let output = json!([open, message("msg_1", "Yes.")]);
     let thinking = reply(
         Responses,
-        Answer::json(&response("completed", output.clone())),
+        ScriptedAnswer::json(&response("completed", output.clone())),
     )
     .await;
     assert_eq!((data(&thinking), &*thinking.text), (output, "Yes."));
@@ -193,23 +197,27 @@ async fn the_reasoning_of_open_models_is_kept_and_plain_replies_keep_nothing() {
         function_call("1", "{}"),
         function_call("2", "{}")
     ]);
-    let plain = reply(Responses, Answer::json(&response("completed", output))).await;
+    let plain = reply(
+        Responses,
+        ScriptedAnswer::json(&response("completed", output)),
+    )
+    .await;
     assert_eq!((plain.opaque, plain.calls.len()), (None, 2));
 }
 
 #[tokio::test]
-async fn items_of_unknown_types_are_kept() {
+async fn items_of_unknown_types_are_stored() {
     let output = json!([{ "id": "ws_1", "type": "web_search_call", "status": "completed" }, message("msg_1", "Found.")]);
     let reply = reply(
         Responses,
-        Answer::json(&response("completed", output.clone())),
+        ScriptedAnswer::json(&response("completed", output.clone())),
     )
     .await;
     assert_eq!((data(&reply), &*reply.text), (output, "Found."));
 }
 
 #[tokio::test]
-async fn two_messages_are_apart_and_commentary_is_no_part_of_an_answer_by_schema() {
+async fn messages_are_separated_and_commentary_is_left_out_of_structured_answers() {
     let phased = |id: &str, phase: &str, text: &str| {
         let mut message = message(id, text);
         message["phase"] = json!(phase);
@@ -219,7 +227,7 @@ async fn two_messages_are_apart_and_commentary_is_no_part_of_an_answer_by_schema
         phased("msg_1", "commentary", "Let me see."),
         phased("msg_2", "final_answer", "{\"n\":1}")
     ]);
-    let frames = || Answer::frames([ended("completed", output.clone())]);
+    let frames = || ScriptedAnswer::frames([ended("completed", output.clone())]);
     let (events, end) = read(Responses, frames()).await;
     assert_eq!(end.unwrap().text, "Let me see.\n\n{\"n\":1}");
     assert_eq!(shown(&events), "Let me see.\n\n{\"n\":1}");
@@ -242,8 +250,8 @@ async fn usage_counts_the_cache_and_the_reasoning() {
         "output_tokens": 30, "output_tokens_details": { "reasoning_tokens": 20 }, "total_tokens": 130,
     });
     for answer in [
-        Answer::json(&body),
-        Answer::frames([json!({ "type": "response.completed", "response": body })]),
+        ScriptedAnswer::json(&body),
+        ScriptedAnswer::frames([json!({ "type": "response.completed", "response": body })]),
     ] {
         let usage = reply(Responses, answer).await.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens), (100, 64));
@@ -252,7 +260,7 @@ async fn usage_counts_the_cache_and_the_reasoning() {
 }
 
 #[tokio::test]
-async fn an_incomplete_response_says_why_it_ended() {
+async fn an_incomplete_response_reports_its_stop_reason() {
     let filtered = |detail: &str| StopReason::Filtered {
         detail: detail.into(),
     };
@@ -270,19 +278,19 @@ async fn an_incomplete_response_says_why_it_ended() {
     ] {
         let mut event = ended("incomplete", json!([message("msg_1", "Half of")]));
         event["response"]["incomplete_details"] = json!({ "reason": reason });
-        let reply = reply(Responses, Answer::frames([&event])).await;
+        let reply = reply(Responses, ScriptedAnswer::frames([&event])).await;
         assert_eq!((&*reply.text, reply.stop), ("Half of", expected));
     }
 }
 
 #[tokio::test]
-async fn a_refusal_without_text_is_a_refusal_in_its_own_words() {
+async fn a_refusal_without_text_contains_its_message() {
     let mut refused = message("msg_1", "");
     refused["content"] = json!([{ "type": "refusal", "refusal": "I cannot help with that." }]);
     let delta = json!({ "type": "response.refusal.delta", "output_index": 0, "item_id": "msg_1", "delta": "I cannot help with that." });
     for answer in [
-        Answer::json(&response("completed", json!([refused]))),
-        Answer::frames([delta, ended("completed", json!([]))]),
+        ScriptedAnswer::json(&response("completed", json!([refused]))),
+        ScriptedAnswer::frames([delta, ended("completed", json!([]))]),
     ] {
         let fault = fault(Responses, answer).await;
         let detail = "I cannot help with that.".to_owned();
@@ -291,11 +299,11 @@ async fn a_refusal_without_text_is_a_refusal_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_response_that_failed_is_the_fault_that_it_names() {
+async fn a_failed_response_is_classified_by_its_error() {
     let failed = |code: &str| {
         let mut event = ended("failed", json!([]));
         event["response"]["error"] = json!({ "code": code, "message": "No." });
-        fault(Responses, Answer::frames([event]))
+        fault(Responses, ScriptedAnswer::frames([event]))
     };
     assert!(matches!(
         failed("server_error").await,
@@ -321,10 +329,11 @@ async fn a_response_that_failed_is_the_fault_that_it_names() {
     let flat =
         json!({ "type": "error", "code": "server_error", "message": "Sorry.", "param": null });
     assert!(matches!(
-        fault(Responses, Answer::frames([nested])).await,
+        fault(Responses, ScriptedAnswer::frames([nested])).await,
         ModelFault::ContextTooLong { .. }
     ));
-    let ModelFault::Overloaded { detail, .. } = fault(Responses, Answer::frames([flat])).await
+    let ModelFault::Overloaded { detail, .. } =
+        fault(Responses, ScriptedAnswer::frames([flat])).await
     else {
         panic!("a server error passes");
     };
@@ -332,10 +341,13 @@ async fn a_response_that_failed_is_the_fault_that_it_names() {
 }
 
 #[tokio::test]
-async fn a_stream_that_only_stops_is_cut_and_done_without_more_is_an_end() {
+async fn a_stream_is_complete_only_with_done_or_a_final_response() {
     let text = || text_delta(0, "msg_1", "Half");
-    let cut = fault(Responses, Answer::frames([text()])).await;
-    assert_eq!(cut, ModelFault::CutOff);
+    let cut = fault(Responses, ScriptedAnswer::frames([text()])).await;
+    assert_eq!(cut, ModelFault::Incomplete);
     let frames = [text().to_string(), "[DONE]".to_owned()];
-    assert_eq!(reply(Responses, Answer::frames(frames)).await.text, "Half");
+    assert_eq!(
+        reply(Responses, ScriptedAnswer::frames(frames)).await.text,
+        "Half"
+    );
 }

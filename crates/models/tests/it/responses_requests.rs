@@ -1,7 +1,7 @@
-//! What OpenAI's Responses are sent, beside the golden pictures.
+//! Requests to OpenAI's Responses API, beyond the snapshots.
 
-use crate::golden::picture_of;
-use crate::support::Kind::Responses;
+use crate::golden::request_text_of;
+use crate::support::Wire::Responses;
 use crate::support::{
     assistant, body, call, model, opaque, request, result, settings, user, with_functions,
     with_messages,
@@ -11,7 +11,7 @@ use lango_core::{
 };
 use lango_models::{Provider, ProviderSettings};
 use lango_testkit::model::say;
-use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer, WireServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ fn types(body: &Value) -> Vec<&str> {
     items.map(|item| item["type"].as_str().unwrap()).collect()
 }
 
-/// A step of these calls with their results, as the log has them.
-fn step(ids: &[&str], opaque: lango_core::Opaque) -> ModelRequest {
+/// Returns a request with a step of these calls and their results, as in the log.
+fn step(ids: &[&str], opaque: lango_core::OpaqueData) -> ModelRequest {
     let calls: Vec<_> = ids.iter().map(|id| (*id, "read", "{}")).collect();
     let results = ids.iter().map(|id| result(id, "read", "ok"));
     let step = assistant("", &calls, Some(opaque));
@@ -36,7 +36,7 @@ fn step(ids: &[&str], opaque: lango_core::Opaque) -> ModelRequest {
 }
 
 #[tokio::test]
-async fn items_go_back_under_the_ids_that_the_log_gave_the_calls() {
+async fn items_are_sent_back_with_the_call_ids_of_the_log() {
     let body = body(
         Responses,
         step(&["logged"], opaque(Responses, thought_and_call())),
@@ -57,7 +57,7 @@ async fn items_go_back_under_the_ids_that_the_log_gave_the_calls() {
 }
 
 #[tokio::test]
-async fn items_that_do_not_fit_the_calls_any_more_are_left_out_together() {
+async fn items_that_no_longer_match_the_calls_are_left_out() {
     for ids in [&["a", "b"][..], &[][..]] {
         let body = body(Responses, step(ids, opaque(Responses, thought_and_call()))).await;
         assert!(!types(&body).contains(&"reasoning"), "{body}");
@@ -143,12 +143,12 @@ async fn attachments_settings_and_a_schema_are_sent() {
     };
     insta::assert_snapshot!(
         "responses_settings",
-        picture_of(Responses, request, true).await
+        request_text_of(Responses, request, true).await
     );
 }
 
 #[tokio::test]
-async fn an_open_schema_is_sent_without_strict_mode_and_a_raised_limit_is_raised() {
+async fn an_open_schema_is_not_strict_and_a_raised_limit_is_sent() {
     let request = ModelRequest {
         answer_schema: Some(Arc::new(
             json!({ "type": "object", "properties": { "n": {} } }),
@@ -162,14 +162,13 @@ async fn an_open_schema_is_sent_without_strict_mode_and_a_raised_limit_is_raised
 }
 
 #[tokio::test]
-async fn a_model_that_refuses_encrypted_reasoning_is_asked_again_without_it_and_never_for_it_again()
-{
+async fn encrypted_reasoning_is_not_requested_again_from_a_model_that_refuses_it() {
     let refusal = || {
         let error = json!({ "error": {
             "message": "Encrypted content is not supported with this model.",
             "type": "invalid_request_error", "param": "include", "code": null,
         } });
-        Answer::from(Fault::status(400, "").body(error))
+        ScriptedAnswer::from(Fault::status(400, "").body(error))
     };
     let server = WireServer::scripted([
         refusal(),
@@ -194,8 +193,8 @@ async fn a_model_that_refuses_encrypted_reasoning_is_asked_again_without_it_and_
 }
 
 #[tokio::test]
-async fn other_refusals_are_told_at_once() {
-    let server = WireServer::scripted([Answer::from(Fault::status(
+async fn other_refusals_are_reported_immediately() {
+    let server = WireServer::scripted([ScriptedAnswer::from(Fault::status(
         400,
         "Your request must include a prompt",
     ))])
@@ -206,12 +205,12 @@ async fn other_refusals_are_told_at_once() {
 }
 
 #[tokio::test]
-async fn the_query_of_an_address_goes_with_every_request() {
+async fn the_query_of_an_address_is_part_of_every_request() {
     for (given, base) in [
         ("?api-version=preview", "/v1"),
         ("/openai/v1/?api-version=preview", "/openai/v1"),
     ] {
-        let list = Answer::json(&json!({ "data": [{ "id": "m1" }] }));
+        let list = ScriptedAnswer::json(&json!({ "data": [{ "id": "m1" }] }));
         let server = WireServer::scripted([say("ok").into(), list]).await;
         let provider = Provider::new(ProviderSettings {
             base_url: format!("{}{given}", server.url()),

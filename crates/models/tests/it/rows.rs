@@ -1,34 +1,39 @@
-//! The ways in which a model or its provider misbehaves, as scripts.
+//! Scripts of misbehaving models and providers.
 
 use lango_core::ModelReply;
 use lango_testkit::model::{call, delegate, delegate_and_finish, raw_call, say};
-use lango_testkit::wire_server::{Answer, Fault, Recorded};
+use lango_testkit::wire_server::{Fault, RecordedRequest, ScriptedAnswer};
 use serde_json::json;
 
-/// What the provider does in one turn, and what is to come of it.
+/// What the provider does in one turn, and the expected result.
 pub struct Row {
     pub name: &'static str,
     pub script: Script,
-    /// The outcome's word.
+    /// The name of the outcome.
     pub outcome: &'static str,
-    /// Model calls that the work itself takes.
+    /// The number of model calls that the work itself needs.
     pub work: u32,
-    /// Tool calls that run.
+    /// The number of tool calls that run.
     pub tools: usize,
-    /// Requests that reach the provider.
+    /// The number of requests that reach the provider.
     pub attempts: usize,
-    /// A part of the words for the person.
+    /// A part of the text that the user sees.
     pub says: &'static str,
 }
 
 pub enum Script {
     /// Answers in order.
-    List(Vec<Answer>),
-    /// A function of the request, the same for ever.
-    Always(fn(&Recorded) -> Answer),
+    List(Vec<ScriptedAnswer>),
+    /// The same function of the request for every request.
+    Always(fn(&RecordedRequest) -> ScriptedAnswer),
 }
 
-fn row(name: &'static str, answers: Vec<Answer>, outcome: &'static str, says: &'static str) -> Row {
+fn row(
+    name: &'static str,
+    answers: Vec<ScriptedAnswer>,
+    outcome: &'static str,
+    says: &'static str,
+) -> Row {
     Row {
         name,
         attempts: answers.len(),
@@ -40,7 +45,7 @@ fn row(name: &'static str, answers: Vec<Answer>, outcome: &'static str, says: &'
     }
 }
 
-/// A row in which the model misbehaves and the provider does not.
+/// Returns a row in which only the model misbehaves.
 fn model(
     name: &'static str,
     work: u32,
@@ -48,7 +53,7 @@ fn model(
     replies: Vec<ModelReply>,
     says: &'static str,
 ) -> Row {
-    let answers = replies.into_iter().map(Answer::from).collect();
+    let answers = replies.into_iter().map(ScriptedAnswer::from).collect();
     Row {
         work,
         tools,
@@ -56,9 +61,9 @@ fn model(
     }
 }
 
-/// A row in which the provider fails once and then answers.
+/// Returns a row in which the provider fails once and then answers.
 fn once(name: &'static str, fault: Fault) -> Row {
-    let long = || Answer::from(say(&"It is done, and it was done well. ".repeat(40)));
+    let long = || ScriptedAnswer::from(say(&"It is done, and it was done well. ".repeat(40)));
     row(
         name,
         vec![long().with(fault), long()],
@@ -86,8 +91,8 @@ fn operator() -> ModelReply {
     delegate_and_finish("operator", "the task")
 }
 
-/// Delegates whenever it can, and never says that it is done.
-fn never_done(request: &Recorded) -> Answer {
+/// Delegates whenever it can and never finishes.
+fn never_done(request: &RecordedRequest) -> ScriptedAnswer {
     let offered = request.functions();
     match offered.first().map(String::as_str) {
         Some("delegate") => delegate("operator", &format!("go on, {}", request.number)).into(),
@@ -229,14 +234,14 @@ fn misbehaving_providers() -> Vec<Row> {
             says,
         )
     };
-    let server_error = || Answer::from(Fault::status(500, "oops"));
-    let six: Vec<Answer> = (0..6).map(|_| server_error()).collect();
+    let server_error = || ScriptedAnswer::from(Fault::status(500, "oops"));
+    let six: Vec<ScriptedAnswer> = (0..6).map(|_| server_error()).collect();
     let mut at_the_agent = six.clone();
     at_the_agent.insert(0, operator().into());
     at_the_agent.push(say("The operator has no model.").into());
-    let mut four: Vec<Answer> = (0..3).map(|_| server_error()).collect();
+    let mut four: Vec<ScriptedAnswer> = (0..3).map(|_| server_error()).collect();
     four.push(say("I step in.").into());
-    let cut = Answer::from(say(&"It is read. ".repeat(90))).with(Fault::CutAfter(900));
+    let cut = ScriptedAnswer::from(say(&"It is read. ".repeat(90))).with(Fault::CutAfter(900));
     let after_a_tool = vec![
         operator().into(),
         read("a").into(),

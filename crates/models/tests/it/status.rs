@@ -1,16 +1,15 @@
-//! What becomes of status codes and of answers that are none.
+//! Status codes, and answers that are not replies.
 
-use crate::support::Kind;
+use crate::support::Wire;
 use crate::support::{call, fault, faults, model, request, settings};
 use lango_core::{ModelError, ModelFault};
 use lango_models::{Provider, ProviderSettings};
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::model::say;
-use lango_testkit::wire_server::{Answer, ClosedPort, Fault, WireServer};
+use lango_testkit::wire_server::{ClosedPort, Fault, ScriptedAnswer, WireServer};
 use serde_json::json;
 
-/// The name of a fault.
-fn word(fault: &ModelFault) -> String {
+fn fault_name(fault: &ModelFault) -> String {
     let text = format!("{fault:?}");
     text.split([' ', '{']).next().unwrap_or_default().to_owned()
 }
@@ -47,7 +46,7 @@ async fn every_status_has_its_fault() {
         .iter()
         .flat_map(|row| bodies.map(|body| (row.0, row.1, body)))
         .collect();
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         let answer = |(status, _, body): &(u16, &str, Option<&str>)| {
             let fault = Fault::status(*status, "no");
             body.map_or(fault.clone(), |body| fault.body(body)).into()
@@ -55,7 +54,7 @@ async fn every_status_has_its_fault() {
         let faults = faults(kind, rows.iter().map(answer).collect()).await;
         for (fault, (status, expected, body)) in faults.iter().zip(&rows) {
             assert_eq!(
-                word(fault),
+                fault_name(fault),
                 *expected,
                 "{kind:?} {status} {body:?}: {fault:?}"
             );
@@ -65,8 +64,8 @@ async fn every_status_has_its_fault() {
 }
 
 #[tokio::test]
-async fn each_providers_own_words_are_understood() {
-    for kind in Kind::ALL {
+async fn error_codes_of_each_provider_are_classified() {
+    for kind in Wire::ALL {
         let table = [
             (Fault::ContextTooLong, "ContextTooLong"),
             (Fault::BadKey, "BadKey"),
@@ -74,37 +73,37 @@ async fn each_providers_own_words_are_understood() {
         ];
         for (answer, expected) in table {
             let fault = fault(kind, answer).await;
-            assert_eq!(word(&fault), expected, "{kind:?}: {fault:?}");
+            assert_eq!(fault_name(&fault), expected, "{kind:?}: {fault:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_was_paid_for_is_spent_is_no_matter_of_waiting() {
+async fn an_exhausted_quota_is_not_retried() {
     let body = json!({ "error": { "message": "You exceeded your current quota", "type": "insufficient_quota",
                                   "code": "insufficient_quota" } });
-    let fault = fault(Kind::OpenAi, Fault::rate_limited("1").body(body)).await;
-    assert_eq!(word(&fault), "BadKey", "{fault:?}");
+    let fault = fault(Wire::OpenAi, Fault::rate_limited("1").body(body)).await;
+    assert_eq!(fault_name(&fault), "BadKey", "{fault:?}");
 }
 
 #[tokio::test]
-async fn servers_without_codes_are_understood_by_their_words() {
+async fn errors_without_codes_are_classified_by_their_message() {
     for message in [
         "This model's maximum context length is 4096 tokens",
         "the request exceeds the available context size, try increasing it",
         "Input is larger than the context window",
     ] {
         let body = json!({ "error": { "message": message, "code": 400 } });
-        let fault = fault(Kind::OpenAi, Fault::status(400, "").body(body)).await;
-        assert_eq!(word(&fault), "ContextTooLong", "{message}");
+        let fault = fault(Wire::OpenAi, Fault::status(400, "").body(body)).await;
+        assert_eq!(fault_name(&fault), "ContextTooLong", "{message}");
     }
     let body = json!({ "error": { "message": "no such model", "code": "model_not_found" } });
-    let fault = fault(Kind::OpenAi, Fault::status(400, "").body(body)).await;
-    assert_eq!(word(&fault), "UnknownModel");
+    let fault = fault(Wire::OpenAi, Fault::status(400, "").body(body)).await;
+    assert_eq!(fault_name(&fault), "UnknownModel");
 }
 
 #[tokio::test]
-async fn an_error_under_status_200_is_the_error_that_it_says() {
+async fn an_error_with_status_200_is_reported() {
     for (code, expected) in [
         (json!(429), "RateLimited"),
         (json!(402), "BadKey"),
@@ -112,15 +111,15 @@ async fn an_error_under_status_200_is_the_error_that_it_says() {
         (json!(null), "Overloaded"),
     ] {
         let body = json!({ "error": { "message": "no", "code": code } });
-        for answer in [Answer::json(&body), Answer::frames([&body])] {
-            let fault = fault(Kind::OpenAi, answer).await;
-            assert_eq!(word(&fault), expected, "{code}: {fault:?}");
+        for answer in [ScriptedAnswer::json(&body), ScriptedAnswer::frames([&body])] {
+            let fault = fault(Wire::OpenAi, answer).await;
+            assert_eq!(fault_name(&fault), expected, "{code}: {fault:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn how_long_to_wait_is_read_in_all_its_forms() {
+async fn retry_after_is_read_in_all_forms() {
     let table = [
         (vec![("retry-after", "7")], Some(7000)),
         (vec![("retry-after", "0")], Some(0)),
@@ -140,7 +139,7 @@ async fn how_long_to_wait_is_read_in_all_its_forms() {
         (vec![("retry-after", "1e300")], Some(86_400_000)),
         (vec![], None),
     ];
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         let answer = |(headers, _): &(Vec<(&str, &str)>, Option<u64>)| {
             let add = |fault: Fault, (name, value): &(&str, &str)| fault.header(name, value);
             headers
@@ -161,12 +160,12 @@ async fn how_long_to_wait_is_read_in_all_its_forms() {
 }
 
 #[tokio::test]
-async fn gemini_says_how_long_to_wait_among_the_details() {
+async fn geminis_retry_delay_is_read_from_the_details() {
     let body = json!({ "error": { "code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": [
         { "@type": "type.googleapis.com/google.rpc.Help" },
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s" },
     ] } });
-    let fault = fault(Kind::Gemini, Fault::status(429, "").body(body)).await;
+    let fault = fault(Wire::Gemini, Fault::status(429, "").body(body)).await;
     assert!(
         matches!(
             fault,
@@ -180,8 +179,8 @@ async fn gemini_says_how_long_to_wait_among_the_details() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_replies_are_not_taken_for_some() {
-    for kind in Kind::ALL {
+async fn answers_that_are_not_replies_are_malformed() {
+    for kind in Wire::ALL {
         for spoiled in [
             Fault::Html,
             Fault::EmptyBody,
@@ -193,7 +192,7 @@ async fn answers_that_are_no_replies_are_not_taken_for_some() {
                 let (events, end) = call(&model(kind, server.url(), streaming), request()).await;
                 let fault = end.unwrap_err();
                 assert!(
-                    fault.is_passing() && events.is_empty(),
+                    fault.is_transient() && events.is_empty(),
                     "{kind:?} {spoiled:?}: {fault:?}"
                 );
             }
@@ -202,22 +201,22 @@ async fn answers_that_are_no_replies_are_not_taken_for_some() {
 }
 
 #[tokio::test]
-async fn a_closed_port_cannot_be_reached() {
+async fn a_closed_port_is_unreachable() {
     let port = ClosedPort::new();
-    for kind in Kind::ALL {
+    for kind in Wire::ALL {
         let (_, end) = call(&model(kind, port.url(), true), request()).await;
-        assert_eq!(word(&end.unwrap_err()), "Unreachable");
+        assert_eq!(fault_name(&end.unwrap_err()), "Unreachable");
     }
 }
 
 #[tokio::test]
-async fn a_key_does_not_follow_a_redirect() {
-    for kind in Kind::ALL {
+async fn the_key_does_not_follow_a_redirect() {
+    for kind in Wire::ALL {
         let elsewhere = WireServer::scripted([say("trust me")]).await;
         let to = format!("{}/v1/chat/completions", elsewhere.url());
         let fault = fault(kind, Fault::Redirect(to.clone())).await;
         assert!(
-            fault.is_of_the_setup() && fault.to_string().contains(&to),
+            fault.is_setup_error() && fault.to_string().contains(&to),
             "{fault}"
         );
         assert!(elsewhere.requests().is_empty());
@@ -225,9 +224,9 @@ async fn a_key_does_not_follow_a_redirect() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_accepted_says_where_it_came_from_and_is_not_shown() {
+async fn a_rejected_key_is_reported_with_its_source_and_not_shown() {
     let server = WireServer::scripted([Fault::BadKey]).await;
-    let provider = Provider::new(settings(Kind::Anthropic, server.url()));
+    let provider = Provider::new(settings(Wire::Anthropic, server.url()));
     let error: ModelError = provider.list().await.unwrap_err();
     let text = error.to_string();
     assert!(
@@ -238,7 +237,7 @@ async fn a_key_that_is_not_accepted_says_where_it_came_from_and_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_key_that_no_header_can_hold_is_not_sent() {
+async fn a_key_with_invalid_characters_is_not_sent() {
     let server = WireServer::scripted([say("ok")]).await;
     let settings = ProviderSettings {
         api_key: Some(Credential::fixed(
@@ -246,9 +245,9 @@ async fn a_key_that_no_header_can_hold_is_not_sent() {
             SecretValue::new("a\nb"),
             &Masks::default(),
         )),
-        ..settings(Kind::OpenAi, server.url())
+        ..settings(Wire::OpenAi, server.url())
     };
     let (_, end) = call(&Provider::new(settings).model("m"), request()).await;
-    assert_eq!(word(&end.unwrap_err()), "NoKey");
+    assert_eq!(fault_name(&end.unwrap_err()), "NoKey");
     assert!(server.requests().is_empty());
 }

@@ -1,32 +1,33 @@
-//! Models over the wire server, and requests to send them.
+//! Models over the test server, and requests to send them.
 
 use futures_util::StreamExt;
 use lango_core::{
-    Call, Function, Message, Model, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque,
+    Call, Function, Message, Model, ModelEvent, ModelFault, ModelReply, ModelRequest, OpaqueData,
 };
-use lango_models::{Api, Patience, Provider, ProviderModel, ProviderSettings};
+use lango_models::{OpenAiApi, Provider, ProviderModel, ProviderSettings, ProviderTimeouts};
+use lango_net::PlainHttp;
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::model::raw_call;
-use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use lango_testkit::wire_server::{RecordedRequest, ScriptedAnswer, WireServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The wires.
+/// The wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Chat completions of OpenAI's kind.
+pub enum Wire {
+    /// OpenAI's chat completions API.
     OpenAi,
-    /// Responses of OpenAI's kind.
+    /// OpenAI's Responses API.
     Responses,
     Anthropic,
     Gemini,
 }
 
-impl Kind {
+impl Wire {
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
 
-    /// What a wire calls its opaque parts; here also the id of its provider.
+    /// Returns the kind of its opaque data, which is the id of the provider in these tests too.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -36,27 +37,27 @@ impl Kind {
         }
     }
 
-    fn api(self) -> Option<Api> {
+    fn api(self) -> Option<OpenAiApi> {
         match self {
-            Self::OpenAi => Some(Api::Chat),
-            Self::Responses => Some(Api::Responses),
+            Self::OpenAi => Some(OpenAiApi::Chat),
+            Self::Responses => Some(OpenAiApi::Responses),
             Self::Anthropic | Self::Gemini => None,
         }
     }
 
-    fn of_provider(self) -> lango_models::Kind {
+    fn of_provider(self) -> lango_models::ProviderFamily {
         match self {
-            Self::OpenAi | Self::Responses => lango_models::Kind::OpenAi,
-            Self::Anthropic => lango_models::Kind::Anthropic,
-            Self::Gemini => lango_models::Kind::Gemini,
+            Self::OpenAi | Self::Responses => lango_models::ProviderFamily::OpenAi,
+            Self::Anthropic => lango_models::ProviderFamily::Anthropic,
+            Self::Gemini => lango_models::ProviderFamily::Gemini,
         }
     }
 }
 
-/// How replies are asked for.
+/// Whether to stream replies: both ways.
 pub const BOTH: [bool; 2] = [true, false];
 
-pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
+pub fn settings(kind: Wire, url: &str) -> ProviderSettings {
     let masks = Masks::default();
     ProviderSettings {
         id: kind.name().to_owned(),
@@ -68,19 +69,20 @@ pub fn settings(kind: Kind, url: &str) -> ProviderSettings {
             SecretValue::new("the-key"),
             &masks,
         )),
+        plain_http: PlainHttp::LocalOnly,
         masks,
         key_source: "environment variable `THE_KEY`".to_owned(),
         stream: true,
         context_tokens: None,
         default_context_tokens: None,
-        patience: Patience {
+        timeouts: ProviderTimeouts {
             connect: Duration::from_secs(5),
             idle: Duration::from_secs(20),
         },
     }
 }
 
-pub fn model(kind: Kind, url: &str, streaming: bool) -> ProviderModel {
+pub fn model(kind: Wire, url: &str, streaming: bool) -> ProviderModel {
     let settings = ProviderSettings {
         stream: streaming,
         ..settings(kind, url)
@@ -88,7 +90,7 @@ pub fn model(kind: Kind, url: &str, streaming: bool) -> ProviderModel {
     Provider::new(settings).model("m")
 }
 
-/// What a call gave: the pieces before its end, and its end. Nothing may follow the end.
+/// Calls a model. Returns the events before the last, and the last. Asserts that nothing follows it.
 pub async fn call(
     model: &dyn Model,
     request: ModelRequest,
@@ -106,7 +108,7 @@ pub async fn call(
     (events, end)
 }
 
-/// The text that a call showed as it came.
+/// Returns the streamed text of a call.
 pub fn shown(events: &[ModelEvent]) -> String {
     let text = |event: &ModelEvent| match event {
         ModelEvent::Text(text) => text.clone(),
@@ -115,47 +117,47 @@ pub fn shown(events: &[ModelEvent]) -> String {
     events.iter().map(text).collect()
 }
 
-/// What becomes of one answer.
+/// Reads one answer of the server as a reply.
 pub async fn read(
-    kind: Kind,
-    answer: impl Into<Answer>,
+    kind: Wire,
+    answer: impl Into<ScriptedAnswer>,
 ) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
     read_for(kind, answer, request()).await
 }
 
 pub async fn read_for(
-    kind: Kind,
-    answer: impl Into<Answer>,
+    kind: Wire,
+    answer: impl Into<ScriptedAnswer>,
     request: ModelRequest,
 ) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
     let server = WireServer::scripted([answer.into()]).await;
     call(&model(kind, server.url(), true), request).await
 }
 
-/// The reply to one answer.
-pub async fn reply(kind: Kind, answer: impl Into<Answer>) -> ModelReply {
+/// Reads one answer, which must be a valid reply.
+pub async fn reply(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelReply {
     read(kind, answer).await.1.unwrap()
 }
 
-/// The fault behind one answer.
-pub async fn fault(kind: Kind, answer: impl Into<Answer>) -> ModelFault {
+/// Reads one answer, which must be a fault.
+pub async fn fault(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelFault {
     read(kind, answer).await.1.unwrap_err()
 }
 
-/// What is sent for a request.
-pub async fn sent(kind: Kind, request: ModelRequest, streaming: bool) -> Recorded {
+/// Sends a request and returns what the server received.
+pub async fn sent(kind: Wire, request: ModelRequest, streaming: bool) -> RecordedRequest {
     let server = WireServer::scripted([lango_testkit::model::say("ok")]).await;
     let (_, end) = call(&model(kind, server.url(), streaming), request).await;
     end.unwrap();
     server.requests().remove(0)
 }
 
-/// The body that is sent for a request.
-pub async fn body(kind: Kind, request: ModelRequest) -> Value {
+/// Sends a request and returns the body that the server received.
+pub async fn body(kind: Wire, request: ModelRequest) -> Value {
     sent(kind, request, true).await.body
 }
 
-/// "hello", with nothing to call.
+/// Returns a request with the message "hello" and no functions.
 pub fn request() -> ModelRequest {
     ModelRequest {
         instruction: "Be brief.".into(),
@@ -196,8 +198,8 @@ pub fn notice(text: &str) -> Message {
     Message::Notice { text: text.into() }
 }
 
-/// An assistant's message with calls of an id, a name and arguments.
-pub fn assistant(text: &str, calls: &[(&str, &str, &str)], opaque: Option<Opaque>) -> Message {
+/// Returns an assistant's message with calls, each with an id, a name and arguments.
+pub fn assistant(text: &str, calls: &[(&str, &str, &str)], opaque: Option<OpaqueData>) -> Message {
     let calls: Arc<[Call]> = calls
         .iter()
         .map(|(id, name, arguments)| raw_call(id, name, arguments))
@@ -219,15 +221,15 @@ pub fn result(call: &str, name: &str, text: &str) -> Message {
     }
 }
 
-pub fn opaque(kind: Kind, data: Value) -> Opaque {
-    Opaque {
+pub fn opaque(kind: Wire, data: Value) -> OpaqueData {
+    OpaqueData {
         kind: kind.name().into(),
         model: None,
         data: Arc::new(data),
     }
 }
 
-/// Names and arguments of a reply's calls.
+/// Returns the names and arguments of a reply's calls.
 pub fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
     reply
         .calls
@@ -236,8 +238,8 @@ pub fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The faults behind these answers, one after the other.
-pub async fn faults(kind: Kind, answers: Vec<Answer>) -> Vec<ModelFault> {
+/// Returns the faults of these answers, in order.
+pub async fn faults(kind: Wire, answers: Vec<ScriptedAnswer>) -> Vec<ModelFault> {
     let count = answers.len();
     let server = WireServer::scripted(answers).await;
     let model = model(kind, server.url(), true);

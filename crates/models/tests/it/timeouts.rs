@@ -1,21 +1,26 @@
-//! Silence is ended, slowness is not. The idle time-out is the only clock over a reply.
+//! The idle timeout ends silence but not slowness. A reply has no other time limit.
 
-use crate::support::Kind;
+use crate::support::Wire;
 use crate::support::{BOTH, call, request, settings};
 use lango_core::ModelFault;
-use lango_models::{Patience, Provider, ProviderModel, ProviderSettings};
+use lango_models::{Provider, ProviderModel, ProviderSettings, ProviderTimeouts};
 use lango_testkit::model::say;
-use lango_testkit::wire_server::{Answer, Fault, WireServer};
+use lango_testkit::wire_server::{Fault, ScriptedAnswer, WireServer};
 use std::time::{Duration, Instant};
 
 const IDLE: Duration = Duration::from_millis(200);
 
-fn impatient(kind: Kind, url: &str, streaming: bool, idle: Duration) -> ProviderModel {
+fn model_with_idle_timeout(
+    kind: Wire,
+    url: &str,
+    streaming: bool,
+    idle: Duration,
+) -> ProviderModel {
     let settings = ProviderSettings {
         stream: streaming,
-        patience: Patience {
+        timeouts: ProviderTimeouts {
             idle,
-            ..Patience::default()
+            ..ProviderTimeouts::default()
         },
         ..settings(kind, url)
     };
@@ -23,31 +28,31 @@ fn impatient(kind: Kind, url: &str, streaming: bool, idle: Duration) -> Provider
 }
 
 #[tokio::test]
-async fn silence_ends_at_the_idle_time_out_wherever_it_begins() {
+async fn silence_times_out_wherever_it_starts() {
     let silences = [
         Fault::SilentBeforeHead,
         Fault::SilentBeforeBody,
         Fault::SilentAfter(100),
     ];
     for silence in silences {
-        let cases = Kind::ALL
-            .into_iter()
-            .flat_map(|kind| BOTH.map(|streaming| is_ended(kind, streaming, silence.clone())));
+        let cases = Wire::ALL.into_iter().flat_map(|kind| {
+            BOTH.map(|streaming| assert_times_out(kind, streaming, silence.clone()))
+        });
         futures_util::future::join_all(cases).await;
     }
 }
 
-async fn is_ended(kind: Kind, streaming: bool, silence: Fault) {
-    let answer = Answer::from(say(&"A long answer. ".repeat(20))).with(silence.clone());
+async fn assert_times_out(kind: Wire, streaming: bool, silence: Fault) {
+    let answer = ScriptedAnswer::from(say(&"A long answer. ".repeat(20))).with(silence.clone());
     let server = WireServer::scripted([answer]).await;
-    let begun = Instant::now();
-    let model = impatient(kind, server.url(), streaming, IDLE);
+    let started = Instant::now();
+    let model = model_with_idle_timeout(kind, server.url(), streaming, IDLE);
     let (_, end) = tokio::time::timeout(IDLE * 20, call(&model, request()))
         .await
         .expect("silence is ended");
-    let silent = ModelFault::Silent { after_ms: 200 };
+    let silent = ModelFault::TimedOut { after_ms: 200 };
     assert_eq!(end, Err(silent), "{kind:?} {silence:?}");
-    let took = begun.elapsed();
+    let took = started.elapsed();
     assert!(
         took >= IDLE && took < IDLE * 10,
         "{kind:?} {silence:?}: {took:?}"
@@ -55,17 +60,25 @@ async fn is_ended(kind: Kind, streaming: bool, silence: Fault) {
 }
 
 #[tokio::test]
-async fn a_slow_drip_is_not_cut_however_long_it_takes() {
-    let waits = Kind::ALL.map(|kind| async move {
-        // All of it takes longer than silence may last; no byte does.
+async fn a_slow_stream_is_not_interrupted() {
+    let waits = Wire::ALL.map(|kind| async move {
+        // The whole reply takes longer than the idle timeout, but each byte comes within it.
         let idle = Duration::from_millis(500);
         let pause = Duration::from_millis(1);
-        let answer = Answer::from(say("Slowly but surely.")).with(Fault::Drip(pause));
+        let answer = ScriptedAnswer::from(say("Slowly but surely.")).with(Fault::Drip(pause));
         let server = WireServer::scripted([answer]).await;
-        let begun = Instant::now();
-        let (_, end) = call(&impatient(kind, server.url(), true, idle), request()).await;
+        let started = Instant::now();
+        let (_, end) = call(
+            &model_with_idle_timeout(kind, server.url(), true, idle),
+            request(),
+        )
+        .await;
         assert_eq!(end.unwrap().text, "Slowly but surely.");
-        assert!(begun.elapsed() > idle, "{kind:?}: {:?}", begun.elapsed());
+        assert!(
+            started.elapsed() > idle,
+            "{kind:?}: {:?}",
+            started.elapsed()
+        );
     });
     futures_util::future::join_all(waits).await;
 }

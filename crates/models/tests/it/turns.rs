@@ -1,28 +1,31 @@
-//! Whole turns over real HTTP: runner, resilient model, provider, wire server.
+//! Complete turns over real HTTP: runner, resilient model, provider and test server.
 
-use crate::support::{Kind, settings};
-use lango_core::{Clock, Event, EventBody, Ids, Limits, Model, Page, SessionStore, Tool, UserId};
-use lango_engine::{
-    Conversation, Gate, Runner, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings, TurnReport,
+use crate::support::{Wire, settings};
+use lango_core::{
+    Clock, Event, EventBody, EventRange, IdGenerator, Limits, Model, SessionStore, Tool, UserId,
 };
-use lango_models::{Patience, Provider, ProviderSettings, Resilient};
-use lango_testkit::ambient::{CountingIds, SetClock};
+use lango_engine::{
+    CancelToken, Conversation, Gate, Runner, RunnerParts, Topology, Tree, TreeSettings, TurnReport,
+    TurnUpdate,
+};
+use lango_models::{Provider, ProviderSettings, ProviderTimeouts, ResilientModel};
+use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
 use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long a model may be silent where silence is not what is tested.
-pub const PATIENT: Duration = Duration::from_secs(20);
+/// The idle timeout for tests that are not about silence.
+pub const LONG_IDLE: Duration = Duration::from_secs(20);
 
-/// A runner over `specialists` with a tool for three of its agents.
-pub struct House {
+/// A runner with the topology `specialists` and a tool for three of its agents.
+pub struct TestRuntime {
     pub tools: Vec<Arc<CountingTool>>,
     pub store: Arc<dyn SessionStore>,
     runner: Runner,
 }
 
-impl House {
+impl TestRuntime {
     pub fn new(store: Arc<dyn SessionStore>, model: Arc<dyn Model>) -> Self {
         let names = ["fs_read", "exec_shell", "browser_navigate", "search_web"];
         let tools: Vec<_> = names.map(|name| Arc::new(CountingTool::new(name))).into();
@@ -41,11 +44,11 @@ impl House {
             remotes: vec![],
             store: Arc::clone(&store),
             attachments: Arc::new(lango_store::Store::in_memory()),
-            clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
-            ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
+            clock: Arc::new(ManualClock::default()) as Arc<dyn Clock>,
+            ids: Arc::new(CountingIds::default()) as Arc<dyn IdGenerator>,
             limits: Limits::default(),
             rules: Arc::default(),
-            recollection: None,
+            memory: None,
             busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         Self {
@@ -64,7 +67,7 @@ impl House {
     }
 
     pub async fn log(&self, conversation: &Conversation) -> Vec<Event> {
-        let all = Page {
+        let all = EventRange {
             from: 1,
             limit: 10_000,
         };
@@ -72,27 +75,31 @@ impl House {
     }
 }
 
-/// A model of this kind at this address with another of its models as understudy, in no mood to
-/// wait before it asks again.
-pub fn resilient(kind: Kind, url: &str, streaming: bool, idle: Duration) -> Arc<dyn Model> {
+/// Returns a model with this wire format at this address, with another model there as fallback and very short pauses.
+pub fn resilient(kind: Wire, url: &str, streaming: bool, idle: Duration) -> Arc<dyn Model> {
     let settings = ProviderSettings {
         stream: streaming,
-        patience: Patience {
+        timeouts: ProviderTimeouts {
             idle,
-            ..Patience::default()
+            ..ProviderTimeouts::default()
         },
         ..settings(kind, url)
     };
     let provider = Provider::new(settings);
     let understudy: Arc<dyn Model> = Arc::new(provider.model("second"));
-    let resilient = Resilient::new(Arc::new(provider.model("first")), vec![understudy]);
+    let resilient = ResilientModel::new(Arc::new(provider.model("first")), vec![understudy]);
     Arc::new(resilient.with_pause(Duration::from_millis(1)))
 }
 
-/// Runs a turn and keeps what was shown.
-pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnReport, Vec<Shown>) {
+/// Runs a turn. Returns its report and the updates that were shown.
+pub async fn turn(
+    conversation: &mut Conversation,
+    question: &str,
+) -> (TurnReport, Vec<TurnUpdate>) {
     let (sender, mut shown) = mpsc::channel(100_000);
-    let report = conversation.turn(question, &Stop::new(), &sender).await;
+    let report = conversation
+        .turn(question, &CancelToken::new(), &sender)
+        .await;
     drop(sender);
     let mut items = Vec::new();
     while let Some(item) = shown.recv().await {
@@ -101,7 +108,7 @@ pub async fn turn(conversation: &mut Conversation, question: &str) -> (TurnRepor
     (report.unwrap().finished().unwrap(), items)
 }
 
-/// What a person had on the screen, and how often some of it was taken back.
+/// How often drafts were shown and withdrawn, and how often the model was retried.
 #[derive(Debug, Default)]
 pub struct Screen {
     pub drafts: u32,
@@ -110,28 +117,28 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Plays what was shown. Text that is void is gone before anything else is said, no refusal is ever seen, and a draft
-    /// that stays is the answer word for word.
-    pub fn watch(shown: &[Shown], report: &TurnReport) -> Self {
+    /// Replays the updates and checks them: void text is withdrawn before a retry, a rejection is never shown, and a
+    /// draft that is not withdrawn is exactly the answer.
+    pub fn watch(shown: &[TurnUpdate], report: &TurnReport) -> Self {
         let mut screen = Self::default();
         let mut draft = String::new();
         for item in shown {
             match item {
-                Shown::Draft { text, .. } => {
+                TurnUpdate::Draft { text, .. } => {
                     screen.drafts += u32::from(draft.is_empty());
                     draft.push_str(text);
                     assert!(!draft.contains("[REJECT]"), "{draft}");
                 }
-                Shown::Withdrawn => {
+                TurnUpdate::DraftWithdrawn => {
                     screen.withdrawn += 1;
                     draft.clear();
                 }
-                Shown::InLine => {}
-                Shown::Retrying { .. } => {
+                TurnUpdate::Queued => {}
+                TurnUpdate::Retrying { .. } => {
                     screen.retries += 1;
                     assert_eq!(draft, "", "void text is withdrawn first");
                 }
-                Shown::Stored(batch) => {
+                TurnUpdate::Stored(batch) => {
                     let ends = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
                     if batch.iter().any(ends) {
                         let answer = report.answer.as_deref().unwrap_or_default();

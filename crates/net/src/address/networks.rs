@@ -70,9 +70,9 @@ const V6: &[(&str, Row)] = &[
     ("::1/128", Is(Loopback)),
     ("::ffff:0.0.0.0/96", Carries(Last, Public)),
     ("::/96", Carries(Last, Transition)),
-    // A public host seen through NAT64 is how a network with IPv6 alone reaches IPv4.
+    // Networks with only IPv6 reach public IPv4 hosts through NAT64.
     ("64:ff9b::/96", Carries(Last, Public)),
-    // Each network chooses what this one means.
+    // Each network may use this prefix in its own way.
     ("64:ff9b:1::/48", Carries(Last, Transition)),
     ("fd00:ec2::254/128", Is(Metadata)),
     ("fd20:ce::254/128", Is(Metadata)),

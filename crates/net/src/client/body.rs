@@ -1,4 +1,4 @@
-//! Reading a body: counted, decompressed, and cut where it becomes too long.
+//! Reads a response body: counts its bytes, decompresses it, and truncates it at the size limit.
 
 use crate::budget::Budget;
 use crate::destination::Destination;
@@ -23,7 +23,7 @@ pub(super) struct BodyReader<'a> {
     pub destination: &'a Destination,
     pub budget: &'a Budget,
     pub idle_time: Duration,
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 impl BodyReader<'_> {
@@ -35,7 +35,7 @@ impl BodyReader<'_> {
         let mut decoder = self.decoder(encoding)?;
         while let Some(frame) = timeout(self.idle_time, body.frame())
             .await
-            .map_err(|_| self.is_silent())?
+            .map_err(|_| self.idle_error())?
         {
             let frame = frame.map_err(|error| self.unreadable(error))?;
             let Ok(data) = frame.into_data() else {
@@ -56,16 +56,16 @@ impl BodyReader<'_> {
     fn decoder(&self, encoding: Option<HeaderValue>) -> Result<Decoder, EgressError> {
         let buffer = BoundedBuffer {
             bytes: Vec::new(),
-            most_bytes: self.most_bytes,
+            max_bytes: self.max_bytes,
             was_cut: false,
         };
         let encoding = encoding.unwrap_or(HeaderValue::from_static("identity"));
         match encoding.as_bytes().to_ascii_lowercase().as_slice() {
             b"" | b"identity" => Ok(Decoder::Identity(buffer)),
             b"gzip" | b"x-gzip" => Ok(Decoder::Gzip(MultiGzDecoder::new(buffer))),
-            // Its name could be an echo.
+            // The error does not name the encoding, because it could be an echo of a secret.
             _ => Err(self.unreadable(io::Error::other(
-                "it is encoded in a way that was not asked for",
+                "it uses an encoding that lango did not ask for",
             ))),
         }
     }
@@ -74,10 +74,10 @@ impl BodyReader<'_> {
         super::http_error(self.destination, source)
     }
 
-    fn is_silent(&self) -> EgressError {
+    fn idle_error(&self) -> EgressError {
         EgressError::TimedOut {
             destination: self.destination.to_string(),
-            deed: "continue its response",
+            action: "continue its response",
             after: self.idle_time,
         }
     }
@@ -94,7 +94,7 @@ impl Decoder {
             Self::Identity(buffer) => buffer.write_all(data),
             Self::Gzip(decoder) => decoder.write_all(data),
         };
-        // A full buffer takes nothing more, which ends the decompression of a bomb early.
+        // A full buffer accepts no more bytes, which ends the decompression of a zip bomb early.
         if self.was_cut() { Ok(()) } else { written }
     }
 
@@ -124,13 +124,13 @@ impl Decoder {
 #[derive(Default)]
 struct BoundedBuffer {
     bytes: Vec<u8>,
-    most_bytes: usize,
+    max_bytes: usize,
     was_cut: bool,
 }
 
 impl Write for BoundedBuffer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let room = self.most_bytes - self.bytes.len();
+        let room = self.max_bytes - self.bytes.len();
         let taken = data.len().min(room);
         self.bytes.extend_from_slice(&data[..taken]);
         if taken < data.len() {

@@ -1,4 +1,4 @@
-//! Bodies on their way through the proxy: counted, limited in silence, and scanned for placeholders.
+//! Bodies that pass through the proxy: counts their bytes, limits their idle time, and scans requests for placeholders.
 
 use super::Shared;
 use super::credentials::PlaceholderScan;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The limits of a forwarded body. Clones share the count of bytes.
+/// The counter and limits of a forwarded body. Clones share the byte count.
 #[derive(Clone)]
 pub(super) struct Meter {
     shared: Arc<Shared>,
@@ -42,7 +42,6 @@ impl Meter {
         }
     }
 
-    /// Returns the number of bytes so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -56,7 +55,7 @@ impl Meter {
         }
     }
 
-    /// Attaches the limits to a body whose decoded bytes count: see [`MeteredBody::count_decoded`].
+    /// Attaches the limits to a body whose bytes count after decoding: see [`MeteredBody::count_decoded`].
     pub fn attach_uncounted(self, body: Incoming) -> MeteredBody {
         MeteredBody {
             is_counted: false,
@@ -76,12 +75,12 @@ pub(super) struct MeteredBody {
     body: Incoming,
     idle: Pin<Box<Sleep>>,
     meter: Meter,
-    /// Whether the bytes count as they arrive.
+    /// Whether bytes are counted when they arrive.
     is_counted: bool,
 }
 
 impl MeteredBody {
-    /// Counts decoded bytes, unless they were counted as they arrived.
+    /// Counts decoded bytes, unless they were counted on arrival.
     pub fn count_decoded(&self, length: usize) -> Result<(), Refusal> {
         if self.is_counted {
             return Ok(());
@@ -101,7 +100,7 @@ impl Body for MeteredBody {
         let this = &mut *self;
         let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) else {
             ready!(this.idle.as_mut().poll(context));
-            return Poll::Ready(Some(Err("nothing came for too long".into())));
+            return Poll::Ready(Some(Err("no data arrived for too long".into())));
         };
         let now = Instant::now();
         this.idle.as_mut().reset(now + this.meter.idle_time);
@@ -127,7 +126,7 @@ impl Body for MeteredBody {
     }
 }
 
-/// The body of a request. With credentials it fails at a placeholder, and has no trailers.
+/// The body of a request. With credentials it fails if it contains a placeholder, and its trailers are dropped.
 pub(super) struct RequestBody {
     body: MeteredBody,
     scan: Option<(PlaceholderScan, Origin)>,
@@ -146,19 +145,19 @@ impl RequestBody {
         }
     }
 
-    /// Returns the place for the refusal that ended the body.
+    /// Returns the cell that receives the refusal if the body is refused.
     pub fn refusal(&self) -> Arc<OnceLock<Refusal>> {
         Arc::clone(&self.refusal)
     }
 
     fn fail(&self, refusal: Refusal) -> BodyError {
         self.body.meter.shared.record(&refusal);
-        // A body fails once.
+        // A body fails only once.
         let _ = self.refusal.set(refusal.clone());
         refusal.into()
     }
 
-    /// Scans the next frame; `None` if nothing of it can be sent yet.
+    /// Scans the next frame. Returns the bytes that can be sent, or `None` if there are none yet.
     fn scan(&mut self, frame: Option<Frame<Bytes>>) -> Result<Option<Bytes>, Refusal> {
         let Some((scan, origin)) = &mut self.scan else {
             return Ok(frame.and_then(|frame| frame.into_data().ok()));

@@ -1,13 +1,13 @@
 //! The secrets that one sandboxed command or program can use through its proxy.
 //!
-//! The program holds placeholders. A request to the bound origin with a placeholder in the bound header gets the value
-//! there, at the last moment. A placeholder at any other place blocks the request. Responses are masked, so that a server
-//! that echoes the value does not reveal it to the program.
+//! The program has only placeholders. If a request to the bound origin has a placeholder in the bound header, the proxy
+//! replaces it with the value just before sending. A placeholder anywhere else blocks the request. The proxy masks
+//! responses, so that a server that echoes the value does not reveal it to the program.
 
 mod header;
 
 use super::session_ca::SessionCa;
-use crate::error::{Reason, Refusal};
+use crate::error::{Refusal, RefusalReason};
 use crate::guard::{Check, Egress};
 use header::Substitution;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_RANGE, RANGE};
@@ -22,14 +22,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// An old name of `Range`, which some servers still take.
+/// An old name of `Range`, which some servers still accept.
 const REQUEST_RANGE: HeaderName = HeaderName::from_static("request-range");
 
-/// Time for which a resolved value is used again.
+/// How long a resolved value is cached.
 const VALUE_AGE: Duration = Duration::from_secs(5);
 
-/// Number of characters to show of the name of a header.
-const MOST_NAME: usize = 100;
+/// How many characters of a header name a refusal quotes.
+const MAX_NAME: usize = 100;
 
 /// The secrets of one command or program. Clones share them.
 #[derive(Clone)]
@@ -41,10 +41,10 @@ struct Inner {
     secrets: Vec<HeaderSecret>,
     /// The values to remove from responses.
     masks: Masks,
-    /// The placeholders to find in requests, in the encodings that masks know.
+    /// The placeholders to find in requests, in all encodings that masks support.
     placeholders: Masks,
     ca: Arc<SessionCa>,
-    /// Values in use, by the index of the secret.
+    /// Cached values, by the index of the secret.
     values: Mutex<HashMap<usize, (Instant, Arc<SecretValue>)>>,
 }
 
@@ -54,7 +54,7 @@ struct HeaderSecret {
     header: HeaderName,
     variable: String,
     placeholder: Placeholder,
-    /// The text that replaces the placeholder in a scan.
+    /// The text that a scan puts in place of the placeholder.
     mark: String,
     scan: Masks,
 }
@@ -67,7 +67,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Takes those of a user's bound secrets that go into headers; `None` if there are none.
+    /// Creates credentials from the bound secrets that are sent in headers. Returns `None` if there are none.
     pub(super) fn new(
         by: SecretUser,
         source: Arc<dyn SecretSource>,
@@ -98,7 +98,8 @@ impl Credentials {
         })))
     }
 
-    /// Returns the environment variables with the placeholders. If two secrets have the same variable, the first one has it.
+    /// Returns the environment variables with the placeholders. If two secrets have the same variable, the first one
+    /// wins.
     pub fn variables(&self) -> Vec<(String, String)> {
         let mut variables: Vec<(String, String)> = Vec::new();
         for secret in &self.0.secrets {
@@ -114,20 +115,20 @@ impl Credentials {
         &self.0.ca
     }
 
-    /// Returns the masks of all values that are stored now: another process may have sent a new one.
+    /// Returns the masks of all stored values. Loads them again first, because another process may have added a value.
     pub(super) async fn masks(&self) -> Masks {
         let Inner { source, by, .. } = &*self.0;
         source.load_masks(&by.user, Duration::ZERO).await;
         self.0.masks.clone()
     }
 
-    /// Returns whether a secret is bound to an origin with this host, whatever its scheme and port are.
+    /// Returns whether a secret is bound to an origin with this host, with any scheme and port.
     pub(super) fn is_bound_host(&self, host: &str) -> bool {
         let mut secrets = self.0.secrets.iter();
         secrets.any(|secret| secret.origin.host() == host)
     }
 
-    /// Replaces placeholders in the head of a request to an origin. Refuses a placeholder at a place that is not bound.
+    /// Replaces placeholders in the headers of a request. Refuses the request if a placeholder is anywhere else.
     pub(super) async fn apply(
         &self,
         parts: &mut Parts,
@@ -152,7 +153,7 @@ impl Credentials {
                     is_place || !egress.is_enabled(Check::SecretOrigin)
                 };
                 let bound: Vec<usize> = used.iter().copied().filter(is_bound).collect();
-                // A secret with several bindings has one placeholder.
+                // A secret with several bindings has the same placeholder for all of them.
                 let is_covered = |index: usize| {
                     let placeholder = &self.0.secrets[index].placeholder;
                     let mut bound = bound.iter().map(|other| &self.0.secrets[*other]);
@@ -162,14 +163,14 @@ impl Credentials {
                     if egress.is_enabled(Check::SecretPlace) {
                         return Err(self.refuse(
                             index,
-                            &format!("the header {}", shown_name(&name)),
+                            &format!("the header {}", quote_name(&name)),
                             origin,
                         ));
                     }
                     continue;
                 }
                 if values.len() > 1 {
-                    let place = format!("one of several headers {}", shown_name(&name));
+                    let place = format!("one of several headers {}", quote_name(&name));
                     return Err(self.refuse(bound[0], &place, origin));
                 }
                 let value = self.substitute(value, &bound, &name, origin).await?;
@@ -179,19 +180,20 @@ impl Credentials {
         Ok(())
     }
 
-    /// Removes what would make a response unreadable here, or only a part of one.
-    pub(super) fn narrow(headers: &mut HeaderMap, egress: &Egress) {
+    /// Removes headers that ask for a partial or compressed response, in which an echo could not be masked.
+    pub(super) fn restrict_headers(headers: &mut HeaderMap, egress: &Egress) {
         if egress.is_enabled(Check::SecretRange) {
-            // A part of an echo is not recognised, and a host can have several names.
+            // Part of an echo would not be recognised. This applies to all hosts, because a server can have several
+            // names.
             headers.remove(RANGE);
             headers.remove(IF_RANGE);
             headers.remove(REQUEST_RANGE);
         }
-        // The size of a compressed response tells how much of a guess is like a value that was sent.
+        // The size of a compressed response would reveal how similar a guess is to the secret value.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
 
-    /// Scans a body or trailers for placeholders.
+    /// Creates a scanner for placeholders in a body or in trailers.
     pub(super) fn scan(&self) -> PlaceholderScan {
         PlaceholderScan {
             credentials: self.clone(),
@@ -199,7 +201,7 @@ impl Credentials {
         }
     }
 
-    /// Refuses bytes with a placeholder in them.
+    /// Refuses bytes that contain a placeholder.
     pub(super) fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
         match self.used_in(bytes).first() {
             Some(index) => Err(self.refuse(*index, place, origin)),
@@ -215,7 +217,7 @@ impl Credentials {
         self.check(query.as_bytes(), "the query", origin)
     }
 
-    /// Returns the secrets whose placeholders are in some bytes.
+    /// Returns the indexes of the secrets whose placeholders these bytes contain.
     fn used_in(&self, bytes: &[u8]) -> Vec<usize> {
         let is_used = |secret: &HeaderSecret| {
             let mut stream = secret.scan.stream();
@@ -240,7 +242,7 @@ impl Credentials {
             (*index, secret.placeholder.as_str())
         });
         let Some(substitution) = Substitution::find(value.as_bytes(), placeholders) else {
-            let place = format!("an unusual form in the header {}", shown_name(name));
+            let place = format!("an unsupported format in the header {}", quote_name(name));
             return Err(self.refuse(bound[0], &place, origin));
         };
         let mut values = HashMap::new();
@@ -251,11 +253,11 @@ impl Credentials {
         substitution.fill(value).ok_or_else(|| {
             let name = &self.0.secrets[bound[0]].bound.name;
             let detail = "its value cannot be sent in a header".to_owned();
-            let reason = Reason::SecretUnavailable {
+            let reason = RefusalReason::SecretUnavailable {
                 name: name.to_string(),
                 detail,
             };
-            Refusal::new(shown(origin), reason)
+            Refusal::new(host_and_port(origin), reason)
         })
     }
 
@@ -273,7 +275,10 @@ impl Credentials {
         let value = resolved.map_err(|error| {
             let name = bound.name.to_string();
             let detail = error.to_string();
-            Refusal::new(shown(origin), Reason::SecretUnavailable { name, detail })
+            Refusal::new(
+                host_and_port(origin),
+                RefusalReason::SecretUnavailable { name, detail },
+            )
         })?;
         inner.masks.add(bound.name.as_str(), &value);
         let mut values = inner.values.lock().unwrap_or_else(PoisonError::into_inner);
@@ -281,11 +286,11 @@ impl Credentials {
         Ok(value)
     }
 
-    /// Records in the audit log that a placeholder was blocked; nothing for other refusals.
+    /// Records a blocked placeholder in the audit log. Does nothing for other refusals.
     pub(super) async fn log_blocked(self, refusal: Refusal) {
         let Refusal {
             destination,
-            reason: Reason::Placeholder { name, place, .. },
+            reason: RefusalReason::Placeholder { name, place, .. },
             ..
         } = &refusal
         else {
@@ -307,19 +312,19 @@ impl Credentials {
             format!("the header `{header}` to {origin}")
         });
         let allowed: Vec<String> = allowed.collect();
-        let reason = Reason::Placeholder {
+        let reason = RefusalReason::Placeholder {
             name: secret.bound.name.to_string(),
             place: place.to_owned(),
             allowed: allowed.join(" or "),
         };
-        Refusal::new(shown(origin), reason)
+        Refusal::new(host_and_port(origin), reason)
     }
 }
 
-/// A program chooses the name of a header.
-fn shown_name(name: &HeaderName) -> String {
+/// Quotes the name of a header. Shortens it, because the program chose it.
+fn quote_name(name: &HeaderName) -> String {
     let name = name.as_str();
-    match name.get(..MOST_NAME) {
+    match name.get(..MAX_NAME) {
         Some(start) => format!("`{start}…`"),
         None => format!("`{name}`"),
     }
@@ -350,36 +355,41 @@ impl HeaderSecret {
     }
 }
 
-/// Returns host and port, as refusals name destinations.
-fn shown(origin: &Origin) -> String {
+/// Formats an origin in the way that refusals name destinations.
+fn host_and_port(origin: &Origin) -> String {
     format!("{}:{}", origin.host(), origin.port())
 }
 
-/// A scan of a stream of bytes for placeholders. It holds bytes back while they can be the beginning of one.
+/// A scanner for placeholders in a stream of bytes. It holds back bytes that could be the start of a placeholder.
 pub(super) struct PlaceholderScan {
     credentials: Credentials,
     stream: MaskStream,
 }
 
 impl PlaceholderScan {
-    /// Takes the next bytes and returns those without a placeholder.
+    /// Scans the next bytes, and returns those that can be sent. Fails if there is a placeholder.
     pub fn push(&mut self, bytes: &[u8], place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
         let passed = self.stream.push(bytes);
-        self.judge(passed, place, origin)
+        self.check_passed(passed, place, origin)
     }
 
-    /// Returns the rest.
+    /// Returns the bytes that were held back.
     pub fn finish(&mut self, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
         let passed = self.stream.finish();
-        self.judge(passed, place, origin)
+        self.check_passed(passed, place, origin)
     }
 
-    /// Refuses bytes outside the stream with a placeholder in them.
+    /// Refuses bytes outside of the stream that contain a placeholder.
     pub fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
         self.credentials.check(bytes, place, origin)
     }
 
-    fn judge(&self, passed: Vec<u8>, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+    fn check_passed(
+        &self,
+        passed: Vec<u8>,
+        place: &str,
+        origin: &Origin,
+    ) -> Result<Vec<u8>, Refusal> {
         if self.stream.echoes() == 0 {
             return Ok(passed);
         }

@@ -1,14 +1,14 @@
-//! One request and its response, over a connection of its own to the destination. Its bodies are counted; with
-//! credentials, placeholders are replaced in the request and echoes of values in the response.
+//! Forwards one request over a new connection to the destination, and returns the response. Counts the bytes of both
+//! bodies. With credentials, replaces placeholders in the request and masks echoed secret values in the response.
 
 use super::body::{Meter, RequestBody};
 use super::credentials::Credentials;
-use super::response_body::{Decoder, ResponseBody, not_asked_for};
-use super::{Failure, ProxyBody, Shared, Stop, spawn_until};
+use super::response_body::{Decoder, ResponseBody, unexpected_coding};
+use super::{ProxyBody, ProxyError, Shared, Stop, spawn_until};
 use crate::budget::Budget;
-use crate::client::{MOST_HEADER_BYTES, authority, header_bytes};
+use crate::client::{MAX_HEADER_BYTES, authority, header_bytes};
 use crate::destination::{Destination, host_of};
-use crate::error::{EgressError, Reason, Refusal};
+use crate::error::{EgressError, Refusal, RefusalReason};
 use crate::guard::Check;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -42,10 +42,10 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// A request that was admitted, and where it goes.
+/// The context of an admitted request.
 pub(super) struct Exchange<'a> {
     pub shared: &'a Arc<Shared>,
-    /// The scheme, host and port of the target. Its path is taken from the request.
+    /// The scheme, host and port of the target. The path comes from the request.
     pub url: Url,
     pub destination: Destination,
     pub budget: Budget,
@@ -53,8 +53,8 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Sends the request and returns the response once its headers are there.
-    pub async fn run(self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Failure> {
+    /// Sends the request, and returns the response once its headers have arrived.
+    pub async fn run(self, request: Request<Incoming>) -> Result<Response<ProxyBody>, ProxyError> {
         let (mut parts, body) = request.into_parts();
         if self.shared.credentials.is_some() {
             self.check_host(&parts)?;
@@ -65,7 +65,7 @@ impl Exchange<'_> {
         let method = parts.method.clone();
         let (egress, destination) = (&self.shared.egress, &self.destination);
         let stream = egress.connect(destination, &self.budget).await?;
-        let meter = Meter::new(self.shared, &self.budget, destination, self.silence_time());
+        let meter = Meter::new(self.shared, &self.budget, destination, self.idle_time());
         let line = parts.uri.to_string();
         let sent = line.len() + header_bytes(&parts.headers);
         self.budget.take_bytes(sent, &destination.to_string())?;
@@ -84,8 +84,8 @@ impl Exchange<'_> {
         self.receive(response, &method, meter).await
     }
 
-    /// Refuses a request that names another host than the target of its connection.
-    fn check_host(&self, parts: &Parts) -> Result<(), Failure> {
+    /// Refuses a request that names a host other than the target of its connection.
+    fn check_host(&self, parts: &Parts) -> Result<(), ProxyError> {
         let hosts = parts.headers.get_all(HOST).iter();
         let hosts = hosts.map(|host| host.to_str().unwrap_or_default());
         let target = parts.uri.authority().map(|authority| authority.as_str());
@@ -96,7 +96,7 @@ impl Exchange<'_> {
         match named.into_iter().find(|name| !self.is_target(name)) {
             Some(name) => {
                 let name = name.chars().take(100).collect();
-                let reason = Reason::OtherHost { name };
+                let reason = RefusalReason::OtherHost { name };
                 Err(Refusal::new(self.destination.to_string(), reason).into())
             }
             None => Ok(()),
@@ -116,24 +116,26 @@ impl Exchange<'_> {
     }
 
     /// Replaces the placeholders in the head of the request.
-    async fn substitute(&self, parts: &mut Parts, origin: &Origin) -> Result<(), Failure> {
+    async fn substitute(&self, parts: &mut Parts, origin: &Origin) -> Result<(), ProxyError> {
         let Some(credentials) = &self.shared.credentials else {
             return Ok(());
         };
         let egress = &self.shared.egress;
         credentials.apply(parts, origin, egress).await?;
-        Credentials::narrow(&mut parts.headers, egress);
+        Credentials::restrict_headers(&mut parts.headers, egress);
         Ok(())
     }
 
-    fn origin(&self) -> Result<Origin, Failure> {
+    fn origin(&self) -> Result<Origin, ProxyError> {
         let origin = self.destination.origin();
-        origin.ok_or_else(|| Refusal::new(self.destination.to_string(), Reason::BadHost).into())
+        origin.ok_or_else(|| {
+            Refusal::new(self.destination.to_string(), RefusalReason::BadHost).into()
+        })
     }
 
-    /// Returns the time without a byte after which the exchange ends. Behind TLS it is that of a tunnel, which the
-    /// connection would be without credentials.
-    fn silence_time(&self) -> Duration {
+    /// Returns how long the exchange may be idle. With TLS this is the limit of tunnels, because without credentials
+    /// the connection would be a tunnel.
+    fn idle_time(&self) -> Duration {
         let limits = self.shared.egress.limits();
         if self.destination.is_https() {
             limits.tunnel_idle_time
@@ -142,9 +144,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Turns the head into one for the destination: in origin form, with the `Host` of its target regardless of its
-    /// headers.
-    fn rewrite(&self, parts: &mut Parts) -> Result<(), Failure> {
+    /// Rewrites the request for the destination: in origin form, with the target as `Host`, whatever the client sent.
+    fn rewrite(&self, parts: &mut Parts) -> Result<(), ProxyError> {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let path = if path.starts_with('/') || path == "*" {
             path.to_owned()
@@ -152,7 +153,7 @@ impl Exchange<'_> {
             // `http://host?query` and `OPTIONS http://host`.
             format!("/{path}")
         };
-        let unreadable = || Failure::Request(StatusCode::BAD_REQUEST, "the address cannot be read");
+        let unreadable = || ProxyError::Request(StatusCode::BAD_REQUEST, "the URL is not valid");
         parts.uri = path.parse().map_err(|_| unreadable())?;
         parts.version = hyper::Version::HTTP_11;
         parts.extensions = Extensions::new();
@@ -170,17 +171,17 @@ impl Exchange<'_> {
         stream: S,
         request: Request<RequestBody>,
         meter: &Meter,
-    ) -> Result<Response<Incoming>, Failure>
+    ) -> Result<Response<Incoming>, ProxyError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let refusal = request.body().refusal();
         let exchange = async {
             let (mut sender, connection) = http1::Builder::new()
-                .max_buf_size(MOST_HEADER_BYTES)
+                .max_buf_size(MAX_HEADER_BYTES)
                 .handshake(TokioIo::new(stream))
                 .await?;
-            // Its failure is also the request's, where it is reported.
+            // If the connection fails, the request reports the failure.
             spawn_until(self.stopped.clone(), async move { drop(connection.await) });
             sender.send_request(request).await
         };
@@ -195,19 +196,19 @@ impl Exchange<'_> {
         let response = loop {
             match timeout(after, &mut exchange).await {
                 Ok(response) => break response,
-                // A large upload takes its time.
+                // A large upload is still in progress.
                 Err(_) if meter.bytes() > before => before = meter.bytes(),
                 Err(_) => {
-                    return Err(Failure::Egress(EgressError::TimedOut {
+                    return Err(ProxyError::Egress(EgressError::TimedOut {
                         destination: self.destination.to_string(),
-                        deed: "answer",
+                        action: "answer",
                         after,
                     }));
                 }
             }
         };
         response.map_err(|error| match refusal.get() {
-            Some(refusal) => Failure::Body(refusal.clone()),
+            Some(refusal) => ProxyError::Body(refusal.clone()),
             None => self.unreadable(error),
         })
     }
@@ -217,16 +218,16 @@ impl Exchange<'_> {
         response: Response<Incoming>,
         method: &Method,
         meter: Meter,
-    ) -> Result<Response<ProxyBody>, Failure> {
+    ) -> Result<Response<ProxyBody>, ProxyError> {
         let (mut parts, body) = response.into_parts();
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            let error = std::io::Error::other("it switched protocols without being asked to");
+            let error = std::io::Error::other("it switched to another protocol without a request");
             return Err(self.unreadable(error));
         }
         let transfer_codings = codings(&parts.headers, TRANSFER_ENCODING);
         remove_hop_by_hop(&mut parts.headers);
         parts.version = hyper::Version::HTTP_11;
-        // The reason phrase could carry an echo.
+        // Drop the reason phrase, which could contain an echo of a secret.
         parts.extensions = Extensions::new();
         let destination = self.destination.to_string();
         self.budget
@@ -241,13 +242,13 @@ impl Exchange<'_> {
             Masks::default()
         };
         if transfer_codings.iter().any(|coding| coding != "chunked") {
-            return Err(self.unreadable(not_asked_for()));
+            return Err(self.unreadable(unexpected_coding()));
         }
         let has_body = !body.is_end_stream() && *method != Method::HEAD;
         let encodings = codings(&parts.headers, CONTENT_ENCODING);
         parts.headers.remove(CONTENT_ENCODING);
         if !encodings.is_empty() || !masks.is_empty() {
-            // The length of an echo is the length of the value.
+            // The length would reveal the length of an echoed value.
             parts.headers.remove(CONTENT_LENGTH);
         }
         mask_headers(&mut parts, &masks);
@@ -255,22 +256,22 @@ impl Exchange<'_> {
             [] => Ok(Decoder::Identity),
             _ if !has_body => Ok(Decoder::Identity),
             [encoding] => Decoder::new(encoding),
-            _ => Err(not_asked_for()),
+            _ => Err(unexpected_coding()),
         };
         let decoder = decoder.map_err(|error| self.unreadable(error))?;
         let body = ResponseBody::new(meter, body, decoder, &masks);
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 
-    fn unreadable(&self, source: impl std::error::Error + Send + Sync + 'static) -> Failure {
-        Failure::Egress(EgressError::Http {
+    fn unreadable(&self, source: impl std::error::Error + Send + Sync + 'static) -> ProxyError {
+        ProxyError::Egress(EgressError::Http {
             destination: self.destination.to_string(),
             source: Box::new(source),
         })
     }
 }
 
-/// Returns the codings that all lines of a header name, in lower case. `identity` is none.
+/// Returns the codings in all lines of a header, in lower case, without `identity`.
 fn codings(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let lines = headers.get_all(name).into_iter();
     let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase());

@@ -1,14 +1,14 @@
-//! Plain requests in absolute form.
+//! Forwards plain HTTP requests, which are in absolute form.
 
 use super::exchange::Exchange;
-use super::{Failure, ProxyBody, Shared, Stop};
+use super::{ProxyBody, ProxyError, Shared, Stop};
 use crate::budget::Budget;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use url::Url;
 
-/// Forwarded methods. Others, such as TRACE, would only reveal details of the proxy.
+/// The methods that the proxy forwards. Others, such as TRACE, would only reveal details of the proxy.
 const METHODS: [Method; 7] = [
     Method::GET,
     Method::HEAD,
@@ -24,7 +24,7 @@ pub(super) async fn send(
     shared: &Arc<Shared>,
     budget: Budget,
     stopped: Stop,
-) -> Result<Response<ProxyBody>, Failure> {
+) -> Result<Response<ProxyBody>, ProxyError> {
     let url = target(&request)?;
     let destination = shared.admit(&url)?;
     let exchange = Exchange {
@@ -38,19 +38,19 @@ pub(super) async fn send(
 }
 
 /// Returns the target of a request in absolute form.
-fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
-    let refuse = |text| Err(Failure::Request(StatusCode::BAD_REQUEST, text));
+fn target(request: &Request<Incoming>) -> Result<Url, ProxyError> {
+    let refuse = |text| Err(ProxyError::Request(StatusCode::BAD_REQUEST, text));
     if !METHODS.contains(request.method()) {
-        let text = "this method is not sent on";
-        return Err(Failure::Request(StatusCode::METHOD_NOT_ALLOWED, text));
+        let text = "the proxy does not forward this method";
+        return Err(ProxyError::Request(StatusCode::METHOD_NOT_ALLOWED, text));
     }
     match request.uri().scheme_str() {
-        None => return refuse("this is a proxy; send requests with the whole address"),
-        Some("https") => return refuse("open a tunnel with CONNECT for https"),
+        None => return refuse("this is a proxy; send requests with an absolute URL"),
+        Some("https") => return refuse("use CONNECT for https"),
         Some(_) => {}
     }
     match Url::parse(&request.uri().to_string()) {
         Ok(url) => Ok(url),
-        Err(_) => refuse("the address cannot be read"),
+        Err(_) => refuse("the URL is not valid"),
     }
 }

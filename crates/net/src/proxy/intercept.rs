@@ -1,18 +1,18 @@
-//! Connections of a program that can use secrets: the proxy terminates TLS after CONNECT with a certificate of its own, so
-//! that it sees every request.
+//! Intercepts connections of a program that can use secrets: after CONNECT, the proxy terminates TLS with its own
+//! certificate, so that it sees every request.
 //!
-//! The target of CONNECT decides where requests go; the TLS server name and the `Host` of each request must be the same.
-//! What is neither TLS nor goes to a host with a bound secret is tunnelled.
+//! The target of CONNECT decides where requests go. The TLS server name and the `Host` of each request must match it. A
+//! connection that is not TLS, to a host without a bound secret, becomes a plain tunnel.
 
 use super::credentials::Credentials;
 use super::exchange::Exchange;
 use super::{
-    ConnectionPermit, Failure, HEADER_TIME, ProxyBody, Shared, Stop, serve_http, spawn_until,
+    ConnectionPermit, HEADER_TIME, ProxyBody, ProxyError, Shared, Stop, serve_http, spawn_until,
     tunnel,
 };
 use crate::budget::Budget;
 use crate::destination::{Destination, Host, name_of};
-use crate::error::{Reason, Refusal};
+use crate::error::{Refusal, RefusalReason};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::header::UPGRADE;
@@ -31,11 +31,11 @@ use url::Url;
 
 /// The first byte of a TLS connection: the content type of a handshake record.
 const HANDSHAKE: u8 = 0x16;
-/// Time for the first byte of a client at a host without secrets. After it the proxy connects, and waits for the side that
-/// speaks first.
+/// How long to wait for the client's first byte, at a host without secrets. After that the proxy connects to the host,
+/// and waits for either side to send first.
 const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
 
-/// The target of a CONNECT request, and what serves it.
+/// An intercepted connection and its target.
 #[derive(Clone)]
 struct Connection {
     shared: Arc<Shared>,
@@ -46,7 +46,7 @@ struct Connection {
     destination: Destination,
 }
 
-/// Checks the target of a CONNECT request and responds; the connection is served once the response is sent.
+/// Checks the target of a CONNECT request and responds. The connection is served once the response is sent.
 pub(super) async fn open(
     request: Request<Incoming>,
     shared: &Arc<Shared>,
@@ -54,7 +54,7 @@ pub(super) async fn open(
     budget: Budget,
     stopped: Stop,
     permit: ConnectionPermit,
-) -> Result<Response<ProxyBody>, Failure> {
+) -> Result<Response<ProxyBody>, ProxyError> {
     let url = tunnel::target(&request)?;
     let destination = shared.admit(&url)?;
     shared.egress.resolve(&destination).await?;
@@ -69,7 +69,7 @@ pub(super) async fn open(
     spawn_until(stopped, async move {
         let _permit = permit;
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
-            // Whichever side ended it knows why.
+            // The result does not matter: both sides notice the end themselves.
             let _ = connection.serve(TokioIo::new(upgraded)).await;
         }
     });
@@ -95,12 +95,12 @@ impl Connection {
         if read.is_err() && !is_bound {
             let connected = server.insert(self.connect().await?);
             let idle_time = self.shared.egress.limits().tunnel_idle_time;
-            let mut spoken = [0];
+            let mut server_first = [0];
             read = tokio::select! {
                 biased;
                 read = timeout(idle_time, client.read(&mut first)) => read,
-                // A server of TLS never speaks first.
-                spoken = connected.peek(&mut spoken) => match spoken? {
+                // A TLS server never sends first.
+                count = connected.peek(&mut server_first) => match count? {
                     0 => return Ok(()),
                     _ => return self.tunnel(client, server).await,
                 },
@@ -116,7 +116,7 @@ impl Connection {
             let client = self.accept(client).await?;
             self.serve_requests(client).await;
         } else if is_bound {
-            // Plain HTTP: other protocols get no answer that they could read.
+            // Treat it as plain HTTP. Clients of other protocols get an HTTP error.
             self.destination = self.destination.without_tls();
             self.url =
                 Url::parse(&format!("http://{}/", self.destination)).map_err(io::Error::other)?;
@@ -132,7 +132,7 @@ impl Connection {
         connected.await.map_err(io::Error::other)
     }
 
-    /// Copies bytes that are not TLS between a client and its destination.
+    /// Tunnels a connection that is not TLS.
     async fn tunnel<C>(self, client: C, server: Option<TcpStream>) -> io::Result<()>
     where
         C: AsyncRead + AsyncWrite + Unpin,
@@ -158,9 +158,9 @@ impl Connection {
         let handshake = async {
             let start = LazyConfigAcceptor::new(Acceptor::default(), client).await?;
             let name = start.client_hello().server_name().map(str::to_owned);
-            if !self.is_named_by(name.as_deref()) {
+            if !self.is_target_name(name.as_deref()) {
                 let name = name.unwrap_or_default();
-                let refusal = self.refuse(Reason::OtherHost { name });
+                let refusal = self.refuse(RefusalReason::OtherHost { name });
                 self.shared.record(&refusal);
                 return Err(io::Error::other(refusal));
             }
@@ -169,8 +169,8 @@ impl Connection {
         timeout(limit, handshake).await?
     }
 
-    /// Returns whether a TLS server name is that of the target. Addresses have none.
-    fn is_named_by(&self, name: Option<&str>) -> bool {
+    /// Returns whether a TLS server name matches the target. If the target is an address, there must be no server name.
+    fn is_target_name(&self, name: Option<&str>) -> bool {
         match (self.destination.host(), name) {
             (Host::Name(own), Some(name)) => name_of(name).as_deref() == Some(own),
             (Host::Name(_), None) => false,
@@ -186,19 +186,19 @@ impl Connection {
             let connection = self.clone();
             async move {
                 let answered = connection.answer(request).await;
-                answered.unwrap_or_else(|failure| connection.shared.answer_failure(failure))
+                answered.unwrap_or_else(|failure| connection.shared.answer_error(failure))
             }
         })
         .await;
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Failure> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, ProxyError> {
         if [Method::CONNECT, Method::TRACE].contains(request.method()) {
-            let text = "this method is not sent on";
-            return Err(Failure::Request(StatusCode::METHOD_NOT_ALLOWED, text));
+            let text = "the proxy does not forward this method";
+            return Err(ProxyError::Request(StatusCode::METHOD_NOT_ALLOWED, text));
         }
         if request.headers().contains_key(UPGRADE) {
-            return Err(self.refuse(Reason::OtherProtocol).into());
+            return Err(self.refuse(RefusalReason::OtherProtocol).into());
         }
         let exchange = Exchange {
             shared: &self.shared,
@@ -210,7 +210,7 @@ impl Connection {
         exchange.run(request).await
     }
 
-    fn refuse(&self, reason: Reason) -> Refusal {
+    fn refuse(&self, reason: RefusalReason) -> Refusal {
         Refusal::new(self.destination.to_string(), reason)
     }
 }

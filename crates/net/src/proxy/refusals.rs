@@ -1,25 +1,25 @@
-//! The refusals of a proxy: each destination and reason once, with a count, up to a limit.
+//! Collects the refusals of a proxy: each destination and reason once, with a count, up to a limit.
 
-use crate::error::{Reason, Refusal};
+use crate::error::{Refusal, RefusalReason};
 
-/// Number of distinct refusals to collect.
-const MOST_REFUSALS: usize = 64;
+/// How many distinct refusals to collect.
+const MAX_REFUSALS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     listed: Vec<Refusal>,
-    /// Refusals beyond the limit of the list.
+    /// The number of refusals beyond the limit of the list.
     unlisted: u64,
 }
 
 impl Refusals {
-    /// Adds a refusal. Returns whether it is a new one in the list.
+    /// Adds a refusal. Returns whether it is new in the list.
     pub fn add(&mut self, refusal: &Refusal) -> bool {
         let is_same = |known: &Refusal| {
             known.destination == refusal.destination && known.reason == refusal.reason
         };
         let known = self.listed.iter().position(is_same);
-        let is_new = known.is_none() && self.listed.len() < MOST_REFUSALS;
+        let is_new = known.is_none() && self.listed.len() < MAX_REFUSALS;
         match known {
             Some(known) => self.listed[known].count += 1,
             None if is_new => self.listed.push(refusal.clone()),
@@ -32,7 +32,10 @@ impl Refusals {
         let mut taken = std::mem::take(&mut self.listed);
         let unlisted = std::mem::take(&mut self.unlisted);
         if unlisted > 0 {
-            taken.push(Refusal::new(format!("{unlisted} requests"), Reason::More));
+            taken.push(Refusal::new(
+                format!("{unlisted} requests"),
+                RefusalReason::More,
+            ));
         }
         taken
     }

@@ -1,7 +1,8 @@
-//! The body of a response behind credentials: decoded, and without echoes of values.
+//! The body of a response to a program with credentials: decodes it, and masks echoed secret values.
 //!
-//! It leaves in pieces of one size, so that a program cannot tell from a piece how well a value was compressed together with a
-//! guess, nor how long a masked value is. Only a body that was not compressed is sent on in smaller pieces when its server pauses.
+//! The body is sent in chunks of a fixed size. Otherwise a program could tell from the size of a chunk how well a value
+//! was compressed together with a guess, or how long a masked value is. Only an uncompressed body is sent in smaller
+//! chunks, when its server pauses.
 
 use super::body::{Meter, MeteredBody};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
@@ -16,30 +17,31 @@ use tokio::time::Sleep;
 
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Compressed bytes to decode at a time: they become up to a thousand times as many.
-const DECODED_AT_ONCE: usize = 4 * 1024;
+/// How many compressed bytes to decode at a time. Decoding can produce up to a thousand times as many.
+const DECODE_BYTES: usize = 4 * 1024;
 
-/// Size of the pieces that a program receives, but for the last one.
-const PIECE: usize = 16 * 1024;
+/// The size of the chunks that a program receives, except for the last one.
+const CHUNK_BYTES: usize = 16 * 1024;
 
-/// How long a server pauses before what it sent so far is sent on.
-const PAUSE: Duration = Duration::from_millis(25);
+/// How long a server must pause before the bytes so far are sent as a smaller chunk.
+const FLUSH_DELAY: Duration = Duration::from_millis(25);
 
 /// A response body for a sandboxed program.
 pub(super) struct ResponseBody {
     body: MeteredBody,
     decoder: Decoder,
     masks: Option<MaskStream>,
-    /// Compressed bytes that are not decoded yet.
-    waiting: VecDeque<u8>,
+    /// Received bytes that are not decoded yet.
+    compressed: VecDeque<u8>,
     /// Masked bytes that are not sent yet.
     masked: VecDeque<u8>,
-    pause: Option<Pin<Box<Sleep>>>,
+    flush_timer: Option<Pin<Box<Sleep>>>,
     is_done: bool,
 }
 
 impl ResponseBody {
-    /// Wraps a body. What counts is its decoded length: the other one tells how well a value was compressed with a guess.
+    /// Wraps a body. Its decoded length counts towards the budget: the compressed length would reveal how well a value
+    /// was compressed together with a guess.
     pub fn new(meter: Meter, body: Incoming, decoder: Decoder, masks: &Masks) -> Self {
         let body = match decoder {
             Decoder::Identity => meter.attach(body),
@@ -48,9 +50,9 @@ impl ResponseBody {
         Self {
             decoder,
             masks: (!masks.is_empty()).then(|| masks.stream()),
-            waiting: VecDeque::new(),
+            compressed: VecDeque::new(),
             masked: VecDeque::new(),
-            pause: None,
+            flush_timer: None,
             is_done: body.is_end_stream(),
             body,
         }
@@ -71,38 +73,38 @@ impl ResponseBody {
         }
     }
 
-    /// Returns the next piece, if there is one of full size or the last one.
-    fn piece(&mut self) -> Option<Bytes> {
+    /// Returns the next chunk, if a full one or the last one is ready.
+    fn next_chunk(&mut self) -> Option<Bytes> {
         let length = match self.masked.len() {
             0 => return None,
-            length if length < PIECE && !self.is_done => return None,
-            length => length.min(PIECE),
+            length if length < CHUNK_BYTES && !self.is_done => return None,
+            length => length.min(CHUNK_BYTES),
         };
         Some(self.masked.drain(..length).collect())
     }
 
-    /// Returns what is there of a body that was not compressed, after a pause of its server.
-    fn poll_pause(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
+    /// Returns the bytes so far of an uncompressed body, once its server has paused.
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
         if self.masked.is_empty() || !matches!(self.decoder, Decoder::Identity) {
             return Poll::Pending;
         }
-        let pause = self
-            .pause
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
-        ready!(pause.as_mut().poll(context));
-        self.pause = None;
+        let timer = self
+            .flush_timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(FLUSH_DELAY)));
+        ready!(timer.as_mut().poll(context));
+        self.flush_timer = None;
         Poll::Ready(self.masked.drain(..).collect())
     }
 
-    /// Reads and masks the next part.
-    fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
-        let decoded = if self.waiting.is_empty() {
+    /// Reads, decodes and masks the next bytes.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        let decoded = if self.compressed.is_empty() {
             match ready!(Pin::new(&mut self.body).poll_frame(context)).transpose()? {
-                // Trailers are left out.
+                // Trailers are dropped.
                 Some(frame) => match (frame.into_data(), &self.decoder) {
                     (Ok(data), Decoder::Identity) => data.to_vec(),
                     (Ok(data), _) => {
-                        self.waiting.extend(data);
+                        self.compressed.extend(data);
                         return Poll::Ready(Ok(()));
                     }
                     (Err(_), _) => return Poll::Ready(Ok(())),
@@ -113,17 +115,17 @@ impl ResponseBody {
                 }
             }
         } else {
-            self.decode_waiting()?
+            self.decode_some()?
         };
-        self.pause = None;
+        self.flush_timer = None;
         self.body.count_decoded(decoded.len())?;
         self.mask(&decoded);
         Poll::Ready(Ok(()))
     }
 
-    fn decode_waiting(&mut self) -> io::Result<Vec<u8>> {
-        let length = self.waiting.len().min(DECODED_AT_ONCE);
-        let part: Vec<u8> = self.waiting.drain(..length).collect();
+    fn decode_some(&mut self) -> io::Result<Vec<u8>> {
+        let length = self.compressed.len().min(DECODE_BYTES);
+        let part: Vec<u8> = self.compressed.drain(..length).collect();
         self.decoder.push(&part)
     }
 }
@@ -141,16 +143,16 @@ impl Body for ResponseBody {
             return Pin::new(&mut this.body).poll_frame(context);
         }
         loop {
-            if let Some(piece) = this.piece() {
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            if let Some(chunk) = this.next_chunk() {
+                return Poll::Ready(Some(Ok(Frame::data(chunk))));
             }
             if this.is_done {
                 return Poll::Ready(None);
             }
-            if this.poll_part(context)?.is_pending() {
+            if this.poll_next(context)?.is_pending() {
                 return this
-                    .poll_pause(context)
-                    .map(|sent| Some(Ok(Frame::data(sent))));
+                    .poll_flush(context)
+                    .map(|chunk| Some(Ok(Frame::data(chunk))));
             }
         }
     }
@@ -176,25 +178,25 @@ impl Body for ResponseBody {
 pub(super) enum Decoder {
     Identity,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    /// `deflate` before its first byte, which tells zlib from raw deflate.
+    /// `deflate` before its first byte, which distinguishes zlib from raw deflate.
     Deflate,
     Zlib(Box<ZlibDecoder<Vec<u8>>>),
     Raw(Box<DeflateDecoder<Vec<u8>>>),
 }
 
 impl Decoder {
-    /// Returns the decoder of a coding, which is given in lower case.
+    /// Creates the decoder of a coding, whose name must be in lower case.
     pub fn new(coding: &str) -> io::Result<Self> {
         match coding {
             "gzip" | "x-gzip" => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
             "deflate" => Ok(Self::Deflate),
-            _ => Err(not_asked_for()),
+            _ => Err(unexpected_coding()),
         }
     }
 
     fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         if let (Self::Deflate, Some(first)) = (&self, bytes.first()) {
-            // The low bits of the first byte of zlib name its only method.
+            // The low bits of the first zlib byte are the compression method, which is always 8.
             *self = if first & 0x0f == 8 {
                 Self::Zlib(Box::new(ZlibDecoder::new(Vec::new())))
             } else {
@@ -240,7 +242,8 @@ impl Decoder {
     }
 }
 
-/// The error for a response in a coding that cannot be decoded. It does not name the coding, which could be an echo.
-pub(super) fn not_asked_for() -> io::Error {
-    io::Error::other("it is encoded in a way that was not asked for")
+/// Returns the error for a response whose coding cannot be decoded. It does not name the coding, which could be an echo
+/// of a secret.
+pub(super) fn unexpected_coding() -> io::Error {
+    io::Error::other("it uses an encoding that lango did not ask for")
 }

@@ -1,4 +1,5 @@
-//! What sandboxed programs need to use secrets: the source of the values, and a file with the certificates to trust.
+//! Gives sandboxed programs access to secrets: placeholders for their values, and a file with the certificates to
+//! trust.
 
 use super::credentials::Credentials;
 use super::session_ca::SessionCa;
@@ -9,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Environment variables from which programs take the file of the certificates that they trust.
+/// The environment variables that tell programs which file of certificates to trust.
 const CERTIFICATE_VARIABLES: [&str; 14] = [
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -27,33 +28,35 @@ const CERTIFICATE_VARIABLES: [&str; 14] = [
     "NIX_SSL_CERT_FILE",
 ];
 
-/// Maximum number of sessions whose certificate authority is kept for their next program.
-const MOST_AUTHORITIES: usize = 64;
+/// The maximum number of cached certificate authorities. Programs of the same session share one.
+const MAX_AUTHORITIES: usize = 64;
 
 /// The access of this process's sandboxed programs to secrets. Clones share the certificate authorities.
 #[derive(Debug, Clone)]
 pub struct SecretAccess {
     source: Arc<dyn SecretSource>,
     masks: Masks,
-    /// The authorities of sessions, and of programs that serve all sessions of a user. The last used one is at the end.
+    /// The authorities of sessions, and of programs that serve all sessions of a user. The most recently used one is
+    /// last.
     authorities: Arc<Mutex<VecDeque<OwnedAuthority>>>,
 }
 
 type OwnedAuthority = ((UserId, Option<SessionId>), Arc<SessionCa>);
 
-/// What one program gets: the credentials for its proxy, variables, and a file that it must be able to read.
+/// The resources of one program that uses secrets.
 #[derive(Debug, Clone)]
 pub struct ProgramCredentials {
-    /// For [`ProxyOptions`](super::ProxyOptions).
+    /// The credentials for [`ProxyOptions`](super::ProxyOptions).
     pub credentials: Credentials,
     /// Environment variables with the placeholders and the path of the certificates.
     pub variables: Vec<(String, String)>,
-    /// The file with the certificates, which exists as long as the credentials. The program must not be able to write it.
+    /// The file with the certificates, which exists as long as the credentials. The program must be able to read it,
+    /// but not to write it.
     pub certificates: PathBuf,
 }
 
 impl SecretAccess {
-    /// Creates the access. A session gets its certificate authority when it first needs one.
+    /// Creates the access. The certificate authority of a session is created when first needed.
     pub fn new(source: Arc<dyn SecretSource>, masks: Masks) -> Self {
         Self {
             source,
@@ -62,7 +65,7 @@ impl SecretAccess {
         }
     }
 
-    /// Returns the masks of values in use.
+    /// Returns the masks for the secret values in use.
     pub fn masks(&self) -> &Masks {
         &self.masks
     }
@@ -72,7 +75,7 @@ impl SecretAccess {
         &self.source
     }
 
-    /// Returns what a program needs for these secrets of a user; `None` if none of them goes into a header.
+    /// Returns the resources that a program needs for these secrets, or `None` if none of them is sent in a header.
     pub fn credentials(
         &self,
         by: &SecretUser,
@@ -105,12 +108,12 @@ impl SecretAccess {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let known = authorities.iter().position(|(known, _)| *known == owner);
-        let known = known.and_then(|at| authorities.remove(at));
+        let known = known.and_then(|index| authorities.remove(index));
         let ca = match known.filter(|(_, ca)| ca.has_bundle()) {
             Some((_, ca)) => ca,
             None => Arc::new(SessionCa::new()?),
         };
-        if authorities.len() >= MOST_AUTHORITIES {
+        if authorities.len() >= MAX_AUTHORITIES {
             authorities.pop_front();
         }
         authorities.push_back((owner, Arc::clone(&ca)));

@@ -1,7 +1,8 @@
-//! The certificate authority of a session: the proxy signs certificates with it for the hosts whose TLS it terminates.
+//! The certificate authority of a session. The proxy uses it to sign certificates for the hosts whose TLS it
+//! terminates.
 //!
-//! The keys exist only in memory. Sandboxed programs get the certificate in a file with the system's roots; nothing else
-//! trusts it.
+//! The keys exist only in memory. Sandboxed programs get the certificate in a file together with the system's roots; no
+//! other program trusts it.
 
 use crate::destination::Host;
 use base64::Engine as _;
@@ -22,13 +23,13 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
-/// Maximum number of hosts with a cached certificate.
-const MOST_HOSTS: usize = 512;
-/// The certificates are older than the process, for programs whose clock is behind.
+/// The maximum number of hosts with a cached certificate.
+const MAX_HOSTS: usize = 512;
+/// How far the certificates are backdated, for programs whose clock is slow.
 const AGE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Programs refuse certificates that are valid for much longer than a year.
+/// How long the certificates are valid. Programs reject certificates that are valid for much longer than a year.
 const VALIDITY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// Characters per line of a certificate in PEM.
+/// The number of characters per line in a PEM file.
 const PEM_LINE: usize = 64;
 
 /// The certificates that the system trusts, in PEM.
@@ -40,13 +41,13 @@ static SYSTEM_ROOTS: LazyLock<String> = LazyLock::new(|| {
     roots
 });
 
-/// A certificate authority whose keys are in memory only, and the file of what its programs trust.
+/// A certificate authority whose keys are only in memory, and the file of certificates that its programs trust.
 pub(super) struct SessionCa {
     issuer: CertifiedIssuer<'static, KeyPair>,
     /// Deleted with the authority.
     bundle: NamedTempFile,
     bundle_path: PathBuf,
-    /// The key of all certificates for hosts.
+    /// The key of all host certificates.
     host_key: KeyPair,
     hosts: Mutex<HashMap<Host, Arc<ServerConfig>>>,
 }
@@ -75,28 +76,31 @@ impl SessionCa {
         })
     }
 
-    /// Returns the file with the certificates that sandboxed programs may trust: the system's roots and this authority.
+    /// Returns the file of certificates that sandboxed programs trust: the system's roots and this authority.
     pub fn bundle_path(&self) -> &Path {
         &self.bundle_path
     }
 
-    /// Returns whether that file is still there, and no other one in its place: programs that clean temporary folders do not
-    /// know it.
+    /// Returns whether the file still exists and was not replaced. A program that cleans up temporary directories may
+    /// have deleted it.
     pub fn has_bundle(&self) -> bool {
-        let there = std::fs::symlink_metadata(&self.bundle_path);
+        let current = std::fs::symlink_metadata(&self.bundle_path);
         let own = self.bundle.as_file().metadata();
         let identity = |file: Metadata| (file.dev(), file.ino());
-        matches!((there.map(identity), own.map(identity)), (Ok(there), Ok(own)) if there == own)
+        matches!(
+            (current.map(identity), own.map(identity)),
+            (Ok(current), Ok(own)) if current == own
+        )
     }
 
-    /// Returns the TLS settings of a server that presents a certificate for a host.
+    /// Returns the TLS configuration of a server with a certificate for this host.
     pub fn server_config(&self, host: &Host) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = hosts.get(host) {
             return Ok(Arc::clone(config));
         }
         let config = Arc::new(self.new_server_config(host)?);
-        if hosts.len() >= MOST_HOSTS {
+        if hosts.len() >= MAX_HOSTS {
             hosts.clear();
         }
         hosts.insert(host.clone(), Arc::clone(&config));
@@ -104,7 +108,7 @@ impl SessionCa {
     }
 
     fn new_server_config(&self, host: &Host) -> io::Result<ServerConfig> {
-        // A common name has at most 64 characters; programs read the alternative name.
+        // A common name has at most 64 characters, so it is not the host. Programs read the alternative name.
         let mut params = parameters("lango session host")?;
         params.subject_alt_names = vec![match host {
             Host::Address(address) => SanType::IpAddress(*address),

@@ -1,7 +1,7 @@
-//! Tunnels: after CONNECT the proxy copies and counts bytes in both directions until one side closes or both are idle
-//! for too long.
+//! CONNECT tunnels. The proxy copies and counts bytes in both directions until one side closes, or both are idle for
+//! too long.
 
-use super::{ConnectionPermit, Failure, ProxyBody, Shared, Stop, spawn_until};
+use super::{ConnectionPermit, ProxyBody, ProxyError, Shared, Stop, spawn_until};
 use crate::budget::Budget;
 use crate::destination::Destination;
 use http_body_util::{BodyExt, Empty};
@@ -18,14 +18,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional};
 use tokio::net::TcpStream;
 use url::Url;
 
-/// Connects to the target of a CONNECT request and responds; the tunnel starts once the response is sent.
+/// Connects to the target of a CONNECT request and responds. The tunnel starts once the response is sent.
 pub(super) async fn open(
     request: Request<Incoming>,
     shared: &Arc<Shared>,
     budget: Budget,
     stopped: Stop,
     permit: ConnectionPermit,
-) -> Result<Response<ProxyBody>, Failure> {
+) -> Result<Response<ProxyBody>, ProxyError> {
     let url = target(&request)?;
     let destination = shared.admit(&url)?;
     let stream = shared.egress.connect(&destination, &budget).await?;
@@ -47,9 +47,9 @@ pub(super) async fn open(
     Ok(Response::new(body.boxed_unsync()))
 }
 
-/// Returns the target as a URL, so that one parser reads all hosts.
-pub(super) fn target(request: &Request<Incoming>) -> Result<Url, Failure> {
-    let bad = Failure::Request(
+/// Returns the target as a URL, so that all hosts go through the same parser.
+pub(super) fn target(request: &Request<Incoming>) -> Result<Url, ProxyError> {
+    let bad = ProxyError::Request(
         StatusCode::BAD_REQUEST,
         "CONNECT needs a host and a port, such as `example.com:443`",
     );
@@ -86,14 +86,14 @@ pub(super) async fn run<C>(
         meter: &meter,
     };
     tokio::select! {
-        // Whichever side ended it knows why.
+        // The result does not matter: both sides notice the end themselves.
         _ = copy_bidirectional(&mut client, &mut server) => {}
-        () = silence(&meter, idle_time) => {}
+        () = wait_until_idle(&meter, idle_time) => {}
     }
 }
 
-/// Completes after the idle time has passed without a byte, at most twice the idle time after the last byte.
-async fn silence(meter: &Meter, idle_time: Duration) {
+/// Waits until the idle time has passed without a byte. Returns at most twice the idle time after the last byte.
+async fn wait_until_idle(meter: &Meter, idle_time: Duration) {
     let mut before = meter.bytes.load(Ordering::Relaxed);
     loop {
         tokio::time::sleep(idle_time).await;
@@ -112,7 +112,7 @@ struct Meter {
     bytes: AtomicU64,
 }
 
-/// A stream that counts bytes as they are read, so that each byte of the tunnel counts once.
+/// A stream that counts bytes when they are read, so that each byte of the tunnel counts once.
 struct Metered<'a, S> {
     stream: S,
     meter: &'a Meter,

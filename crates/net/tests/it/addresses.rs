@@ -1,4 +1,4 @@
-//! The classes of addresses: each network's borders, and the law that spelling changes nothing.
+//! The classes of addresses: the boundaries of each network, and that all spellings of an address have the same class.
 
 use lango_net::{AddressClass, Permission, Url, classify};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn class(text: &str) -> AddressClass {
     classify(text.parse().unwrap())
 }
 
-/// First and last address of each network that is not public.
+/// The first and last address of each network that is not public.
 const NETWORKS: [(&str, &str, AddressClass); 30] = [
     ("0.0.0.0", "0.255.255.255", AddressClass::Unspecified),
     ("10.0.0.0", "10.255.255.255", AddressClass::Private),
@@ -107,7 +107,7 @@ const NEIGHBOURS: [&str; 24] = [
 ];
 
 #[test]
-fn each_network_has_its_class_up_to_its_borders() {
+fn each_network_has_its_class_up_to_its_boundaries() {
     for (first, last, expected) in NETWORKS {
         assert_eq!(class(first), expected, "{first}");
         assert_eq!(class(last), expected, "{last}");
@@ -118,7 +118,7 @@ fn each_network_has_its_class_up_to_its_borders() {
 }
 
 #[test]
-fn services_that_give_out_credentials_are_told_from_their_networks() {
+fn metadata_services_have_a_class_of_their_own() {
     for address in [
         "169.254.169.254",
         "169.254.170.2",
@@ -137,7 +137,7 @@ fn services_that_give_out_credentials_are_told_from_their_networks() {
 
 #[test]
 fn only_public_addresses_are_free_in_each_block_of_ipv4() {
-    // One address of each /16; the standard library judges some of the classes too.
+    // Checks one address of each /16. The standard library knows some of the classes too.
     for block in 0..=u16::MAX {
         let address = Ipv4Addr::from_bits(u32::from(block) << 16 | 0x0105);
         let is_free = classify(address.into()).permission() == Permission::Free;
@@ -154,7 +154,7 @@ fn only_public_addresses_are_free_in_each_block_of_ipv4() {
     }
 }
 
-/// A part of an address in one of the spellings that URLs accept.
+/// Formats a part of an address in one of the spellings that URLs accept.
 fn part(value: u32, spelling: u8) -> String {
     match spelling % 5 {
         0 => value.to_string(),
@@ -165,14 +165,14 @@ fn part(value: u32, spelling: u8) -> String {
     }
 }
 
-/// The address in this many parts, the last of which holds what is left.
+/// Formats an address in this many parts. The last part has all remaining bits.
 fn spelled(address: Ipv4Addr, parts: usize, spellings: [u8; 4]) -> String {
     let octets = address.octets();
     let mut texts: Vec<String> = (0..parts - 1)
         .map(|index| part(octets[index].into(), spellings[index]))
         .collect();
-    let kept = address.to_bits() & (u32::MAX >> (8 * (parts - 1)));
-    texts.push(part(kept, spellings[parts - 1]));
+    let remaining = address.to_bits() & (u32::MAX >> (8 * (parts - 1)));
+    texts.push(part(remaining, spellings[parts - 1]));
     texts.join(".")
 }
 
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn an_address_that_carries_a_refused_one_is_refused_as_that(address in any_address(), prefix: u64) {
+    fn an_address_that_embeds_a_refused_one_has_its_class(address in any_address(), prefix: u64) {
         let expected = classify(address.into());
         let bits = u128::from(address.to_bits());
         let carriers = [
@@ -232,7 +232,7 @@ proptest! {
             u128::from(prefix) << 64 | 0x0200_5efe << 32 | bits,
         ];
         for carrier in carriers.map(Ipv6Addr::from_bits) {
-            // The third group of Teredo is the first of the prefix here.
+            // Addresses with a random prefix are Teredo only if their second group is zero.
             let is_teredo = carrier.segments()[0] == 0x2001 && carrier.segments()[1] == 0;
             if expected != AddressClass::Public && (carrier.segments()[0] != 0x2001 || is_teredo) {
                 prop_assert_eq!(classify(carrier.into()), expected, "{}", carrier);

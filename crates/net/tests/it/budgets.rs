@@ -2,7 +2,7 @@
 
 use crate::support::{Server, ok, url};
 use lango_core::{SessionId, TurnId};
-use lango_net::{Egress, EgressLimits, EgressRules, HeaderMap, Reason};
+use lango_net::{Egress, EgressLimits, EgressRules, HeaderMap, RefusalReason};
 
 fn limits(requests: u64, total_bytes: u64) -> EgressLimits {
     EgressLimits {
@@ -23,7 +23,7 @@ async fn server(egress_limits: EgressLimits) -> (Server, Egress) {
 }
 
 #[tokio::test]
-async fn a_turn_that_made_its_requests_makes_no_more_and_the_next_turn_starts_anew() {
+async fn a_turn_cannot_exceed_its_requests_and_the_next_turn_has_a_new_budget() {
     let (server, egress) = server(limits(2, u64::MAX)).await;
     let (session, url) = (
         SessionId::from("s"),
@@ -45,7 +45,7 @@ async fn a_turn_that_made_its_requests_makes_no_more_and_the_next_turn_starts_an
         .unwrap_err();
     assert_eq!(
         error.refusal().unwrap().reason,
-        Reason::OutOfRequests { limit: 2 }
+        RefusalReason::OutOfRequests { limit: 2 }
     );
     assert!(error.to_string().contains("egress.maxRequests"), "{error}");
     assert_eq!(server.count(), 2);
@@ -59,7 +59,7 @@ async fn a_turn_that_made_its_requests_makes_no_more_and_the_next_turn_starts_an
 }
 
 #[tokio::test]
-async fn a_turn_that_moved_its_bytes_is_stopped_in_the_middle_of_a_body() {
+async fn a_turn_that_exceeds_its_bytes_is_stopped_in_the_middle_of_a_body() {
     let (server, egress) = server(limits(10, 1500)).await;
     let budget = egress
         .budgets()
@@ -77,7 +77,7 @@ async fn a_turn_that_moved_its_bytes_is_stopped_in_the_middle_of_a_body() {
         .unwrap_err();
     assert_eq!(
         error.refusal().unwrap().reason,
-        Reason::OutOfBytes { limit: 1500 }
+        RefusalReason::OutOfBytes { limit: 1500 }
     );
     let error = egress
         .client()
@@ -85,22 +85,22 @@ async fn a_turn_that_moved_its_bytes_is_stopped_in_the_middle_of_a_body() {
         .await
         .unwrap_err();
     assert!(error.to_string().contains("egress.maxBytes"), "{error}");
-    assert_eq!(server.count(), 2, "a spent budget opens no connection");
+    assert_eq!(server.count(), 2, "an exhausted budget opens no connection");
 }
 
 #[test]
-fn sessions_have_budgets_of_their_own_and_old_ones_are_forgotten() {
+fn sessions_have_separate_budgets_and_old_ones_are_dropped() {
     let egress = Egress::new(EgressRules::default(), EgressLimits::default());
     let turn = TurnId::from("t");
-    let kept = egress.budgets().of(&SessionId::from("kept"), &turn);
+    let in_use = egress.budgets().of(&SessionId::from("kept"), &turn);
     for index in 0..3000 {
         let session = SessionId::from(format!("s{index}").as_str());
         let budget = egress.budgets().of(&session, &turn);
         assert_eq!(budget.usage().requests, 0);
     }
-    // A budget that is in use outlives thousands of others.
+    // A budget in use is not dropped, even after thousands of others.
     let again = egress.budgets().of(&SessionId::from("kept"), &turn);
-    drop(kept);
+    drop(in_use);
     assert_eq!(
         format!("{again:?}"),
         format!("{:?}", egress.budgets().of(&SessionId::from("kept"), &turn))
@@ -108,7 +108,7 @@ fn sessions_have_budgets_of_their_own_and_old_ones_are_forgotten() {
 }
 
 #[tokio::test]
-async fn headers_of_responses_count_in_the_bytes_of_the_turn() {
+async fn response_headers_count_towards_the_bytes_of_the_turn() {
     let server = Server::start(|_| {
         let filler = "x".repeat(2000);
         format!("HTTP/1.1 200 OK\r\nX-Filler: {filler}\r\nContent-Length: 0\r\n\r\n").into_bytes()
@@ -130,6 +130,6 @@ async fn headers_of_responses_count_in_the_bytes_of_the_turn() {
     let error = get().await.unwrap_err();
     assert_eq!(
         error.refusal().unwrap().reason,
-        Reason::OutOfBytes { limit: 3000 }
+        RefusalReason::OutOfBytes { limit: 3000 }
     );
 }

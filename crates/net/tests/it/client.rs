@@ -1,15 +1,16 @@
-//! The guarded client over loopback: redirects, sizes, times.
+//! The guarded client over loopback: redirects, sizes and timeouts.
 
-use crate::support::{Server, budget, egress, limited, ok, redirect, url};
+use crate::support::{Server, budget, egress, egress_with_limits, ok, redirect, url};
 use flate2::write::GzEncoder;
 use lango_net::header::{AUTHORIZATION, HeaderValue};
 use lango_net::{
-    Check, Egress, EgressError, EgressLimits, Fetched, HeaderMap, Outgoing, Reason, Url,
+    Check, Egress, EgressError, EgressLimits, FetchedResponse, HeaderMap, OutgoingRequest,
+    RefusalReason, Url,
 };
 use std::io::{Read, Write};
 use std::time::Duration;
 
-async fn get(egress: &Egress, text: &str) -> Result<Fetched, EgressError> {
+async fn get(egress: &Egress, text: &str) -> Result<FetchedResponse, EgressError> {
     let url = url(text);
     egress
         .client()
@@ -17,18 +18,18 @@ async fn get(egress: &Egress, text: &str) -> Result<Fetched, EgressError> {
         .await
 }
 
-fn allowing(server: &Server) -> Egress {
+fn egress_allowing(server: &Server) -> Egress {
     egress(&[&server.address.to_string()], &[], &[])
 }
 
 #[tokio::test]
-async fn a_page_is_fetched_from_an_allowed_address_and_from_no_other() {
+async fn a_page_is_fetched_only_from_an_allowed_address() {
     let server = Server::start(|_| ok("hello")).await;
     let address = format!("http://{}/a/b?c=d#e", server.address);
     let error = get(&egress(&[], &[], &[]), &address).await.unwrap_err();
     assert!(error.refusal().is_some(), "{error}");
     assert_eq!(server.count(), 0);
-    let fetched = get(&allowing(&server), &address).await.unwrap();
+    let fetched = get(&egress_allowing(&server), &address).await.unwrap();
     assert_eq!(
         (fetched.status, fetched.body.as_slice(), fetched.was_cut),
         (200, &b"hello"[..], false)
@@ -49,16 +50,22 @@ async fn every_kind_of_redirect_is_checked_before_it_is_followed() {
     for status in [301, 302, 303, 307, 308] {
         let location = target.clone();
         let server = Server::start(move |_| redirect(status, &location)).await;
-        let error = get(&allowing(&server), &format!("http://{}/", server.address))
-            .await
-            .unwrap_err();
+        let error = get(
+            &egress_allowing(&server),
+            &format!("http://{}/", server.address),
+        )
+        .await
+        .unwrap_err();
         assert!(
-            matches!(error.refusal().unwrap().reason, Reason::Address { .. }),
+            matches!(
+                error.refusal().unwrap().reason,
+                RefusalReason::Address { .. }
+            ),
             "{error}"
         );
         assert_eq!((server.count(), secret.count()), (1, 0));
-        // Without the check the redirect is followed: the test can fail.
-        let open = allowing(&server).without(Check::Redirects);
+        // Without this check, the redirect is followed, which shows that the test can fail.
+        let open = egress_allowing(&server).without(Check::Redirects);
         let fetched = get(&open, &format!("http://{}/", server.address))
             .await
             .unwrap();
@@ -78,11 +85,14 @@ async fn a_redirect_to_another_scheme_is_refused() {
         "gopher://127.0.0.1:6379/_x",
     ] {
         let server = Server::start(move |_| redirect(302, location)).await;
-        let error = get(&allowing(&server), &format!("http://{}/", server.address))
-            .await
-            .unwrap_err();
+        let error = get(
+            &egress_allowing(&server),
+            &format!("http://{}/", server.address),
+        )
+        .await
+        .unwrap_err();
         assert!(
-            matches!(error.refusal().unwrap().reason, Reason::Scheme(_)),
+            matches!(error.refusal().unwrap().reason, RefusalReason::Scheme(_)),
             "{error}"
         );
     }
@@ -97,7 +107,7 @@ async fn redirects_are_followed_up_to_the_limit_and_reported() {
         other => panic!("{other}"),
     })
     .await;
-    let egress = allowing(&server);
+    let egress = egress_allowing(&server);
     let base = format!("http://{}", server.address);
     let fetched = get(&egress, &format!("{base}/relative")).await.unwrap();
     assert_eq!(fetched.final_url.as_str(), format!("{base}/end"));
@@ -112,7 +122,7 @@ async fn redirects_are_followed_up_to_the_limit_and_reported() {
 }
 
 #[tokio::test]
-async fn headers_of_the_caller_do_not_follow_to_another_origin() {
+async fn headers_that_identify_the_caller_are_not_sent_to_another_origin() {
     let other = Server::start(|_| ok("")).await;
     let location = format!("http://{}/", other.address);
     let server = Server::start(move |head| {
@@ -156,7 +166,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_body_is_cut_where_it_becomes_too_long_and_a_bomb_is_not_unpacked() {
+async fn a_long_body_is_truncated_and_a_zip_bomb_is_not_unpacked() {
     let limits = EgressLimits {
         response_bytes: 10_000,
         ..EgressLimits::default()
@@ -168,7 +178,7 @@ async fn a_body_is_cut_where_it_becomes_too_long_and_a_bomb_is_not_unpacked() {
         _ => ok(&"x".repeat(5_000_000)),
     })
     .await;
-    let egress = limited(&[&server.address.to_string()], &[], &[], limits);
+    let egress = egress_with_limits(&[&server.address.to_string()], &[], &[], limits);
     let base = format!("http://{}", server.address);
     for path in ["/long", "/bomb"] {
         let fetched = get(&egress, &format!("{base}{path}")).await.unwrap();
@@ -192,7 +202,7 @@ async fn a_body_is_cut_where_it_becomes_too_long_and_a_bomb_is_not_unpacked() {
 }
 
 #[tokio::test]
-async fn a_broken_response_is_an_error_and_not_a_page() {
+async fn a_broken_response_is_an_error() {
     for answer in [
         "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
@@ -201,9 +211,12 @@ async fn a_broken_response_is_an_error_and_not_a_page() {
         "",
     ] {
         let server = Server::start(move |_| answer.as_bytes().to_vec()).await;
-        let error = get(&allowing(&server), &format!("http://{}/", server.address))
-            .await
-            .unwrap_err();
+        let error = get(
+            &egress_allowing(&server),
+            &format!("http://{}/", server.address),
+        )
+        .await
+        .unwrap_err();
         assert!(
             matches!(error, EgressError::Http { .. }),
             "{answer}: {error}"
@@ -212,45 +225,48 @@ async fn a_broken_response_is_an_error_and_not_a_page() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_an_error() {
+async fn endless_response_headers_are_an_error() {
     let server = Server::start(|_| {
         let header = format!("X: {}\r\n", "y".repeat(1000));
         format!("HTTP/1.1 200 OK\r\n{}", header.repeat(500)).into_bytes()
     })
     .await;
-    let error = get(&allowing(&server), &format!("http://{}/", server.address))
-        .await
-        .unwrap_err();
+    let error = get(
+        &egress_allowing(&server),
+        &format!("http://{}/", server.address),
+    )
+    .await
+    .unwrap_err();
     assert!(matches!(error, EgressError::Http { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_given_up() {
-    // Neither server ever closes: the connection is kept by the task of the other side's reader.
+async fn a_request_to_a_server_that_stops_responding_times_out() {
+    // The server never closes a connection, because the thread keeps all streams.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        let mut kept = Vec::new();
+        let mut streams = Vec::new();
         for (index, stream) in listener.incoming().enumerate() {
             let mut stream = stream.unwrap();
             if index == 0 {
-                // An answer that comes before the request is none.
+                // A response before the request would be an error.
                 let _ = stream.read(&mut [0; 1024]).unwrap();
                 stream
                     .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
                     .unwrap();
             }
-            kept.push(stream);
+            streams.push(stream);
         }
     });
-    // Each limit alone is short, so that a loaded machine does not meet the other one first.
+    // Only one limit is short at a time, so that a loaded machine does not hit the other one first.
     let with = |idle_time, request_time| {
         let limits = EgressLimits {
             idle_time: Duration::from_millis(idle_time),
             request_time: Duration::from_millis(request_time),
             ..EgressLimits::default()
         };
-        limited(&[&address.to_string()], &[], &[], limits)
+        egress_with_limits(&[&address.to_string()], &[], &[], limits)
     };
     let url = format!("http://{address}/");
     let error = get(&with(100, 60_000), &url).await.unwrap_err().to_string();
@@ -262,26 +278,26 @@ async fn a_server_that_falls_silent_is_given_up() {
     assert!(error.contains("did not answer within 0.1 s"), "{error}");
 }
 
-fn outgoing<'a>(url: &'a Url, headers: &'a HeaderMap, json: Option<&str>) -> Outgoing<'a> {
-    Outgoing {
+fn request<'a>(url: &'a Url, headers: &'a HeaderMap, json: Option<&str>) -> OutgoingRequest<'a> {
+    OutgoingRequest {
         url,
         headers,
         json: json.map(|json| json.as_bytes().to_vec()),
-        most_bytes: 8,
+        max_bytes: 8,
     }
 }
 
 #[tokio::test]
-async fn a_single_request_is_checked_posts_json_and_reads_no_more_than_allowed() {
+async fn a_single_request_is_checked_posts_json_and_limits_the_response() {
     let server = Server::start(|_| ok("0123456789")).await;
     let url = url(&format!("http://{}/rpc", server.address));
     let headers = HeaderMap::new();
     let refused = egress(&[], &[], &[]);
-    let post = || outgoing(&url, &headers, Some("{\"a\":1}"));
+    let post = || request(&url, &headers, Some("{\"a\":1}"));
     let error = refused.client().send(post(), &budget()).await.unwrap_err();
     assert!(error.refusal().is_some(), "{error}");
     assert_eq!(server.count(), 0);
-    let allowed = allowing(&server);
+    let allowed = egress_allowing(&server);
     let answered = allowed.client().send(post(), &budget()).await.unwrap();
     assert_eq!(
         (answered.body.as_slice(), answered.was_cut),
@@ -294,7 +310,7 @@ async fn a_single_request_is_checked_posts_json_and_reads_no_more_than_allowed()
         "{head}"
     );
     assert!(head.contains("content-length: 7\r\n"), "{head}");
-    let get = outgoing(&url, &headers, None);
+    let get = request(&url, &headers, None);
     allowed.client().send(get, &budget()).await.unwrap();
     let head = server.head(1).to_lowercase();
     assert!(head.starts_with("get /rpc http/1.1\r\n"), "{head}");
@@ -302,7 +318,7 @@ async fn a_single_request_is_checked_posts_json_and_reads_no_more_than_allowed()
 }
 
 #[tokio::test]
-async fn a_single_request_follows_no_redirect() {
+async fn a_single_request_does_not_follow_redirects() {
     let other = Server::start(|_| ok("other")).await;
     let location = format!("http://{}/", other.address);
     let server = Server::start(move |_| redirect(307, &location)).await;
@@ -312,7 +328,7 @@ async fn a_single_request_follows_no_redirect() {
     let headers = HeaderMap::new();
     let answered = egress
         .client()
-        .send(outgoing(&url, &headers, None), &budget())
+        .send(request(&url, &headers, None), &budget())
         .await
         .unwrap();
     assert_eq!((answered.status, other.count()), (307, 0));

@@ -1,7 +1,9 @@
-//! Lists, names and addresses of the guard, and that it connects to what it checked.
+//! The guard: its lists, names and addresses, and that it connects only to checked addresses.
 
-use crate::support::{Answers, Server, budget, egress, limited, ok, rules, url};
-use lango_net::{Check, Egress, EgressError, EgressLimits, HeaderMap, Reason, Refusal};
+use crate::support::{
+    ScriptedResolver, Server, budget, egress, egress_with_limits, ok, rules, url,
+};
+use lango_net::{Check, Egress, EgressError, EgressLimits, HeaderMap, Refusal, RefusalReason};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -38,13 +40,13 @@ async fn a_name_with_a_private_address_needs_an_entry_with_the_name() {
     assert!(passes(&["*.example"], &private, "http://nas.example/").await);
     assert!(passes(&["nas.example:8080"], &private, "http://nas.example:8080/").await);
     assert!(!passes(&["nas.example:8080"], &private, "http://nas.example/").await);
-    // Otherwise a page could name the address itself and be of the same origin as what is there.
+    // Otherwise a page could use its own name for the address, and would have the same origin as the service there.
     assert!(!passes(&["10.0.0.5"], &private, "http://evil.example/").await);
     assert!(!passes(&["*"], &private, "http://nas.example/").await);
 }
 
 #[tokio::test]
-async fn an_entry_with_a_name_does_not_open_credentials_or_local_links() {
+async fn an_entry_with_a_name_does_not_allow_metadata_or_link_local_addresses() {
     for address in ["169.254.169.254", "fe80::1", "fd00:ec2::254"] {
         assert!(!passes(&["nas.example"], &[address], "http://nas.example/").await);
         assert!(passes(&["nas.example", address], &[address], "http://nas.example/").await);
@@ -82,7 +84,7 @@ async fn local_names_need_an_entry_with_the_name() {
 }
 
 #[tokio::test]
-async fn deny_wins_over_allow() {
+async fn deny_takes_precedence_over_allow() {
     let egress = egress(
         &["10.0.0.0/8", "nas.example"],
         &[
@@ -103,14 +105,17 @@ async fn deny_wins_over_allow() {
         "http://example.com:8080/",
     ] {
         let refusal = refusal(&egress, denied).await.unwrap();
-        assert!(matches!(refusal.reason, Reason::Denied { .. }), "{refusal}");
+        assert!(
+            matches!(refusal.reason, RefusalReason::Denied { .. }),
+            "{refusal}"
+        );
         assert!(refusal.to_string().contains("`egress.deny`"), "{refusal}");
     }
     assert!(refusal(&egress, "http://10.0.0.6/").await.is_none());
 }
 
 #[tokio::test]
-async fn a_star_in_deny_leaves_what_allow_names() {
+async fn a_star_in_deny_does_not_match_hosts_in_allow() {
     let egress = egress(
         &["example.com", "*.example.org"],
         &["*"],
@@ -121,7 +126,7 @@ async fn a_star_in_deny_leaves_what_allow_names() {
     let refused = refusal(&egress, "https://example.net/").await.unwrap();
     assert_eq!(
         refused.reason,
-        Reason::Denied {
+        RefusalReason::Denied {
             entry: "*".to_owned()
         }
     );
@@ -136,7 +141,7 @@ async fn a_port_of_another_protocol_needs_an_entry_with_the_port() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_why_and_which_entry_would_allow_it() {
+async fn a_refusal_names_the_destination_the_reason_and_the_entry_that_would_allow_it() {
     let egress = egress(&[], &[], &["10.0.0.5"]);
     let text = |text: &'static str| {
         let egress = egress.clone();
@@ -156,11 +161,11 @@ async fn a_refusal_says_what_why_and_which_entry_would_allow_it() {
     );
     assert_text(
         &text("http://0.0.0.0/").await,
-        "`0.0.0.0:80` is refused: the address is not public (unspecified), and nothing can allow it",
+        "`0.0.0.0:80` is refused: the address is not public (unspecified), and no setting can permit it",
     );
     assert_text(
         &text("http://user:secret@example.com/?key=1").await,
-        "`http://example.com/` is refused: the address carries a user name or password; leave it out",
+        "`http://example.com/` is refused: the URL contains a user name or password; leave it out",
     );
 }
 
@@ -170,7 +175,7 @@ fn assert_text(text: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn the_entry_that_a_refusal_offers_allows_the_destination() {
+async fn the_entry_that_a_refusal_suggests_allows_the_destination() {
     for (text, answer) in [
         ("http://127.0.0.1:8080/", "93.184.216.34"),
         ("http://[::1]/", "93.184.216.34"),
@@ -182,20 +187,20 @@ async fn the_entry_that_a_refusal_offers_allows_the_destination() {
     ] {
         let refused = refusal(&egress(&[], &[], &[answer]), text).await.unwrap();
         let message = refused.to_string();
-        let offered = message.split_once("; add ").unwrap().1;
-        let entries: Vec<&str> = offered.split('`').skip(1).step_by(2).collect();
+        let suggestion = message.split_once("; add ").unwrap().1;
+        let entries: Vec<&str> = suggestion.split('`').skip(1).step_by(2).collect();
         let entries = &entries[..entries.len() - 1];
         assert!(passes(entries, &[answer], text).await, "{text}: {message}");
     }
 }
 
 #[tokio::test]
-async fn the_connection_goes_to_the_address_that_was_checked_though_the_name_changes() {
+async fn the_connection_uses_the_checked_address_even_if_the_name_changes() {
     let first = Server::start_at("127.0.0.2:0", |_| ok("first")).await;
     let port = first.address.port();
     let second = Server::start_at(&format!("127.0.0.3:{port}"), |_| ok("second")).await;
     let allow = format!("name.example:{port}");
-    let answers = Answers::new(&["127.0.0.2", "127.0.0.3"]);
+    let answers = ScriptedResolver::new(&["127.0.0.2", "127.0.0.3"]);
     let rules = rules(&[&allow], &[]);
     let egress = Egress::with_resolver(
         rules.clone(),
@@ -211,8 +216,8 @@ async fn the_connection_goes_to_the_address_that_was_checked_though_the_name_cha
     assert_eq!(fetched.body, b"first");
     assert_eq!(answers.lookups.load(Ordering::SeqCst), 1);
     assert_eq!((first.count(), second.count()), (1, 0));
-    // Without the single lookup the second answer is used: the test can fail.
-    let answers = Answers::new(&["127.0.0.2", "127.0.0.3"]);
+    // Without this check, the second answer is used, which shows that the test can fail.
+    let answers = ScriptedResolver::new(&["127.0.0.2", "127.0.0.3"]);
     let egress =
         Egress::with_resolver(rules, EgressLimits::default(), answers).without(Check::SingleLookup);
     let fetched = egress
@@ -238,19 +243,19 @@ async fn the_next_address_is_tried_when_one_does_not_answer() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_found_is_no_refusal_of_the_policy() {
-    let egress = limited(&[], &[], &[], EgressLimits::default());
+async fn an_unknown_name_is_not_a_policy_refusal() {
+    let egress = egress_with_limits(&[], &[], &[], EgressLimits::default());
     let destination = egress.check(&url("http://name.example/")).unwrap();
     let error = egress.connect(&destination, &budget()).await.unwrap_err();
     assert!(error.refusal().is_none());
     assert_eq!(
         error.to_string(),
-        "`name.example:80` cannot be found: nobody gave this name an address"
+        "`name.example:80` cannot be resolved: no such name"
     );
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_accepted_in_time_is_given_up() {
+async fn a_connection_that_is_not_accepted_times_out() {
     let limits = EgressLimits {
         connect_time: Duration::from_millis(50),
         ..EgressLimits::default()
@@ -266,7 +271,7 @@ async fn a_connection_that_is_not_accepted_in_time_is_given_up() {
             Err(_) => break,
         }
     }
-    let egress = limited(&[&address.to_string()], &[], &[], limits);
+    let egress = egress_with_limits(&[&address.to_string()], &[], &[], limits);
     let destination = egress.check(&url(&format!("http://{address}/"))).unwrap();
     let error = egress.connect(&destination, &budget()).await.unwrap_err();
     assert!(matches!(error, EgressError::TimedOut { .. }), "{error}");

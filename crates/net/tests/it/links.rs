@@ -4,7 +4,7 @@ use lango_core::SessionId;
 use lango_net::SeenLinks;
 
 #[test]
-fn a_link_is_known_in_its_session_only_and_in_every_spelling() {
+fn a_link_is_recognised_only_in_its_session_and_in_every_spelling() {
     let links = SeenLinks::default();
     let (own, other) = (SessionId::from("own"), SessionId::from("other"));
     links.add(&own, ["https://Example.com:443/a?b=c#top"].into_iter());
@@ -29,7 +29,7 @@ fn a_link_is_known_in_its_session_only_and_in_every_spelling() {
 }
 
 #[test]
-fn what_is_no_http_address_or_too_long_is_never_known() {
+fn links_that_are_not_http_or_too_long_are_not_stored() {
     let links = SeenLinks::default();
     let session = SessionId::from("s");
     let long = format!("https://example.com/{}", "x".repeat(5000));
@@ -46,7 +46,7 @@ fn what_is_no_http_address_or_too_long_is_never_known() {
 }
 
 #[test]
-fn the_oldest_links_and_sessions_are_forgotten() {
+fn the_oldest_links_and_sessions_are_dropped() {
     let links = SeenLinks::default();
     let session = SessionId::from("s");
     let many: Vec<String> = (0..20_010)
@@ -60,7 +60,7 @@ fn the_oldest_links_and_sessions_are_forgotten() {
     for index in 0..300 {
         assert!(
             links.contains(&session, &many[20_009]),
-            "a session in use is not forgotten"
+            "a session in use is not dropped"
         );
         let other = SessionId::from(format!("s{index}").as_str());
         links.add(&other, ["https://example.com/"].into_iter());

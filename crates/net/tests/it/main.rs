@@ -1,4 +1,4 @@
-//! The guard, its client and its proxy, over loopback.
+//! Tests of the egress guard, its client and its proxy, over loopback.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

@@ -21,7 +21,7 @@ fn matches(pattern: &str, text: &str, port: u16) -> bool {
 }
 
 #[test]
-fn a_name_covers_itself_in_every_spelling_and_nothing_else() {
+fn a_name_matches_only_itself_in_every_spelling() {
     assert!(matches("example.com", "example.com", 80));
     assert!(matches("Example.COM", "EXAMPLE.com.", 443));
     assert!(matches("bücher.example", "xn--bcher-kva.example", 443));
@@ -31,7 +31,7 @@ fn a_name_covers_itself_in_every_spelling_and_nothing_else() {
 }
 
 #[test]
-fn a_star_covers_what_is_below_a_name_but_not_the_name() {
+fn a_star_matches_subdomains_but_not_the_name_itself() {
     assert!(matches("*.example.com", "www.example.com", 80));
     assert!(matches("*.example.com", "a.b.example.com", 80));
     assert!(!matches("*.example.com", "example.com", 80));
@@ -40,7 +40,7 @@ fn a_star_covers_what_is_below_a_name_but_not_the_name() {
 }
 
 #[test]
-fn a_port_limits_an_entry_to_it() {
+fn an_entry_with_a_port_matches_only_that_port() {
     assert!(matches("example.com:8080", "example.com", 8080));
     assert!(!matches("example.com:8080", "example.com", 80));
     assert!(!matches("*.example.com:8080", "a.example.com", 80));
@@ -49,7 +49,7 @@ fn a_port_limits_an_entry_to_it() {
 }
 
 #[test]
-fn networks_cover_literal_addresses_only() {
+fn networks_match_only_literal_addresses() {
     assert!(matches("10.0.0.0/8", "10.255.0.1", 80));
     assert!(matches("10.0.0.0/8", "0xa.1", 80));
     assert!(matches("10.0.0.0/8", "[::ffff:10.0.0.1]", 80));
@@ -63,7 +63,7 @@ fn networks_cover_literal_addresses_only() {
 }
 
 #[test]
-fn an_entry_is_shown_as_it_is_written() {
+fn an_entry_is_displayed_as_it_was_written() {
     for text in [
         "example.com",
         "*.example.com",
@@ -81,18 +81,18 @@ fn an_entry_is_shown_as_it_is_written() {
 }
 
 #[test]
-fn what_is_not_a_host_is_refused_with_what_to_write() {
+fn an_invalid_entry_is_refused_with_the_problem_and_examples() {
     for (text, problem) in [
         ("", "neither a name nor an address"),
         ("http://example.com", "leave out the scheme"),
         ("user@example.com", "leave out the user"),
-        ("example.com/path", "address of a network"),
-        ("10.0.0.0/33", "length of the network"),
-        ("10.0.0.0/8:80", "length of the network"),
+        ("example.com/path", "a network is an address"),
+        ("10.0.0.0/33", "prefix length of a network"),
+        ("10.0.0.0/8:80", "prefix length of a network"),
         ("example.com:0", "a port from 1 to 65535"),
         ("example.com:http", "a port from 1 to 65535"),
         ("example.com:+80", "a port from 1 to 65535"),
-        ("*.10.0.0.1", "goes before a name"),
+        ("*.10.0.0.1", "must be followed by a name"),
         ("7", "four decimal numbers"),
         ("0x7f.1:80", "four decimal numbers"),
         ("a..b", "single dots"),

@@ -1,7 +1,9 @@
-//! The proxy over loopback: what it sends on, what it refuses, what it records.
+//! The proxy over loopback: what it forwards, refuses and records.
 
 use crate::support::{Server, budget, egress, ok, patterns, read_head, redirect};
-use lango_net::{Budget, Egress, EgressLimits, HostList, Proxy, ProxyHandle, ProxyOptions, Reason};
+use lango_net::{
+    Budget, Egress, EgressLimits, HostList, Proxy, ProxyHandle, ProxyOptions, RefusalReason,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,8 +27,8 @@ pub fn serve(
     (address, Proxy::serve(listener, egress, options).unwrap())
 }
 
-/// Sends text over a new connection and reads until the other side ends it.
-pub async fn say(address: SocketAddr, text: &str) -> String {
+/// Sends a text over a new connection, and reads until the other side closes it.
+pub async fn exchange(address: SocketAddr, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(text.as_bytes()).await;
     read_to_end(stream).await
@@ -46,7 +48,7 @@ fn get(target: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_is_sent_on_for_its_target_whatever_its_host_header_says() {
+async fn a_request_is_forwarded_to_its_target_regardless_of_its_host_header() {
     let server = Server::start(|_| {
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: x-private\r\nX-Private: 1\r\nKeep-Alive: 5\r\nX-Kept: 1\r\n\r\nhi".to_vec()
     })
@@ -60,7 +62,7 @@ async fn a_request_is_sent_on_for_its_target_whatever_its_host_header_says() {
         "POST http://{}/a?b=c HTTP/1.1\r\nHost: evil.example\r\nProxy-Authorization: Basic x\r\nProxy-Connection: keep-alive\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nUpgrade: h2c\r\nX-Kept: 1\r\nContent-Length: 0\r\n\r\n",
         server.address
     );
-    let answer = say(proxy, &request).await.to_lowercase();
+    let answer = exchange(proxy, &request).await.to_lowercase();
     assert!(
         answer.starts_with("http/1.1 200 ok\r\n") && answer.ends_with("\r\n\r\nhi"),
         "{answer}"
@@ -92,14 +94,14 @@ async fn a_refused_request_is_answered_with_the_reason_and_recorded_once() {
     let server = Server::start(|_| ok("secret")).await;
     let (proxy, handle) = serve(egress(&[], &[], &[]), None, budget());
     for _ in 0..3 {
-        let answer = say(proxy, &get(&format!("http://{}/x", server.address))).await;
+        let answer = exchange(proxy, &get(&format!("http://{}/x", server.address))).await;
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n"), "{answer}");
         assert!(
             answer.contains(&format!("add `{}` to `egress.allow`", server.address)),
             "{answer}"
         );
     }
-    let answer = say(
+    let answer = exchange(
         proxy,
         &format!("CONNECT {} HTTP/1.1\r\nHost: x\r\n\r\n", server.address),
     )
@@ -109,7 +111,10 @@ async fn a_refused_request_is_answered_with_the_reason_and_recorded_once() {
     let refusals = handle.refusals();
     assert_eq!((refusals.len(), refusals[0].count), (1, 4), "{refusals:?}");
     assert!(refusals[0].to_string().ends_with("(4 times)"));
-    assert!(handle.refusals().is_empty(), "they are taken once");
+    assert!(
+        handle.refusals().is_empty(),
+        "each refusal is returned once"
+    );
 }
 
 #[tokio::test]
@@ -126,7 +131,7 @@ async fn each_request_of_a_connection_is_checked() {
         "GET http://{}/ HTTP/1.1\r\nHost: {}\r\n\r\n",
         secret.address, server.address
     );
-    let answer = say(proxy, &format!("{allowed}{allowed}{refused}{allowed}")).await;
+    let answer = exchange(proxy, &format!("{allowed}{allowed}{refused}{allowed}")).await;
     assert_eq!(answer.matches("200 OK").count(), 2, "{answer}");
     assert_eq!(answer.matches("403 Forbidden").count(), 1, "{answer}");
     assert!(!answer.contains("secret"));
@@ -135,15 +140,15 @@ async fn each_request_of_a_connection_is_checked() {
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_bytes_both_ways() {
+async fn a_tunnel_copies_bytes_in_both_directions() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(b"welcome").await.unwrap();
-        let mut said = [0; 5];
-        stream.read_exact(&mut said).await.unwrap();
-        stream.write_all(&said).await.unwrap();
+        let mut received = [0; 5];
+        stream.read_exact(&mut received).await.unwrap();
+        stream.write_all(&received).await.unwrap();
     });
     let counted = budget();
     let (proxy, _handle) = serve(
@@ -171,7 +176,7 @@ async fn a_tunnel_carries_bytes_both_ways() {
 }
 
 #[tokio::test]
-async fn only_listed_hosts_are_contacted_and_the_rules_hold_on_top() {
+async fn only_listed_hosts_are_contacted_and_the_egress_rules_apply_as_well() {
     let server = Server::start(|_| ok("fine")).await;
     let port = server.address.port();
     let egress = egress(
@@ -181,22 +186,22 @@ async fn only_listed_hosts_are_contacted_and_the_rules_hold_on_top() {
     );
     let (proxy, handle) = serve(egress, Some(&["a.example", "b.example"]), budget());
     let status = |host: &'static str| async move {
-        let answer = say(proxy, &get(&format!("http://{host}:{port}/"))).await;
+        let answer = exchange(proxy, &get(&format!("http://{host}:{port}/"))).await;
         answer.split(' ').nth(1).unwrap_or_default().to_owned()
     };
     assert_eq!(status("A.example.").await, "200");
     assert_eq!(status("b.example").await, "403");
     assert_eq!(status("c.example").await, "403");
     assert_eq!(status("127.0.0.1").await, "403");
-    let reasons: Vec<Reason> = handle
+    let reasons: Vec<RefusalReason> = handle
         .refusals()
         .into_iter()
         .map(|refusal| refusal.reason)
         .collect();
-    let denied = Reason::Denied {
+    let denied = RefusalReason::Denied {
         entry: "b.example".to_owned(),
     };
-    let unlisted = Reason::NotListed {
+    let unlisted = RefusalReason::NotListed {
         key: "tools.exec.network".to_owned(),
     };
     assert_eq!(reasons, [denied, unlisted.clone(), unlisted]);
@@ -204,14 +209,14 @@ async fn only_listed_hosts_are_contacted_and_the_rules_hold_on_top() {
 }
 
 #[tokio::test]
-async fn redirects_are_the_clients_to_follow() {
+async fn redirects_are_passed_to_the_client() {
     let server = Server::start(|_| redirect(302, "http://127.0.0.1:1/")).await;
     let (proxy, _handle) = serve(
         egress(&[&server.address.to_string()], &[], &[]),
         None,
         budget(),
     );
-    let answer = say(proxy, &get(&format!("http://{}/", server.address))).await;
+    let answer = exchange(proxy, &get(&format!("http://{}/", server.address))).await;
     assert!(
         answer.starts_with("HTTP/1.1 302")
             && answer
@@ -222,7 +227,7 @@ async fn redirects_are_the_clients_to_follow() {
 }
 
 #[tokio::test]
-async fn what_is_not_for_a_proxy_is_refused() {
+async fn invalid_proxy_requests_are_refused() {
     let server = Server::start(|_| ok("")).await;
     let own = server.address;
     let (proxy, _handle) = serve(egress(&[&own.to_string()], &[], &[]), None, budget());
@@ -276,7 +281,7 @@ async fn what_is_not_for_a_proxy_is_refused() {
         ),
         ("rubbish\r\n\r\n".to_owned(), "400"),
     ] {
-        let answer = say(proxy, &request).await;
+        let answer = exchange(proxy, &request).await;
         assert!(
             answer.starts_with(&format!("HTTP/1.1 {status} ")),
             "{request}: {answer}"
@@ -286,7 +291,7 @@ async fn what_is_not_for_a_proxy_is_refused() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_smuggled_in_a_body_is_not_seen_as_one() {
+async fn a_request_smuggled_in_a_body_is_not_treated_as_a_request() {
     let secret = Server::start(|_| ok("secret")).await;
     let server = Server::start(|_| ok("fine")).await;
     let (proxy, _handle) = serve(
@@ -300,13 +305,13 @@ async fn a_request_that_is_smuggled_in_a_body_is_not_seen_as_one() {
         server.address,
         inner.len() + 5,
     );
-    let answer = say(proxy, &request).await;
+    let answer = exchange(proxy, &request).await;
     assert!(!answer.contains("secret"), "{answer}");
     assert_eq!(secret.count(), 0);
 }
 
 #[tokio::test]
-async fn dropping_the_handle_ends_listener_and_connections() {
+async fn dropping_the_handle_closes_the_listener_and_all_connections() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (proxy, handle) = serve(egress(&[&address.to_string()], &[], &[]), None, budget());
@@ -332,7 +337,7 @@ async fn dropping_the_handle_ends_listener_and_connections() {
 }
 
 #[tokio::test]
-async fn a_new_budget_counts_what_follows() {
+async fn a_new_budget_applies_to_later_requests() {
     let server = Server::start(|_| ok("fine")).await;
     let one = |requests| {
         Budget::new(&EgressLimits {
@@ -346,16 +351,16 @@ async fn a_new_budget_counts_what_follows() {
         one(1),
     );
     let request = get(&format!("http://{}/", server.address));
-    assert!(say(proxy, &request).await.contains("fine"));
-    let answer = say(proxy, &request).await;
+    assert!(exchange(proxy, &request).await.contains("fine"));
+    let answer = exchange(proxy, &request).await;
     assert!(
         answer.starts_with("HTTP/1.1 403 ") && answer.contains("egress.maxRequests"),
         "{answer}"
     );
     assert_eq!(
         handle.refusals()[0].reason,
-        Reason::OutOfRequests { limit: 1 }
+        RefusalReason::OutOfRequests { limit: 1 }
     );
     handle.set_budget(one(1));
-    assert!(say(proxy, &request).await.contains("fine"));
+    assert!(exchange(proxy, &request).await.contains("fine"));
 }

@@ -1,13 +1,13 @@
-//! The bounds of the proxy: bytes, silence, connections, refusals.
+//! The limits of the proxy: bytes, idle time, connections and refusals.
 
-use crate::proxy::{say, serve};
-use crate::support::{Server, budget, egress, limited, ok, read_head};
-use lango_net::{Budget, EgressLimits, Reason};
+use crate::proxy::{exchange, serve};
+use crate::support::{Server, budget, egress, egress_with_limits, ok, read_head};
+use lango_net::{Budget, EgressLimits, RefusalReason};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-fn bytes(total_bytes: u64) -> Budget {
+fn byte_budget(total_bytes: u64) -> Budget {
     Budget::new(&EgressLimits {
         total_bytes,
         ..EgressLimits::default()
@@ -15,14 +15,14 @@ fn bytes(total_bytes: u64) -> Budget {
 }
 
 #[tokio::test]
-async fn a_response_ends_where_the_bytes_of_the_turn_end() {
+async fn a_response_ends_when_the_bytes_of_the_turn_are_used_up() {
     let server = Server::start(|_| ok(&"x".repeat(3_000_000))).await;
     let (proxy, handle) = serve(
         egress(&[&server.address.to_string()], &[], &[]),
         None,
-        bytes(100_000),
+        byte_budget(100_000),
     );
-    let answer = say(
+    let answer = exchange(
         proxy,
         &format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address),
     )
@@ -30,12 +30,12 @@ async fn a_response_ends_where_the_bytes_of_the_turn_end() {
     assert!(answer.len() < 100_500, "{}", answer.len());
     assert_eq!(
         handle.refusals()[0].reason,
-        Reason::OutOfBytes { limit: 100_000 }
+        RefusalReason::OutOfBytes { limit: 100_000 }
     );
 }
 
 #[tokio::test]
-async fn a_tunnel_ends_where_the_bytes_of_the_turn_end_in_either_direction() {
+async fn a_tunnel_ends_when_the_bytes_of_the_turn_are_used_up_in_either_direction() {
     for is_upload in [true, false] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -51,7 +51,7 @@ async fn a_tunnel_ends_where_the_bytes_of_the_turn_end_in_either_direction() {
         let (proxy, handle) = serve(
             egress(&[&address.to_string()], &[], &[]),
             None,
-            bytes(100_000),
+            byte_budget(100_000),
         );
         let mut stream = TcpStream::connect(proxy).await.unwrap();
         stream
@@ -67,26 +67,26 @@ async fn a_tunnel_ends_where_the_bytes_of_the_turn_end_in_either_direction() {
         assert!(all.len() <= 100_000 && received.await.unwrap() <= 100_000);
         assert_eq!(
             handle.refusals()[0].reason,
-            Reason::OutOfBytes { limit: 100_000 }
+            RefusalReason::OutOfBytes { limit: 100_000 }
         );
     }
 }
 
 #[tokio::test]
-async fn silence_ends_tunnels_and_responses() {
+async fn idle_tunnels_and_responses_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        let mut kept = Vec::new();
+        let mut streams = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
-            if kept.len() == 1 {
+            if streams.len() == 1 {
                 let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc";
                 let _ = stream.write_all(answer).await;
             }
-            kept.push(stream);
+            streams.push(stream);
         }
     });
-    // Each limit alone is short, so that a loaded machine does not meet another one first.
+    // Only one limit is short at a time, so that a loaded machine does not hit another one first.
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(60));
     let with = |tunnel_idle_time, idle_time, request_time| {
         let limits = EgressLimits {
@@ -95,32 +95,32 @@ async fn silence_ends_tunnels_and_responses() {
             request_time,
             ..EgressLimits::default()
         };
-        let egress = limited(&[&address.to_string()], &[], &[], limits);
+        let egress = egress_with_limits(&[&address.to_string()], &[], &[], limits);
         serve(egress, None, budget())
     };
     let get = format!("GET http://{address}/ HTTP/1.1\r\nHost: x\r\n\r\n");
     let (proxy, _handle) = with(short, long, long);
-    let answer = say(proxy, &format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
+    let answer = exchange(proxy, &format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let (proxy, _handle) = with(long, short, long);
-    let answer = say(proxy, &get).await;
+    let answer = exchange(proxy, &get).await;
     assert!(answer.ends_with("abc"), "{answer}");
     let (proxy, _handle) = with(long, long, short);
-    let answer = say(proxy, &get).await;
+    let answer = exchange(proxy, &get).await;
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
 }
 
 #[tokio::test]
-async fn connections_beyond_the_bound_wait_and_are_served_later() {
+async fn connections_beyond_the_limit_wait_and_are_served_later() {
     let server = Server::start(|_| ok("fine")).await;
     let (proxy, _handle) = serve(
         egress(&[&server.address.to_string()], &[], &[]),
         None,
         budget(),
     );
-    let mut held = Vec::new();
+    let mut open = Vec::new();
     for _ in 0..256 {
-        held.push(TcpStream::connect(proxy).await.unwrap());
+        open.push(TcpStream::connect(proxy).await.unwrap());
     }
     let request = format!(
         "GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
@@ -130,18 +130,21 @@ async fn connections_beyond_the_bound_wait_and_are_served_later() {
     late.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     let waiting = tokio::time::timeout(Duration::from_millis(300), late.read_to_end(&mut answer));
-    assert!(waiting.await.is_err(), "it is served beside 256 others");
-    drop(held);
+    assert!(
+        waiting.await.is_err(),
+        "it was served in addition to 256 others"
+    );
+    drop(open);
     let served = tokio::time::timeout(Duration::from_secs(5), late.read_to_end(&mut answer));
     served.await.unwrap().unwrap();
     assert!(answer.ends_with(b"fine"));
 }
 
 #[tokio::test]
-async fn the_list_of_refusals_has_an_end_and_says_so() {
+async fn the_list_of_refusals_is_limited_and_counts_the_rest() {
     let (proxy, handle) = serve(egress(&[], &[], &[]), None, budget());
     for index in 0..70 {
-        say(
+        exchange(
             proxy,
             &format!("CONNECT 10.0.0.{index}:443 HTTP/1.1\r\n\r\n"),
         )
@@ -156,10 +159,10 @@ async fn the_list_of_refusals_has_an_end_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_refused() {
+async fn endless_request_headers_are_refused() {
     let (proxy, _handle) = serve(egress(&[], &[], &[]), None, budget());
     let header = format!("X: {}\r\n", "y".repeat(1000));
-    let answer = say(
+    let answer = exchange(
         proxy,
         &format!("GET http://a.example/ HTTP/1.1\r\n{}", header.repeat(200)),
     )

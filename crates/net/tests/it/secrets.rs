@@ -1,5 +1,5 @@
-//! Secrets through the proxy: what a program gets to use, and the ways in which it tries to steal a value.
+//! Secrets through the proxy: how a program uses them, and how a hostile one tries to steal a value.
 
 mod attacks;
 mod exchanges;
-mod world;
+mod setup;

@@ -1,4 +1,4 @@
-//! A resolver that answers as told, and servers on loopback that count what reaches them.
+//! A scripted resolver, and servers on loopback that count their connections.
 
 use lango_core::BoxFuture;
 use lango_net::{Budget, Egress, EgressLimits, EgressRules, HostPattern, Resolver, Url};
@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers each lookup with the next list; the last one is repeated.
+/// A resolver that answers each lookup with the next list of addresses, and repeats the last one.
 #[derive(Default)]
-pub struct Answers {
+pub struct ScriptedResolver {
     lists: Mutex<VecDeque<Vec<IpAddr>>>,
     pub lookups: AtomicUsize,
 }
 
-impl Answers {
+impl ScriptedResolver {
     pub fn new(lists: &[&str]) -> Arc<Self> {
         let list = |text: &&str| text.split(',').map(|one| one.parse().unwrap()).collect();
         Arc::new(Self {
@@ -27,7 +27,7 @@ impl Answers {
     }
 }
 
-impl Resolver for Answers {
+impl Resolver for ScriptedResolver {
     fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         let mut lists = self.lists.lock().unwrap();
@@ -36,7 +36,7 @@ impl Resolver for Answers {
         } else {
             lists.front().cloned()
         };
-        let answer = next.ok_or_else(|| io::Error::other("nobody gave this name an address"));
+        let answer = next.ok_or_else(|| io::Error::other("no such name"));
         Box::pin(async move { answer })
     }
 }
@@ -53,11 +53,16 @@ pub fn rules(allow: &[&str], deny: &[&str]) -> EgressRules {
 }
 
 pub fn egress(allow: &[&str], deny: &[&str], answers: &[&str]) -> Egress {
-    limited(allow, deny, answers, EgressLimits::default())
+    egress_with_limits(allow, deny, answers, EgressLimits::default())
 }
 
-pub fn limited(allow: &[&str], deny: &[&str], answers: &[&str], limits: EgressLimits) -> Egress {
-    Egress::with_resolver(rules(allow, deny), limits, Answers::new(answers))
+pub fn egress_with_limits(
+    allow: &[&str],
+    deny: &[&str],
+    answers: &[&str],
+    limits: EgressLimits,
+) -> Egress {
+    Egress::with_resolver(rules(allow, deny), limits, ScriptedResolver::new(answers))
 }
 
 pub fn budget() -> Budget {
@@ -68,7 +73,7 @@ pub fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
-/// A server that gives each connection to a function with the request's head, and sends what that returns.
+/// A server that answers each connection with the result of a function of the request's head.
 pub struct Server {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
@@ -102,7 +107,7 @@ impl Server {
                     recorded.lock().unwrap().push(head.clone());
                     let _ = stream.write_all(&answer(&head)).await;
                     let _ = stream.shutdown().await;
-                    // Reading to the end keeps a reset from overtaking the answer.
+                    // Read to the end. Otherwise a reset could discard the answer.
                     let mut rest = Vec::new();
                     let _ = stream.read_to_end(&mut rest).await;
                 });

@@ -1,6 +1,6 @@
-//! TLS of the client: a certificate that is not trusted, or is for another host, ends the request.
+//! TLS of the client: a request fails if the certificate is not trusted or is for another host.
 
-use crate::support::{Answers, Server, budget, ok, rules, url};
+use crate::support::{ScriptedResolver, Server, budget, ok, rules, url};
 use lango_net::{Egress, EgressError, EgressLimits, HeaderMap};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -48,7 +48,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// A server over TLS that redirects `/down` to the address.
+/// Starts a TLS server that redirects `/down` to the URL `plain`. Returns its port.
 async fn secure_server(
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -104,8 +104,11 @@ async fn a_certificate_must_be_trusted_and_for_the_host_of_the_url() {
         &["site.example", "other.example", &plain.address.to_string()],
         &[],
     );
-    let untrusting =
-        Egress::with_resolver(rules, EgressLimits::default(), Answers::new(&["127.0.0.1"]));
+    let untrusting = Egress::with_resolver(
+        rules,
+        EgressLimits::default(),
+        ScriptedResolver::new(&["127.0.0.1"]),
+    );
     let egress = untrusting.clone().with_tls(Arc::new(config));
     let (headers, budget) = (HeaderMap::new(), budget());
 
@@ -121,8 +124,8 @@ async fn a_certificate_must_be_trusted_and_for_the_host_of_the_url() {
         .unwrap_err();
     assert!(matches!(error, EgressError::Tls { .. }));
     let text = lango_core::error_chain(&error);
-    let words = "its certificate is not for `other.example` but for site.example";
-    assert!(text.ends_with(words), "{text}");
+    let reason = "its certificate is not for `other.example` but for site.example";
+    assert!(text.ends_with(reason), "{text}");
 
     let error = untrusting
         .client()

@@ -1,31 +1,31 @@
-//! Signing, sending and waiting for a transfer that the wallet submits itself.
+//! Signs and sends transfers that the wallet submits itself, and waits for them.
 //!
-//! An account nonce is taken in the same database transaction that stores the signed transaction with it. So there is no
-//! nonce without a transaction that anybody can send again, and no gap that a killed replica leaves for good.
+//! An account nonce is taken in the same database transaction that stores the signed transaction with it. So every taken nonce has
+//! a transaction that any replica can send again, and a killed replica leaves no permanent gap.
 
 use super::{Payments, TRIES};
-use crate::chain::{Counted, Receipt};
+use crate::chain::{CountScope, Receipt};
 use crate::error::PaymentError;
 use crate::transaction::{Fees, Transaction};
 use lango_core::{
-    NewTransaction, Payment, PaymentChange, PaymentChanged, PaymentQuery, PaymentState,
+    NewTransaction, Payment, PaymentChange, PaymentChangeOutcome, PaymentQuery, PaymentState,
     SignedTransaction,
 };
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The pauses between questions for a receipt.
+/// The first and the longest pause between checks for a receipt.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The most open payments that are looked at together.
-pub(super) const MOST_OPEN: usize = 500;
+/// Maximum number of open payments that one query reads.
+pub(super) const MAX_OPEN: usize = 500;
 
-/// The most hashes of replaced transactions that are stored.
-const MOST_HASHES: usize = 16;
+/// Maximum number of transaction hashes stored with a payment: the current one and those it replaced.
+const MAX_HASHES: usize = 16;
 
 impl Payments {
-    /// Signs the authorization and the transaction that carries it, and stores both with the next account nonce.
+    /// Signs the authorization and the transaction that submits it, and stores both with the next account nonce.
     pub(super) async fn sign_transfer(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let wallet = self.wallet().await?;
         let authorization = self.authorization(wallet, &payment)?;
@@ -34,8 +34,8 @@ impl Payments {
         let data = authorization.call_data(&signature);
         let gas = self.0.chain.estimate_gas(&wallet, &data).await?;
         let fees = self.current_fees(with_margin(gas)).await?;
-        if fees.most() > self.0.max_fee {
-            let (needed, ceiling) = (fees.most(), self.0.max_fee);
+        if fees.max_total() > self.0.max_fee {
+            let (needed, ceiling) = (fees.max_total(), self.0.max_fee);
             return Err(PaymentError::Fee { needed, ceiling });
         }
         let _one_at_a_time = self.0.signing.lock().await;
@@ -43,7 +43,7 @@ impl Payments {
             .await
     }
 
-    /// Signs a transaction with the next account nonce and stores it, again and again until no other replica was faster.
+    /// Signs a transaction with the next account nonce and stores it. Retries if another replica took the nonce first.
     pub(super) async fn take_nonce(
         &self,
         payment: Payment,
@@ -55,8 +55,12 @@ impl Payments {
         let mut current = payment;
         let revision = current.revision;
         for _ in 0..TRIES {
-            // Other software with the same wallet may be ahead of the ledger.
-            let pending = self.0.chain.transactions(&wallet, Counted::Pending).await?;
+            // Other software that uses the same wallet may be ahead of the ledger.
+            let pending = self
+                .0
+                .chain
+                .transactions(&wallet, CountScope::Pending)
+                .await?;
             let next = self.status("", "").await?.next_nonce;
             let nonce = next.max(pending);
             let (raw, hash) = self.transaction(nonce, fees, data.clone()).sign(&signer);
@@ -78,17 +82,17 @@ impl Payments {
             };
             let changed = self.0.store.change_payment(change).await?;
             current = self.reread(&current).await?;
-            if changed == PaymentChanged::Applied || current.revision != revision {
+            if changed == PaymentChangeOutcome::Applied || current.revision != revision {
                 return Ok(current);
             }
         }
         Err(PaymentError::Unreachable {
             method: "eth_getTransactionCount",
-            detail: "other replicas took every account nonce first; try again".to_owned(),
+            detail: "other replicas kept taking the next account nonce first; try again".to_owned(),
         })
     }
 
-    /// Sends a signed payment and waits until it is settled, or the time is over.
+    /// Sends a signed payment and waits until it is settled or the confirmation timeout has passed.
     pub(super) async fn submit_and_wait(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let deadline = Instant::now() + self.0.confirmation_timeout;
         let mut payment = self.submit(payment).await?;
@@ -99,7 +103,7 @@ impl Payments {
                     return self.advance(&payment, PaymentState::Settled, "paid").await;
                 }
                 Ok(Some(Receipt::Reverted)) => return self.reconcile_one(payment).await,
-                // A node that does not answer now may answer before the time is over.
+                // A node that does not answer now may answer before the deadline.
                 Ok(None) | Err(_) => {}
             }
             if Instant::now() + pause >= deadline {
@@ -107,20 +111,20 @@ impl Payments {
                     .advance(
                         &payment,
                         PaymentState::Unknown,
-                        "sent, and not confirmed in time; it may still be paid",
+                        "sent, but not confirmed in time; it may still be paid",
                     )
                     .await;
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
-            // An earlier transaction of the wallet may be missing, and this one waits for it.
+            // This transaction may be waiting for an earlier one of the wallet that the chain does not have.
             let _ = self.fill_gap(&payment).await;
             payment = self.reread(&payment).await?;
         }
         Ok(payment)
     }
 
-    /// Sends the stored transaction. That a node refuses it is noted: it may be known there already, or be taken later.
+    /// Sends the stored transaction. If the node refuses it, only records that: the node may already know it, or accept it later.
     pub(super) async fn submit(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let Some(signed) = &payment.transaction else {
             return Ok(payment);
@@ -139,7 +143,7 @@ impl Payments {
         }
     }
 
-    /// Returns what became of a payment's transaction, or of one that it replaced.
+    /// Returns the receipt of a payment's transaction, or of one that it replaced.
     pub(super) async fn find_receipt(
         &self,
         payment: &Payment,
@@ -153,30 +157,34 @@ impl Payments {
         Ok(None)
     }
 
-    /// Sends stored transactions with smaller account nonces again that the chain does not know.
+    /// Sends stored transactions with smaller account nonces again, if the chain does not know them.
     async fn fill_gap(&self, payment: &Payment) -> Result<(), PaymentError> {
         let Some(signed) = &payment.transaction else {
             return Ok(());
         };
         let wallet = self.wallet().await?;
-        let pending = self.0.chain.transactions(&wallet, Counted::Pending).await?;
+        let pending = self
+            .0
+            .chain
+            .transactions(&wallet, CountScope::Pending)
+            .await?;
         if pending > signed.nonce {
             return Ok(());
         }
         let query = PaymentQuery::Open(self.account().await?);
-        let open = self.0.store.payments(query, MOST_OPEN).await?;
+        let open = self.0.store.payments(query, MAX_OPEN).await?;
         let is_missing = |nonce: u64| (pending..=signed.nonce).contains(&nonce);
         let missing = open
             .iter()
             .filter_map(|payment| payment.transaction.as_ref());
         for signed in missing.filter(|signed| is_missing(signed.nonce)) {
-            // It may be on its way there already.
+            // This fails if the node already has it.
             let _ = self.0.chain.broadcast(&signed.raw).await;
         }
         Ok(())
     }
 
-    /// Replaces the transaction of a payment by one with higher fees and the same account nonce, if the ceiling permits.
+    /// Replaces the transaction of a payment by one with the same account nonce and higher fees, unless they exceed the maximum.
     pub(super) async fn raise_fees(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let (Some(signed), Some(signature)) = (&payment.transaction, &payment.authorization) else {
             return Ok(payment);
@@ -187,20 +195,20 @@ impl Payments {
         };
         let data = self.authorization(wallet, &payment)?.call_data(&signature);
         let fees = self.current_fees(super::USUAL_GAS * 3 / 2).await?;
-        // Nodes take a replacement only if it pays a tenth more.
+        // Nodes accept a replacement only if it pays at least a tenth more.
         let fees = Fees {
             fee: fees.fee * 5 / 4,
             tip: (fees.tip * 5 / 4).max(1),
             ..fees
         };
-        if fees.most() > self.0.max_fee {
+        if fees.max_total() > self.0.max_fee {
             return Ok(payment);
         }
         let transaction = self.transaction(signed.nonce, fees, data);
         let (raw, hash) = transaction.sign(&self.signer().await?);
         let mut hashes: Vec<&str> = vec![&hash];
         hashes.extend(signed.hashes.split(' ').filter(|old| *old != hash));
-        hashes.truncate(MOST_HASHES);
+        hashes.truncate(MAX_HASHES);
         let change = PaymentChange {
             id: payment.id.clone(),
             expected: payment.revision,
@@ -217,13 +225,13 @@ impl Payments {
                 expected_next: None,
             }),
         };
-        if self.0.store.change_payment(change).await? == PaymentChanged::Applied {
+        if self.0.store.change_payment(change).await? == PaymentChangeOutcome::Applied {
             let _ = self.0.chain.broadcast(&raw).await;
         }
         self.reread(&payment).await
     }
 
-    /// Returns fees that hold for some blocks: twice the base fee and a tip.
+    /// Returns fees that suffice for several blocks: twice the base fee, and a tip.
     pub(super) async fn current_fees(&self, gas: u64) -> Result<Fees, PaymentError> {
         let block = self.0.chain.latest_block().await?;
         let tip = self.0.chain.tip().await?;
@@ -242,7 +250,7 @@ impl Payments {
     }
 }
 
-/// Adds a quarter: the state of the chain differs a little when the transaction runs.
+/// Adds a quarter to a gas estimate, because the state of the chain may differ when the transaction runs.
 fn with_margin(gas: u64) -> u64 {
     gas.saturating_add(gas / 4)
 }

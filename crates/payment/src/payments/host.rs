@@ -1,4 +1,4 @@
-//! Payments for requests: lango signs the authorization, and the host that asked for it submits it.
+//! Payments for requests: lango signs the authorization, and the host that demanded it submits it.
 
 use super::{HostOrder, Payments, check_same};
 use crate::authorization::Authorization;
@@ -7,12 +7,13 @@ use lango_core::{BudgetKey, Payment, PaymentChange, PaymentState, SessionId, Tex
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often, and how long apart, the chain is asked whether the host has submitted a payment.
+/// How often to ask the chain whether the host has submitted a payment.
 const CHECKS: usize = 4;
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Payments {
-    /// Returns what is left of the budget that the user allowed for a host in a session.
+    /// Returns what remains of the budget that the user allowed for a host in a session.
     pub(crate) async fn budget_left(
         &self,
         user: &UserId,
@@ -28,13 +29,13 @@ impl Payments {
         Ok(self.0.store.payment_budget(key).await?)
     }
 
-    /// Reserves and signs a payment for a host, or returns the one that the same call made before.
+    /// Reserves and signs a payment for a host, or returns the payment that the same call made before.
     pub(crate) async fn authorize(
         &self,
         order: &HostOrder,
     ) -> Result<(Payment, Authorization, [u8; 65]), PaymentError> {
         let id = self.payment_id(&order.order).await?;
-        let payment = match self.stored(&id).await? {
+        let payment = match self.find_payment(&id).await? {
             Some(payment) => payment,
             None => {
                 let host = Some((Text::clone(&order.host), order.budget));
@@ -49,7 +50,7 @@ impl Payments {
             let state = payment.state.name();
             return Err(PaymentError::Terms {
                 detail: format!(
-                    "this call made its payment before, which is {state}; the host's answer was lost"
+                    "this call has already made its payment, which is {state}; the host's response was lost"
                 ),
             });
         }
@@ -69,7 +70,7 @@ impl Payments {
         };
         self.0.store.change_payment(change).await?;
         let payment = self.reread(&payment).await?;
-        // Nothing that is not stored is sent.
+        // A signature that is not stored must never be sent.
         if payment.authorization.as_deref() == Some(&signature[..]) {
             Ok((payment, authorization, signature))
         } else {
@@ -77,8 +78,8 @@ impl Payments {
         }
     }
 
-    /// Notes that the authorization was sent to the host, and looks whether the host has used it.
-    pub(crate) async fn sent_to_host(
+    /// Records that the authorization was sent to the host, and checks a few times whether the host has used it.
+    pub(crate) async fn record_sent_to_host(
         &self,
         payment: Payment,
         detail: String,

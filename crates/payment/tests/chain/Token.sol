@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 pragma solidity 0.8.28;
 
-/// A token with EIP-3009 that behaves as USDC does where lango uses it. It has no constructor, so that its code can be put at
-/// the address of USDC. Anybody can mint.
+/// A token with EIP-3009 that behaves like USDC in everything that lango uses. It has no constructor, so that its code can be
+/// placed at the address of USDC. Anyone can mint.
 contract Token {
     string public constant name = "USDC";
     string public constant version = "2";
@@ -17,8 +17,8 @@ contract Token {
     bytes32 public constant TRANSFER_WITH_AUTHORIZATION_TYPEHASH = keccak256(
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
     );
-    // Half of the order of the curve: signatures with a larger `s` are refused.
-    uint256 private constant MOST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
+    // Half of the order of the curve. Signatures with a larger `s` are refused.
+    uint256 private constant MAX_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
@@ -52,7 +52,7 @@ contract Token {
         require(block.timestamp > validAfter, "FiatTokenV2: authorization is not yet valid");
         require(block.timestamp < validBefore, "FiatTokenV2: authorization is expired");
         require(!used[from][nonce], "FiatTokenV2: authorization is used or canceled");
-        require(uint256(s) <= MOST_S, "ECRecover: invalid signature 's' value");
+        require(uint256(s) <= MAX_S, "ECRecover: invalid signature 's' value");
         bytes32 structure =
             keccak256(abi.encode(TRANSFER_WITH_AUTHORIZATION_TYPEHASH, from, to, value, validAfter, validBefore, nonce));
         address signer = ecrecover(keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structure)), v, r, s);

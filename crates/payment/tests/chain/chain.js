@@ -1,7 +1,7 @@
-// A chain on 127.0.0.1 with the token at the address of USDC on Base Sepolia. Arguments: the folder of the npm packages, and a
-// port. Prints `ready`, and ends with its standard input, so that nothing is left behind.
+// Runs a chain on 127.0.0.1 with the token at the address of USDC on Base Sepolia. Arguments: the folder of the npm packages, and
+// a port. Prints `ready`, and exits when its standard input closes, so that no process is left behind.
 //
-// Hardhat's own command line is not used: it asks the internet for news.
+// It does not use Hardhat's command line, which checks for updates on the internet.
 
 const path = require("node:path");
 const fs = require("node:fs");

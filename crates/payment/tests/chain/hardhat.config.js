@@ -1,4 +1,4 @@
-// Every transaction gets a block of its own at once, unless a test turns that off.
+// Each transaction is mined immediately in its own block, unless a test turns that off.
 module.exports = {
   solidity: "0.8.28",
   networks: {

@@ -1,10 +1,11 @@
-// A host on 127.0.0.1 that demands to be paid by x402. It verifies and settles with the protocol's own packages. Arguments: the
-// folder of the npm packages, a port, the URL of the chain, and the private key that pays the network fees. Prints `ready`.
+// A host on 127.0.0.1 that demands payment with x402. It verifies and settles payments with the protocol's own packages.
+// Arguments: the folder of the npm packages, a port, the URL of the chain, and the private key that pays the network fees. Prints
+// `ready`.
 //
-//   /v1/PRICE, /v2/PRICE   content for PRICE millionths of a USDC
-//   /greedy/PRICE          version 2; settles nothing and demands to be paid again
-//   /slow/PRICE            version 2; gives the content and settles later, when /settle is requested
-//   /counts                what it saw
+//   /v1/PRICE, /v2/PRICE   returns content for PRICE millionths of a USDC
+//   /greedy/PRICE          version 2; settles nothing and demands payment again
+//   /slow/PRICE            version 2; returns the content and settles later, when /settle is requested
+//   /counts                returns counts of demands and payments
 
 const http = require("node:http");
 

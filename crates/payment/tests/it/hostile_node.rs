@@ -1,12 +1,12 @@
-//! Nodes that serve another chain, answer nonsense, or say nothing.
+//! Tests with nodes that serve another chain, send invalid responses, or never confirm a payment.
 
-use crate::node::{Node, Said, honest, payments, response};
+use crate::node::{Node, Reply, honest, payments, response};
 use lango_core::{PaymentQuery, PaymentState, PaymentStore};
-use lango_payment::{Address, Order, PaymentError, Usdc};
+use lango_payment::{Address, PaymentError, PaymentOrder, Usdc};
 use serde_json::json;
 
-fn order(key: &str, units: u64) -> Order {
-    Order {
+fn order(key: &str, units: u64) -> PaymentOrder {
+    PaymentOrder {
         user: "local".into(),
         session: "s_1".into(),
         call_key: key.to_owned(),
@@ -17,9 +17,9 @@ fn order(key: &str, units: u64) -> Order {
 }
 
 #[tokio::test]
-async fn a_node_of_another_chain_gets_no_signature() {
+async fn nothing_is_signed_for_a_node_of_another_chain() {
     let node = Node::start(|method| match method {
-        "eth_chainId" => Said::Result("0x2105".into()),
+        "eth_chainId" => Reply::Result("0x2105".into()),
         other => honest(other),
     })
     .await;
@@ -41,7 +41,7 @@ async fn a_node_of_another_chain_gets_no_signature() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_are_errors_and_pay_nothing() {
+async fn invalid_responses_are_errors_and_nothing_is_paid() {
     let answers = [
         response("200 OK", "not json"),
         response(
@@ -62,7 +62,7 @@ async fn answers_that_are_none_are_errors_and_pay_nothing() {
     ];
     for answer in answers {
         let shown: String = answer.chars().take(80).collect();
-        let node = Node::start(move |_| Said::Response(answer.clone())).await;
+        let node = Node::start(move |_| Reply::Response(answer.clone())).await;
         let (payments, _) = payments(&node.url);
         let failed = payments.send(&order("a", 1)).await;
         let is_refused = matches!(failed, Err(PaymentError::Unreachable { .. }));
@@ -71,24 +71,24 @@ async fn answers_that_are_none_are_errors_and_pay_nothing() {
 }
 
 #[tokio::test]
-async fn an_error_of_a_node_is_cut_and_has_no_control_characters() {
+async fn the_error_message_of_a_node_is_truncated_and_has_no_control_characters() {
     let error = json!({ "code": -1, "message": format!("\u{1b}[31m{}", "x".repeat(5000)) });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "error": error }).to_string();
-    let node = Node::start(move |_| Said::Response(response("200 OK", &body))).await;
+    let node = Node::start(move |_| Reply::Response(response("200 OK", &body))).await;
     let (payments, _) = payments(&node.url);
     let text = payments.wallet().await.unwrap_err().to_string();
     assert!(text.len() < 500 && !text.contains('\u{1b}'), "{text}");
 }
 
 #[tokio::test]
-async fn a_payment_that_a_node_never_confirms_is_unknown_and_counts() {
+async fn a_payment_that_a_node_never_confirms_is_unknown_and_counts_towards_limits() {
     let node = Node::start(honest).await;
     let (payments, store) = payments(&node.url);
     let payment = payments.send(&order("a", 2_000_000)).await.unwrap();
     assert_eq!(payment.state, PaymentState::Unknown, "{payment:?}");
     let over = payments.send(&order("b", 1_000_001)).await;
     assert!(matches!(over, Err(PaymentError::Limit { .. })), "{over:?}");
-    // Sent again, it is the very same transaction.
+    // Sending again reuses the same transaction.
     let again = payments.send(&order("a", 2_000_000)).await.unwrap();
     assert_eq!(again.transaction, payment.transaction);
     let all = store.payments(PaymentQuery::Newest(payment.account.clone()), 9);
@@ -96,7 +96,7 @@ async fn a_payment_that_a_node_never_confirms_is_unknown_and_counts() {
 }
 
 #[tokio::test]
-async fn what_is_over_a_limit_is_never_signed() {
+async fn a_payment_over_a_limit_is_never_signed() {
     let node = Node::start(honest).await;
     let (payments, _) = payments(&node.url);
     let over = payments.send(&order("a", 2_000_001)).await;

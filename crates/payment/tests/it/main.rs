@@ -1,4 +1,4 @@
-//! Payments against nodes that lie or fail, and what the tools refuse. On a chain they are tried by `scripts/payments`.
+//! Tests of payments with nodes that lie or fail, and of what the tools refuse. `scripts/payments` tests payments on a real chain.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

@@ -1,11 +1,11 @@
-//! A node that says what a test wants, and a wallet with a key that everybody knows.
+//! A scripted RPC node, and a wallet with a well-known key.
 
 use lango_core::{BoxFuture, PaymentLimits};
 use lango_payment::{
     KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, Wei, parse_key,
 };
 use lango_store::Store;
-use lango_testkit::ambient::SetClock;
+use lango_testkit::clock_and_ids::ManualClock;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::net::{TcpListener, TcpStream};
 pub const WALLET: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 pub const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 
-/// What the node answers to a method: a result, or a whole HTTP response.
-pub enum Said {
+/// The node's reply to a method: a JSON-RPC result, or a whole HTTP response.
+pub enum Reply {
     Result(Value),
     Response(String),
 }
 
-type Script = dyn Fn(&str) -> Said + Send + Sync;
+type Script = dyn Fn(&str) -> Reply + Send + Sync;
 
 pub struct Node {
     pub url: String,
@@ -29,26 +29,26 @@ pub struct Node {
 }
 
 impl Node {
-    pub async fn start(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> Self {
+    pub async fn start(script: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let methods = Arc::new(Mutex::new(Vec::new()));
-        let (script, seen): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&methods));
+        let (script, called): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&methods));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen)));
+                tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&called)));
             }
         });
         Self { url, methods }
     }
 
-    /// The methods that were called, in their order.
+    /// Returns the methods that were called, in order.
     pub fn methods(&self) -> Vec<String> {
         self.methods.lock().unwrap().clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, script: Arc<Script>, seen: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, script: Arc<Script>, called: Arc<Mutex<Vec<String>>>) {
     let mut request = Vec::new();
     let body = loop {
         let mut buffer = [0; 4096];
@@ -66,13 +66,13 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>, seen: Arc<Mutex<Vec<S
     };
     let method = body["method"].as_str().unwrap().to_owned();
     let answer = match script(&method) {
-        Said::Result(result) => {
+        Reply::Result(result) => {
             let answer = json!({ "jsonrpc": "2.0", "id": body["id"], "result": result });
             response("200 OK", &answer.to_string())
         }
-        Said::Response(response) => response,
+        Reply::Response(response) => response,
     };
-    seen.lock().unwrap().push(method);
+    called.lock().unwrap().push(method);
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 
@@ -81,9 +81,9 @@ pub fn response(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
-/// An honest node of Base Sepolia on which nothing is ever mined.
-pub fn honest(method: &str) -> Said {
-    Said::Result(match method {
+/// Replies as an honest node of Base Sepolia that never mines a transaction.
+pub fn honest(method: &str) -> Reply {
+    Reply::Result(match method {
         "eth_chainId" => "0x14a34".into(),
         "eth_getBlockByNumber" => {
             json!({ "number": "0x10", "timestamp": "0x6b49d200", "baseFeePerGas": "0xf4240" })
@@ -95,9 +95,9 @@ pub fn honest(method: &str) -> Said {
     })
 }
 
-struct Known;
+struct KnownKey;
 
-impl WalletKey for Known {
+impl WalletKey for KnownKey {
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
         let key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
         Box::pin(std::future::ready(parse_key(key)))
@@ -110,8 +110,8 @@ pub fn payments(url: &str) -> (Payments, Arc<Store>) {
         network: Network::BaseSepolia,
         rpc: Rpc::new(url).unwrap(),
         store: store.clone(),
-        key: Arc::new(Known),
-        clock: Arc::new(SetClock::default()),
+        key: Arc::new(KnownKey),
+        clock: Arc::new(ManualClock::default()),
         limits: PaymentLimits {
             payment: 2_000_000,
             day: 3_000_000,

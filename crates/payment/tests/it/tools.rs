@@ -1,7 +1,7 @@
-//! What the tools ask a person, show them, and refuse.
+//! Tests of the payment tools: what they ask the user, what they show, and what they refuse.
 
 use crate::node::{Node, TOKEN, WALLET, honest, payments};
-use lango_core::{Caller, Extent, Inspection, Tool, Trust};
+use lango_core::{Caller, Inspection, PreviewLength, Tool, Trust};
 use lango_net::Egress;
 use lango_payment::payment_tools;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn arguments(amount: &str, recipient: &str, purpose: &str) -> Arc<Value> {
 }
 
 #[tokio::test]
-async fn a_payment_is_for_a_person_and_does_not_run_without_one() {
+async fn a_payment_needs_the_users_approval_and_does_not_run_without_it() {
     let (tool, node) = tool("payment_send").await;
     let arguments = arguments("1.5", RECIPIENT, "a domain");
     let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
@@ -45,14 +45,17 @@ async fn a_payment_is_for_a_person_and_does_not_run_without_one() {
         assert!(reason.contains(part), "{reason}");
     }
     let refused = tool.run(&caller(), arguments).await.unwrap_err();
-    assert!(refused.message.contains("nobody was asked"));
+    assert!(refused.message.contains("the user was not asked"));
     assert!(node.methods().is_empty());
 }
 
 #[tokio::test]
-async fn a_person_is_shown_all_that_matters() {
+async fn the_preview_shows_amount_recipient_network_purpose_fee_and_limits() {
     let (tool, _node) = tool("payment_send").await;
-    let shown = tool.preview(arguments("1.5", RECIPIENT, "a domain"), Extent::Short);
+    let shown = tool.preview(
+        arguments("1.5", RECIPIENT, "a domain"),
+        PreviewLength::Short,
+    );
     let shown = shown.await.unwrap();
     for part in [
         "1.5 USDC",
@@ -60,11 +63,11 @@ async fn a_person_is_shown_all_that_matters() {
         "Base Sepolia",
         "a domain",
         "at most 0.001 ETH",
-        "today after it: 1.5 USDC",
+        "today, after this payment: 1.5 USDC",
     ] {
         assert!(shown.contains(part), "{shown}");
     }
-    let over = tool.preview(arguments("2.000001", RECIPIENT, "x"), Extent::Short);
+    let over = tool.preview(arguments("2.000001", RECIPIENT, "x"), PreviewLength::Short);
     let over = over.await.unwrap();
     assert!(
         over.contains("will fail") && over.contains("payment.maxPerPayment"),
@@ -73,7 +76,7 @@ async fn a_person_is_shown_all_that_matters() {
 }
 
 #[tokio::test]
-async fn recipients_amounts_and_purposes_that_are_wrong_are_refused() {
+async fn invalid_recipients_amounts_and_purposes_are_refused() {
     let (tool, node) = tool("payment_send").await;
     let mut caller = caller();
     caller.inspection.user_only = Some("asked".into());
@@ -82,12 +85,12 @@ async fn recipients_amounts_and_purposes_that_are_wrong_are_refused() {
     let long = "x".repeat(201);
     for (amount, recipient, purpose, part) in [
         ("1", WALLET, "x", "the wallet that pays"),
-        ("1", TOKEN, "x", "contract of USDC"),
+        ("1", TOKEN, "x", "the USDC contract"),
         ("1", zero, "x", "zero address"),
         ("1", mistyped, "x", "checksum"),
         ("1e2", RECIPIENT, "x", "amount"),
         ("-1", RECIPIENT, "x", "amount"),
-        ("0", RECIPIENT, "x", "more than nothing"),
+        ("0", RECIPIENT, "x", "greater than zero"),
         ("0.0000001", RECIPIENT, "x", "6 decimals"),
         ("1", RECIPIENT, " ", "purpose"),
         ("1", RECIPIENT, "a\nb", "purpose"),
@@ -107,7 +110,7 @@ async fn recipients_amounts_and_purposes_that_are_wrong_are_refused() {
 }
 
 #[tokio::test]
-async fn a_paid_request_is_for_a_person_and_encrypted() {
+async fn a_paid_request_needs_the_users_approval_and_must_be_encrypted() {
     let (tool, _node) = tool("payment_fetch").await;
     let inspect = |url: &str| {
         let arguments = json!({ "url": url, "max_amount": "0.1", "budget": "0.5" });

@@ -1,4 +1,4 @@
-//! What a clean-up has to know: what existed before the command started.
+//! The checklist of a clean-up: what existed before the command started.
 
 use super::directory::Identity;
 use crate::NewFiles;
@@ -6,16 +6,16 @@ use crate::codec::{Reader, Writer};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What existed in the writable directories before a command started, and what to do with what is new.
+/// What existed in the writable directories before a command started, and what to do with new files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checklist {
-    /// When the scan began, in nanoseconds since 1970.
+    /// Start of the scan, in nanoseconds since 1970.
     pub(crate) started_ns: u64,
-    /// Which start of the machine it was.
+    /// The boot id of the machine at that time.
     pub(crate) boot: String,
     pub(crate) new_files: NewFiles,
     pub(crate) allow_git_init: bool,
-    /// Protected files and repositories that existed, links not among them: a command can move those.
+    /// Existing protected files and repositories, without links: a command can move those.
     pub(crate) known: Vec<Identity>,
     pub(crate) roots: Vec<Root>,
 }
@@ -25,28 +25,28 @@ pub(crate) struct Checklist {
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
-    /// Every directory below it, and itself first, by its path relative to it.
+    /// The root itself and every directory below it, by their paths relative to the root.
     pub(crate) directories: Vec<KnownDirectory>,
-    /// Relative paths that the policy protects or hides.
+    /// Relative paths that the policy itself protects or hides.
     pub(crate) listed: Vec<PathBuf>,
-    /// Those of them that are hidden, and not looked into.
+    /// The hidden ones among them, whose contents are not scanned.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Paths of protected files that existed. A mount covers each of them, so no command can have replaced it.
+    /// Paths of existing protected files. A mount covers each of them, so no command can have replaced it.
     pub(crate) covered: Vec<PathBuf>,
     /// Protected links, which no mount can cover.
     pub(crate) links: Vec<KnownLink>,
-    /// Protected files that appeared while another command ran, and are for that one's clean-up to remove.
+    /// Protected files that appeared while another command ran; its clean-up removes them.
     pub(crate) foreign: Vec<ForeignFile>,
-    /// Directories of other users that the scan could not read, as the command cannot either.
+    /// Directories of other users that the scan could not read. The command cannot read them either.
     pub(crate) unscanned: Vec<PathBuf>,
-    /// Whether names in it that begin with a dot are hidden: it is the user's home.
+    /// Whether this is the user's home, where names with a leading dot are hidden.
     pub(crate) hides_dotfiles: bool,
 }
 
 impl Checklist {
-    /// Whether a protected file, by its absolute path, existed before the command of this checklist started. Says nothing
-    /// about files outside of its directories.
-    pub(crate) fn knew(&self, path: &Path, identity: Identity) -> Option<bool> {
+    /// Whether a protected file, given by its absolute path, existed before the command of this checklist started.
+    /// `None` for files outside of its directories.
+    pub(crate) fn existed_before(&self, path: &Path, identity: Identity) -> Option<bool> {
         let mut inside = self
             .roots
             .iter()
@@ -62,21 +62,21 @@ impl Checklist {
 }
 
 impl Root {
-    /// Whether an entry of a directory in it is hidden because it is a dotfile in the user's home.
+    /// Whether an entry is hidden because it is a dotfile in the user's home.
     pub(crate) fn hides(&self, inside: &Path, name: &OsStr) -> bool {
         let is_dotfile = name.as_encoded_bytes().starts_with(b".");
         self.hides_dotfiles && is_dotfile && inside.as_os_str().is_empty()
     }
 }
 
-/// A protected link as it was.
+/// A protected link that existed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownLink {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
 }
 
-/// A protected file of another command, as it was.
+/// A protected file of another command, as the scan found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ForeignFile {
     pub(crate) path: PathBuf,
@@ -84,13 +84,13 @@ pub(crate) struct ForeignFile {
     pub(crate) changed_ns: u64,
 }
 
-/// A directory as it was.
+/// A directory as the scan found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownDirectory {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
     pub(crate) changed_ns: u64,
-    /// Whether it was closed to its owner.
+    /// Whether its mode denied its owner reading or searching.
     pub(crate) is_closed: bool,
 }
 
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checklist_arrives_as_it_was_stored() {
+    fn an_encoded_checklist_decodes_to_the_same_checklist() {
         let identity = |inode| Identity {
             device: 1,
             inode,

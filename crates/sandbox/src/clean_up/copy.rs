@@ -1,4 +1,4 @@
-//! Copying an entry into a trash that is on another disk: files and directories up to a limit, nothing else.
+//! Copies an entry into a trash on another file system: only files and directories, up to a limit.
 
 use super::directory::{Directory, Status, open_beneath};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -9,27 +9,27 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_ENTRIES: usize = 100_000;
-const DEEPEST: usize = 64;
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_ENTRIES: usize = 100_000;
+const MAX_DEPTH: usize = 64;
 
-/// What may still be copied.
-pub(super) struct Budget {
+/// The remaining limits of a copy.
+pub(super) struct CopyBudget {
     bytes: u64,
     entries: usize,
     depth: usize,
 }
 
-impl Budget {
+impl CopyBudget {
     pub(super) fn new() -> Self {
         Self {
-            bytes: MOST_BYTES,
-            entries: MOST_ENTRIES,
-            depth: DEEPEST,
+            bytes: MAX_BYTES,
+            entries: MAX_ENTRIES,
+            depth: MAX_DEPTH,
         }
     }
 
-    /// Copies an entry of one directory into another one under a new name. Links, sockets and the like are left out.
+    /// Copies an entry into another directory under a new name. Skips links, sockets and other special files.
     pub(super) fn copy(
         &mut self,
         from: BorrowedFd<'_>,
@@ -63,7 +63,7 @@ impl Budget {
         to: BorrowedFd<'_>,
         new_name: &OsStr,
     ) -> Result<()> {
-        // Something that is no file by now must not be waited for.
+        // If the entry was replaced by a pipe meanwhile, opening must not block.
         let reading = OFlags::RDONLY | OFlags::NONBLOCK;
         let source = open_beneath(from, Path::new(name), reading)?;
         if Status::of_handle(&source)?.kind() != FileType::RegularFile {

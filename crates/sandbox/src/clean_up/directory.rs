@@ -1,5 +1,5 @@
-//! Directories by open handle. Nothing here resolves a symbolic link or leaves the directory that a handle stands for,
-//! whatever is renamed meanwhile.
+//! Directory operations on open handles. No operation follows a symbolic link or leaves the directory of its handle,
+//! even if entries are renamed meanwhile.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -11,8 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a file is, independent of its name. The time of its birth tells apart files that got the same inode number one
-/// after the other.
+/// The identity of a file, independent of its name. The creation time distinguishes files that reuse an inode number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
@@ -20,7 +19,7 @@ pub(crate) struct Identity {
     pub(crate) born_ns: u64,
 }
 
-/// The metadata that clean-up looks at.
+/// The metadata that the clean-up uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Status {
     pub(crate) identity: Identity,
@@ -29,7 +28,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// The status of an entry, links not followed.
+    /// Reads the status of an entry; does not follow links.
     pub(crate) fn of(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<Self> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(directory, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
@@ -63,23 +62,23 @@ impl Status {
     }
 }
 
-/// A handle of a writable directory, from which everything else is opened. The path must be free of links.
+/// Opens a writable directory, from which everything else is opened. Fails if the path contains a link.
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-/// A directory that can be listed, and in which entries can be removed for as long as this lives. A command can have
-/// closed it, or the way to it, against its own user; the owner of a directory can open it again.
+/// An open directory. A command can have revoked its user's access to the directory or its parents; as the owner, the
+/// clean-up can grant the access again. The original modes are restored when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Directory {
     handle: OwnedFd,
-    /// Handles whose modes were widened, and the modes they had.
-    widened: Vec<(OwnedFd, Mode)>,
+    /// Handles whose modes were changed, with their original modes.
+    changed_modes: Vec<(OwnedFd, Mode)>,
 }
 
 impl Directory {
-    /// Opens a directory for listing, if its modes allow it. The empty path is the root itself.
+    /// Opens a directory for listing. Fails if its mode does not allow that. The empty path is the root itself.
     pub(crate) fn open(root: BorrowedFd<'_>, inside: &Path) -> Result<Self> {
         let path = if inside.as_os_str().is_empty() {
             Path::new(".")
@@ -89,17 +88,17 @@ impl Directory {
         let handle = open_beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         Ok(Self {
             handle,
-            widened: Vec::new(),
+            changed_modes: Vec::new(),
         })
     }
 
-    /// Opens a directory for listing; its owner can, whatever the modes on the way are.
+    /// Opens a directory for listing, granting its owner access where the modes do not allow it.
     pub(crate) fn open_as_owner(root: BorrowedFd<'_>, inside: &Path) -> Result<Self> {
         match Self::open(root, inside) {
             Ok(mut directory) => {
-                // Without the right to search it, its entries can be listed and not looked at.
+                // Without the search permission, entries can be listed but their metadata cannot be read.
                 if Status::of_handle(&directory)?.mode & 0o100 == 0 {
-                    let _ = directory.widen();
+                    let _ = directory.grant_owner_access();
                 }
                 Ok(directory)
             }
@@ -108,26 +107,26 @@ impl Directory {
         }
     }
 
-    /// Goes down component by component, and opens each directory on the way to its owner.
+    /// Descends component by component and grants the owner access to each directory.
     fn open_closed(root: BorrowedFd<'_>, inside: &Path) -> Result<Self> {
         let path_only = OFlags::PATH | OFlags::DIRECTORY;
-        let mut way = Self {
+        let mut current = Self {
             handle: root.try_clone_to_owned().map_err(|_| Errno::MFILE)?,
-            widened: Vec::new(),
+            changed_modes: Vec::new(),
         };
-        way.widen()?;
+        current.grant_owner_access()?;
         for name in inside.iter() {
-            let next = open_beneath(way.handle.as_fd(), Path::new(name), path_only)?;
-            way.handle = next;
-            way.widen()?;
+            let next = open_beneath(current.handle.as_fd(), Path::new(name), path_only)?;
+            current.handle = next;
+            current.grant_owner_access()?;
         }
         let readable = OFlags::RDONLY | OFlags::DIRECTORY;
-        way.handle = open_beneath(way.handle.as_fd(), Path::new("."), readable)?;
-        Ok(way)
+        current.handle = open_beneath(current.handle.as_fd(), Path::new("."), readable)?;
+        Ok(current)
     }
 
-    /// Gives the owner all rights to this directory until this is dropped.
-    pub(crate) fn widen(&mut self) -> Result<()> {
+    /// Gives the owner full access to this directory until this value is dropped.
+    pub(crate) fn grant_owner_access(&mut self) -> Result<()> {
         let mode = Status::of_handle(&self.handle)?.mode;
         if mode & 0o700 == 0o700 {
             return Ok(());
@@ -135,27 +134,27 @@ impl Directory {
         set_mode(&self.handle, Mode::from_raw_mode(mode & 0o7777 | 0o700))?;
         let handle = self.handle.try_clone().map_err(|_| Errno::MFILE)?;
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        self.widened.push((handle, mode));
+        self.changed_modes.push((handle, mode));
         Ok(())
     }
 
-    /// Gives the owner all rights to this directory for good, if it was closed.
-    pub(crate) fn open_for_good(&mut self) {
-        if self.widen().is_ok() {
+    /// Gives the owner full access to this directory permanently.
+    pub(crate) fn grant_owner_access_permanently(&mut self) {
+        if self.grant_owner_access().is_ok() {
             let own = Status::of_handle(&self.handle).map(|status| status.identity);
-            self.widened.retain(|(handle, _)| {
+            self.changed_modes.retain(|(handle, _)| {
                 let identity = Status::of_handle(handle).map(|status| status.identity);
                 identity.is_err() || identity.ok() != own.ok()
             });
         }
     }
 
-    /// Whether its owner had to be given rights to it for now.
-    pub(crate) fn is_widened(&self) -> bool {
-        !self.widened.is_empty()
+    /// Whether the owner's access had to be granted temporarily.
+    pub(crate) fn has_changed_modes(&self) -> bool {
+        !self.changed_modes.is_empty()
     }
 
-    /// Calls a function with each entry's name and its type, as far as the directory tells it.
+    /// Calls a function with the name and type of each entry. Some file systems do not report the type.
     pub(crate) fn each(&self, mut entry: impl FnMut(&OsStr, FileType)) -> Result<()> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 32 << 10];
         let mut entries = RawDir::new(&self.handle, &mut buffer);
@@ -169,7 +168,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Its entries, in a list of their own because clean-up removes some on the way.
+    /// Collects the entries, because the clean-up removes some while it iterates.
     pub(crate) fn entries(&self) -> Result<Vec<(OsString, FileType)>> {
         let mut entries = Vec::new();
         self.each(|name, kind| {
@@ -191,13 +190,13 @@ impl AsFd for Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        for (handle, mode) in self.widened.iter().rev() {
+        for (handle, mode) in self.changed_modes.iter().rev() {
             let _ = set_mode(handle, *mode);
         }
     }
 }
 
-/// Opens what a path leads to beneath a directory. A link anywhere on the way is an error.
+/// Opens a path below a directory. Fails if any component is a link.
 pub(crate) fn open_beneath(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -208,7 +207,7 @@ pub(crate) fn open_beneath(
     openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
-/// Sets the mode of what a handle stands for. Handles that only stand for a path take it through `/proc` alone.
+/// Sets the mode of an open file. Goes through `/proc`, the only way that works for `O_PATH` handles.
 pub(crate) fn set_mode(handle: impl AsFd, mode: Mode) -> Result<()> {
     let path = format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd());
     rustix::fs::chmodat(CWD, path, mode, AtFlags::empty())

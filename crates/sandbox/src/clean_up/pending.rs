@@ -1,7 +1,7 @@
-//! The record of a clean-up that is due, on disk, from before the command starts until all is clean.
+//! The record of a pending clean-up. It is on disk from before the command starts until the clean-up is done.
 //!
-//! The record is locked for as long as lango or the command's guard lives; the lock is on the open file, which both share.
-//! A record that is not locked belongs to a clean-up that was interrupted, or to one that the guard finished alone.
+//! The record is locked as long as lango or the command's guard lives; both share the open file, which has the lock. A
+//! record without a lock belongs to a clean-up that was interrupted, or that the guard finished after lango had ended.
 
 use super::{Checklist, CleanUpReport};
 use crate::{LaunchError, NewFiles};
@@ -16,27 +16,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DUE: u8 = b'D';
 const FINISHED: u8 = b'F';
-const END: &str = "pending";
-/// The guard shows this often that it lives, and a record is this much older than the last sign at most.
+const EXTENSION: &str = "pending";
+/// Interval at which the guard touches the record to show that it is alive.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// A record, locked.
+/// A locked record.
 #[derive(Debug)]
 pub(crate) struct Record {
     file: File,
-    /// Where it is; nothing if it is only in memory.
+    /// `None` if the record is only in memory.
     path: Option<PathBuf>,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum RecordContent {
     Due(Checklist),
     Finished(CleanUpReport),
 }
 
 impl Record {
-    /// Stores a checklist. Without a directory, or if nothing can be written there, it is only in memory.
+    /// Stores a checklist. Without a directory, or if it is not writable, the record is only in memory.
     pub(crate) fn create(
         directory: Option<&Path>,
         checklist: &Checklist,
@@ -45,7 +45,7 @@ impl Record {
         match on_disk {
             Some(record) => Ok(record),
             None => Self::in_memory(checklist)
-                .map_err(LaunchError::system("store what has to be cleaned up")),
+                .map_err(LaunchError::system("store the record of the clean-up")),
         }
     }
 
@@ -62,8 +62,8 @@ impl Record {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         let file = options.open(&name)?;
-        let path = name.with_extension(END);
-        // It gets the name by which others find it when it is locked and complete.
+        let path = name.with_extension(EXTENSION);
+        // It gets its final name, by which others find it, only when it is locked and complete.
         let record = Self {
             file,
             path: Some(path.clone()),
@@ -87,25 +87,24 @@ impl Record {
         Ok(record)
     }
 
-    /// A record that the launcher passed on.
+    /// Wraps a record file that the launcher passed on.
     pub(crate) fn inherited(file: File) -> Self {
         Self { file, path: None }
     }
 
-    /// Writes the kind last, so that a record that was interrupted is not taken for a complete one.
+    /// Writes the kind last, so that an interrupted write does not look complete.
     fn write(&self, kind: u8, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, 1)?;
         self.file.write_all_at(&[kind], 0)
     }
 
-    /// Reads it.
-    pub(crate) fn read(&self) -> Option<Content> {
+    pub(crate) fn read(&self) -> Option<RecordContent> {
         let length = self.file.metadata().ok()?.len();
         let mut bytes = vec![0; usize::try_from(length).ok()?];
         self.file.read_exact_at(&mut bytes, 0).ok()?;
         match bytes.split_first()? {
-            (&DUE, rest) => Checklist::decode(rest).map(Content::Due),
-            (&FINISHED, rest) => CleanUpReport::decode(rest).map(Content::Finished),
+            (&DUE, rest) => Checklist::decode(rest).map(RecordContent::Due),
+            (&FINISHED, rest) => CleanUpReport::decode(rest).map(RecordContent::Finished),
             _ => None,
         }
     }
@@ -116,30 +115,30 @@ impl Record {
         self.file.read_exact_at(&mut kind, 0).is_ok() && kind == [DUE]
     }
 
-    /// Shows that the guard lives.
+    /// Updates the modification time, as the guard's sign of life.
     pub(crate) fn touch(&self) {
         let _ = self.file.write_all_at(&[DUE], 0);
     }
 
-    /// Stores that all is clean.
+    /// Stores that the clean-up is done, with its report.
     pub(crate) fn finish(&self, report: &CleanUpReport) {
-        // An interruption leaves an unreadable kind, and no report; all is clean by then.
+        // If this is interrupted, the kind is unreadable and the report is lost, but the clean-up is done anyway.
         let _ = self.file.write_all_at(b"?", 0);
         let _ = self.write(FINISHED, &report.encode());
     }
 
-    /// Removes it: what it says was told, or there is nothing left to do.
+    /// Removes the record, once its report was delivered or nothing is left to do.
     pub(crate) fn remove(self) {
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// The time until which the command may have created something: the guard's last sign of life, or the start of the
-    /// machine if that was later.
+    /// Returns the latest time at which the command can have created a file: the guard's last sign of life, or the
+    /// start of the machine if that was later.
     pub(crate) fn until_ns(&self, checklist: &Checklist) -> Option<u64> {
         let slack = 2 * HEARTBEAT;
-        let until = if checklist.boot == boot() {
+        let until = if checklist.boot == boot_id() {
             self.file.metadata().ok()?.modified().ok()? + slack
         } else {
             SystemTime::now() - uptime()?
@@ -155,13 +154,13 @@ impl AsFd for Record {
     }
 }
 
-/// The checklists of clean-ups that are due, and that will remove what is new by them.
-pub(crate) fn running(directory: &Path) -> Vec<Checklist> {
+/// Reads the checklists of pending clean-ups that will remove new files.
+pub(crate) fn pending_checklists(directory: &Path) -> Vec<Checklist> {
     let checklists = paths(directory).filter_map(|path| {
         let file = File::open(&path).ok()?;
         match (Record { file, path: None }).read()? {
-            Content::Due(checklist) => Some(checklist),
-            Content::Finished(_) => None,
+            RecordContent::Due(checklist) => Some(checklist),
+            RecordContent::Finished(_) => None,
         }
     });
     checklists
@@ -171,17 +170,18 @@ pub(crate) fn running(directory: &Path) -> Vec<Checklist> {
 
 fn paths(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|end| end == END))
+    entries.map(|entry| entry.path()).filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == EXTENSION)
+    })
 }
 
-/// The records in a directory whose command and lango are both gone.
-pub(crate) fn interrupted(directory: &Path) -> Vec<Record> {
+/// Returns the records in a directory whose guard and lango have both ended.
+pub(crate) fn interrupted_records(directory: &Path) -> Vec<Record> {
     let records = paths(directory).filter_map(|path| {
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        // Another lango may have finished and removed it a moment ago.
+        // Another lango may just have finished and removed it.
         let is_current = fs::metadata(&path)
             .and_then(|named| Ok(named.ino() == file.metadata()?.ino()))
             .unwrap_or(false);
@@ -193,8 +193,8 @@ pub(crate) fn interrupted(directory: &Path) -> Vec<Record> {
     records.collect()
 }
 
-/// Which start of the machine this is.
-pub(crate) fn boot() -> String {
+/// Returns the id of the current boot of the machine.
+pub(crate) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }

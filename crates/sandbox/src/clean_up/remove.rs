@@ -1,7 +1,7 @@
-//! Moves one entry of a directory to the trash. What the trash cannot take stays where it is: a file that
-//! cannot be got back is worse than one that is reported.
+//! Moves one entry of a directory to the trash. If that fails the entry stays in place and is reported: losing a file
+//! is worse than leaving it.
 
-use super::copy::Budget;
+use super::copy::CopyBudget;
 use super::directory::{Directory, Status, open_beneath, set_mode};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, renameat, renameat_with, unlinkat};
@@ -12,10 +12,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// So much of a name is kept in the trash, where a number follows it.
-const LONGEST_NAME: usize = 200;
+/// Maximum number of bytes of the original name in the trash, before the added number.
+const MAX_NAME_BYTES: usize = 200;
 
-/// Where removed entries go: a directory that only clean-up holds a handle of.
+/// The trash: a directory that only the clean-up has a handle of.
 pub(super) struct Trash<'a> {
     handle: Option<BorrowedFd<'a>>,
     stamp: u128,
@@ -32,22 +32,22 @@ impl<'a> Trash<'a> {
         }
     }
 
-    /// Moves an entry of a directory to the trash, or copies and deletes it if that is on another disk. A launcher without
-    /// a trash has it deleted.
-    pub(super) fn take(&self, directory: &mut Directory, name: &OsStr) -> Result<()> {
-        // Without the right to write in it nothing is removed, and the error below says so.
-        let _ = directory.widen();
-        open_to_owner(directory.as_fd(), name);
+    /// Moves an entry of a directory to the trash, or copies and deletes it if the trash is on another file system.
+    /// Deletes it if the launcher has no trash.
+    pub(super) fn add(&self, directory: &mut Directory, name: &OsStr) -> Result<()> {
+        // If this fails, the removal below fails too and reports the error.
+        let _ = directory.grant_owner_access();
+        grant_owner_access(directory.as_fd(), name);
         let Some(trash) = self.handle else {
             return self.delete(directory, name);
         };
         let unused = self.unused_name(name);
         match renameat_with(&*directory, name, trash, &unused, RenameFlags::NOREPLACE) {
             Err(Errno::NOENT) => Ok(()),
-            // Some disks cannot promise not to replace; the name is new all the same.
+            // Some file systems do not support NOREPLACE; the name is unique anyway.
             Err(Errno::INVAL | Errno::NOSYS) => renameat(&*directory, name, trash, &unused),
             Err(Errno::XDEV) => {
-                Budget::new().copy(directory.as_fd(), name, trash, &unused)?;
+                CopyBudget::new().copy(directory.as_fd(), name, trash, &unused)?;
                 self.delete(directory, name)
             }
             moved => moved,
@@ -58,59 +58,62 @@ impl<'a> Trash<'a> {
         let number = self.used.get();
         self.used.set(number + 1);
         let bytes = name.as_bytes();
-        let start = &bytes[..bytes.len().min(LONGEST_NAME)];
+        let start = &bytes[..bytes.len().min(MAX_NAME_BYTES)];
         let mut unused = OsStr::from_bytes(start).to_os_string();
         unused.push(format!(".{}.{number}", self.stamp));
         unused
     }
 
-    /// Deletes an entry with all that is in it. What lies deeper is first moved to the top, so that no depth needs more
-    /// than two open directories.
+    /// Deletes an entry with its contents. Moves deeper directories to the top first, so that at most two directories
+    /// are open at any depth.
     fn delete(&self, directory: &Directory, name: &OsStr) -> Result<()> {
         let top = match Directory::open(directory.as_fd(), Path::new(name)) {
             Ok(top) => top,
-            Err(Errno::NOTDIR | Errno::LOOP) => return gone(unlinkat(directory, name, FILE)),
-            Err(error) => return gone(Err(error)),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return ignore_missing(unlinkat(directory, name, FILE));
+            }
+            Err(error) => return ignore_missing(Err(error)),
         };
         let mut waiting: Vec<OsString> = Vec::new();
         for (entry, kind) in top.entries()? {
             if kind == FileType::Directory {
                 waiting.push(entry);
             } else {
-                gone(unlinkat(&top, &entry, FILE))?;
+                ignore_missing(unlinkat(&top, &entry, FILE))?;
             }
         }
         while let Some(entry) = waiting.pop() {
-            open_to_owner(top.as_fd(), &entry);
+            grant_owner_access(top.as_fd(), &entry);
             let inner = Directory::open(top.as_fd(), Path::new(&entry))?;
             for (below, kind) in inner.entries()? {
                 if kind == FileType::Directory {
-                    open_to_owner(inner.as_fd(), &below);
+                    grant_owner_access(inner.as_fd(), &below);
                     let name = self.unused_name(OsStr::new("d"));
-                    gone(renameat(&inner, &below, &top, &name))?;
+                    ignore_missing(renameat(&inner, &below, &top, &name))?;
                     waiting.push(name);
                 } else {
-                    gone(unlinkat(&inner, &below, FILE))?;
+                    ignore_missing(unlinkat(&inner, &below, FILE))?;
                 }
             }
-            gone(unlinkat(&top, &entry, AtFlags::REMOVEDIR))?;
+            ignore_missing(unlinkat(&top, &entry, AtFlags::REMOVEDIR))?;
         }
-        gone(unlinkat(directory, name, AtFlags::REMOVEDIR))
+        ignore_missing(unlinkat(directory, name, AtFlags::REMOVEDIR))
     }
 }
 
 const FILE: AtFlags = AtFlags::empty();
 
-/// What is gone already need not be removed.
-fn gone(result: Result<()>) -> Result<()> {
+/// Treats a missing entry as success: it need not be removed.
+fn ignore_missing(result: Result<()>) -> Result<()> {
     match result {
         Err(Errno::NOENT) => Ok(()),
         result => result,
     }
 }
 
-/// Gives the owner all rights to a directory that is about to go: without them it can neither be moved nor emptied.
-fn open_to_owner(directory: BorrowedFd<'_>, name: &OsStr) {
+/// Gives the owner full access to a directory that is about to be removed: otherwise it can be neither moved nor
+/// emptied.
+fn grant_owner_access(directory: BorrowedFd<'_>, name: &OsStr) {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     let Ok(handle) = open_beneath(directory, Path::new(name), flags) else {
         return;

@@ -1,5 +1,5 @@
-//! The first look: which protected files exist in the writable directories before a command starts. It only reads, breadth
-//! first, so that what lies near the top is seen for sure where a limit ends it.
+//! The first pass: finds the protected files that exist in the writable directories before a command starts. Only
+//! reads, and proceeds breadth first.
 
 use super::checklist::{Checklist, ForeignFile, KnownDirectory, KnownLink, Root};
 use super::directory::{Directory, Identity, Status, open_root};
@@ -14,24 +14,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many entries a scan reads. What it does not see cannot be protected, so nothing is started in larger workspaces.
-const MOST_ENTRIES: usize = 5_000_000;
-/// How many protected files one command's view can cover.
-const MOST_PROTECTED: usize = 1024;
+/// Maximum number of entries that a scan reads. Files it does not see cannot be protected, so no command starts in a
+/// larger workspace.
+const MAX_ENTRIES: usize = 5_000_000;
+/// Maximum number of protected files that mounts can cover.
+const MAX_PROTECTED: usize = 1024;
 
 /// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) checklist: Checklist,
-    /// The protected files that exist, and what they lead to inside of the writable directories.
+    /// The existing protected files, and the targets of links among them inside the writable directories.
     pub(crate) protected: Vec<PathBuf>,
-    /// Files in the user's home that are hidden because their names begin with a dot.
+    /// Hidden dotfiles in the user's home.
     pub(crate) dotfiles: Vec<PathBuf>,
 }
 
 impl Scan {
     /// Scans the policy's writable directories.
-    pub(crate) fn take(
+    pub(crate) fn run(
         policy: &Policy,
         new_files: NewFiles,
         records: Option<&Path>,
@@ -40,7 +41,7 @@ impl Scan {
         let started_ns = now.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
         let mut scanner = Scanner {
             policy,
-            others: records.map(pending::running).unwrap_or_default(),
+            others: records.map(pending::pending_checklists).unwrap_or_default(),
             entries: 0,
             protected: Vec::new(),
             dotfiles: Vec::new(),
@@ -49,18 +50,18 @@ impl Scan {
         let roots: Vec<Root> = policy
             .writable()
             .filter(|path| !policy.unprotected.contains(path))
-            .map(|path| scanner.root(path))
+            .map(|path| scanner.scan_root(path))
             .collect::<Result<_, _>>()?;
         let mut protected = scanner.protected;
         let is_writable = |path: &PathBuf| policy.writable().any(|root| path.starts_with(root));
         let targets = protected.iter().flat_map(|path| pointer_targets(path));
         let targets: Vec<PathBuf> = targets.filter(is_writable).collect();
         protected.extend(targets);
-        if protected.len() > MOST_PROTECTED {
+        if protected.len() > MAX_PROTECTED {
             return Err(LaunchError::Policy {
                 path: policy.workspace.clone(),
                 problem: format!(
-                    "it holds more than {MOST_PROTECTED} protected files (such as `.git` and `.vscode`); choose a smaller \
+                    "it contains more than {MAX_PROTECTED} protected files (such as `.git` and `.vscode`); choose a smaller \
                      folder"
                 ),
             });
@@ -68,7 +69,7 @@ impl Scan {
         Ok(Self {
             checklist: Checklist {
                 started_ns,
-                boot: pending::boot(),
+                boot: pending::boot_id(),
                 new_files,
                 allow_git_init: policy.allow_git_init,
                 known: scanner.known,
@@ -82,7 +83,7 @@ impl Scan {
 
 struct Scanner<'a> {
     policy: &'a Policy,
-    /// What other commands that still run, or are not cleaned up after, found at their start.
+    /// The checklists of other commands that run or are not cleaned up yet.
     others: Vec<Checklist>,
     entries: usize,
     protected: Vec<PathBuf>,
@@ -92,16 +93,15 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     /// Scans one writable directory.
-    fn root(&mut self, path: &Path) -> Result<Root, LaunchError> {
+    fn scan_root(&mut self, path: &Path) -> Result<Root, LaunchError> {
         let refused = |error: Errno| LaunchError::Policy {
             path: path.to_path_buf(),
             problem: match error {
                 Errno::NOSYS => {
-                    "the kernel does not let lango use `openat2`; use Linux 5.6 or later"
-                        .to_string()
+                    "the kernel does not support `openat2`; use Linux 5.6 or later".to_string()
                 }
                 error => {
-                    format!("it cannot be checked ({error}); choose a folder that can be read")
+                    format!("it cannot be scanned ({error}); choose a readable folder")
                 }
             },
         };
@@ -114,7 +114,7 @@ impl Scanner<'_> {
             inside.map(Path::to_path_buf).collect()
         };
         let hidden = inside(&self.policy.hidden);
-        let mut listed = inside(&self.policy.kept);
+        let mut listed = inside(&self.policy.read_only);
         listed.extend(hidden.iter().cloned());
         let exists = |inside: &&PathBuf| Status::of(&handle, inside.as_path()).is_ok();
         let covered = listed.iter().filter(exists).cloned().collect();
@@ -132,21 +132,22 @@ impl Scanner<'_> {
         };
         let mut queue = VecDeque::from([PathBuf::new()]);
         while let Some(inside) = queue.pop_front() {
-            if self.entries >= MOST_ENTRIES {
+            if self.entries >= MAX_ENTRIES {
                 return Err(LaunchError::Policy {
                     path: path.to_path_buf(),
                     problem: format!(
-                        "it holds more than {MOST_ENTRIES} files, too many to protect; choose a smaller folder"
+                        "it contains more than {MAX_ENTRIES} files, too many to protect; choose a smaller folder"
                     ),
                 });
             }
-            let scanned = Directory::open_as_owner(handle.as_fd(), &inside)
-                .and_then(|directory| self.directory(&mut root, &directory, &inside, &mut queue));
+            let scanned = Directory::open_as_owner(handle.as_fd(), &inside).and_then(|directory| {
+                self.scan_directory(&mut root, &directory, &inside, &mut queue)
+            });
             match scanned {
                 Ok(found) => root.directories.extend(found),
-                // It was removed or replaced a moment ago.
+                // It was just removed or replaced.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-                // It is another user's; the command cannot open it either.
+                // It belongs to another user; the command cannot open it either.
                 Err(Errno::ACCESS | Errno::PERM) => root.unscanned.push(inside),
                 Err(error) => return Err(refused(error)),
             }
@@ -154,7 +155,7 @@ impl Scanner<'_> {
         Ok(root)
     }
 
-    fn directory(
+    fn scan_directory(
         &mut self,
         root: &mut Root,
         directory: &Directory,
@@ -162,7 +163,7 @@ impl Scanner<'_> {
         queue: &mut VecDeque<PathBuf>,
     ) -> rustix::io::Result<Option<KnownDirectory>> {
         let status = Status::of_handle(directory)?;
-        let place = ParentDirectory::of(inside);
+        let parent = ParentDirectory::of(inside);
         let (mut directories, mut protected, mut covered) = (Vec::new(), Vec::new(), Vec::new());
         let mut git = GitEntries::default();
         directory.each(|name, kind| {
@@ -178,7 +179,7 @@ impl Scanner<'_> {
             if is_hidden {
                 self.dotfiles.push(root.path.join(name));
                 covered.push(inside.join(name));
-            } else if place.protection_of(name).is_some() {
+            } else if parent.protection_of(name).is_some() {
                 protected.push(name.to_owned());
             } else if is_directory() {
                 directories.push(inside.join(name));
@@ -222,20 +223,20 @@ impl Scanner<'_> {
             path: inside.to_path_buf(),
             identity: status.identity,
             changed_ns: u64::try_from(status.changed_ns).unwrap_or_default(),
-            is_closed: directory.is_widened() || status.mode & 0o500 != 0o500,
+            is_closed: directory.has_changed_modes() || status.mode & 0o500 != 0o500,
         }))
     }
 }
 
 impl Scanner<'_> {
-    /// Whether a protected file appeared while another command ran that is not cleaned up after yet.
+    /// Whether a protected file appeared while another command ran that is not cleaned up yet.
     fn is_foreign(&self, path: &Path, identity: Identity) -> bool {
         let mut others = self.others.iter();
-        others.any(|other| other.knew(path, identity) == Some(false))
+        others.any(|other| other.existed_before(path, identity) == Some(false))
     }
 }
 
-/// Where a `.git` file or a protected link points to, as far as that exists. The result is only ever made read-only.
+/// Returns the existing paths that a `.git` file or a protected link points to. They are only ever made read-only.
 fn pointer_targets(path: &Path) -> Vec<PathBuf> {
     let mut targets: Vec<PathBuf> = Vec::new();
     if path.is_symlink() {
@@ -263,12 +264,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_without_protected_names_is_not_read() {
+    fn an_unprotected_directory_is_not_scanned() {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir_all(root.join("profile/.git")).unwrap();
         let mut policy = Policy::of(root.clone());
-        let scan = |policy: &Policy| Scan::take(policy, NewFiles::Remove, None).unwrap();
+        let scan = |policy: &Policy| Scan::run(policy, NewFiles::Remove, None).unwrap();
         assert_eq!(scan(&policy).checklist.roots.len(), 1);
         policy.unprotected = vec![root];
         let scan = scan(&policy);

@@ -1,7 +1,8 @@
-//! The second look: what a command created where it must not. Runs in the guard, inside of the sandbox, by open handles.
+//! The second pass: removes protected files that the command created. Runs in the guard, inside the sandbox, and works
+//! with open handles only.
 //!
-//! Only directories that changed since the scan are read again: a command cannot set the time of a change. A protected
-//! path that existed is never touched, whatever is there now: a mount covered it, so only the user can have changed it.
+//! It reads only directories that changed since the scan: a command cannot forge a change time (ctime). It never
+//! touches a protected path that existed before: a mount covered it, so only the user can have changed it.
 
 use super::CleanUpReport;
 use super::checklist::{Checklist, ForeignFile, KnownDirectory, Root};
@@ -17,40 +18,44 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a sweep may take.
-pub(crate) const MOST_TIME: Duration = Duration::from_secs(60);
-/// How many entries a sweep reads.
-const MOST_ENTRIES: usize = 5_000_000;
-/// The clock of change times lags behind by up to a tick of the kernel.
+/// Time limit of a sweep.
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(60);
+/// Maximum number of entries that a sweep reads.
+const MAX_ENTRIES: usize = 5_000_000;
+/// Change times lag behind the clock by up to one kernel tick.
 const CLOCK_TICK_NS: u64 = 20_000_000;
-/// Some disks store whole seconds only, every other one of them at worst.
+/// Some file systems store whole seconds only, at worst every second one.
 const COARSE_CLOCK_NS: u64 = 2_000_000_000;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 
-/// The handles that a sweep works with.
+/// The open handles that a sweep works with.
 pub(crate) struct Handles {
-    /// One for each root of the checklist, in its order; those that cannot be opened are missing.
+    /// One for each root of the checklist, in the same order; `None` if it could not be opened.
     pub(crate) roots: Vec<Option<OwnedFd>>,
     pub(crate) trash: Option<OwnedFd>,
 }
 
 /// The result of a sweep.
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     pub(crate) report: CleanUpReport,
-    /// Whether no limit ended it.
+    /// Whether the sweep was complete: no limit ended it.
     pub(crate) is_finished: bool,
 }
 
-/// Removes what was created since the scan. With `until_ns`, the time of the command is over: only what was born in it is
-/// removed, and what was born later is the user's.
-pub(crate) fn sweep(checklist: &Checklist, handles: &Handles, until_ns: Option<u64>) -> Swept {
+/// Removes protected files that were created since the scan. `until_ns` is set if the command ended some time ago:
+/// files created after that time are the user's and stay.
+pub(crate) fn sweep(
+    checklist: &Checklist,
+    handles: &Handles,
+    until_ns: Option<u64>,
+) -> SweepResult {
     let mut sweep = Sweep {
         checklist,
         known: checklist.known.iter().copied().collect(),
         trash: Trash::new(handles.trash.as_ref().map(AsFd::as_fd)),
         until_ns,
-        deadline: Instant::now() + MOST_TIME,
+        deadline: Instant::now() + MAX_TIME,
         entries: 0,
         handled: HashSet::new(),
         is_finished: true,
@@ -58,10 +63,10 @@ pub(crate) fn sweep(checklist: &Checklist, handles: &Handles, until_ns: Option<u
     };
     for (root, handle) in checklist.roots.iter().zip(&handles.roots) {
         if let Some(handle) = handle {
-            sweep.root(root, handle.as_fd());
+            sweep.sweep_root(root, handle.as_fd());
         }
     }
-    Swept {
+    SweepResult {
         report: sweep.report,
         is_finished: sweep.is_finished,
     }
@@ -74,13 +79,13 @@ struct Sweep<'a> {
     until_ns: Option<u64>,
     deadline: Instant,
     entries: usize,
-    /// Paths that the report has already.
+    /// Paths that are already in the report.
     handled: HashSet<PathBuf>,
     is_finished: bool,
     report: CleanUpReport,
 }
 
-/// A root of the checklist, to look things up in.
+/// A root of the checklist, indexed for lookups.
 struct Index<'a> {
     root: &'a Root,
     handle: BorrowedFd<'a>,
@@ -111,7 +116,7 @@ impl<'a> Index<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn root(&mut self, root: &'a Root, handle: BorrowedFd<'a>) {
+    fn sweep_root(&mut self, root: &'a Root, handle: BorrowedFd<'a>) {
         let same = Status::of_handle(handle).is_ok_and(|status| {
             let now = status.identity;
             (now.device, now.inode) == (root.identity.device, root.identity.inode)
@@ -119,12 +124,12 @@ impl<'a> Sweep<'a> {
         if !same {
             let path = root.path.display();
             self.report
-                .add_incomplete(&format!("`{path}` is another directory now"));
+                .add_incomplete(&format!("`{path}` was replaced by another directory"));
             return;
         }
         let changed = root.directories.iter();
         let changed = changed.filter(|directory| !self.is_unchanged(directory, handle));
-        // Those nearest to the top first: a limit must not keep them from being read.
+        // Directories nearest to the top come first, so that they are read even if a limit ends the sweep.
         let mut waiting: VecDeque<PathBuf> =
             changed.map(|directory| directory.path.clone()).collect();
         let unscanned = root.unscanned.iter();
@@ -138,21 +143,21 @@ impl<'a> Sweep<'a> {
         }
         let index = Index::new(root, handle);
         while let Some(inside) = waiting.pop_front() {
-            if !self.has_room() {
+            if !self.is_within_limits() {
                 break;
             }
-            self.directory(&index, &inside, &mut waiting);
+            self.sweep_directory(&index, &inside, &mut waiting);
         }
         for inside in &root.listed {
-            self.listed(&index, inside);
+            self.check_listed(&index, inside);
         }
         for link in &root.links {
-            self.link(&index, &link.path);
+            self.check_link(&index, &link.path);
         }
     }
 
     fn is_unchanged(&self, directory: &KnownDirectory, root: BorrowedFd<'_>) -> bool {
-        // A path that is led astray on the way does not end at the same directory.
+        // If a link was swapped in on the path, the identity differs.
         let path = if directory.path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -171,11 +176,11 @@ impl<'a> Sweep<'a> {
             && directory.changed_ns < self.checklist.started_ns.saturating_sub(tick)
     }
 
-    fn has_room(&mut self) -> bool {
-        let limit = if self.entries >= MOST_ENTRIES {
-            format!("more than {MOST_ENTRIES} files changed")
+    fn is_within_limits(&mut self) -> bool {
+        let limit = if self.entries >= MAX_ENTRIES {
+            format!("more than {MAX_ENTRIES} files changed")
         } else if Instant::now() >= self.deadline {
-            format!("it took longer than {} seconds", MOST_TIME.as_secs())
+            format!("it took longer than {} seconds", MAX_TIME.as_secs())
         } else {
             return true;
         };
@@ -184,36 +189,43 @@ impl<'a> Sweep<'a> {
         false
     }
 
-    /// Looks through one directory.
-    fn directory(&mut self, index: &Index<'_>, inside: &Path, waiting: &mut VecDeque<PathBuf>) {
+    /// Checks the entries of one directory.
+    fn sweep_directory(
+        &mut self,
+        index: &Index<'_>,
+        inside: &Path,
+        waiting: &mut VecDeque<PathBuf>,
+    ) {
         let mut directory = match Directory::open_as_owner(index.handle, inside) {
             Ok(directory) => directory,
-            // It is gone, or something else stands in its place by now; that is the business of another clean-up.
+            // It was removed or replaced meanwhile; the clean-up of the other command handles that.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
-            Err(error) => return self.unreadable(index.root, inside, error),
+            Err(error) => return self.report_unreadable(index.root, inside, error),
         };
         let (status, entries) = match (Status::of_handle(&directory), directory.entries()) {
             (Ok(status), Ok(entries)) => (status, entries),
-            (Err(error), _) | (_, Err(error)) => return self.unreadable(index.root, inside, error),
+            (Err(error), _) | (_, Err(error)) => {
+                return self.report_unreadable(index.root, inside, error);
+            }
         };
         self.entries += entries.len();
         let known = index.directories.get(inside);
-        if known.is_some_and(|known| !known.is_closed) && directory.is_widened() {
-            // The command closed it; the next scan has to read it again.
-            directory.open_for_good();
+        if known.is_some_and(|known| !known.is_closed) && directory.has_changed_modes() {
+            // The command revoked its owner's access. Restore it, so that the next scan can read the directory.
+            directory.grant_owner_access_permanently();
         }
         let mut git = GitEntries::default();
         entries.iter().for_each(|(name, _)| git.add(name));
-        if git.is_repository() && self.repository(index, &mut directory, inside, &status) {
+        if git.is_repository() && self.handle_repository(index, &mut directory, inside, &status) {
             return;
         }
-        let place = ParentDirectory::of(inside);
+        let parent = ParentDirectory::of(inside);
         for (name, kind) in &entries {
             let path = inside.join(name);
-            if place.protection_of(name).is_some() {
+            if parent.protection_of(name).is_some() {
                 let is_allowed = self.checklist.allow_git_init && is_git_name(name);
                 if !is_allowed {
-                    self.take_if_new(index, &mut directory, &path);
+                    self.remove_if_new(index, &mut directory, &path);
                 }
             } else if index.root.hides(inside, name) {
                 self.report_if_new(index, &directory, &path);
@@ -228,8 +240,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Handles a directory that git takes for a repository. Says whether there is nothing else to look at in it.
-    fn repository(
+    /// Handles a directory that git recognizes as a repository. Returns whether its entries need no further check.
+    fn handle_repository(
         &mut self,
         index: &Index<'_>,
         directory: &mut Directory,
@@ -244,50 +256,51 @@ impl<'a> Sweep<'a> {
             return false;
         }
         if is_root || index.directories.contains_key(inside) {
-            // The user's own files may be in it; without this one it is no repository.
+            // The user's files may be in it, so remove only `HEAD`; without that it is not a repository.
             let head = Path::new("HEAD");
             if let Ok(status) = Status::of(&*directory, head) {
-                self.take(index, directory, &inside.join(head), &status);
+                self.remove(index, directory, &inside.join(head), &status);
             }
             return false;
         }
         let parent = inside.parent().unwrap_or(Path::new(""));
         match Directory::open_as_owner(index.handle, parent) {
-            Ok(mut parent) => self.take(index, &mut parent, inside, status),
-            Err(error) => self.unreadable(index.root, parent, error),
+            Ok(mut parent) => self.remove(index, &mut parent, inside, status),
+            Err(error) => self.report_unreadable(index.root, parent, error),
         }
         true
     }
 
-    /// A path that the policy itself names, if the command created it.
-    fn listed(&mut self, index: &Index<'_>, inside: &Path) {
+    /// Removes a path that the policy itself names, if the command created it.
+    fn check_listed(&mut self, index: &Index<'_>, inside: &Path) {
         if inside.as_os_str().is_empty() {
             return;
         }
         let parent = inside.parent().unwrap_or(Path::new(""));
         if let Ok(mut directory) = Directory::open_as_owner(index.handle, parent) {
-            self.take_if_new(index, &mut directory, inside);
+            self.remove_if_new(index, &mut directory, inside);
         }
     }
 
-    /// A protected link, if it is no longer the one that it was.
-    fn link(&mut self, index: &Index<'_>, inside: &Path) {
+    /// Reports a protected link that was removed or replaced.
+    fn check_link(&mut self, index: &Index<'_>, inside: &Path) {
         let parent = inside.parent().unwrap_or(Path::new(""));
         let name = inside.file_name().unwrap_or_default();
         let found = Directory::open_as_owner(index.handle, parent)
             .and_then(|directory| Status::of(&directory, name));
         if !found.is_ok_and(|status| self.is_known(index, inside, &status)) {
-            self.report.add_lost(index.root.path.join(inside));
+            self.report.add_lost_link(index.root.path.join(inside));
         }
     }
 
-    /// Whether a protected entry existed before. A command can move and link a link, so that one counts only in its place.
+    /// Whether a protected entry existed before. A command can move a link and create hard links to it, so a link is
+    /// known only at its own path.
     fn is_known(&self, index: &Index<'_>, inside: &Path, status: &Status) -> bool {
         if index.covered.contains(inside) {
             return true;
         }
         if let Some(file) = index.foreign.get(inside) {
-            // As it was, it is for the other command's clean-up to remove.
+            // Unchanged: the clean-up of the other command removes it.
             return file.identity == status.identity
                 && i128::from(file.changed_ns) == status.changed_ns;
         }
@@ -297,13 +310,13 @@ impl<'a> Sweep<'a> {
         self.known.contains(&status.identity)
     }
 
-    fn take_if_new(&mut self, index: &Index<'_>, directory: &mut Directory, inside: &Path) {
+    fn remove_if_new(&mut self, index: &Index<'_>, directory: &mut Directory, inside: &Path) {
         let name = inside.file_name().unwrap_or_default();
         let Ok(status) = Status::of(&*directory, name) else {
             return;
         };
         if !self.is_known(index, inside, &status) {
-            self.take(index, directory, inside, &status);
+            self.remove(index, directory, inside, &status);
         }
     }
 
@@ -315,7 +328,7 @@ impl<'a> Sweep<'a> {
         });
         let path = index.root.path.join(inside);
         if is_new && self.handled.insert(path.clone()) {
-            self.report.add_left(path);
+            self.report.add_remaining(path);
         }
     }
 
@@ -324,20 +337,20 @@ impl<'a> Sweep<'a> {
             .is_some_and(|until| status.identity.born_ns > until)
     }
 
-    /// Whether it is certain that the entry is the command's.
-    fn is_certain(&self, index: &Index<'_>, inside: &Path, status: &Status) -> bool {
+    /// Whether the command certainly created the entry.
+    fn is_certainly_new(&self, index: &Index<'_>, inside: &Path, status: &Status) -> bool {
         let is_scanned = !index
             .root
             .unscanned
             .iter()
             .any(|unscanned| inside.starts_with(unscanned));
-        // Long after the command, what is older than it may have been moved here by the user.
+        // If the command ended some time ago, the user may have moved an older file here.
         let is_of_its_time = self.until_ns.is_none()
             || status.identity.born_ns + CLOCK_TICK_NS >= self.checklist.started_ns;
         is_scanned && is_of_its_time
     }
 
-    fn take(
+    fn remove(
         &mut self,
         index: &Index<'_>,
         directory: &mut Directory,
@@ -349,19 +362,19 @@ impl<'a> Sweep<'a> {
             return;
         }
         let is_removed = self.checklist.new_files == NewFiles::Remove
-            && self.is_certain(index, inside, status)
+            && self.is_certainly_new(index, inside, status)
             && self
                 .trash
-                .take(directory, inside.file_name().unwrap_or_default())
+                .add(directory, inside.file_name().unwrap_or_default())
                 .is_ok();
         if is_removed {
             self.report.add_removed(path);
         } else {
-            self.report.add_left(path);
+            self.report.add_remaining(path);
         }
     }
 
-    /// Clears the bits with which a program runs as its owner, whoever starts it.
+    /// Clears the setuid and setgid bits of a file.
     fn clear_privileges(&mut self, root: &Root, directory: &Directory, inside: &Path) {
         let name = inside.file_name().unwrap_or_default();
         let Ok(status) = Status::of(directory, name) else {
@@ -375,11 +388,11 @@ impl<'a> Sweep<'a> {
         let path = root.path.join(inside);
         match clear_bits(directory, name) {
             Ok(()) => self.report.add_cleared(path),
-            Err(_) => self.report.add_left(path),
+            Err(_) => self.report.add_remaining(path),
         }
     }
 
-    fn unreadable(&mut self, root: &Root, inside: &Path, error: Errno) {
+    fn report_unreadable(&mut self, root: &Root, inside: &Path, error: Errno) {
         let path = root.path.join(inside);
         let path = path.display();
         self.report

@@ -1,9 +1,10 @@
-//! The child of the guard: puts the inner layers on itself, from the outermost to the innermost, and becomes the command.
+//! The child of the guard: applies the inner layers to itself, from the outermost to the innermost, and becomes the
+//! command.
 
 use super::{landlock, nesting, probe, seccomp};
-use crate::Profile;
+use crate::SandboxProfile;
 use crate::layers::Layer;
-use crate::plan::{Plan, Work};
+use crate::plan::{HelperTask, Plan};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
@@ -13,31 +14,31 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The watchdog acts at the limit itself and says why; the kernel a little above it.
+/// The kernel's limit is a little above that of the watchdog, which can report why it stopped the command.
 const SLACK: u64 = 16;
-/// What each process of a browser maps for itself and does not touch: 330 to 430 MiB were seen.
+/// Memory that each process of a browser maps but does not use; measured: 330 to 430 MiB.
 const BROWSER_UNTOUCHED: u64 = 512 << 20;
-/// How many files a process may have open.
+/// Maximum number of open files per process.
 const OPEN_FILES: u64 = 4096;
 
-/// Becomes the command. What goes wrong before is said to the guard; what goes wrong with the program itself is said
-/// where the command's complaints go, as a shell does.
+/// Becomes the command. Reports errors of the setup to the guard; prints errors of the program itself to the command's
+/// standard error, like a shell.
 pub(super) fn run(plan: &Plan, mut guard: File) -> ! {
-    if plan.work == Work::Nesting {
-        // As `exec` does for a command: otherwise its own files in `/proc` are not its own.
+    if plan.task == HelperTask::Nesting {
+        // `exec` would do this for a command. Otherwise the process does not own its files in `/proc`.
         let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     }
     if let Err(what) = confine(plan) {
         let _ = guard.write_all(what.as_bytes());
         std::process::exit(super::FAILED);
     }
-    match plan.work {
-        Work::Command | Work::CleanUp => {}
-        Work::Probe => {
+    match plan.task {
+        HelperTask::Command | HelperTask::CleanUp => {}
+        HelperTask::Probe => {
             drop(guard);
             probe::run(&plan.argv);
         }
-        Work::Nesting => {
+        HelperTask::Nesting => {
             drop(guard);
             nesting::run();
         }
@@ -46,7 +47,7 @@ pub(super) fn run(plan: &Plan, mut guard: File) -> ! {
     let Some(program) = words.next() else {
         std::process::exit(127)
     };
-    // `exec` comes back only if it failed.
+    // `exec` returns only on failure.
     let error = Command::new(program)
         .args(words)
         .env_clear()
@@ -66,15 +67,15 @@ pub(super) fn run(plan: &Plan, mut guard: File) -> ! {
 
 fn confine(plan: &Plan) -> Result<(), String> {
     let explain = |what: &'static str| move |error: Errno| format!("{what}: {error}");
-    // The reports of the guard went to descriptor 2 up to here.
+    // Until here, descriptor 2 is the one for the guard's reports.
     let [stdin, stdout, stderr] = plan.stdio.map(|fd| {
-        // SAFETY: the launcher passed these descriptors on, and this process closes them below, not before.
+        // SAFETY: the launcher passed these descriptors, and this process does not close them before their use below.
         unsafe { BorrowedFd::borrow_raw(fd) }
     });
     rustix::stdio::dup2_stdin(stdin).map_err(explain("connect the input"))?;
     rustix::stdio::dup2_stdout(stdout).map_err(explain("connect the output"))?;
-    rustix::stdio::dup2_stderr(stderr).map_err(explain("connect the complaints"))?;
-    // The one to the guard is needed until the command begins.
+    rustix::stdio::dup2_stderr(stderr).map_err(explain("connect the error output"))?;
+    // Close-on-exec, because the pipe to the guard is needed until the command starts.
     crate::descriptors::close_on_exec().map_err(explain("close descriptors"))?;
     let _ = rustix::process::setsid();
     std::env::set_current_dir(&plan.cwd)
@@ -84,12 +85,12 @@ fn confine(plan: &Plan) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(explain("refuse new privileges"))?;
     match plan.landlock {
         Layer::Used => landlock::restrict(plan).map_err(|error| format!("Landlock: {error}"))?,
-        Layer::Failing => return Err("Landlock: not there, for a test".to_string()),
+        Layer::Failing => return Err("Landlock: disabled by a test".to_string()),
         Layer::LeftOut => {}
     }
     match plan.seccomp {
         Layer::Used => seccomp::restrict(plan).map_err(|error| format!("seccomp: {error}"))?,
-        Layer::Failing => return Err("seccomp: not there, for a test".to_string()),
+        Layer::Failing => return Err("seccomp: disabled by a test".to_string()),
         Layer::LeftOut => {}
     }
     Ok(())
@@ -104,25 +105,25 @@ fn limit(plan: &Plan) -> rustix::io::Result<()> {
         (Resource::Msgqueue, 1 << 16),
     ];
     if plan.namespaces {
-        // Counted in the namespace alone. Elsewhere all processes of the user count, whoever started them.
+        // In a user namespace only its own processes count. Elsewhere all processes of the user would count.
         wanted.push((Resource::Nproc, u64::from(limits.processes) + SLACK));
     }
     if !plan.memory_group {
         let untouched = match plan.profile {
-            Profile::Command => 0,
-            Profile::Browser => BROWSER_UNTOUCHED,
+            SandboxProfile::Command => 0,
+            SandboxProfile::Browser => BROWSER_UNTOUCHED,
         };
         wanted.push((
             Resource::Data,
             limits.memory_bytes.saturating_add(untouched),
         ));
     }
-    for (resource, most) in wanted {
+    for (resource, limit) in wanted {
         let current = rustix::process::getrlimit(resource);
-        let most = current.maximum.map_or(most, |maximum| maximum.min(most));
+        let limit = current.maximum.map_or(limit, |maximum| maximum.min(limit));
         let both = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
+            current: Some(limit),
+            maximum: Some(limit),
         };
         setrlimit(resource, both)?;
     }
@@ -135,7 +136,7 @@ fn drop_capabilities() -> rustix::io::Result<()> {
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    // Old kernels have no ambient set, and then there is nothing in it.
+    // Fails on old kernels, which have no ambient set.
     let _ = rustix::thread::clear_ambient_capability_set();
     rustix::thread::set_capabilities(None, none)
 }

@@ -1,20 +1,20 @@
-//! Clean-up inside of the sandbox, once the command and everything it started are gone.
+//! The clean-up inside the sandbox, after the command and all processes it started have ended.
 //!
-//! The guard is the same user in the same namespaces without capabilities, and before it touches anything it has the kernel
-//! restrict it to the writable directories and the trash. Its handles do not go through the read-only mounts that covered
-//! protected files, so a sweep never touches a path that existed before.
+//! The guard has the same user and namespaces as the command, and no capabilities. Before it touches anything, it
+//! restricts itself with Landlock to the writable directories and the trash. Its handles bypass the read-only mounts
+//! that covered protected files, so a sweep must never touch a path that existed before.
 
 use super::landlock;
 use crate::CleanUpReport;
-use crate::clean_up::pending::{Content, Record};
-use crate::clean_up::sweep::{self, Handles, Swept};
+use crate::clean_up::pending::{Record, RecordContent};
+use crate::clean_up::sweep::{self, Handles, SweepResult};
 use crate::layers::Layer;
 use crate::plan::{CleanUpDescriptors, Plan};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::fs::File;
 use std::time::Instant;
 
-/// What the guard holds for the clean-up.
+/// The guard's state for the clean-up.
 pub(super) struct CleanUp<'a> {
     plan: &'a Plan,
     record: Record,
@@ -23,7 +23,7 @@ pub(super) struct CleanUp<'a> {
 }
 
 impl<'a> CleanUp<'a> {
-    /// Takes over the descriptors of the plan.
+    /// Takes ownership of the plan's descriptors.
     pub(super) fn new(plan: &'a Plan) -> Self {
         let CleanUpDescriptors {
             record,
@@ -32,7 +32,7 @@ impl<'a> CleanUp<'a> {
             ..
         } = &plan.clean_up;
         let own = |fd: &RawFd| {
-            // SAFETY: the launcher passed this descriptor on for this one use.
+            // SAFETY: the launcher passed this descriptor for this single use.
             unsafe { OwnedFd::from_raw_fd(*fd) }
         };
         Self {
@@ -46,7 +46,7 @@ impl<'a> CleanUp<'a> {
         }
     }
 
-    /// Shows in the record that the guard lives.
+    /// Touches the record at intervals, as a sign of life.
     pub(super) fn keep_alive(&mut self) {
         if self.touched.elapsed() >= crate::clean_up::pending::HEARTBEAT {
             self.record.touch();
@@ -54,9 +54,9 @@ impl<'a> CleanUp<'a> {
         }
     }
 
-    /// Cleans up, and stores the result.
-    pub(super) fn run(self, processes_are_gone: bool) -> Result<CleanUpReport, String> {
-        let Some(Content::Due(checklist)) = self.record.read() else {
+    /// Cleans up and stores the result in the record.
+    pub(super) fn run(self, all_ended: bool) -> Result<CleanUpReport, String> {
+        let Some(RecordContent::Due(checklist)) = self.record.read() else {
             return Err("the record of the clean-up cannot be read".to_string());
         };
         if self.plan.landlock == Layer::Used {
@@ -66,11 +66,11 @@ impl<'a> CleanUp<'a> {
             landlock::restrict_to(&reachable)?;
         }
         let until = self.plan.clean_up.until_ns;
-        let Swept {
+        let SweepResult {
             mut report,
             is_finished,
         } = sweep::sweep(&checklist, &self.handles, (until > 0).then_some(until));
-        if !processes_are_gone {
+        if !all_ended {
             report.add_incomplete("some processes of the command did not end in time");
         }
         if is_finished {

@@ -1,17 +1,17 @@
-//! The guard of a command: the process that started it, reaps what it leaves behind, and ends all of it.
+//! The guard of a command: the process that starts it, reaps its processes, and kills all of them in the end.
 //!
-//! Inside of bubblewrap it is the first process of its namespace: when it ends, the kernel ends all others. It cannot be
-//! signalled from inside, and looks at nothing but numbers that the kernel gives. It ends the command when the lifeline
-//! breaks, when its time is over, when it uses up too much, and when its first process is gone.
+//! Inside bubblewrap the guard is the first process of its namespace: when it ends, the kernel kills all others.
+//! Commands cannot send it signals, and it reads only numbers from the kernel. It ends the command when the lifeline
+//! breaks, when the time is up, when a limit is exceeded, and when the command's first process has ended.
 
 use super::clean_up::CleanUp;
 use super::usage::Usage;
-use super::{become_command, say};
+use super::{become_command, send_report};
 use crate::layers::Layer;
 use crate::linux::cgroup::has_oom_kill;
-use crate::plan::{Handover, Plan, Work};
+use crate::plan::{Handover, HelperTask, Plan};
 use crate::report::Report;
-use crate::{ExitKind, Profile, Stopped};
+use crate::{ExceededLimit, ExitKind, SandboxProfile};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -24,29 +24,30 @@ use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-/// The watchdog looks soon at first, and then this often.
-const FIRST_LOOK: Duration = Duration::from_millis(4);
-const LOOK: Duration = Duration::from_millis(50);
-/// How long the processes of a command may take to be gone once they are killed.
+/// First and longest interval of the watchdog's checks; the interval doubles in between.
+const FIRST_INTERVAL: Duration = Duration::from_millis(4);
+const MAX_INTERVAL: Duration = Duration::from_millis(50);
+/// How long to wait for the processes of a command to end after they are killed.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// Starts the command and stays until it is gone. Gives back the code to end with.
+/// Starts the command and guards it until it has ended. Returns the exit code of the guard.
 pub(super) fn run(plan: &Plan) -> Result<i32, String> {
     let explain = |what: &'static str| move |error: Errno| format!("{what}: {error}");
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(explain("hide the guard"))?;
-    match plan.namespaces {
-        // Bubblewrap outside is the parent; it has but one thread.
-        true => set_parent_process_death_signal(Some(Signal::KILL))
-            .map_err(explain("end with bubblewrap"))?,
-        // Orphans come to the guard, which is how it finds them.
-        false => set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(explain("become the parent of orphans"))?,
+    if plan.namespaces {
+        // The parent is bubblewrap, which has only one thread.
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(explain("end with bubblewrap"))?;
+    } else {
+        // Orphans become children of the guard, so that it finds them.
+        set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(explain("become the parent of orphans"))?;
     }
-    crate::linux::fixed::verify(&plan.fixed)?;
-    if plan.profile == Profile::Browser {
+    crate::linux::expected_paths::verify(&plan.expected_paths)?;
+    if plan.profile == SandboxProfile::Browser {
         crate::linux::proc::verify()?;
     }
-    // SAFETY: the launcher passed this descriptor on for this one use.
+    // SAFETY: the launcher passed this descriptor for this single use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
     // SAFETY: as above.
     let memory_events = plan
@@ -56,29 +57,30 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
     if let Some(handover) = plan.handover {
         hand_over(handover).map_err(|error| format!("bind the proxy's ports: {error}"))?;
     }
-    if plan.work == Work::CleanUp {
-        say(&Report::Running);
+    if plan.task == HelperTask::CleanUp {
+        send_report(&Report::Running);
         return clean(clean_up, true).map(|()| 0);
     }
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(explain("pipe"))?;
-    // SAFETY: this process has one thread, so the child may do all that a program may.
+    // SAFETY: this process has one thread, so the child may run any code.
     let child = match unsafe { libc::fork() } {
         -1 => return Err(format!("fork: {}", std::io::Error::last_os_error())),
         0 => become_command::run(plan, File::from(writer)),
-        child => Pid::from_raw(child).ok_or("fork gave no process")?,
+        child => Pid::from_raw(child).ok_or("fork returned no process id")?,
     };
     drop(writer);
     for fd in plan.stdio {
-        // SAFETY: the descriptors were the command's, which has its own by now; here they only keep pipes open.
+        // SAFETY: these descriptors are for the command, which has its own copies by now; here they only keep pipes
+        // open.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
     }
-    // The pipe ends when the child has become the command.
-    let mut complaint = String::new();
-    let heard = File::from(reader).read_to_string(&mut complaint);
-    if heard.is_err() || !complaint.is_empty() {
-        return Err(complaint);
+    // The pipe closes when the child has become the command.
+    let mut setup_error = String::new();
+    let read = File::from(reader).read_to_string(&mut setup_error);
+    if read.is_err() || !setup_error.is_empty() {
+        return Err(setup_error);
     }
-    say(&Report::Running);
+    send_report(&Report::Running);
     let guard = Guard {
         plan,
         child,
@@ -86,24 +88,26 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
         memory_events,
         started: Instant::now(),
     };
-    Ok(guard.stay(clean_up))
+    Ok(guard.run(clean_up))
 }
 
-/// Binds the listeners of the command's own network, sends them to lango, and keeps nothing of them.
+/// Binds the listeners in the command's network namespace, sends them to lango and closes its own copies.
 fn hand_over(handover: Handover) -> std::io::Result<()> {
-    // SAFETY: the launcher passed this descriptor on for this one use.
+    // SAFETY: the launcher passed this descriptor for this single use.
     let socket = unsafe { OwnedFd::from_raw_fd(handover.socket) };
     if crate::linux::network_namespace()? == handover.outer_network {
-        return Err(std::io::Error::other("the network is that of lango itself"));
+        return Err(std::io::Error::other(
+            "the command has no separate network namespace",
+        ));
     }
     crate::listeners::send(socket.as_fd())
 }
 
-/// Cleans up after the command, and says so before and after.
-fn clean(clean_up: CleanUp<'_>, processes_are_gone: bool) -> Result<(), String> {
-    say(&Report::CleaningUp);
-    let report = clean_up.run(processes_are_gone)?;
-    say(&Report::CleanedUp(report));
+/// Cleans up after the command, and reports the start and the result.
+fn clean(clean_up: CleanUp<'_>, all_ended: bool) -> Result<(), String> {
+    send_report(&Report::CleaningUp);
+    let report = clean_up.run(all_ended)?;
+    send_report(&Report::CleanedUp(report));
     Ok(())
 }
 
@@ -116,33 +120,33 @@ struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    fn stay(&self, mut clean_up: CleanUp<'_>) -> i32 {
+    fn run(&self, mut clean_up: CleanUp<'_>) -> i32 {
         let end = self.watch(&mut clean_up);
         let mut usage = Usage::new(self.plan);
-        let processes_are_gone = self.end_all(&mut usage);
+        let all_ended = self.kill_all(&mut usage);
         let code = match end {
             End::Exited(exit) => {
-                say(&Report::Exited(exit));
+                send_report(&Report::Exited(exit));
                 match exit {
                     ExitKind::Code(code) => code,
                     ExitKind::Signal(signal) => 128 + signal,
                 }
             }
             End::Stopped(stopped) => {
-                say(&Report::Stopped(stopped));
+                send_report(&Report::Stopped(stopped));
                 128 + libc::SIGKILL
             }
-            End::Cut => 128 + libc::SIGKILL,
+            End::LifelineBroken => 128 + libc::SIGKILL,
         };
-        // Without a report of it lango starts another guard for the clean-up, and hears the reason from that one.
-        let _ = clean(clean_up, processes_are_gone);
+        // If this fails, lango starts another guard for the clean-up, which reports the reason.
+        let _ = clean(clean_up, all_ended);
         code
     }
 
-    /// Waits for the end of the command, or a reason to end it.
+    /// Waits until the command ends, or until there is a reason to end it.
     fn watch(&self, clean_up: &mut CleanUp<'_>) -> End {
         let mut usage = Usage::new(self.plan);
-        let mut pause = FIRST_LOOK;
+        let mut pause = FIRST_INTERVAL;
         let first_process = pidfd_open(self.child, PidfdFlags::empty()).ok();
         loop {
             if let Some(exit) = self.reap() {
@@ -154,16 +158,16 @@ impl Guard<'_> {
                 .time
                 .map(|time| time.saturating_sub(self.started.elapsed()));
             if left == Some(Duration::ZERO) {
-                return End::Stopped(Stopped::Time);
+                return End::Stopped(ExceededLimit::Time);
             }
             if self.plan.watchdog == Layer::Used
-                && let Some(stopped) = usage.over_limit()
+                && let Some(stopped) = usage.exceeded_limit()
             {
                 return End::Stopped(stopped);
             }
-            // The other processes may wait for the killed one until the timeout, as a browser does for its renderer.
+            // The other processes may wait for the killed one until the timeout, like a browser for its renderer.
             if self.memory_events.as_ref().is_some_and(has_oom_kill) {
-                return End::Stopped(Stopped::Memory);
+                return End::Stopped(ExceededLimit::Memory);
             }
             let mut waited_for = vec![PollFd::new(&self.lifeline, PollFlags::IN)];
             if let Some(first_process) = &first_process {
@@ -178,16 +182,16 @@ impl Guard<'_> {
                 tv_nsec: timeout.subsec_nanos().into(),
             };
             let _ = poll(&mut waited_for, Some(&timeout));
-            // Nothing is ever written to it; it can only break.
+            // Nothing is ever written to the lifeline, so any event means that it broke.
             if !waited_for[0].revents().is_empty() {
-                return End::Cut;
+                return End::LifelineBroken;
             }
-            pause = (pause * 2).min(LOOK);
+            pause = (pause * 2).min(MAX_INTERVAL);
             clean_up.keep_alive();
         }
     }
 
-    /// Takes in the processes that ended; says how the first one did.
+    /// Reaps processes that have ended. Returns the exit of the command's first process if it is among them.
     fn reap(&self) -> Option<ExitKind> {
         let mut first = None;
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -200,13 +204,13 @@ impl Guard<'_> {
         first
     }
 
-    /// Ends every process below this one. Says whether all of them are gone.
-    fn end_all(&self, usage: &mut Usage) -> bool {
+    /// Kills every process below the guard. Returns whether all of them have ended.
+    fn kill_all(&self, usage: &mut Usage) -> bool {
         let started = Instant::now();
-        // New ones can come while the old ones go; each round ends those that there are.
+        // New processes can start while the old ones end, so repeat until none is left.
         while started.elapsed() < END_TIME {
             let is_empty = if self.plan.namespaces {
-                // SAFETY: as the first process of the namespace, this reaches all others in it and none outside.
+                // SAFETY: sent by the first process of the namespace, it reaches all others in it and none outside.
                 unsafe { libc::kill(-1, libc::SIGKILL) };
                 self.reap_all()
             } else {
@@ -225,7 +229,7 @@ impl Guard<'_> {
         false
     }
 
-    /// Takes in all processes that ended. Says whether none is left; orphans are children of the guard, too.
+    /// Reaps all processes that have ended. Returns whether none is left; orphans are children of the guard too.
     fn reap_all(&self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -239,7 +243,6 @@ impl Guard<'_> {
 
 enum End {
     Exited(ExitKind),
-    Stopped(Stopped),
-    /// The lifeline broke.
-    Cut,
+    Stopped(ExceededLimit),
+    LifelineBroken,
 }

@@ -1,11 +1,11 @@
-//! The inner wall around files: the kernel's Landlock. It holds even if the view of the disk should not.
+//! Landlock: the kernel's file access rules. They hold even if bubblewrap's view of the file system fails.
 //!
-//! All that the running kernel can restrict is asked for as a hard requirement, so that it refuses rather than restricts
-//! in part. Inside of bubblewrap's view kernels from 5.19 will do. Without that view the kernel has to guard the length of
-//! files as well, which those from 6.2 do.
+//! Everything that the running kernel can restrict is a hard requirement, so setup fails rather than restricting only
+//! in part. Inside bubblewrap's view Linux 5.19 is sufficient. Without that view the kernel must also control
+//! truncation of files, which it does since Linux 6.2.
 
 use crate::plan::Plan;
-use crate::{FILES_PORT, Network, PROXY_PORT, Profile};
+use crate::{FILES_PORT, Network, PROXY_PORT, SandboxProfile};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
@@ -13,19 +13,19 @@ use landlock::{
 use rustix::fd::BorrowedFd;
 use std::path::Path;
 
-/// The least that is accepted where bubblewrap's view hides the rest of the disk.
-const LEAST_ABI: i32 = 2;
-/// The least that is accepted without it.
-pub(crate) const LEAST_ABI_ALONE: i32 = 3;
-/// From here on the kernel keeps a process from abstract sockets and processes outside.
+/// Minimum version inside bubblewrap's view.
+const MIN_ABI: i32 = 2;
+/// Minimum version without bubblewrap.
+pub(crate) const MIN_ABI_STANDALONE: i32 = 3;
+/// First version that can block access to abstract sockets and processes outside.
 pub(crate) const SCOPES_ABI: i32 = 6;
-/// The newest that was tried here.
-const NEWEST_ABI: i32 = 7;
+/// Newest version that lango was tested with.
+const MAX_ABI: i32 = 7;
 
-/// Which version of Landlock the kernel speaks; 0 if none.
+/// Returns the kernel's Landlock version; 0 if it has none.
 pub(crate) fn kernel_abi() -> i32 {
     const VERSION: libc::c_uint = 1;
-    // SAFETY: with this flag the call takes no memory and only answers with a number.
+    // SAFETY: with this flag the call accesses no memory and only returns a number.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,
@@ -37,9 +37,9 @@ pub(crate) fn kernel_abi() -> i32 {
     i32::try_from(answer).unwrap_or(0).max(0)
 }
 
-/// Restricts this process for good to the directories behind these handles.
+/// Irrevocably restricts this process to the directories of these handles.
 pub(super) fn restrict_to(directories: &[BorrowedFd<'_>]) -> Result<(), String> {
-    let abi = ABI::from(kernel_abi().min(NEWEST_ABI));
+    let abi = ABI::from(kernel_abi().min(MAX_ABI));
     let all = AccessFs::from_all(abi);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -53,19 +53,20 @@ pub(super) fn restrict_to(directories: &[BorrowedFd<'_>]) -> Result<(), String> 
     enforce(rules)
 }
 
-/// Restricts this process for good.
+/// Irrevocably restricts this process to what the plan allows.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
     let kernel = kernel_abi();
-    let (least, linux) = match plan.namespaces {
-        true => (LEAST_ABI, "5.19"),
-        false => (LEAST_ABI_ALONE, "6.2"),
+    let (minimum, linux) = if plan.namespaces {
+        (MIN_ABI, "5.19")
+    } else {
+        (MIN_ABI_STANDALONE, "6.2")
     };
-    if kernel < least {
+    if kernel < minimum {
         return Err(format!(
-            "the kernel speaks version {kernel}, and {least} is the least; use Linux {linux} or newer"
+            "the kernel has version {kernel}, but at least {minimum} is needed; use Linux {linux} or newer"
         ));
     }
-    rules(plan, ABI::from(kernel.min(NEWEST_ABI))).and_then(enforce)
+    rules(plan, ABI::from(kernel.min(MAX_ABI))).and_then(enforce)
 }
 
 fn enforce(rules: RulesetCreated) -> Result<(), String> {
@@ -105,9 +106,9 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
     for path in &plan.read {
         rules = add(rules, path, read, abi)?;
     }
-    // Devices cannot be made, and those of the machine not reached through a folder that is written.
-    let devices_made = AccessFs::MakeChar | AccessFs::MakeBlock;
-    let mut write = AccessFs::from_all(abi) & !devices_made;
+    // In writable folders, devices can neither be created nor controlled.
+    let creating_devices = AccessFs::MakeChar | AccessFs::MakeBlock;
+    let mut write = AccessFs::from_all(abi) & !creating_devices;
     if abi >= ABI::V5 {
         write &= !AccessFs::IoctlDev;
     }
@@ -115,17 +116,17 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
         rules = add(rules, path, write, abi)?;
     }
     let mut processes = read & !AccessFs::Execute;
-    if plan.profile == Profile::Browser {
-        // It maps the users of its own namespaces there, and says which of its processes go first when memory runs out.
+    if plan.profile == SandboxProfile::Browser {
+        // A browser maps the users of its namespaces there, and sets which of its processes the OOM killer prefers.
         processes |= AccessFs::WriteFile | AccessFs::Truncate;
     }
     if plan.namespaces {
         rules = add(rules, Path::new("/dev"), devices, abi)?;
         rules = add(rules, Path::new("/proc"), processes, abi)?;
-        // Names alone, and there are no others in view.
+        // Only listing names, and there are none but those of the view.
         return add(rules, Path::new("/"), AccessFs::ReadDir.into(), abi);
     }
-    // This is the machine's own `/proc`, with all processes in it.
+    // This is the machine's `/proc`, with all processes.
     rules = add(
         rules,
         Path::new("/proc/self"),
@@ -138,13 +139,13 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
     Ok(rules)
 }
 
-/// The ports that the command may connect to, binding none; nothing if the kernel need not guard them.
+/// Returns the ports that the command may connect to, without binding any; `None` for no restriction.
 fn ports(plan: &Plan) -> Option<&'static [u16]> {
     match (plan.network, plan.profile) {
         (Network::None, _) => Some(&[]),
-        (Network::Proxied, Profile::Browser) => Some(&[PROXY_PORT, FILES_PORT]),
-        // In a network of its own a command may serve itself, as tests of programs do.
-        (Network::Proxied, Profile::Command) | (Network::Host, _) => None,
+        (Network::Proxied, SandboxProfile::Browser) => Some(&[PROXY_PORT, FILES_PORT]),
+        // In a separate network a command may run servers for itself, for example in tests.
+        (Network::Proxied, SandboxProfile::Command) | (Network::Host, _) => None,
     }
 }
 
@@ -154,13 +155,14 @@ fn add(
     access: landlock::BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<RulesetCreated, String> {
-    // What is gone since the plan was made needs no rule.
+    // A path that was removed since the plan was built needs no rule.
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(rules);
     };
-    let access = match metadata.is_dir() {
-        true => access & AccessFs::from_all(abi),
-        false => access & AccessFs::from_file(abi),
+    let access = if metadata.is_dir() {
+        access & AccessFs::from_all(abi)
+    } else {
+        access & AccessFs::from_file(abi)
     };
     let path = PathFd::new(path).map_err(text)?;
     rules.add_rule(PathBeneath::new(path, access)).map_err(text)
@@ -174,31 +176,31 @@ fn text(error: impl std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::ResourceLimits;
     use crate::layers::Layer;
-    use crate::plan::{CleanUpDescriptors, Work};
+    use crate::plan::{CleanUpDescriptors, HelperTask};
 
     #[test]
-    fn rules_can_be_made_for_every_version_that_is_accepted() {
+    fn rules_can_be_created_for_every_supported_version() {
         let kinds = [
-            (true, Network::None, Profile::Command),
-            (true, Network::Proxied, Profile::Browser),
-            (false, Network::Host, Profile::Command),
+            (true, Network::None, SandboxProfile::Command),
+            (true, Network::Proxied, SandboxProfile::Browser),
+            (false, Network::Host, SandboxProfile::Command),
         ];
         for (namespaces, network, profile) in kinds {
             let plan = Plan {
-                work: Work::Command,
+                task: HelperTask::Command,
                 argv: Vec::new(),
                 env: Vec::new(),
                 cwd: "/".into(),
                 read: vec!["/usr".into(), "/etc/passwd".into(), "/nonexistent".into()],
                 write: vec!["/tmp".into()],
                 in_memory: Vec::new(),
-                fixed: Vec::new(),
+                expected_paths: Vec::new(),
                 network,
                 profile,
                 unix_sockets: true,
-                limits: Limits::default(),
+                limits: ResourceLimits::default(),
                 landlock: Layer::Used,
                 seccomp: Layer::Used,
                 watchdog: Layer::Used,
@@ -210,7 +212,7 @@ mod tests {
                 handover: None,
                 clean_up: CleanUpDescriptors::default(),
             };
-            for abi in LEAST_ABI..=kernel_abi().min(NEWEST_ABI) {
+            for abi in MIN_ABI..=kernel_abi().min(MAX_ABI) {
                 assert_eq!(rules(&plan, ABI::from(abi)).err(), None, "version {abi}");
             }
         }

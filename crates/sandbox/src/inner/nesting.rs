@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// Runs the test, prints what failed, and exits.
 pub(super) fn run() -> ! {
-    // SAFETY: asks for numbers.
+    // SAFETY: only returns ids.
     let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
     let code = match in_child(libc::CLONE_NEWUSER, || nested(user, group)) {
         Ok(()) => 0,
@@ -23,18 +23,23 @@ fn nested(user: u32, group: u32) -> i32 {
     let steps = || -> Result<(), (&str, io::Error)> {
         let map = |id: u32| format!("{id} {id} 1");
         let write = |file: &str, text: &str| std::fs::write(format!("/proc/self/{file}"), text);
-        write("setgroups", "deny").map_err(|error| ("close the groups of it", error))?;
-        write("gid_map", &map(group)).map_err(|error| ("map the group into it", error))?;
-        write("uid_map", &map(user)).map_err(|error| ("map the user into it", error))?;
-        // SAFETY: concerns this process alone, which is about to end.
+        write("setgroups", "deny").map_err(|error| ("disable setgroups", error))?;
+        write("gid_map", &map(group)).map_err(|error| ("map the group", error))?;
+        write("uid_map", &map(user)).map_err(|error| ("map the user", error))?;
+        // SAFETY: affects only this process, which is about to end.
         check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into())
-            .map_err(|error| ("create a user namespace in it", error))?;
+            .map_err(|error| ("create a user namespace in the nested one", error))?;
         let both = libc::CLONE_NEWPID | libc::CLONE_NEWNET;
-        in_child(both, || 0).map_err(|error| ("create namespaces in it", error))?;
+        in_child(both, || 0).map_err(|error| {
+            (
+                "create process and network namespaces in the nested one",
+                error,
+            )
+        })?;
         let root: &CStr = c"/proc/self/fdinfo";
-        // SAFETY: the path is a constant, and the root that of this process alone.
+        // SAFETY: the path is a constant, and only the root of this process changes.
         check(unsafe { libc::chroot(root.as_ptr()) }.into())
-            .map_err(|error| ("change the root in it", error))
+            .map_err(|error| ("change the root in the nested one", error))
     };
     match steps() {
         Ok(()) => 0,
@@ -45,18 +50,18 @@ fn nested(user: u32, group: u32) -> i32 {
     }
 }
 
-/// Runs `child` in a new process with new namespaces. Fails if the process cannot be created; the child prints its own
-/// failures.
+/// Runs `work` in a new process with new namespaces. Fails if the process cannot be created; the child prints its own
+/// errors.
 fn in_child(namespaces: libc::c_int, work: impl FnOnce() -> i32) -> io::Result<()> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
-    // SAFETY: without a stack of its own the child goes on as after `fork`; this process has one thread.
+    // SAFETY: without a separate stack the child continues as after `fork`; this process has one thread.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     if child == 0 {
         std::process::exit(work());
     }
     check(child)?;
     let mut status = 0;
-    // SAFETY: writes to a number that lives.
+    // SAFETY: writes to a variable on the stack.
     check(unsafe { libc::waitpid(child as libc::pid_t, &raw mut status, 0) }.into())?;
     if status != 0 {
         std::process::exit(1);

@@ -1,6 +1,7 @@
-//! The self-test's attempts to get out, made by the helper itself once all layers hold, and printed line by line.
+//! The self-test's escape attempts. The helper itself makes them when all layers are set up, and prints one line for
+//! each.
 //!
-//! Each is a claim that a sandbox keeps. One that fails here would be open to a command as well.
+//! Each attempt tests a property of the sandbox. If one fails here, a command could do the same.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// What is tried, with the paths and numbers of the self-test.
+/// The paths and the port that the self-test tries to reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Targets {
     pub(crate) workspace: OsString,
@@ -18,11 +19,11 @@ pub(crate) struct Targets {
     pub(crate) port: u16,
 }
 
-/// The name of the one file that is kept in the probe's workspace.
-pub(crate) const KEPT_FILE: &str = ".env";
-/// The name of the one file that is hidden in it.
+/// A protected file in the probe's workspace.
+pub(crate) const PROTECTED_FILE: &str = ".env";
+/// A hidden file in the probe's workspace.
 pub(crate) const HIDDEN_FILE: &str = "hidden";
-/// The name of the file outside.
+/// A file outside of the workspace.
 pub(crate) const OUTSIDE_FILE: &str = "secret";
 
 impl Targets {
@@ -49,7 +50,7 @@ impl Targets {
     }
 }
 
-/// Tries everything, prints what came of it, and ends.
+/// Makes all attempts, prints the results, and exits.
 pub(super) fn run(arguments: &[OsString]) -> ! {
     let Some(targets) = Targets::from_arguments(arguments) else {
         std::process::exit(super::FAILED)
@@ -66,9 +67,9 @@ pub(super) fn run(arguments: &[OsString]) -> ! {
     std::process::exit(i32::from(printed.is_err()))
 }
 
-type Claim = (&'static str, Result<String, String>);
+type ProbeResult = (&'static str, Result<String, String>);
 
-fn attempts(targets: &Targets) -> Vec<Claim> {
+fn attempts(targets: &Targets) -> Vec<ProbeResult> {
     let workspace = Path::new(&targets.workspace);
     let outside = Path::new(&targets.outside);
     vec![
@@ -85,8 +86,8 @@ fn attempts(targets: &Targets) -> Vec<Claim> {
             fails(fs::write(outside.join("new"), "probe")),
         ),
         (
-            "a kept file cannot be changed",
-            fails(fs::write(workspace.join(KEPT_FILE), "probe")),
+            "a protected file cannot be changed",
+            fails(fs::write(workspace.join(PROTECTED_FILE), "probe")),
         ),
         (
             "a hidden file cannot be read",
@@ -103,7 +104,7 @@ fn attempts(targets: &Targets) -> Vec<Claim> {
             "a port of this machine cannot be reached",
             fails(TcpStream::connect(("127.0.0.1", targets.port))),
         ),
-        ("a namespace cannot be made", namespace()),
+        ("a namespace cannot be created", namespace()),
         ("another process cannot be traced", trace()),
         ("other processes cannot be seen", other_processes()),
         ("there are no capabilities", capabilities()),
@@ -112,7 +113,7 @@ fn attempts(targets: &Targets) -> Vec<Claim> {
 
 fn works<T>(result: std::io::Result<T>) -> Result<String, String> {
     result
-        .map(|_| "it was".to_string())
+        .map(|_| "it was possible".to_string())
         .map_err(|error| error.to_string())
 }
 
@@ -124,21 +125,21 @@ fn fails<T>(result: std::io::Result<T>) -> Result<String, String> {
 }
 
 fn namespace() -> Result<String, String> {
-    // SAFETY: concerns this process alone, which is about to end.
+    // SAFETY: affects only this process, which is about to end.
     fails(to_result(
         unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into(),
     ))
 }
 
 fn trace() -> Result<String, String> {
-    // SAFETY: asks to trace the guard; the two last arguments are not used.
+    // SAFETY: tries to trace the guard; the last two arguments are not used.
     let answer = unsafe { libc::ptrace(libc::PTRACE_ATTACH, libc::getppid(), 0, 0) };
     fails(to_result(answer))
 }
 
 fn other_processes() -> Result<String, String> {
     let Ok(entries) = fs::read_dir("/proc") else {
-        return Ok("the list of processes is closed".to_string());
+        return Ok("the list of processes is not readable".to_string());
     };
     let is_process = |name: &OsString| {
         name.to_str()
@@ -149,10 +150,10 @@ fn other_processes() -> Result<String, String> {
         .map(|entry| entry.file_name())
         .filter(is_process)
         .count();
-    // The guard and this one.
+    // The guard and this process.
     match count {
-        0..=2 => Ok(format!("{count} processes in sight")),
-        _ => Err(format!("{count} processes in sight")),
+        0..=2 => Ok(format!("{count} processes visible")),
+        _ => Err(format!("{count} processes visible")),
     }
 }
 

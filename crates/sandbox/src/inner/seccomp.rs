@@ -1,11 +1,11 @@
-//! The inner wall around the kernel: calls that no command needs, and that lead out of a sandbox or use up what is not
-//! counted, are refused. What is asked under another architecture than this one's ends the process.
+//! seccomp: the system call filter. It refuses calls that no command needs and that can lead out of a sandbox or use
+//! resources that are not counted. A call for another architecture kills the process.
 //!
-//! A list of what is refused, not of what is allowed: programs of all kinds run here. The kernel goes by the strictest of
-//! several filters, so each answer has a filter of its own.
+//! The filter lists refused calls, not allowed ones, because all kinds of programs run here. If several filters apply,
+//! the kernel uses the strictest result, so there is a separate filter for each error code.
 
 use crate::plan::Plan;
-use crate::{Network, Profile};
+use crate::{Network, SandboxProfile};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare,
     SeccompCondition, SeccompFilter, SeccompRule, apply_filter, sock_filter,
@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 
 /// Calls that no command needs.
 const REFUSED: &[libc::c_long] = &[
-    // Into other processes.
+    // Access to other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
-    // Into other namespaces and other views of the disk.
+    // Access to other namespaces and other views of the file system.
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_mount,
@@ -37,14 +37,14 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount_setattr,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Parts of the kernel with a long history of holes.
+    // Parts of the kernel with a long history of vulnerabilities.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // The machine as a whole.
+    // Control of the whole machine.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -74,7 +74,7 @@ const REFUSED: &[libc::c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[libc::c_long] = &[
+const REFUSED_ON_THIS_ARCH: &[libc::c_long] = &[
     libc::SYS_ioperm,
     libc::SYS_iopl,
     libc::SYS_uselib,
@@ -84,11 +84,11 @@ const REFUSED_HERE: &[libc::c_long] = &[
     libc::SYS_modify_ldt,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const REFUSED_HERE: &[libc::c_long] = &[];
+const REFUSED_ON_THIS_ARCH: &[libc::c_long] = &[];
 
-/// Calls that programs do without where the kernel does not have them.
+/// Calls that fail as if the kernel did not have them; programs then fall back to others.
 const UNKNOWN: &[libc::c_long] = &[
-    // Their arguments lie in memory, where no filter sees them.
+    // Their arguments are in memory, which filters cannot read.
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_io_uring_setup,
@@ -97,10 +97,10 @@ const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_memfd_secret,
 ];
 
-/// The newest call that was looked at for these lists: `mseal`, the same number on every architecture.
+/// The newest call that these lists consider: `mseal`, which has the same number on every architecture.
 const LATEST: u32 = 462;
 
-/// Calls that give a file its mode, and which argument that is.
+/// Calls that set the mode of a file, and the index of the mode argument.
 const MODE_ARGUMENTS: &[(libc::c_long, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -108,30 +108,30 @@ const MODE_ARGUMENTS: &[(libc::c_long, u8)] = &[
     (libc::SYS_mknodat, 2),
     (libc::SYS_mkdirat, 2),
 ];
-/// Not every C library names it; the number is the same on every architecture.
+/// Not every C library defines it; the number is the same on every architecture.
 const FCHMODAT2: libc::c_long = 452;
 
 #[cfg(target_arch = "x86_64")]
-const MODE_ARGUMENTS_HERE: &[(libc::c_long, u8)] = &[
+const MODE_ARGUMENTS_ON_THIS_ARCH: &[(libc::c_long, u8)] = &[
     (libc::SYS_chmod, 1),
     (libc::SYS_mknod, 1),
     (libc::SYS_mkdir, 1),
     (libc::SYS_creat, 1),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const MODE_ARGUMENTS_HERE: &[(libc::c_long, u8)] = &[];
+const MODE_ARGUMENTS_ON_THIS_ARCH: &[(libc::c_long, u8)] = &[];
 
-/// Calls that open a file; which arguments are the flags and, if they create one, its mode.
+/// Calls that open a file, with the indices of the flags and of the mode of a new file.
 #[cfg(target_arch = "x86_64")]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
-/// In a user namespace of its own a process could give a file capabilities, which the machine honours where lango is root.
-/// A browser only notes in attributes where a download comes from.
+/// Calls that set extended attributes. In a user namespace a process could use them to give a file capabilities, which
+/// are valid outside if lango runs as root. A browser only uses them to record where a download comes from.
 const ATTRIBUTES: &[libc::c_long] = &[libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
 
-/// Not every C library names it.
+/// Not every C library defines it.
 const SOCK_PACKET: i32 = 10;
 
 const NAMESPACES: &[i32] = &[
@@ -144,10 +144,10 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWCGROUP,
 ];
 
-/// What Chromium starts its own sandbox with. It has neither mounts nor names of machines nor segments of its own.
+/// The namespaces that Chromium's own sandbox uses. It needs no mount, host name or IPC namespaces.
 const BROWSER_NAMESPACES: &[i32] = &[libc::CLONE_NEWUSER, libc::CLONE_NEWPID, libc::CLONE_NEWNET];
 
-/// Restricts this process for good.
+/// Irrevocably installs the filters in this process.
 pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
     for filter in filters(plan)? {
         apply_filter(&filter).map_err(|error| error.to_string())?;
@@ -158,22 +158,22 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), String> {
 fn filters(plan: &Plan) -> Result<Vec<BpfProgram>, String> {
     let mut unknown = always(UNKNOWN);
     if !plan.memory_group {
-        // Such files are on no account but that of a group.
+        // Only a control group counts the memory of these files.
         unknown.extend(always(&[libc::SYS_memfd_create]));
     }
     let mut unsupported = always(&[libc::SYS_fallocate]);
-    if plan.profile == Profile::Browser {
+    if plan.profile == SandboxProfile::Browser {
         unsupported.extend(always(ATTRIBUTES));
     }
     let mut programs = vec![
-        filter(refused(plan.profile)?, libc::EPERM)?,
+        filter(refused_calls(plan.profile)?, libc::EPERM)?,
         filter(privileged_modes()?, libc::EPERM)?,
         filter(unknown, libc::ENOSYS)?,
-        filter(sockets(plan)?, libc::EAFNOSUPPORT)?,
-        // Reserving room on disk, which no account shows; programs write instead.
+        filter(socket_rules(plan)?, libc::EAFNOSUPPORT)?,
+        // The kernel's statistics do not show reserved disk space; programs fall back to writing.
         filter(unsupported, libc::EOPNOTSUPP)?,
-        // A process that hides from its guard would hide what it uses up. It is told that it did.
-        filter(hiding()?, 0)?,
+        // A process that hides from its guard would hide its resource usage. The call does nothing and reports success.
+        filter(hiding_calls()?, 0)?,
     ];
     programs.push(later_calls());
     Ok(programs)
@@ -185,12 +185,12 @@ fn always(calls: &[libc::c_long]) -> Rules {
     calls.iter().map(|call| (*call, Vec::new())).collect()
 }
 
-fn refused(profile: Profile) -> Result<Rules, String> {
+fn refused_calls(profile: SandboxProfile) -> Result<Rules, String> {
     let mut rules = always(REFUSED);
-    rules.extend(always(REFUSED_HERE));
+    rules.extend(always(REFUSED_ON_THIS_ARCH));
     let allowed: &[i32] = match profile {
-        Profile::Command => &[],
-        Profile::Browser => {
+        SandboxProfile::Command => &[],
+        SandboxProfile::Browser => {
             rules.remove(&libc::SYS_chroot);
             let user = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
             rules.insert(libc::SYS_unshare, vec![rule(&[(0, Compare::Ne, user)])?]);
@@ -204,7 +204,7 @@ fn refused(profile: Profile) -> Result<Rules, String> {
         .map(|flag| rule(&[(0, Compare::MaskedEq(flag), flag)]))
         .collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_clone, namespaces);
-    // Typing into a terminal, and what looks like it.
+    // Injecting input into a terminal, and similar requests.
     let terminal = [
         libc::TIOCSTI,
         libc::TIOCLINUX,
@@ -216,18 +216,18 @@ fn refused(profile: Profile) -> Result<Rules, String> {
         .map(|request| rule(&[(1, Compare::Eq, *request)]))
         .collect::<Result<_, _>>()?;
     rules.insert(libc::SYS_ioctl, terminal);
-    // Asking which one it is (all bits set) and the usual one stay allowed.
+    // Querying the personality (all bits set) and setting the default one stay allowed.
     let other = rule(&[(0, Compare::Ne, 0), (0, Compare::Ne, 0xffff_ffff)])?;
     rules.insert(libc::SYS_personality, vec![other]);
     Ok(rules)
 }
 
-/// Giving a file the setuid or setgid bit. A directory may still inherit the latter from the one it is made in.
+/// Refuses to set the setuid or setgid bit. A directory may still inherit the setgid bit from its parent.
 fn privileged_modes() -> Result<Rules, String> {
     const BITS: [u64; 2] = [0o4000, 0o2000];
     let with_bit = |argument: u8, bit: u64| (argument, Compare::MaskedEq(bit), bit);
     let mut rules = Rules::new();
-    for (call, mode) in MODE_ARGUMENTS.iter().chain(MODE_ARGUMENTS_HERE) {
+    for (call, mode) in MODE_ARGUMENTS.iter().chain(MODE_ARGUMENTS_ON_THIS_ARCH) {
         for bit in BITS {
             let refused = rule(&[with_bit(*mode, bit)])?;
             rules.entry(*call).or_default().push(refused);
@@ -247,7 +247,7 @@ fn privileged_modes() -> Result<Rules, String> {
     Ok(rules)
 }
 
-fn sockets(plan: &Plan) -> Result<Rules, String> {
+fn socket_rules(plan: &Plan) -> Result<Rules, String> {
     let mut allowed = Vec::new();
     if plan.unix_sockets {
         allowed.push(libc::AF_UNIX);
@@ -259,25 +259,26 @@ fn sockets(plan: &Plan) -> Result<Rules, String> {
         .iter()
         .map(|family| (0, Compare::Ne, u64::from(family.unsigned_abs())))
         .collect();
-    let mut rules = match other.is_empty() {
-        true => always(&[libc::SYS_socket]),
-        false => Rules::from([(libc::SYS_socket, vec![rule(&other)?])]),
+    let mut rules = if other.is_empty() {
+        always(&[libc::SYS_socket])
+    } else {
+        Rules::from([(libc::SYS_socket, vec![rule(&other)?])])
     };
     if plan.network != Network::None {
         rules
             .entry(libc::SYS_socket)
             .or_default()
-            .extend(internet_sockets(plan.network)?);
+            .extend(ip_socket_rules(plan.network)?);
     }
-    // Pairs are always between relatives; of the one family that has them.
+    // Socket pairs only connect related processes, so Unix pairs are always allowed.
     let not_unix = (0, Compare::Ne, u64::from(libc::AF_UNIX.unsigned_abs()));
     rules.insert(libc::SYS_socketpair, vec![rule(&[not_unix])?]);
     Ok(rules)
 }
 
-/// What is refused of the internet's families: all but streams and datagrams, and in a network of its own all but TCP, which is
-/// all that a proxy speaks.
-fn internet_sockets(network: Network) -> Result<Vec<SeccompRule>, String> {
+/// Refuses IP sockets other than streams and datagrams, and with a proxy all except TCP, the only protocol that the
+/// proxy supports.
+fn ip_socket_rules(network: Network) -> Result<Vec<SeccompRule>, String> {
     // The type's upper bits are flags.
     const TYPE: u64 = 0xf;
     let mut kinds = vec![
@@ -285,7 +286,7 @@ fn internet_sockets(network: Network) -> Result<Vec<SeccompRule>, String> {
         libc::SOCK_RDM,
         libc::SOCK_SEQPACKET,
         libc::SOCK_DCCP,
-        // The kernel takes it for a socket of another family.
+        // The kernel treats it as a socket of another family.
         SOCK_PACKET,
     ];
     if network == Network::Proxied {
@@ -307,7 +308,7 @@ fn internet_sockets(network: Network) -> Result<Vec<SeccompRule>, String> {
     Ok(rules)
 }
 
-fn hiding() -> Result<Rules, String> {
+fn hiding_calls() -> Result<Rules, String> {
     let dumpable = u64::from(libc::PR_SET_DUMPABLE.unsigned_abs());
     let rules = vec![rule(&[(0, Compare::Eq, dumpable)])?];
     Ok(Rules::from([(libc::SYS_prctl, rules)]))
@@ -334,8 +335,8 @@ fn filter(rules: Rules, answer: i32) -> Result<BpfProgram, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Calls that are newer than the lists above, and the second numbering that one architecture has: as if the kernel did not
-/// know them.
+/// Refuses calls that are newer than the lists above, and those of the x32 numbering on x86-64, as if the kernel did
+/// not have them.
 fn later_calls() -> BpfProgram {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const GREATER: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;

@@ -1,87 +1,90 @@
-//! What a command uses up, by the kernel's own account: the watchdog's eyes.
+//! Measures the resource usage of a command from the kernel's statistics, for the watchdog.
 //!
-//! The sums are over all processes below the guard. A process that is gone leaves what it wrote to the one that took it
-//! in, at last to the guard itself, so what was written only grows; where a sum shrinks all the same (a parent refused to
-//! take its children in), the difference stays on the account.
+//! The sums are over all processes below the guard. When a process is reaped, the kernel adds what it wrote to its
+//! parent, and finally to the guard, so the total only grows. If a sum shrinks anyway, because a parent ignored its
+//! children, the difference is added separately.
 
-use super::accounts::{
-    Process, Sockets, account, held, network_namespace, process, process_is_there, queued, room,
-    segments, share, sockets, used,
+use super::proc_stats::{
+    Process, Sockets, free_bytes, is_running, network_namespace, process, proportional_bytes,
+    queued_tcp_bytes, resident_bytes, shared_segment_bytes, sockets, used_bytes, written_bytes,
 };
 use crate::plan::Plan;
-use crate::{Network, Profile, Stopped};
+use crate::{ExceededLimit, Network, SandboxProfile};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// A process whose account is closed to the guard may stay so for this many looks.
-const CLOSED_LOOKS: u32 = 20;
+/// Maximum number of consecutive checks in which the statistics of a process may be unreadable.
+const MAX_UNREADABLE_CHECKS: u32 = 20;
 
-/// What one socket of this machine's own kind can hold at most, and one of TCP.
+/// Maximum memory that one Unix socket and one TCP socket can use.
 const SOCKET_BYTES: u64 = 2 * 212_992;
 const TCP_SOCKET_BYTES: u64 = 10 << 20;
-/// A command stops writing before a disk is full: with less room than this left, of which it may have taken so much.
+/// A command is stopped before a disk is full: if less than `RESERVE` is free and it may have used more than `TAKEN`.
 const RESERVE: u64 = 512 << 20;
 const TAKEN: u64 = 64 << 20;
 
-/// The account of one command.
+/// The resource usage of one command.
 pub(super) struct Usage {
-    limits: crate::Limits,
+    limits: crate::ResourceLimits,
     in_memory: Vec<PathBuf>,
     counts_sockets: bool,
     nests_networks: bool,
-    own: i32,
+    guard: i32,
     written: u64,
+    /// Written bytes that are no longer in the kernel's sums.
     lost: u64,
-    closed_looks: u32,
-    /// The folders on disk that it writes in, and the room that was left there.
-    room: Vec<(PathBuf, u64)>,
-    /// What the guard had written before the command began.
+    unreadable_checks: u32,
+    /// The writable folders on disk, and the space that was free when the command started.
+    free_before: Vec<(PathBuf, u64)>,
+    /// Bytes that the guard had written before the command started.
     written_before: u64,
 }
 
 impl Usage {
     pub(super) fn new(plan: &Plan) -> Self {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let guard = rustix::process::getpid().as_raw_nonzero().get();
         let on_disk = plan
             .write
             .iter()
             .filter(|path| !plan.in_memory.contains(path));
         Self {
             limits: plan.limits,
-            room: on_disk.map(|path| (path.clone(), room(path))).collect(),
+            free_before: on_disk
+                .map(|path| (path.clone(), free_bytes(path)))
+                .collect(),
             in_memory: plan.in_memory.clone(),
-            // In lango's own network there are those of others too.
+            // lango's own network also has sockets of other programs.
             counts_sockets: plan.namespaces && plan.network != Network::Host,
-            nests_networks: plan.profile == Profile::Browser,
-            own,
+            nests_networks: plan.profile == SandboxProfile::Browser,
+            guard,
             written: 0,
             lost: 0,
-            closed_looks: 0,
-            written_before: account(own).unwrap_or(0),
+            unreadable_checks: 0,
+            written_before: written_bytes(guard).unwrap_or(0),
         }
     }
 
-    /// The limit that the command is over now.
-    pub(super) fn over_limit(&mut self) -> Option<Stopped> {
+    /// Returns a limit that the command exceeds now.
+    pub(super) fn exceeded_limit(&mut self) -> Option<ExceededLimit> {
         let below = self.below();
         let threads: u64 = below.iter().map(|process| process.threads).sum();
         if threads > u64::from(self.limits.processes) {
-            return Some(Stopped::Processes);
+            return Some(ExceededLimit::Processes);
         }
-        if self.holds_too_much(&below) {
-            return Some(Stopped::Memory);
+        if self.exceeds_memory(&below) {
+            return Some(ExceededLimit::Memory);
         }
         let writes_too_much = self.written(&below) > self.limits.written_bytes
-            || self.closed_looks > CLOSED_LOOKS
+            || self.unreadable_checks > MAX_UNREADABLE_CHECKS
             || self
-                .room
+                .free_before
                 .iter()
-                .any(|(path, before)| is_running_out(*before, room(path)));
-        writes_too_much.then_some(Stopped::Disk)
+                .any(|(path, before)| is_running_out(*before, free_bytes(path)));
+        writes_too_much.then_some(ExceededLimit::Disk)
     }
 
-    /// The processes below this one.
+    /// Returns the ids of all processes below the guard.
     pub(super) fn processes_below(&self) -> Vec<i32> {
         self.below().iter().map(|process| process.pid).collect()
     }
@@ -100,7 +103,7 @@ impl Usage {
                 .push(process.pid);
         }
         let mut below = HashSet::new();
-        let mut waiting = vec![self.own];
+        let mut waiting = vec![self.guard];
         while let Some(pid) = waiting.pop() {
             for child in children.remove(&pid).unwrap_or_default() {
                 below.insert(child);
@@ -112,29 +115,36 @@ impl Usage {
             .collect()
     }
 
-    /// Whether processes, files in memory and shared segments hold more than they may together.
-    fn holds_too_much(&self, below: &[Process]) -> bool {
-        let aside = match self.in_memory.is_empty() {
-            true => 0,
-            false => self.in_memory.iter().map(|path| used(path)).sum::<u64>() + segments(),
+    /// Whether processes, in-memory files, shared segments and sockets together exceed the memory limit.
+    fn exceeds_memory(&self, below: &[Process]) -> bool {
+        let files_and_segments = if self.in_memory.is_empty() {
+            0
+        } else {
+            let files: u64 = self.in_memory.iter().map(|path| used_bytes(path)).sum();
+            files + shared_segment_bytes()
         };
         let limit = self.limits.memory_bytes;
-        if self.counts_sockets && self.sockets_hold_more_than(limit, below) {
+        if self.counts_sockets && self.sockets_exceed(limit, below) {
             return true;
         }
-        // Pages that processes share with each other count for each of them here; only then is a closer look worth it.
-        let most: u64 = below.iter().map(|process| held(process.pid)).sum();
-        if aside + most <= limit {
+        // This sum counts shared pages once per process. The exact sum is slow, so compute it only if this one is too
+        // high.
+        let upper_bound: u64 = below
+            .iter()
+            .map(|process| resident_bytes(process.pid))
+            .sum();
+        if files_and_segments + upper_bound <= limit {
             return false;
         }
-        let shares = below.iter().map(|process| share(process.pid));
-        aside + shares.sum::<u64>() > limit
+        let shares = below.iter().map(|process| proportional_bytes(process.pid));
+        files_and_segments + shares.sum::<u64>() > limit
     }
 
-    /// What lies in sockets is on no account, but each of them holds only so much.
-    fn sockets_hold_more_than(&self, limit: u64, below: &[Process]) -> bool {
-        // One process stands for each network. The guard's own is the command's; only a browser makes more.
-        let mut networks = HashMap::from([(network_namespace(self.own), self.own)]);
+    /// Whether the sockets may use more memory than `limit`. The kernel does not report their memory, but each has a
+    /// maximum.
+    fn sockets_exceed(&self, limit: u64, below: &[Process]) -> bool {
+        // One process per network namespace. The guard's is that of the command; only a browser creates more.
+        let mut networks = HashMap::from([(network_namespace(self.guard), self.guard)]);
         if self.nests_networks {
             for process in below {
                 networks
@@ -142,29 +152,30 @@ impl Usage {
                     .or_insert(process.pid);
             }
         }
-        let mut most = 0;
+        let mut total = 0;
         for process in networks.into_values() {
             let Sockets { unix, tcp } = sockets(process);
-            most += unix * SOCKET_BYTES;
+            total += unix * SOCKET_BYTES;
             if tcp * TCP_SOCKET_BYTES > limit {
-                most += queued(process);
+                total += queued_tcp_bytes(process);
             }
         }
-        most > limit
+        total > limit
     }
 
     fn written(&mut self, below: &[Process]) -> u64 {
-        let mut sum = account(self.own).unwrap_or(0);
-        let mut is_closed = false;
+        let mut sum = written_bytes(self.guard).unwrap_or(0);
+        let mut is_unreadable = false;
         for process in below {
-            match account(process.pid) {
+            match written_bytes(process.pid) {
                 Some(written) => sum += written,
-                None => is_closed |= !process.is_gone && process_is_there(process.pid),
+                None => is_unreadable |= !process.has_ended && is_running(process.pid),
             }
         }
-        self.closed_looks = match is_closed {
-            true => self.closed_looks + 1,
-            false => 0,
+        self.unreadable_checks = if is_unreadable {
+            self.unreadable_checks + 1
+        } else {
+            0
         };
         self.lost += self.written.saturating_sub(sum);
         self.written = sum;
@@ -172,7 +183,8 @@ impl Usage {
     }
 }
 
-/// Whether a disk is filling up while the command runs. Who fills it cannot be told; the command is what can be ended.
+/// Whether a disk is filling up while the command runs. Another program may be filling it, but only the command can be
+/// stopped.
 fn is_running_out(before: u64, now: u64) -> bool {
     now < RESERVE && before.saturating_sub(now) > TAKEN
 }
@@ -182,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_was_full_before_is_no_reason_to_end_a_command() {
+    fn a_disk_that_was_full_before_is_no_reason_to_stop_a_command() {
         assert!(is_running_out(10 << 30, 100 << 20));
         assert!(!is_running_out(100 << 20, 99 << 20));
         assert!(!is_running_out(10 << 30, 5 << 30));

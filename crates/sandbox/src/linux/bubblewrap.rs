@@ -1,59 +1,59 @@
-//! The outer layer: bubblewrap's arguments for a view. It gives the command namespaces of its own and a disk that holds
-//! nothing but what the view shows.
+//! The outer layer: builds bubblewrap's arguments from a view. Bubblewrap gives the command separate namespaces and a
+//! file system that contains only what the view shows.
 
-use super::proc::Exposed;
-use super::view::{Show, View};
-use crate::{Limits, Network};
+use super::proc::ExposedEntry;
+use super::view::{View, Visibility};
+use crate::{Network, ResourceLimits};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where the helper lies inside. Nothing is allowed to run it from there once the rules about files hold.
+/// Path of the helper inside. No command can run it from there once Landlock is active.
 pub(crate) const HELPER: &str = "/.lango";
-/// The user inside, when lango runs as root: not root, though it owns what root owns.
+/// User id inside if lango runs as root: not 0, although it owns what root owns.
 const USER: &str = "1000";
 
-/// Where bubblewrap is looked for before `PATH`.
-const PLACES: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
+/// Paths where bubblewrap is searched before `PATH`.
+const STANDARD_PATHS: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
 
-/// Where bubblewrap is, if it is anywhere.
+/// Finds bubblewrap.
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let fixed = PLACES.iter().map(PathBuf::from);
+    let fixed = STANDARD_PATHS.iter().map(PathBuf::from);
     let named = std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join("bwrap"));
     fixed.chain(named).find(|program| program.is_file())
 }
 
-/// The folders that each command gets for itself, in memory, unless the policy opens the machine's own.
+/// Returns the private in-memory folders of each command, without those that the policy opens on the machine.
 pub(crate) fn in_memory(view: &View) -> impl Iterator<Item = &'static str> {
     ["/tmp", "/dev/shm"]
         .into_iter()
         .filter(|path| !view.items.contains_key(Path::new(path)))
 }
 
-/// What bubblewrap is to build.
-pub(crate) struct Build<'a> {
+/// The inputs for bubblewrap's arguments.
+pub(crate) struct BubblewrapSetup<'a> {
     pub(crate) view: &'a View,
     pub(crate) network: Network,
-    /// What in `/proc` is covered one by one; if nothing, all of it is closed to writing.
-    pub(crate) exposed: Vec<Exposed>,
-    pub(crate) limits: &'a Limits,
+    /// Entries of `/proc` that are covered one by one; if empty, all of `/proc` is read-only.
+    pub(crate) exposed: Vec<ExposedEntry>,
+    pub(crate) limits: &'a ResourceLimits,
     pub(crate) helper: &'a Path,
     pub(crate) is_root: bool,
 }
 
-impl Build<'_> {
-    /// The arguments, each ended by a zero byte as bubblewrap reads them from a file.
+impl BubblewrapSetup<'_> {
+    /// Builds the arguments, each terminated by a NUL byte, as bubblewrap reads them from a file.
     pub(crate) fn arguments(&self) -> Vec<u8> {
         let mut arguments = Arguments(Vec::new());
         self.namespaces(&mut arguments);
-        for (path, show) in &self.places() {
-            self.place(&mut arguments, path, *show);
+        for (path, mount) in &self.mounts() {
+            self.add_mount(&mut arguments, path, *mount);
         }
-        // Only now: what is opened inside of a hidden folder needs a place there.
-        for path in self.view.paths(Show::HideFolder) {
+        // After the other mounts: paths opened inside of a hidden folder need a mount point there.
+        for path in self.view.paths(Visibility::HiddenFolder) {
             arguments.add(["--remount-ro".as_ref(), path.as_path()]);
         }
         arguments.add(["--ro-bind".as_ref(), self.helper, HELPER.as_ref()]);
@@ -64,18 +64,18 @@ impl Build<'_> {
         arguments.0
     }
 
-    /// Closes to writing what belongs to no process in `/proc`.
+    /// Makes the entries of `/proc` that belong to no process read-only.
     fn close_proc(&self, arguments: &mut Arguments) {
         if self.exposed.is_empty() {
             arguments.add(["--remount-ro", "/proc"]);
         }
         for exposed in &self.exposed {
             match exposed {
-                Exposed::Directory(path) => {
+                ExposedEntry::Directory(path) => {
                     arguments.hide_folder(path);
                     arguments.add(["--remount-ro".as_ref(), path.as_path()]);
                 }
-                Exposed::File(path) => arguments.hide_file(path),
+                ExposedEntry::File(path) => arguments.hide_file(path),
             }
         }
     }
@@ -94,43 +94,43 @@ impl Build<'_> {
         if self.is_root {
             arguments.add(["--uid", USER, "--gid", USER]);
         }
-        // The helper is the first process inside and sees to the end of all others. It does not go by lango's thread
-        // that started it, as `--die-with-parent` does, but by a pipe that lango holds.
+        // The helper is the first process inside and ends all others. It must not end with the lango thread that
+        // started it, so instead of `--die-with-parent` it watches a pipe to lango.
         arguments.add(["--as-pid-1", "--new-session", "--cap-drop", "ALL"]);
     }
 
-    /// All that is mounted, parents first.
-    fn places(&self) -> Vec<(PathBuf, Place)> {
-        let mut places: Vec<(PathBuf, Place)> = self
+    /// Returns all mounts, parents first.
+    fn mounts(&self) -> Vec<(PathBuf, Mount)> {
+        let mut mounts: Vec<(PathBuf, Mount)> = self
             .view
             .items
             .iter()
-            .map(|(path, show)| (path.clone(), Place::Shown(*show)))
+            .map(|(path, visibility)| (path.clone(), Mount::Shown(*visibility)))
             .collect();
-        places.push(("/dev".into(), Place::Devices));
-        places.push(("/proc".into(), Place::Processes));
+        mounts.push(("/dev".into(), Mount::Devices));
+        mounts.push(("/proc".into(), Mount::Processes));
         let bytes = self.limits.memory_bytes / 4;
-        places.extend(in_memory(self.view).map(|path| (path.into(), Place::Memory(bytes))));
-        places.sort_by(|one, other| one.0.cmp(&other.0));
-        places
+        mounts.extend(in_memory(self.view).map(|path| (path.into(), Mount::Memory(bytes))));
+        mounts.sort_by(|one, other| one.0.cmp(&other.0));
+        mounts
     }
 
-    fn place(&self, arguments: &mut Arguments, path: &Path, place: Place) {
-        match place {
-            Place::Shown(Show::Write | Show::Pin) => arguments.bind("--bind", path),
-            Place::Shown(Show::Keep) => arguments.bind("--ro-bind", path),
-            Place::Shown(Show::Read) => match std::fs::read_link(path) {
-                // The folders of programs are links into `/usr` on most systems.
+    fn add_mount(&self, arguments: &mut Arguments, path: &Path, mount: Mount) {
+        match mount {
+            Mount::Shown(Visibility::Write | Visibility::Pinned) => arguments.bind("--bind", path),
+            Mount::Shown(Visibility::Protected) => arguments.bind("--ro-bind", path),
+            Mount::Shown(Visibility::Read) => match std::fs::read_link(path) {
+                // On most systems the folders of programs are links into `/usr`.
                 Ok(target) if path.parent() == Some(Path::new("/")) => {
                     arguments.add(["--symlink".as_ref(), target.as_path(), path]);
                 }
                 _ => arguments.bind("--ro-bind", path),
             },
-            Place::Shown(Show::HideFolder) => arguments.hide_folder(path),
-            Place::Shown(Show::HideFile) => arguments.hide_file(path),
-            Place::Devices => arguments.add(["--dev".as_ref(), path]),
-            Place::Processes => arguments.add(["--proc".as_ref(), path]),
-            Place::Memory(bytes) => {
+            Mount::Shown(Visibility::HiddenFolder) => arguments.hide_folder(path),
+            Mount::Shown(Visibility::HiddenFile) => arguments.hide_file(path),
+            Mount::Devices => arguments.add(["--dev".as_ref(), path]),
+            Mount::Processes => arguments.add(["--proc".as_ref(), path]),
+            Mount::Memory(bytes) => {
                 arguments.add(["--perms", "1777", "--size", &bytes.max(1 << 16).to_string()]);
                 arguments.add(["--tmpfs".as_ref(), path]);
             }
@@ -139,8 +139,8 @@ impl Build<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
-    Shown(Show),
+enum Mount {
+    Shown(Visibility),
     Devices,
     Processes,
     Memory(u64),
@@ -161,7 +161,7 @@ impl Arguments {
         self.add(["--tmpfs".as_ref(), path]);
     }
 
-    /// Devices cannot be opened through such a mount.
+    /// Mounts `/dev/null` over a file. Devices cannot be opened through bubblewrap's bind mounts, so it is unreadable.
     fn hide_file(&mut self, path: &Path) {
         self.add(["--ro-bind".as_ref(), Path::new("/dev/null"), path]);
     }
@@ -171,7 +171,7 @@ impl Arguments {
     }
 }
 
-/// What every command finds in its environment unless it brings its own.
+/// Returns the environment of a command: its own variables, and defaults for a few others.
 pub(crate) fn environment(own: Vec<(OsString, OsString)>, tmp: &Path) -> Vec<(OsString, OsString)> {
     let tmp = tmp.as_os_str();
     let usual: [(&str, OsString); 5] = [

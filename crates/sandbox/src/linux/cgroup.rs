@@ -1,9 +1,9 @@
-//! The kernel's own bounds for all processes of a command together: a control group, where lango may make one.
+//! Control groups: the kernel's limits for all processes of a command together, if lango may create a group.
 //!
-//! Both versions are known: a folder per controller (v1), or one for all (v2). Where neither can be had, the watchdog
-//! and the limits of each process have to do.
+//! Supports both versions: a folder per controller (v1), or one folder for all (v2). Without a group, the watchdog and
+//! the limits per process have to suffice.
 
-use crate::Limits;
+use crate::ResourceLimits;
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -14,22 +14,22 @@ use std::time::Duration;
 const PREFIX: &str = "lango-";
 /// Bubblewrap and the helper are in the group too.
 const OWN_PROCESSES: u64 = 16;
-/// The watchdog acts at the limit itself and says why; the kernel a little above it.
+/// The kernel's limit is a little above that of the watchdog, which can report why it stopped the command.
 const OWN_MEMORY: u64 = 64 << 20;
 /// The age at which an empty group of another PID namespace is removed.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One command's group. Dropping it removes it, once its processes are gone.
+/// The control group of one command. Dropping it removes the group, once its processes have ended.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ControlGroup {
     folders: Vec<PathBuf>,
     pub(crate) bounds_processes: bool,
     pub(crate) bounds_memory: bool,
 }
 
-impl Group {
-    /// A group of its own with these limits, as far as there is one to be had.
-    pub(crate) fn make(limits: &Limits) -> Option<Self> {
+impl ControlGroup {
+    /// Creates a group with these limits; `None` if no group can be created.
+    pub(crate) fn create(limits: &ResourceLimits) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let Owner {
@@ -53,8 +53,8 @@ impl Group {
         (!group.folders.is_empty()).then_some(group)
     }
 
-    /// The files into which a process writes `0` to enter.
-    pub(crate) fn doors(&self) -> std::io::Result<Vec<File>> {
+    /// Opens the files into which a process writes `0` to join the group.
+    pub(crate) fn open_procs_files(&self) -> std::io::Result<Vec<File>> {
         let open = |folder: &PathBuf| {
             OpenOptions::new()
                 .write(true)
@@ -79,13 +79,13 @@ impl Group {
             .is_some_and(|events| has_oom_kill(&events))
     }
 
-    fn add(&mut self, parent: &Path, name: &str, limits: &Limits) {
+    fn add(&mut self, parent: &Path, name: &str, limits: &ResourceLimits) {
         let folder = parent.join(name);
         if fs::create_dir(&folder).is_err() {
             return;
         }
         let set = |file: &str, value: u64| {
-            // No new file may come to be, should the folder not be a group.
+            // Must not create a file, in case the folder is not a control group.
             let file = OpenOptions::new().write(true).open(folder.join(file));
             file.is_ok_and(|mut file| file.write_all(value.to_string().as_bytes()).is_ok())
         };
@@ -109,10 +109,10 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         for folder in &self.folders {
-            // Only the last moments of processes that were ended already are waited for.
+            // The processes were already killed; wait briefly until the kernel has removed them.
             for _ in 0..50 {
                 match fs::remove_dir(folder) {
                     Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -125,7 +125,7 @@ impl Drop for Group {
     }
 }
 
-/// Reads the counter that [`Group::memory_events`] opened. Returns whether it is above zero.
+/// Reads the counter that [`ControlGroup::memory_events`] opened. Returns whether it is above zero.
 pub(crate) fn has_oom_kill(events: &File) -> bool {
     let mut bytes = [0; 1024];
     let length = events.read_at(&mut bytes, 0).unwrap_or(0);
@@ -136,8 +136,8 @@ pub(crate) fn has_oom_kill(events: &File) -> bool {
 
 /// Removes the empty groups that processes left behind when they were killed.
 ///
-/// Processes of another PID namespace are invisible here, so their groups are removed only after [`STALE`]. An empty group may be
-/// new: its first process has not entered it yet.
+/// Processes of another PID namespace are invisible here, so their groups are removed only after [`STALE`]. An empty
+/// group may be new: its first process has not entered it yet.
 pub(crate) fn remove_stale() {
     let Some(this) = Owner::this_process() else {
         return;
@@ -165,8 +165,8 @@ fn is_stale(name: &str, entry: &DirEntry, this: &Owner) -> bool {
     }
 }
 
-/// The process that created a group. Process ids are reused, so the start time is needed to identify it, and they are only
-/// valid in their PID namespace.
+/// The process that created a group. Process ids are reused, so the start time is needed to identify it, and they are
+/// only valid in their PID namespace.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     namespace: u64,
@@ -202,7 +202,7 @@ fn start_time(process: u32) -> Option<u64> {
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// The folders in which a group can be made, by the text of `/proc/self/cgroup`.
+/// Returns the folders in which a group can be created, from the text of `/proc/self/cgroup`.
 fn parents(text: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let mut parents = Vec::new();
@@ -218,7 +218,7 @@ fn parents(text: &str) -> Vec<PathBuf> {
         if controllers.split(',').any(is_one) {
             parents.push(root.join(controllers).join(path));
         } else if number == "0" && root.join("cgroup.controllers").exists() {
-            // A group that has processes of its own cannot divide what it has; the one above often can.
+            // A group that contains processes cannot have subgroups with limits; its parent often can.
             let own = root.join(path);
             parents.extend(
                 own.parent()
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_of_the_first_version_have_a_folder_per_controller() {
+    fn version_1_groups_have_a_folder_per_controller() {
         let text = "8:pids:/\n7:blkio:/\n4:memory:/a/b\n0::/\n";
         let expected = ["/sys/fs/cgroup/pids/", "/sys/fs/cgroup/memory/a/b"];
         let parents = parents(text);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_names_its_namespace_its_process_and_when_that_was_started() {
+    fn the_name_of_a_group_identifies_its_owner() {
         let this = Owner::this_process().unwrap();
         let name = format!(
             "lango-{}-{}-{}-0",
@@ -268,11 +268,14 @@ mod tests {
             let entry = entries.find(|entry| entry.file_name() == *name).unwrap();
             is_stale(&name, &entry, &this)
         };
-        assert!(!of(this.namespace, this.start_time), "it is this process's");
+        assert!(
+            !of(this.namespace, this.start_time),
+            "it belongs to this process"
+        );
         assert!(of(this.namespace, this.start_time + 1), "its process ended");
         assert!(
             !of(this.namespace + 1, this.start_time + 1),
-            "its process is not seen"
+            "its process is not visible"
         );
     }
 }

@@ -1,20 +1,20 @@
-//! The launcher's part of a clean-up: opening the handles that the guard works with, and starting a guard for nothing but
-//! a clean-up where the command's own guard was killed.
+//! The launcher's part of a clean-up: opens the handles for the guard, and starts a guard just for the clean-up if the
+//! command's own guard was killed.
 
 use super::bubblewrap;
-use super::start::{Program, Start};
-use super::supervise::collect;
+use super::start::{Program, StartRequest};
+use super::supervise::collect_reports;
 use super::user::User;
 use super::view::View;
 use super::{Mode, mode_for};
 use crate::clean_up::Checklist;
 use crate::clean_up::directory::open_root;
-use crate::clean_up::pending::{self, Content, Record};
+use crate::clean_up::pending::{self, Record, RecordContent};
 use crate::launcher::Launcher;
 use crate::layers::Layer;
-use crate::plan::{CleanUpDescriptors, Plan, Work};
-use crate::report::Outcome;
-use crate::{CleanUpReport, LaunchError, Limits, Network, Profile, Stdin};
+use crate::plan::{CleanUpDescriptors, HelperTask, Plan};
+use crate::report::HelperOutcome;
+use crate::{CleanUpReport, LaunchError, Network, ResourceLimits, SandboxProfile, Stdin};
 use rustix::fs::{Mode as FileMode, OFlags};
 use std::fs::DirBuilder;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -23,22 +23,22 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// What the guard of a command is given for the clean-up.
+/// The record and the handles that a command's guard gets for the clean-up.
 #[derive(Debug)]
-pub(super) struct CleanUpStart {
+pub(super) struct CleanUpSetup {
     pub(super) record: Record,
     handles: CleanUpHandles,
 }
 
-/// Open handles; dropped once the guard has its own.
+/// Open handles. They can be dropped when the guard has inherited them.
 #[derive(Debug)]
 pub(super) struct CleanUpHandles {
     roots: Vec<Option<OwnedFd>>,
     trash: Option<OwnedFd>,
 }
 
-impl CleanUpStart {
-    /// Stores the checklist, and opens the directories that it is about.
+impl CleanUpSetup {
+    /// Stores the checklist and opens its directories.
     pub(super) fn new(
         launcher: &Launcher,
         user: User,
@@ -50,7 +50,7 @@ impl CleanUpStart {
         })
     }
 
-    /// The descriptors for the plan.
+    /// Returns the descriptors for the plan.
     pub(super) fn descriptors(&self) -> CleanUpDescriptors {
         self.handles.descriptors(&self.record, None)
     }
@@ -84,14 +84,14 @@ impl CleanUpHandles {
 }
 
 impl CleanUpDescriptors {
-    /// All of them, for the new process.
+    /// Returns all descriptors that the new process inherits.
     pub(super) fn all(&self) -> impl Iterator<Item = RawFd> {
         let roots = self.roots.iter().copied().flatten();
         roots.chain(self.trash).chain([self.record])
     }
 }
 
-/// The trash as the user of the command can use it through the handle. Its path is hidden from commands.
+/// Opens the trash so that the command's user can write to it through the handle. Its path is hidden from commands.
 fn open_trash(trash: &Path, user: User) -> Option<OwnedFd> {
     let mut folders = DirBuilder::new();
     folders.recursive(true).mode(0o700);
@@ -107,23 +107,26 @@ fn open_trash(trash: &Path, user: User) -> Option<OwnedFd> {
     rustix::fs::open(&path, flags, FileMode::empty()).ok()
 }
 
-/// Finishes the clean-ups that were interrupted by the end of lango and of the guard.
+/// Finishes the clean-ups that were interrupted because both lango and the guard ended.
 pub(crate) async fn recover(launcher: &Launcher) -> Vec<CleanUpReport> {
-    let records = launcher.records.as_deref().map(pending::interrupted);
+    let records = launcher
+        .records
+        .as_deref()
+        .map(pending::interrupted_records);
     let mut reports = Vec::new();
     for record in records.into_iter().flatten() {
         let result = match record.read() {
-            Some(Content::Finished(report)) => Ok(report),
-            Some(Content::Due(checklist)) => {
+            Some(RecordContent::Finished(report)) => Ok(report),
+            Some(RecordContent::Due(checklist)) => {
                 let until = record.until_ns(&checklist);
-                run_alone(launcher, &record, until).await
+                run_clean_up_guard(launcher, &record, until).await
             }
             None => Ok(CleanUpReport::default()),
         };
         match result {
             Ok(report) => {
                 if record.is_due() {
-                    // A limit ended it; it is tried again at the next start.
+                    // A limit ended it; the next start tries again.
                     drop(record);
                 } else {
                     record.remove();
@@ -141,16 +144,16 @@ pub(crate) async fn recover(launcher: &Launcher) -> Vec<CleanUpReport> {
     reports
 }
 
-/// Starts a guard that does nothing but clean up.
-pub(super) async fn run_alone(
+/// Runs a guard that only cleans up.
+pub(super) async fn run_clean_up_guard(
     launcher: &Launcher,
     record: &Record,
     until_ns: Option<u64>,
 ) -> Result<CleanUpReport, String> {
-    let Some(Content::Due(checklist)) = record.read() else {
+    let Some(RecordContent::Due(checklist)) = record.read() else {
         return Err("the record of the clean-up cannot be read".to_string());
     };
-    // Where all directories are gone, there is nothing left to clean up.
+    // If no directory exists any more, there is nothing to clean up.
     let Some(root) = checklist.roots.iter().find(|root| root.path.is_dir()) else {
         let nothing = CleanUpReport::default();
         record.finish(&nothing);
@@ -162,18 +165,18 @@ pub(super) async fn run_alone(
     let handles = CleanUpHandles::open(launcher, user, &checklist);
     let bubblewrap = launcher.bubblewrap_for(mode).map_err(text)?;
     let view = View::system();
-    let limits = Limits::default();
+    let limits = ResourceLimits::default();
     let plan = Plan {
-        work: Work::CleanUp,
+        task: HelperTask::CleanUp,
         argv: Vec::new(),
         env: Vec::new(),
         cwd: "/".into(),
         read: Vec::new(),
         write: Vec::new(),
         in_memory: Vec::new(),
-        fixed: Vec::new(),
+        expected_paths: Vec::new(),
         network: Network::None,
-        profile: Profile::Command,
+        profile: SandboxProfile::Command,
         unix_sockets: false,
         limits,
         landlock: match mode {
@@ -190,7 +193,7 @@ pub(super) async fn run_alone(
         handover: None,
         clean_up: handles.descriptors(record, until_ns),
     };
-    let build = bubblewrap::Build {
+    let build = bubblewrap::BubblewrapSetup {
         view: &view,
         network: Network::None,
         exposed: Vec::new(),
@@ -199,7 +202,7 @@ pub(super) async fn run_alone(
         is_root: user == User::Root,
     };
     let program = Program::new(bubblewrap, &build);
-    let started = Start {
+    let started = StartRequest {
         program,
         helper: &launcher.helper,
         plan,
@@ -209,13 +212,13 @@ pub(super) async fn run_alone(
     }
     .run()
     .map_err(text)?;
-    let (_keep, cut) = oneshot::channel();
+    let (_sender, cancelled) = oneshot::channel();
     let time = Some(Duration::from_secs(75));
-    let said = collect(started.process, started.reports, time, cut).await;
+    let output = collect_reports(started.process, started.reports, time, cancelled).await;
     drop((started.lifeline, handles));
-    match Outcome::of(&said) {
-        Outcome::NotRun(what) => Err(what),
-        Outcome::Ran { clean_up, .. } => {
+    match HelperOutcome::parse(&output) {
+        HelperOutcome::NotRun(what) => Err(what),
+        HelperOutcome::Ran { clean_up, .. } => {
             clean_up.ok_or_else(|| "the clean-up was killed before it was done".to_string())
         }
     }

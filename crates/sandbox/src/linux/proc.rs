@@ -1,26 +1,27 @@
-//! What a command finds in `/proc` besides its own processes.
+//! The entries of `/proc` that do not belong to a process.
 //!
-//! For most commands all of it is mounted read-only: files there that are root's would be root's to write even without
-//! capabilities. A browser maps the users of its own namespaces by writing to the files of its processes, so for a browser
-//! the mount can be written, and everything that belongs to no process is covered one by one.
+//! For most commands all of `/proc` is mounted read-only: otherwise root could write files there that it owns, even
+//! without capabilities. A browser must write to the files of its processes, to map the users of its namespaces. So for
+//! a browser the mount is writable, and all entries that do not belong to a process are covered one by one.
 
 use rustix::fs::StatVfsMountFlags;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The guard reads there how much memory shared segments hold; nothing in it can be written.
+/// The guard reads the size of shared memory segments there; nothing in it is writable.
 const READ_BY_GUARD: &str = "sysvipc";
 
-/// What has to be covered.
+/// An entry that must be covered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Exposed {
+pub(crate) enum ExposedEntry {
     Directory(PathBuf),
     File(PathBuf),
 }
 
-/// What in `/proc` belongs to no process and could be written: the same inside and outside of a sandbox.
-pub(crate) fn exposed() -> std::io::Result<Vec<Exposed>> {
+/// Lists the entries of `/proc` that belong to no process and may be writable. The list is the same inside and outside
+/// of a sandbox.
+pub(crate) fn exposed_entries() -> std::io::Result<Vec<ExposedEntry>> {
     let mut exposed = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let entry = entry?;
@@ -33,27 +34,27 @@ pub(crate) fn exposed() -> std::io::Result<Vec<Exposed>> {
             continue;
         };
         if metadata.is_dir() {
-            exposed.push(Exposed::Directory(entry.path()));
+            exposed.push(ExposedEntry::Directory(entry.path()));
         } else if metadata.is_file() && metadata.permissions().mode() & 0o222 != 0 {
-            exposed.push(Exposed::File(entry.path()));
+            exposed.push(ExposedEntry::File(entry.path()));
         }
     }
     Ok(exposed)
 }
 
-/// Whether all of it is covered; if not, what is not.
+/// Checks that all these entries are covered. The error names one that is not.
 pub(crate) fn verify() -> Result<(), String> {
-    let exposed = exposed().map_err(|error| format!("look at `/proc`: {error}"))?;
+    let exposed = exposed_entries().map_err(|error| format!("read `/proc`: {error}"))?;
     let is_open = |path: &Path| {
         rustix::fs::statvfs(path).map_or(true, |numbers| {
             !numbers.f_flag.contains(StatVfsMountFlags::RDONLY)
         })
     };
     let open = exposed.iter().find_map(|exposed| match exposed {
-        Exposed::Directory(path) | Exposed::File(path) => is_open(path).then_some(path),
+        ExposedEntry::Directory(path) | ExposedEntry::File(path) => is_open(path).then_some(path),
     });
     match open {
         None => Ok(()),
-        Some(path) => Err(format!("`{}` is not closed to writing", path.display())),
+        Some(path) => Err(format!("`{}` is not read-only", path.display())),
     }
 }

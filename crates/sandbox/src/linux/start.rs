@@ -1,12 +1,12 @@
-//! The moment of starting: pipes, files in memory, and the process itself.
+//! Starts the process: creates its pipes and memory files, and forks.
 //!
-//! Descriptors are made so that no other child inherits them; between `fork` and `exec` the new process opens up exactly
-//! those that are meant for it.
+//! All descriptors are created close-on-exec, so that no other child inherits them. Between `fork` and `exec` the new
+//! process clears the flag of exactly those that are meant for it.
 
-use super::bubblewrap::{Build, HELPER};
-use super::cgroup::Group;
+use super::bubblewrap::{BubblewrapSetup, HELPER};
+use super::cgroup::ControlGroup;
 use super::user::User;
-use crate::launcher::Helper;
+use crate::launcher::HelperCommand;
 use crate::plan::{Handover, Plan};
 use crate::{LaunchError, Network, Stdin};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
@@ -22,7 +22,7 @@ use std::process::Stdio;
 use tokio::net::UnixStream;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-/// What is started directly.
+/// The program that lango starts directly.
 pub(super) enum Program {
     Bubblewrap {
         program: PathBuf,
@@ -32,8 +32,8 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// Bubblewrap with what it is to build, or the helper alone where there is none.
-    pub(super) fn new(bubblewrap: Option<PathBuf>, build: &Build<'_>) -> Self {
+    /// Starts bubblewrap with its arguments, or the helper directly if there is no bubblewrap.
+    pub(super) fn new(bubblewrap: Option<PathBuf>, build: &BubblewrapSetup<'_>) -> Self {
         match bubblewrap {
             None => Self::Helper,
             Some(program) => Self::Bubblewrap {
@@ -44,18 +44,18 @@ impl Program {
     }
 }
 
-/// All that is needed to start.
-pub(super) struct Start<'a> {
+/// Everything needed to start the process.
+pub(super) struct StartRequest<'a> {
     pub(super) program: Program,
-    pub(super) helper: &'a Helper,
+    pub(super) helper: &'a HelperCommand,
     pub(super) plan: Plan,
     pub(super) stdin: Stdin,
-    pub(super) group: Option<&'a Group>,
+    pub(super) group: Option<&'a ControlGroup>,
     pub(super) user: User,
 }
 
-/// What has been started, and lango's ends of the pipes.
-pub(super) struct Started {
+/// The started process and lango's ends of the pipes.
+pub(super) struct StartedProcess {
     pub(super) process: tokio::process::Child,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: ChildStdout,
@@ -65,8 +65,8 @@ pub(super) struct Started {
     pub(super) handover: Option<UnixStream>,
 }
 
-impl Start<'_> {
-    pub(super) fn run(mut self) -> Result<Started, LaunchError> {
+impl StartRequest<'_> {
+    pub(super) fn run(mut self) -> Result<StartedProcess, LaunchError> {
         let (stdin_inside, stdin) = match self.stdin {
             Stdin::Null => {
                 let null =
@@ -85,7 +85,7 @@ impl Start<'_> {
         self.plan.stdio = [&stdin_inside, &stdout_inside, &stderr_inside].map(AsRawFd::as_raw_fd);
         self.plan.lifeline = lifeline_inside.as_raw_fd();
         let mut inherited = vec![stdin_inside, stdout_inside, stderr_inside, lifeline_inside];
-        if let Some(events) = self.group.and_then(Group::memory_events) {
+        if let Some(events) = self.group.and_then(ControlGroup::memory_events) {
             self.plan.memory_events = Some(events.as_raw_fd());
             inherited.push(events.into());
         }
@@ -93,12 +93,12 @@ impl Start<'_> {
             Network::None | Network::Host => None,
             Network::Proxied => {
                 let (outside, inside) = socket_pair().map_err(LaunchError::system(
-                    "make a socket pair for the command's listeners",
+                    "create a socket pair for the command's listeners",
                 ))?;
                 self.plan.handover = Some(Handover {
                     socket: inside.as_raw_fd(),
                     outer_network: crate::linux::network_namespace()
-                        .map_err(LaunchError::system("look at lango's own network"))?,
+                        .map_err(LaunchError::system("read lango's network namespace"))?,
                 });
                 inherited.push(inside);
                 Some(outside)
@@ -130,12 +130,12 @@ impl Start<'_> {
         if let User::Owner { user, group } = self.user {
             command.uid(user).gid(group);
         }
-        let doors = self.group.map(Group::doors).transpose();
-        let doors = doors
+        let procs_files = self.group.map(ControlGroup::open_procs_files).transpose();
+        let procs_files = procs_files
             .map_err(LaunchError::system("open the control group"))?
             .unwrap_or_default();
         let mut command = tokio::process::Command::from(command);
-        prepare(&mut command, passed, &doors);
+        prepare(&mut command, passed, &procs_files);
         let process = command
             .spawn()
             .map_err(LaunchError::system(match self.program {
@@ -144,7 +144,7 @@ impl Start<'_> {
             }))?;
 
         let system = LaunchError::system;
-        Ok(Started {
+        Ok(StartedProcess {
             process,
             stdin: stdin
                 .map(|end| ChildStdin::from_std(std::process::ChildStdin::from(end)))
@@ -161,23 +161,25 @@ impl Start<'_> {
     }
 }
 
-/// Has the new process enter its control group and open up the descriptors that are meant for it.
-fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, doors: &[File]) {
-    let doors: Vec<RawFd> = doors.iter().map(AsRawFd::as_raw_fd).collect();
+/// Makes the new process join its control group and inherit the descriptors that are meant for it.
+fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, procs_files: &[File]) {
+    let procs_files: Vec<RawFd> = procs_files.iter().map(AsRawFd::as_raw_fd).collect();
     let in_the_new_process = move || {
-        // Should the whole machine run out of memory, this goes first. A process whose memory is closed to others does not
-        // own its files in /proc, so it is open for this moment; from `exec` on there is nothing of lango's in it.
+        // If the whole machine runs out of memory, the kernel should kill this process first. A process that is not
+        // dumpable does not own its files in /proc, so it is dumpable for a moment. After `exec` its memory has no data
+        // of lango.
         let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
         let score = rustix::fs::open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty());
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let _ = score.and_then(|score| rustix::io::write(&score, b"500"));
-        for door in &doors {
-            // SAFETY: the caller holds the descriptors until the process has started.
-            rustix::io::write(unsafe { BorrowedFd::borrow_raw(*door) }, b"0")?;
+        for procs_file in &procs_files {
+            // SAFETY: the caller keeps the descriptors open until the process has started.
+            rustix::io::write(unsafe { BorrowedFd::borrow_raw(*procs_file) }, b"0")?;
         }
-        // What others left open is not meant for it.
+        // Other descriptors of lango may lack the flag.
         crate::descriptors::close_on_exec()?;
-        // Signals of the terminal are lango's to handle; the guard has to live on to clean up.
+        // A new session shields it from signals of the terminal: lango handles those, and the guard must survive to
+        // clean up.
         let _ = rustix::process::setsid();
         for fd in &passed {
             // SAFETY: as above.
@@ -189,7 +191,7 @@ fn prepare(command: &mut tokio::process::Command, passed: Vec<RawFd>, doors: &[F
     unsafe { command.pre_exec(in_the_new_process) };
 }
 
-/// lango's end, and the one for the guard. No other child inherits either.
+/// Returns lango's end and the guard's end. No other child inherits either.
 fn socket_pair() -> std::io::Result<(UnixStream, OwnedFd)> {
     let (outside, inside) = std::os::unix::net::UnixStream::pair()?;
     outside.set_nonblocking(true)?;
@@ -197,7 +199,7 @@ fn socket_pair() -> std::io::Result<(UnixStream, OwnedFd)> {
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
-    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(LaunchError::system("make a pipe"))
+    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(LaunchError::system("create a pipe"))
 }
 
 fn file_in_memory(name: &str, content: &[u8]) -> Result<OwnedFd, LaunchError> {
@@ -207,5 +209,5 @@ fn file_in_memory(name: &str, content: &[u8]) -> Result<OwnedFd, LaunchError> {
         file.rewind()?;
         Ok::<_, std::io::Error>(file.into())
     };
-    write().map_err(LaunchError::system("make a file in memory"))
+    write().map_err(LaunchError::system("create a memory file"))
 }

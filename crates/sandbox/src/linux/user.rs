@@ -1,18 +1,19 @@
-//! Who runs a command.
+//! The operating system user that a command runs as.
 
 use super::Mode;
 use crate::LaunchError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Who runs a command, seen from outside.
+/// The user that a command runs as, seen from outside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum User {
-    /// Root, without capabilities, and inside under another name.
+    /// Root without capabilities, with another user id inside.
     Root,
-    /// The user that lango is, who is not root.
+    /// The user of the lango process, who is not root.
     Same,
-    /// The owner of the workspace. Without capabilities root could not work in it; so lango as root becomes its owner.
+    /// The owner of the workspace. Used if lango runs as root: root without capabilities could not work in the
+    /// workspace.
     Owner { user: u32, group: u32 },
 }
 
@@ -23,13 +24,13 @@ impl User {
         }
         if mode == Mode::LandlockOnly {
             return Err(LaunchError::NoSandbox {
-                why: "without bubblewrap a command of root is not held; install it, for example with \
+                why: "commands of root cannot be confined without bubblewrap; install it, for example with \
                       `apt install bubblewrap`, or run lango as another user"
                     .to_string(),
             });
         }
         let workspace =
-            std::fs::metadata(workspace).map_err(LaunchError::system("look at the workspace"))?;
+            std::fs::metadata(workspace).map_err(LaunchError::system("read the workspace"))?;
         Ok(match workspace.uid() {
             0 => Self::Root,
             user => Self::Owner {

@@ -1,37 +1,37 @@
-//! What a command sees of the disk: a policy turned into a list of paths, parents before what lies in them.
+//! The file system that a command sees: a policy converted to a list of paths, parents first.
 //!
-//! Reads go by an allow-list. The system's programs are on it, a handful of files of `/etc`, and what the policy opens;
-//! all else does not exist for a command. What is kept or hidden inside of something open is carved out of it again.
+//! Only listed paths are visible: the system's programs, a few files of `/etc`, and what the policy opens. Read-only
+//! and hidden paths inside of opened folders are listed separately.
 
-use crate::{Access, Network, Policy, Profile};
+use crate::{Access, Network, Policy, SandboxProfile};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One path and how it is shown.
+/// How a path is visible to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Show {
-    /// To be read and run.
+pub(crate) enum Visibility {
+    /// Readable and executable.
     Read,
-    /// To be read, run and changed.
+    /// Readable, executable and writable.
     Write,
-    /// To be read and run, though what it lies in may be changed.
-    Keep,
-    /// As what it lies in, but not to be moved, for something kept or hidden is below it.
-    Pin,
-    /// An empty folder in its place.
-    HideFolder,
-    /// Something unreadable in its place.
-    HideFile,
+    /// Readable and executable, inside of a writable folder.
+    Protected,
+    /// Like its parent folder, but cannot be moved, because it contains a read-only or hidden path.
+    Pinned,
+    /// Replaced by an empty folder.
+    HiddenFolder,
+    /// Replaced by an unreadable file.
+    HiddenFile,
 }
 
-/// What a command sees, in the order of the paths, so that each comes after what it lies in.
+/// The visible paths, sorted, so that each comes after its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct View {
-    pub(crate) items: BTreeMap<PathBuf, Show>,
+    pub(crate) items: BTreeMap<PathBuf, Visibility>,
 }
 
-/// Programs and what they need to start.
+/// Programs and the libraries they need.
 const SYSTEM_FOLDERS: &[&str] = &[
     "/usr",
     "/bin",
@@ -44,7 +44,7 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/gnu/store",
 ];
 
-/// What programs look up about the machine; none of it is secret.
+/// Files that programs read about the machine. None of them is secret.
 const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
     "/etc/bash.bashrc",
@@ -68,7 +68,7 @@ const SYSTEM_FILES: &[&str] = &[
     "/etc/timezone",
 ];
 
-/// What programs need besides to reach the network.
+/// Further files that programs need to use the network.
 const NETWORK_FILES: &[&str] = &[
     "/etc/ca-certificates",
     "/etc/host.conf",
@@ -81,73 +81,80 @@ const NETWORK_FILES: &[&str] = &[
     "/etc/ssl/openssl.cnf",
 ];
 
-/// What programs need to resolve names themselves; a proxy does it for its clients.
+/// Files that programs need to resolve host names themselves. Not needed with a proxy.
 const RESOLVER_FILES: &[&str] = &["/etc/gai.conf", "/etc/resolv.conf"];
 
-/// The settings of a browser, an administrator's rules for it among them.
+/// The system-wide settings of browsers, including the administrator's policies.
 const BROWSER_FILES: &[&str] = &["/etc/chromium", "/etc/chromium.d", "/etc/opt/chrome"];
 
 impl View {
-    /// The system's programs and nothing else.
+    /// Creates a view that shows only the system's programs.
     pub(crate) fn system() -> Self {
         let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
         let items = system.filter(|path| path.exists());
         Self {
-            items: items.map(|path| (path, Show::Read)).collect(),
+            items: items.map(|path| (path, Visibility::Read)).collect(),
         }
     }
 
-    /// What a policy shows to a command of a profile, given the protected files in its writable folders.
+    /// Creates the view of a command, given the protected files in the policy's writable folders and the hidden
+    /// dotfiles.
     pub(crate) fn of(
         policy: &Policy,
-        profile: Profile,
+        profile: SandboxProfile,
         protected: &[PathBuf],
         dotfiles: &[PathBuf],
     ) -> Self {
         let mut items = Self::system().items;
-        let browser = BROWSER_FILES.iter().filter(|_| profile == Profile::Browser);
-        items.extend(browser.map(|path| (PathBuf::from(path), Show::Read)));
+        let browser = BROWSER_FILES
+            .iter()
+            .filter(|_| profile == SandboxProfile::Browser);
+        items.extend(browser.map(|path| (PathBuf::from(path), Visibility::Read)));
         let network: &[&[&str]] = match policy.network {
             Network::None => &[],
             Network::Proxied => &[NETWORK_FILES],
             Network::Host => &[NETWORK_FILES, RESOLVER_FILES],
         };
         for path in network.iter().copied().flatten() {
-            items.insert(PathBuf::from(path), Show::Read);
+            items.insert(PathBuf::from(path), Visibility::Read);
         }
         for path in policy.read.iter().chain(policy.writable()) {
             match policy.access(path) {
                 Access::None => {}
-                Access::Read | Access::Guarded => drop(items.insert(path.clone(), Show::Read)),
-                Access::Write => drop(items.insert(path.clone(), Show::Write)),
+                Access::Read | Access::Guarded => {
+                    drop(items.insert(path.clone(), Visibility::Read))
+                }
+                Access::Write => drop(items.insert(path.clone(), Visibility::Write)),
             }
         }
         let in_reach = |path: &Path| policy.writable().any(|root| path.starts_with(root));
-        for path in protected.iter().chain(&policy.kept) {
-            // A folder that was opened for writing by its own path stays so.
-            if in_reach(path) && items.get(path) != Some(&Show::Write) {
-                items.insert(path.clone(), Show::Keep);
+        for path in protected.iter().chain(&policy.read_only) {
+            // A folder that the policy itself opens for writing stays writable.
+            if in_reach(path) && items.get(path) != Some(&Visibility::Write) {
+                items.insert(path.clone(), Visibility::Protected);
             }
         }
-        items.retain(|path, show| path.exists() && (*show != Show::Keep || !path.is_symlink()));
+        items.retain(|path, visibility| {
+            path.exists() && (*visibility != Visibility::Protected || !path.is_symlink())
+        });
         let mut view = Self { items };
-        view.drop_what_is_shown_already();
+        view.drop_redundant_paths();
         view.hide_dotfiles(policy, dotfiles);
         for path in &policy.hidden {
             view.hide(path);
         }
-        let kept: Vec<PathBuf> = view.paths(Show::Keep).cloned().collect();
-        for path in policy.hidden.iter().chain(&kept) {
+        let protected: Vec<PathBuf> = view.paths(Visibility::Protected).cloned().collect();
+        for path in policy.hidden.iter().chain(&protected) {
             view.pin(path);
         }
         view
     }
 
-    /// The paths that are shown one way.
-    pub(crate) fn paths(&self, wanted: Show) -> impl Iterator<Item = &PathBuf> {
+    /// Returns the paths with this visibility.
+    pub(crate) fn paths(&self, wanted: Visibility) -> impl Iterator<Item = &PathBuf> {
         self.items
             .iter()
-            .filter(move |(_, show)| **show == wanted)
+            .filter(move |(_, visibility)| **visibility == wanted)
             .map(|(path, _)| path)
     }
 
@@ -156,19 +163,19 @@ impl View {
         let nearest = path.ancestors().find_map(|folder| self.items.get(folder));
         matches!(
             nearest,
-            Some(Show::Read | Show::Write | Show::Keep | Show::Pin)
+            Some(Visibility::Read | Visibility::Write | Visibility::Protected | Visibility::Pinned)
         )
     }
 
-    /// What is to be read and lies in something that is to be read needs no mount of its own, and could not have one.
-    fn drop_what_is_shown_already(&mut self) {
-        let read: Vec<PathBuf> = self.paths(Show::Read).cloned().collect();
+    /// Drops readable paths inside of readable folders: they need no separate mount, and could not have one.
+    fn drop_redundant_paths(&mut self) {
+        let read: Vec<PathBuf> = self.paths(Visibility::Read).cloned().collect();
         let is_below = |path: &PathBuf| {
             let above = path
                 .ancestors()
                 .skip(1)
                 .find_map(|above| self.items.get(above));
-            above == Some(&Show::Read)
+            above == Some(&Visibility::Read)
         };
         let below: Vec<PathBuf> = read.into_iter().filter(is_below).collect();
         for path in below {
@@ -176,8 +183,8 @@ impl View {
         }
     }
 
-    /// Holds in place the folders on the way to something kept or hidden. Otherwise a command could move one of them, and
-    /// the next command would find the thing by another path, or something else by this one.
+    /// Pins the parent folders of a read-only or hidden path. Otherwise a command could move one of them, and the next
+    /// command would find the protected file under another path, or another file under this path.
     fn pin(&mut self, path: &Path) {
         if !self.items.contains_key(path) {
             return;
@@ -185,29 +192,29 @@ impl View {
         for folder in path.ancestors().skip(1) {
             let above = folder.ancestors().find_map(|above| self.items.get(above));
             match (self.items.contains_key(folder), above) {
-                (false, Some(Show::Write | Show::Pin)) => {
-                    self.items.insert(folder.to_path_buf(), Show::Pin);
+                (false, Some(Visibility::Write | Visibility::Pinned)) => {
+                    self.items.insert(folder.to_path_buf(), Visibility::Pinned);
                 }
                 _ => return,
             }
         }
     }
 
-    /// Takes the dotfiles of the home out of sight, but not what the policy opens inside of them by its own name.
+    /// Hides the dotfiles of the home, except paths inside of them that the policy opens.
     fn hide_dotfiles(&mut self, policy: &Policy, dotfiles: &[PathBuf]) {
         for dotfile in dotfiles {
             let items = self.items.iter();
-            let opened: Vec<(PathBuf, Show)> = items
+            let opened: Vec<(PathBuf, Visibility)> = items
                 .filter(|(path, _)| path.starts_with(dotfile) && !policy.is_hidden_dotfile(path))
-                .map(|(path, show)| (path.clone(), *show))
+                .map(|(path, visibility)| (path.clone(), *visibility))
                 .collect();
             self.hide(dotfile);
             self.items.extend(opened);
         }
     }
 
-    /// Takes a path and all below it out of sight. What no one sees needs no mask, and one that does not exist cannot
-    /// have any without leaving a trace.
+    /// Hides a path and everything below it. An invisible path needs no mask, and a path that does not exist cannot be
+    /// masked without leaving a file on disk.
     fn hide(&mut self, path: &Path) {
         self.items.retain(|shown, _| !shown.starts_with(path));
         if !self.shows(path) {
@@ -219,11 +226,12 @@ impl View {
         if metadata.is_symlink() {
             return;
         }
-        let show = match metadata.is_dir() {
-            true => Show::HideFolder,
-            false => Show::HideFile,
+        let visibility = if metadata.is_dir() {
+            Visibility::HiddenFolder
+        } else {
+            Visibility::HiddenFile
         };
-        self.items.insert(path.to_path_buf(), show);
+        self.items.insert(path.to_path_buf(), visibility);
     }
 }
 
@@ -233,7 +241,7 @@ mod tests {
     use crate::NewFiles;
     use crate::clean_up::scan::Scan;
 
-    /// A home with a workspace, a repository in it, and keys.
+    /// Creates a home with a workspace, repositories in it, and keys.
     fn home() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap();
@@ -250,24 +258,29 @@ mod tests {
     }
 
     fn view(policy: &Policy) -> View {
-        let scan = Scan::take(policy, NewFiles::Remove, None).unwrap();
-        View::of(policy, Profile::Command, &scan.protected, &scan.dotfiles)
+        let scan = Scan::run(policy, NewFiles::Remove, None).unwrap();
+        View::of(
+            policy,
+            SandboxProfile::Command,
+            &scan.protected,
+            &scan.dotfiles,
+        )
     }
 
     #[test]
-    fn what_is_kept_is_covered_and_the_way_to_it_held() {
+    fn protected_paths_are_covered_and_their_parents_pinned() {
         let (_folder, root) = home();
         let view = view(&Policy::of(root.join("work")));
-        let show = |path: &str| view.items.get(&root.join(path)).copied();
-        assert_eq!(show("work"), Some(Show::Write));
-        assert_eq!(show("work/.git"), Some(Show::Keep));
-        assert_eq!(show("work/a/.git"), Some(Show::Keep));
-        assert_eq!(show("work/a"), Some(Show::Pin));
+        let visibility = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(visibility("work"), Some(Visibility::Write));
+        assert_eq!(visibility("work/.git"), Some(Visibility::Protected));
+        assert_eq!(visibility("work/a/.git"), Some(Visibility::Protected));
+        assert_eq!(visibility("work/a"), Some(Visibility::Pinned));
         assert!(!view.shows(&root.join("data")));
     }
 
     #[test]
-    fn what_is_hidden_is_covered_only_where_something_open_would_show_it() {
+    fn hidden_paths_are_covered_only_if_they_would_be_visible() {
         let (_folder, root) = home();
         let mut policy = Policy::of(root.join("work"));
         policy.read = vec![root.join("data")];
@@ -277,16 +290,19 @@ mod tests {
             root.join("work/none"),
         ];
         let view = view(&policy);
-        let show = |path: &str| view.items.get(&root.join(path)).copied();
-        assert_eq!(show("data/deep/secret"), Some(Show::HideFolder));
-        assert_eq!(show("keys"), None);
-        assert_eq!(show("work/none"), None);
+        let visibility = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(
+            visibility("data/deep/secret"),
+            Some(Visibility::HiddenFolder)
+        );
+        assert_eq!(visibility("keys"), None);
+        assert_eq!(visibility("work/none"), None);
         assert!(!view.shows(&root.join("data/deep/secret/file")));
         assert!(view.shows(&root.join("data/deep")));
     }
 
     #[test]
-    fn dotfiles_of_the_home_are_covered_and_what_is_opened_inside_of_them_is_not() {
+    fn dotfiles_of_the_home_are_covered_but_opened_paths_inside_are_not() {
         let (_folder, root) = home();
         let skill = root.join(".config/lango/skills/greet");
         fs::create_dir_all(&skill).unwrap();
@@ -297,32 +313,35 @@ mod tests {
         policy.hidden = vec![root.join(".ssh"), root.join(".config/gh")];
         policy.read = vec![skill.clone()];
         let view = view(&policy);
-        let show = |path: &str| view.items.get(&root.join(path)).copied();
-        assert_eq!(show(".ssh"), Some(Show::HideFolder));
-        assert_eq!(show(".config"), Some(Show::HideFolder));
-        assert_eq!(show(".netrc"), Some(Show::HideFile));
+        let visibility = |path: &str| view.items.get(&root.join(path)).copied();
+        assert_eq!(visibility(".ssh"), Some(Visibility::HiddenFolder));
+        assert_eq!(visibility(".config"), Some(Visibility::HiddenFolder));
+        assert_eq!(visibility(".netrc"), Some(Visibility::HiddenFile));
         assert!(!view.shows(&root.join(".config/lango/lango.toml")));
         assert!(view.shows(&skill.join("SKILL.md")));
         assert!(view.shows(&root.join("work")));
     }
 
     #[test]
-    fn keeping_something_does_not_show_it() {
+    fn a_read_only_path_is_not_made_visible() {
         let (_folder, root) = home();
         let mut policy = Policy::of(root.join("work"));
-        policy.kept = vec![root.join("config")];
+        policy.read_only = vec![root.join("config")];
         assert!(!view(&policy).shows(&root.join("config")));
     }
 
     #[test]
-    fn a_folder_opened_inside_of_what_is_kept_can_be_written() {
+    fn a_folder_opened_inside_of_a_protected_one_is_writable() {
         let (_folder, root) = home();
         let inside = root.join("work/.git/hooks");
         fs::create_dir(&inside).unwrap();
         let mut policy = Policy::of(root.join("work"));
         policy.write = vec![inside.clone()];
         let view = view(&policy);
-        assert_eq!(view.items.get(&inside), Some(&Show::Write));
-        assert_eq!(view.items.get(&root.join("work/.git")), Some(&Show::Keep));
+        assert_eq!(view.items.get(&inside), Some(&Visibility::Write));
+        assert_eq!(
+            view.items.get(&root.join("work/.git")),
+            Some(&Visibility::Protected)
+        );
     }
 }

@@ -1,28 +1,29 @@
-//! Clean-up around a call of a program that runs on after it, such as a server: a scan before, a sweep after.
+//! Clean-up around one call of a program that keeps running, such as a server: a scan before the call, a sweep after
+//! it.
 
-use super::clean_up::CleanUpStart;
+use super::clean_up::CleanUpSetup;
 use super::supervise::finish;
 use super::user::User;
 use super::{Scan, mode_for};
 use crate::launcher::Launcher;
-use crate::running::Running;
+use crate::running::RunningToken;
 use crate::{CleanUpReport, LaunchError, NewFiles, Policy};
 
-/// A scan that a sweep will follow, whether or not anybody waits for it.
+/// A scan that is followed by a sweep, even if the watch is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct CleanUpWatch {
     launcher: Launcher,
-    start: Option<(CleanUpStart, Running)>,
+    start: Option<(CleanUpSetup, RunningToken)>,
 }
 
-impl Watch {
+impl CleanUpWatch {
     pub(crate) fn start(launcher: &Launcher, policy: &Policy) -> Result<Self, LaunchError> {
         let user = User::of(mode_for(launcher)?, &policy.workspace)?;
-        let scan = Scan::take(policy, NewFiles::Remove, launcher.records.as_deref())?;
-        let start = CleanUpStart::new(launcher, user, &scan.checklist)?;
+        let scan = Scan::run(policy, NewFiles::Remove, launcher.records.as_deref())?;
+        let start = CleanUpSetup::new(launcher, user, &scan.checklist)?;
         Ok(Self {
             launcher: launcher.clone(),
-            start: Some((start, Running::new())),
+            start: Some((start, RunningToken::new())),
         })
     }
 
@@ -34,7 +35,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for CleanUpWatch {
     fn drop(&mut self) {
         let (Some((start, running)), Ok(runtime)) =
             (self.start.take(), tokio::runtime::Handle::try_current())

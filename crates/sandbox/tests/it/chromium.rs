@@ -1,8 +1,10 @@
-//! A real Chromium in the sandbox, as the tests of it need one: with a directory of its own and a mark by which its processes
-//! are found from outside.
+//! A real Chromium in the sandbox, for tests: it has a private directory, and a unique argument by which tests find its
+//! processes from outside.
 
-use crate::world::launcher;
-use lango_sandbox::{Child, Command, Launcher, Limits, Network, Policy, Profile, Stdin};
+use crate::fixture::launcher;
+use lango_sandbox::{
+    Child, Command, Launcher, Network, Policy, ResourceLimits, SandboxProfile, Stdin,
+};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -13,15 +15,15 @@ pub(crate) struct Chromium {
     root: tempfile::TempDir,
     pub(crate) launcher: Launcher,
     pub(crate) policy: Policy,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ResourceLimits,
     mark: String,
 }
 
-/// One process of it, seen from outside.
+/// A process of Chromium, seen from outside.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) arguments: String,
-    /// How many namespaces of processes it is in.
+    /// Nesting depth of its PID namespace.
     pub(crate) depth: usize,
     pub(crate) filters: usize,
 }
@@ -45,12 +47,12 @@ impl Chromium {
         Self {
             launcher: launcher().with_trash(root.path().join("trash")),
             policy,
-            limits: Limits {
+            limits: ResourceLimits {
                 time: Some(Duration::from_secs(60)),
                 processes: 1024,
-                ..Limits::default()
+                ..ResourceLimits::default()
             },
-            // Every process of Chromium that runs scripts is given it.
+            // Chromium passes it to every process that runs scripts.
             mark: format!("--js-flags=--random-seed={}{number:03}", std::process::id()),
             root,
         }
@@ -60,7 +62,7 @@ impl Chromium {
         self.root.path().join(relative)
     }
 
-    /// Writes a page into the private directory, and gives its address.
+    /// Writes a page into the private directory and returns its URL.
     pub(crate) fn page(&self, name: &str, html: &str) -> String {
         let path = self.policy.workspace.join(name);
         fs::write(&path, html).unwrap();
@@ -85,34 +87,34 @@ impl Chromium {
         argv
     }
 
-    /// A browser that prints a page and ends.
+    /// Starts a browser that prints a page and exits.
     pub(crate) fn print(&self, url: &str) -> Child {
         self.spawn(self.argv(&["--dump-dom", url]))
     }
 
-    /// A browser that stays until it is ended.
-    pub(crate) fn stay(&self, url: &str) -> Child {
-        let mut argv: Vec<OsString> = ["sh", "-c", STAY].map(OsString::from).to_vec();
+    /// Starts a browser that runs until it is killed.
+    pub(crate) fn keep_open(&self, url: &str) -> Child {
+        let mut argv: Vec<OsString> = ["sh", "-c", KEEP_OPEN].map(OsString::from).to_vec();
         argv.extend(self.argv(&["--remote-debugging-pipe", url]));
         self.spawn(argv)
     }
 
     fn spawn(&self, argv: Vec<OsString>) -> Child {
         let mut command = Command::new(argv, self.policy.workspace.clone());
-        command.profile = Profile::Browser;
+        command.profile = SandboxProfile::Browser;
         command.stdin = Stdin::Piped;
         command.limits = self.limits;
         self.launcher.spawn(&self.policy, command).unwrap()
     }
 
-    /// Its processes that live.
+    /// Lists its running processes.
     pub(crate) fn processes(&self) -> Vec<Process> {
         let entries = fs::read_dir("/proc").unwrap().flatten();
         entries
             .filter_map(|entry| {
                 let read = |name: &str| fs::read_to_string(entry.path().join(name)).ok();
                 let arguments = read("cmdline")?.replace('\0', " ");
-                // Neither the shell around it nor what started it.
+                // Skips the shell and the launcher, which have the same arguments.
                 if !arguments.starts_with("/usr/lib/chromium") || !arguments.contains(&self.mark) {
                     return None;
                 }
@@ -132,13 +134,13 @@ impl Chromium {
             .collect()
     }
 
-    /// Waits until a page runs in it.
+    /// Waits until a page is open.
     pub(crate) async fn wait_for_page(&self) {
         self.wait_until("a page", |processes| processes.iter().any(Process::is_page))
             .await;
     }
 
-    /// Waits until nothing of it lives.
+    /// Waits until all its processes have ended.
     pub(crate) async fn wait_for_end(&self) {
         self.wait_until("no process", <[Process]>::is_empty).await;
     }
@@ -159,5 +161,5 @@ impl Chromium {
     }
 }
 
-/// Its pipe for commands is the command's input and output.
-pub(crate) const STAY: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>&2";
+/// Connects Chromium's debugging pipe to standard input and output, so that it runs until the input is closed.
+pub(crate) const KEEP_OPEN: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>&2";

@@ -1,4 +1,4 @@
-//! What holds whoever runs lango: this module runs as root and as an ordinary user.
+//! Tests that hold for every user: this module runs as root and as an ordinary user.
 
 mod attempts;
 mod battery;

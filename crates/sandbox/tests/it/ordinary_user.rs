@@ -1,7 +1,7 @@
-//! What holds for root must hold for an ordinary user, and the other way round: the same tests once more as another user.
+//! The sandbox must hold for root and for ordinary users, so this runs the same tests again as another user.
 
-use crate::world::{is_root, program};
-use lango_sandbox::{ExitKind, Helper, Launcher, Policy};
+use crate::fixture::{is_root, program};
+use lango_sandbox::{ExitKind, HelperCommand, Launcher, Policy};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const USER: u32 = 1000;
 
-/// Copies of all programs: that user may not reach the place where they were built.
+/// Copies all test programs to a shared folder: the other user may not have access to the build directory.
 fn programs_for_everyone() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -27,13 +27,13 @@ fn programs_for_everyone() -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn root_works_in_the_folder_of_another_as_that_user() {
+async fn root_works_in_the_folder_of_another_user_as_that_user() {
     if !is_root() {
-        // Only root can become another.
+        // Only root can become another user.
         return;
     }
     let folder = programs_for_everyone();
-    let helper = Helper {
+    let helper = HelperCommand {
         program: folder.path().join("sandbox-stand-in"),
         arguments: vec!["__sandbox".into()],
     };
@@ -50,13 +50,13 @@ async fn root_works_in_the_folder_of_another_as_that_user() {
 }
 
 #[test]
-fn an_ordinary_user_is_held_as_well() {
+fn an_ordinary_user_is_confined_too() {
     if !is_root() {
-        // Then the other tests of this binary have shown it.
+        // The other tests already run as an ordinary user.
         return;
     }
     let folder = programs_for_everyone();
-    // A part of the tests, where one wants only that.
+    // Optionally runs only a part of the tests.
     let filter = std::env::var("LANGO_TEST_FILTER");
     let part = filter.as_deref().unwrap_or("everyone::");
     let mut tests = Command::new(folder.path().join("tests"));
@@ -66,7 +66,7 @@ fn an_ordinary_user_is_held_as_well() {
         .current_dir(folder.path())
         .uid(USER)
         .gid(USER);
-    // A process that another test is just starting holds the copy open for writing until it becomes its program.
+    // A process that another test forks at the same moment has the copy open for writing until its `exec`.
     let output = loop {
         match tests.output() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
@@ -80,7 +80,7 @@ fn an_ordinary_user_is_held_as_well() {
     println!("as user {USER}:\n{stdout}{stderr}");
     assert!(output.status.success(), "as user {USER}:\n{stdout}{stderr}");
     assert!(
-        filter.is_ok() || stdout.contains("got out: 0"),
+        filter.is_ok() || stdout.contains("escaped: 0"),
         "the battery did not run:\n{stdout}"
     );
 }

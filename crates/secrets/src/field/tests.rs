@@ -1,10 +1,10 @@
-//! A tool that remembers what it got.
+//! Tests with a tool that records the arguments it receives.
 
 use super::*;
 use crate::UnresolvedTool;
 use crate::source::SecretError;
 use crate::value::SecretValue;
-use lango_core::{Effect, Risk, Subject, Trust, UserId};
+use lango_core::{Effect, Risk, RuleSubject, Trust, UserId};
 use serde_json::json;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -16,7 +16,7 @@ struct OneSecret {
 }
 
 impl SecretSource for OneSecret {
-    fn bound<'a>(
+    fn bound_secrets<'a>(
         &'a self,
         _: &'a UserId,
         tool: &'a str,
@@ -62,7 +62,7 @@ impl SecretSource for OneSecret {
         Box::pin(std::future::ready(Ok(status)))
     }
 
-    fn locked<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
+    fn locked_secrets<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 
@@ -74,7 +74,7 @@ impl SecretSource for OneSecret {
 struct Recorder {
     spec: ToolSpec,
     got: Mutex<Vec<Value>>,
-    /// What the user was told.
+    /// The problems that were reported to the user.
     reports: Arc<Mutex<Vec<String>>>,
 }
 
@@ -111,10 +111,10 @@ fn tool_with(binding: Binding, id: ServerToolId) -> (Arc<Recorder>, FieldTool) {
             name: "pay_b_login".into(),
             description: "".into(),
             parameters: json!({}).into(),
-            effect: Effect::Effect,
+            effect: Effect::NonIdempotent,
             risk: Risk::Moderate,
             escalation: None,
-            subject: Subject::Arguments,
+            subject: RuleSubject::Arguments,
             trust: Trust::Untrusted,
         },
         got: Mutex::default(),
@@ -163,7 +163,7 @@ async fn only_the_bound_argument_of_the_bound_tool_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_secret_that_does_not_exist_is_refused_before_anybody_is_asked() {
+async fn a_missing_secret_is_refused_before_the_user_is_asked() {
     let binding = Binding::server_field(&id("pay_b", "login"), "password").unwrap();
     let (recorder, tool) = tool_with(binding, id("pay_b", "login"));
     let arguments = Arc::new(json!({ "password": "secret:PASSWORD", "other": "secret:OTHER" }));
@@ -177,11 +177,11 @@ async fn a_secret_that_does_not_exist_is_refused_before_anybody_is_asked() {
 }
 
 #[tokio::test]
-async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_is_asked() {
+async fn a_secret_of_another_tool_argument_or_server_is_refused_before_the_user_is_asked() {
     let origin = Origin::parse("shop.example").unwrap();
     let own = id("pay_b", "login");
     for binding in [
-        // The same name as `pay_b_login` in the eyes of a model.
+        // Models see the same name, `pay_b_login`, for this tool.
         Binding::server_field(&id("pay", "b_login"), "password").unwrap(),
         Binding::server_field(&id("pay_b", "logout"), "password").unwrap(),
         Binding::server_field(&own, "user").unwrap(),
@@ -206,7 +206,7 @@ async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_i
 }
 
 #[tokio::test]
-async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
+async fn a_tool_that_does_not_resolve_secrets_says_so_for_stored_ones() {
     let binding = Binding::program("exec", "aws", "A").unwrap();
     let (recorder, _) = tool_with(binding.clone(), id("a", "b"));
     let source = OneSecret {
@@ -214,7 +214,7 @@ async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
         reports: Arc::default(),
     };
     let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(source));
-    for (content, is_told) in [
+    for (content, has_remark) in [
         ("token = secret:PASSWORD.", true),
         ("secret:OTHER", false),
         ("my-secret:PASSWORD", false),
@@ -223,12 +223,12 @@ async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
         let arguments = json!({ "path": "a", "edits": [{ "new": content }] });
         let output = tool.run(&caller(), Arc::new(arguments)).await.unwrap();
         let remark = "secret:PASSWORD is not resolved in arguments of pay_b_login";
-        assert_eq!(output.text.contains(remark), is_told, "{content}");
+        assert_eq!(output.text.contains(remark), has_remark, "{content}");
     }
 }
 
 #[test]
-fn a_handle_is_exact() {
+fn a_handle_must_match_exactly() {
     assert_eq!(secret_handle("secret:A").unwrap().as_str(), "A");
     for text in [
         "secret:",

@@ -1,20 +1,21 @@
-//! Where a stream can be cut without cutting an echo.
+//! Finds the position where a stream can be cut without cutting an echo.
 //!
-//! This depends on the text and on the [`Shape`] of all values together, never on a value: otherwise a model could try
-//! beginnings of a value, and see from what arrives whether one is right.
+//! The position depends only on the text and on the [`EchoShape`] of all values together, never on a single value.
+//! Otherwise a model could guess the start of a value, and see from the output whether the guess is right.
 
-/// Minimum of the bytes that are held back at most.
-pub(super) const LEAST_LIMIT: usize = 6 << 10;
+/// Lower bound of [`EchoShape::limit`].
+pub(super) const MIN_LIMIT: usize = 6 << 10;
 
-/// Number of bytes that are held back at most for each byte of the longest value or segment: escapes of several layers are shorter.
-const BYTES_PER_BYTE: usize = 16;
+/// Maximum number of bytes to hold back for each byte of the longest value or segment. Even several layers of escapes
+/// are shorter.
+const HELD_BYTES_PER_BYTE: usize = 16;
 
-/// Minimum length of a line of base64 or hexadecimal digits that goes on in the next one.
-const LEAST_LINE: usize = 16;
+/// Minimum length of a line of base64 or hexadecimal digits that may continue on the next line.
+const MIN_LINE: usize = 16;
 
-/// What echoes of all values can consist of.
+/// Properties that the echoes of all values share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct EchoShape {
     /// Maximum number of words.
     pub words: usize,
     pub has_non_ascii: bool,
@@ -22,7 +23,7 @@ pub(super) struct Shape {
     pub length: usize,
 }
 
-impl Default for Shape {
+impl Default for EchoShape {
     fn default() -> Self {
         Self {
             words: 1,
@@ -32,8 +33,8 @@ impl Default for Shape {
     }
 }
 
-impl Shape {
-    /// Covers echoes of a value or segment as well, as it is and without escapes.
+impl EchoShape {
+    /// Extends the shape to cover the echoes of another value or segment, both as it is and with escapes resolved.
     pub fn extend(&mut self, value: &[u8], units: &[u8]) {
         for text in [value, units] {
             let words = text.split(|byte| is_space(*byte));
@@ -44,13 +45,13 @@ impl Shape {
         self.length = self.length.max(value.len());
     }
 
-    /// Returns how many bytes are held back at most.
+    /// Returns the maximum number of bytes to hold back.
     pub fn limit(self) -> usize {
-        LEAST_LIMIT.max(self.length * BYTES_PER_BYTE)
+        MIN_LIMIT.max(self.length * HELD_BYTES_PER_BYTE)
     }
 
-    /// Returns the position from which bytes are held back until more of the text is there: an echo that can go on after the
-    /// end of `bytes` starts there at the earliest.
+    /// Returns the position from which bytes must be held back until more text arrives: no echo that could continue
+    /// after the end of `bytes` starts before it.
     pub fn boundary(self, bytes: &[u8]) -> usize {
         let floor = bytes.len().saturating_sub(self.limit());
         let mut words = self.words;
@@ -62,7 +63,7 @@ impl Shape {
             let previous_end = start - spaces.take_while(|byte| is_space(**byte)).count();
             let previous = self.word(&bytes[floor..previous_end]);
             words = words.saturating_sub(1);
-            let can_cross = words > 0 || goes_on_after_space(previous);
+            let can_cross = words > 0 || continues_after_space(previous);
             if previous_end == start || previous.is_empty() || !can_cross {
                 return start;
             }
@@ -82,18 +83,19 @@ impl Shape {
     }
 }
 
-/// White space and control characters. Zero bytes stand between the characters of UTF-16.
+/// Returns whether a byte is white space or a control character. A zero byte is not, because it occurs between the
+/// characters of UTF-16.
 fn is_space(byte: u8) -> bool {
     (1..=b' ').contains(&byte)
 }
 
 /// Returns whether the next word can continue the same base64 text or hexadecimal digits.
-fn goes_on_after_space(word: &[u8]) -> bool {
+fn continues_after_space(word: &[u8]) -> bool {
     let is_encoded = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_=:".contains(byte);
     let encoded = word.iter().rev().take_while(|byte| is_encoded(byte));
-    // The first digits can stand right after a quote or another sign.
+    // The first digits can follow directly after a quote or another punctuation mark.
     let last = word.iter().rev();
     let last = last.take_while(|byte| byte.is_ascii_alphanumeric() || b":-".contains(byte));
     let is_hex = |byte: &u8| byte.is_ascii_hexdigit() || b":-x".contains(byte);
-    encoded.count() >= LEAST_LINE || (last.clone().count() >= 2 && last.clone().all(is_hex))
+    encoded.count() >= MIN_LINE || (last.clone().count() >= 2 && last.clone().all(is_hex))
 }

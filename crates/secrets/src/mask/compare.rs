@@ -1,7 +1,7 @@
 //! Compares a text with patterns, one block of [`BLOCK_BYTES`] of the value at a time.
 //!
-//! A block is compared in constant time and matches as a whole or not at all. So neither the output nor the timing reveals
-//! how much of a guessed block is right.
+//! A block is compared in constant time and matches completely or not at all, so neither the output nor the timing
+//! reveals how much of a guessed block is right.
 
 use super::pattern::Pattern;
 use super::reader::Unit;
@@ -9,22 +9,23 @@ use super::units::Units;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Block size in bytes of the value; the last block is up to twice as long. A truncated echo of a longer value is masked up to
-/// its last full block. A smaller block would let someone who knows most of a value guess the rest in two halves.
+/// Block size, in bytes of the value; the last block is up to twice as long. A truncated echo of a longer value is
+/// masked up to its last full block. With smaller blocks, an attacker who knows most of a value could guess the rest in
+/// two halves.
 pub(super) const BLOCK_BYTES: usize = 128;
 
-/// A part of a text that is an echo.
+/// An echo in a text.
 pub(super) struct Echo<'a> {
     pub start: usize,
     pub end: usize,
-    /// Maximum number of characters on each side that can have bits of the value.
+    /// Maximum number of characters on each side that can contain bits of the value.
     pub margin: usize,
-    /// The text that replaces it.
+    /// The text that replaces the echo.
     pub replacement: &'a Arc<str>,
 }
 
 impl Echo<'_> {
-    /// Returns the range of the echo with the characters beside it that can have bits of the value.
+    /// Returns the range of the echo, including adjacent characters that can contain bits of the value.
     pub fn with_margin(&self, bytes: &[u8]) -> Range<usize> {
         let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         let before = bytes[..self.start].iter().rev().take(self.margin);
@@ -37,22 +38,22 @@ impl Echo<'_> {
 /// A position where an echo can start.
 pub(super) struct Candidate<'a> {
     pub start: usize,
-    /// The patterns whose first units are there; all in one notation.
+    /// The patterns whose first units match there. All have the same notation.
     pub patterns: &'a [Arc<Pattern>],
 }
 
 impl<'a> Candidate<'a> {
-    /// Returns the longest echo that starts there; `read` returns the unit at a position.
+    /// Returns the longest echo that starts at the position; `read` returns the unit at a position.
     pub fn echo(&self, read: &impl Fn(usize) -> Option<Unit>) -> Option<Echo<'a>> {
         let notation = self.patterns.first()?.notation;
         let units = Units::new(read, self.start, notation);
-        let mut text = Beginning {
+        let mut text = TextPrefix {
             rest: units.map_while(|written| Some((written.unit?, written.end))),
             units: Vec::new(),
             ends: Vec::new(),
         };
         let echoes = self.patterns.iter().filter_map(|pattern| {
-            let units = text.agreement(pattern);
+            let units = text.matching_units(pattern);
             Some(Echo {
                 start: self.start,
                 end: *text.ends.get(units.checked_sub(1)?)?,
@@ -64,40 +65,44 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// The beginning of a text in one notation, as far as it was read.
-struct Beginning<R> {
+/// The start of a text in one notation, read as far as needed.
+struct TextPrefix<R> {
     rest: R,
     units: Vec<u8>,
-    /// Where each unit ends.
+    /// The end of each unit in the text.
     ends: Vec<usize>,
 }
 
-impl<R: Iterator<Item = (u8, usize)>> Beginning<R> {
-    /// Returns the number of units in the blocks that agree with a pattern.
-    fn agreement(&mut self, pattern: &Pattern) -> usize {
-        let mut agreed = 0;
-        while agreed < pattern.units.len() {
+impl<R: Iterator<Item = (u8, usize)>> TextPrefix<R> {
+    /// Returns the number of units in the leading blocks that match a pattern.
+    fn matching_units(&mut self, pattern: &Pattern) -> usize {
+        let mut matched = 0;
+        while matched < pattern.units.len() {
             let all = pattern.units.len();
-            let is_last = all - agreed < 2 * pattern.block;
-            let end = if is_last { all } else { agreed + pattern.block };
+            let is_last = all - matched < 2 * pattern.block;
+            let end = if is_last {
+                all
+            } else {
+                matched + pattern.block
+            };
             let missing = end.saturating_sub(self.units.len());
             for (unit, written_end) in self.rest.by_ref().take(missing) {
                 self.units.push(unit);
                 self.ends.push(written_end);
             }
-            let Some(block) = self.units.get(agreed..end) else {
+            let Some(block) = self.units.get(matched..end) else {
                 break;
             };
-            if !is_equal(&pattern.units[agreed..end], block) {
+            if !is_equal(&pattern.units[matched..end], block) {
                 break;
             }
-            agreed = end;
+            matched = end;
         }
-        agreed
+        matched
     }
 }
 
-/// Compares all units, whichever differ, so that the time is the same.
+/// Compares in constant time: always compares all units, even after a difference.
 fn is_equal(pattern: &[u8], text: &[u8]) -> bool {
     let units = pattern.iter().zip(text);
     let differences = units.fold(0, |all, (one, other)| all | (one ^ other));

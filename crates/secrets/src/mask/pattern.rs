@@ -1,5 +1,5 @@
-//! The notations of a value: as it is, in base64 once or twice, in hexadecimal digits, in hexadecimal digits of base64.
-//! Escapes are the reader's part.
+//! The notations of a value: as it is, in base64 (once or twice), in hexadecimal digits, or in hexadecimal digits of
+//! base64. Escapes are handled by the reader.
 
 use super::compare::BLOCK_BYTES;
 use super::reader;
@@ -9,29 +9,28 @@ use serde_json::Value;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Minimum length of a pattern. A shorter one would mask ordinary text.
-pub(super) const LEAST_UNITS: usize = 6;
+/// Minimum length of a pattern. Shorter ones would mask ordinary text.
+pub(super) const MIN_UNITS: usize = 6;
 
-/// Maximum number of bytes of a value that are masked as one.
+/// Maximum size of a segment. Longer values are masked segment by segment.
 const SEGMENT_BYTES: usize = 512;
 
 const OVERLAP_BYTES: usize = 16;
 
-/// Minimum length of a word that is masked on its own.
-const LEAST_WORD: usize = 24;
+/// Minimum length of a word of a value that is also masked by itself.
+const MIN_WORD: usize = 24;
 
-/// Number of bytes of a value that the search looks for.
+/// Number of bytes of a value that the search hashes.
 const WINDOW_BYTES: usize = 16;
 
-/// Maximum number of units that the search looks for: those of [`WINDOW_BYTES`] bytes in the longest notation.
-pub(super) const MOST_WINDOW: usize = 64;
+/// Maximum number of units that the search hashes: those of [`WINDOW_BYTES`] bytes in the longest notation.
+pub(super) const MAX_WINDOW: usize = 64;
 
-/// The notation of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    /// The bytes of the value. A form writes a space as `+`.
+    /// The bytes of the value. HTML forms write a space as `+`.
     Plain,
-    /// base64 and base64url. Lines may be broken and indented.
+    /// base64 and base64url, possibly with line breaks and indentation.
     Base64,
     /// Hexadecimal digits in either case, with separators between bytes.
     Hex,
@@ -40,73 +39,73 @@ pub(super) enum Notation {
 impl Notation {
     pub const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::Hex];
 
-    /// Returns what a byte stands for.
-    pub fn meaning(self, byte: u8) -> Meaning {
-        MEANINGS[self as usize][usize::from(byte)]
+    /// Returns the role of a byte in this notation.
+    pub fn role(self, byte: u8) -> ByteRole {
+        ROLES[self as usize][usize::from(byte)]
     }
 
-    const fn find_meaning(self, byte: u8) -> Meaning {
+    const fn find_role(self, byte: u8) -> ByteRole {
         match (self, byte) {
-            // UTF-16 has a zero byte beside each ASCII character.
-            (_, 0) => Meaning::Separator,
-            (Self::Plain, b'+') => Meaning::Unit(b' '),
-            // The backslash of `\n` may have come from another layer than the letter.
-            (Self::Plain, b'\n') => Meaning::Unit(b'n'),
-            (Self::Plain, b'\r') => Meaning::Unit(b'r'),
-            (Self::Plain, b'\t') => Meaning::Unit(b't'),
-            (Self::Plain, 8) => Meaning::Unit(b'b'),
-            (Self::Plain, 12) => Meaning::Unit(b'f'),
-            (Self::Plain, byte) => Meaning::Unit(byte),
-            (Self::Base64, b'\r' | b'\n' | b' ' | b'\t') => Meaning::Separator,
-            (Self::Base64, b'-') => Meaning::Unit(b'+'),
-            (Self::Base64, b'_') => Meaning::Unit(b'/'),
+            // UTF-16 has a zero byte next to each ASCII character.
+            (_, 0) => ByteRole::Separator,
+            (Self::Plain, b'+') => ByteRole::Unit(b' '),
+            // The backslash and the letter of `\n` may come from different layers of escapes.
+            (Self::Plain, b'\n') => ByteRole::Unit(b'n'),
+            (Self::Plain, b'\r') => ByteRole::Unit(b'r'),
+            (Self::Plain, b'\t') => ByteRole::Unit(b't'),
+            (Self::Plain, 8) => ByteRole::Unit(b'b'),
+            (Self::Plain, 12) => ByteRole::Unit(b'f'),
+            (Self::Plain, byte) => ByteRole::Unit(byte),
+            (Self::Base64, b'\r' | b'\n' | b' ' | b'\t') => ByteRole::Separator,
+            (Self::Base64, b'-') => ByteRole::Unit(b'+'),
+            (Self::Base64, b'_') => ByteRole::Unit(b'/'),
             (Self::Base64, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/') => {
-                Meaning::Unit(byte)
+                ByteRole::Unit(byte)
             }
-            (Self::Hex, b'\r' | b'\n' | b' ' | b':' | b'-' | b'x') => Meaning::Separator,
+            (Self::Hex, b'\r' | b'\n' | b' ' | b':' | b'-' | b'x') => ByteRole::Separator,
             (Self::Hex, b'A'..=b'F' | b'a'..=b'f' | b'0'..=b'9') => {
-                Meaning::Unit(byte.to_ascii_lowercase())
+                ByteRole::Unit(byte.to_ascii_lowercase())
             }
-            (Self::Base64 | Self::Hex, _) => Meaning::End,
+            (Self::Base64 | Self::Hex, _) => ByteRole::End,
         }
     }
 }
 
-/// What a byte stands for in a notation.
+/// The role of a byte in a notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
-    /// The one form of bytes that stand for the same.
+pub(super) enum ByteRole {
+    /// Part of a value, folded: bytes with the same meaning become the same unit.
     Unit(u8),
-    /// It may stand between two units.
+    /// May occur between two units.
     Separator,
-    /// No echo goes on after it.
+    /// Ends any echo.
     End,
 }
 
-static MEANINGS: [[Meaning; 256]; Notation::ALL.len()] = {
-    let mut meanings = [[Meaning::End; 256]; Notation::ALL.len()];
+static ROLES: [[ByteRole; 256]; Notation::ALL.len()] = {
+    let mut roles = [[ByteRole::End; 256]; Notation::ALL.len()];
     let mut notation = 0;
     while notation < Notation::ALL.len() {
         let mut byte = 0;
         while byte < 256 {
-            meanings[notation][byte] = Notation::ALL[notation].find_meaning(byte as u8);
+            roles[notation][byte] = Notation::ALL[notation].find_role(byte as u8);
             byte += 1;
         }
         notation += 1;
     }
-    meanings
+    roles
 };
 
-/// One notation of a value.
+/// A value in one notation.
 pub(super) struct Pattern {
     pub notation: Notation,
     /// The folded bytes, without escapes.
     pub units: Zeroizing<Vec<u8>>,
-    /// Number of units that are compared at once: those of [`BLOCK_BYTES`] bytes of the value, or all.
+    /// Number of units that are compared as one block: those of [`BLOCK_BYTES`] bytes of the value, or all.
     pub block: usize,
-    /// Number of units that the search looks for: those of [`WINDOW_BYTES`] bytes of the value, or all.
+    /// Number of units that the search hashes: those of [`WINDOW_BYTES`] bytes of the value, or all.
     pub window: usize,
-    /// Maximum number of characters on each side of an echo that can have bits of the value.
+    /// Maximum number of characters on each side of an echo that can contain bits of the value.
     pub margin: usize,
     /// The text that replaces an echo.
     pub replacement: Arc<str>,
@@ -119,7 +118,7 @@ impl Pattern {
         if let Ok(text) = std::str::from_utf8(value)
             && !text.is_ascii()
         {
-            // Many servers read a header as Latin-1, and write the characters that come out in UTF-8.
+            // Many servers decode headers as Latin-1 and write the resulting characters as UTF-8.
             let misread: Zeroizing<String> = value
                 .iter()
                 .copied()
@@ -127,7 +126,7 @@ impl Pattern {
                 .collect::<String>()
                 .into();
             patterns.extend(Self::of_bytes(misread.as_bytes(), replacement));
-            // UTF-16 is this with zero bytes.
+            // For these characters UTF-16 is Latin-1 with zero bytes, which are separators.
             let latin1 = text.chars().map(|letter| u8::try_from(letter).ok());
             if let Some(latin1) = latin1.collect::<Option<Vec<u8>>>() {
                 patterns.extend(Self::of_bytes(&Zeroizing::new(latin1), replacement));
@@ -153,9 +152,9 @@ impl Pattern {
             written.push((Notation::Base64, once, 1));
         }
         let patterns = written.into_iter().map(|(notation, mut units, margin)| {
-            units.retain(|unit| notation.meaning(*unit) != Meaning::Separator);
+            units.retain(|unit| notation.role(*unit) != ByteRole::Separator);
             for unit in units.iter_mut() {
-                if let Meaning::Unit(folded) = notation.meaning(*unit) {
+                if let ByteRole::Unit(folded) = notation.role(*unit) {
                     *unit = folded;
                 }
             }
@@ -164,19 +163,19 @@ impl Pattern {
             Self {
                 notation,
                 block: block.min(units.len()),
-                window: window.clamp(LEAST_UNITS.min(units.len()), units.len().min(MOST_WINDOW)),
+                window: window.clamp(MIN_UNITS.min(units.len()), units.len().min(MAX_WINDOW)),
                 units,
                 margin,
                 replacement: Arc::clone(replacement),
             }
         });
         patterns
-            .filter(|pattern| pattern.units.len() >= LEAST_UNITS)
+            .filter(|pattern| pattern.units.len() >= MIN_UNITS)
             .collect()
     }
 }
 
-/// Returns the segments of a value. They overlap, so that no character is left between two of them in any notation.
+/// Returns the segments of a value. They overlap, so that no notation has an unmasked character between two of them.
 pub(super) fn segments(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let step = SEGMENT_BYTES - OVERLAP_BYTES;
     let last = value.len().saturating_sub(SEGMENT_BYTES);
@@ -184,14 +183,15 @@ pub(super) fn segments(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     starts.map(|start| &value[start..value.len().min(start + SEGMENT_BYTES)])
 }
 
-/// Returns the long words of a text: the lines of a PEM key are found however they are indented and ended.
+/// Returns the long words of a text. They make the lines of a PEM key recognizable whatever their indentation and line
+/// ends.
 pub(super) fn long_words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let words = text.split(u8::is_ascii_whitespace);
-    words.filter(|word| word.len() >= LEAST_WORD)
+    words.filter(|word| word.len() >= MIN_WORD)
 }
 
-/// Returns the texts in a value that is JSON, such as the key of a service account, without addresses: a server writes them in
-/// another order, or with other white space.
+/// Returns the texts in a value that is JSON, such as a service account key, except addresses. A server may echo them
+/// in another order, or with different white space.
 pub(super) fn json_texts(value: &[u8]) -> Vec<Zeroizing<String>> {
     let mut texts = Vec::new();
     if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_slice(value) {
@@ -218,11 +218,11 @@ fn collect_texts(value: Value, texts: &mut Vec<Zeroizing<String>>) {
     }
 }
 
-/// The value without escapes, as a text with its echo is read. An escape that is open at its end is left out, as what
-/// follows in a text would become part of it.
+/// Returns the value with escapes resolved, in the same way in which texts are read. Leaves out an unfinished escape at
+/// the end, because in a text the following characters would become part of it.
 fn plain(value: &[u8]) -> Zeroizing<Vec<u8>> {
     let closed = read_all(value, false);
-    if closed.len() < LEAST_UNITS {
+    if closed.len() < MIN_UNITS {
         read_all(value, true)
     } else {
         closed
@@ -230,7 +230,7 @@ fn plain(value: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 fn read_all(value: &[u8], is_end: bool) -> Zeroizing<Vec<u8>> {
-    // No reading is longer than what was read, so the vector never moves and leaves no copy.
+    // The result is never longer than the value, so the vector is never reallocated and leaves no copy in memory.
     let mut units = Zeroizing::new(Vec::with_capacity(value.len()));
     let mut at = 0;
     while let Some(unit) = reader::read(&value[at..], is_end) {
@@ -241,26 +241,23 @@ fn read_all(value: &[u8], is_end: bool) -> Zeroizing<Vec<u8>> {
 }
 
 fn hex(value: &[u8]) -> Zeroizing<Vec<u8>> {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-    let mut units = Zeroizing::new(Vec::with_capacity(value.len() * 2));
-    units.extend(value.iter().flat_map(digits));
-    units
+    Zeroizing::new(base16ct::lower::encode_string(value).into_bytes())
 }
 
-/// The base64 texts of a value at each of the three alignments.
+/// Returns the base64 texts of a value at each of the three alignments.
 fn alignments(value: &[u8]) -> [Zeroizing<Vec<u8>>; 3] {
     [0, 1, 2].map(|shift| base64(value, shift))
 }
 
-/// The part of a base64 text that depends only on the value, when `shift` bytes of other text precede it in a group of
-/// three.
+/// Returns the part of a base64 text that depends only on the value, if `shift` bytes of other text precede it in a
+/// group of three.
 fn base64(value: &[u8], shift: usize) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(shift + value.len()));
     bytes.resize(shift, 0);
     bytes.extend_from_slice(value);
     let text = Zeroizing::new(STANDARD_NO_PAD.encode(&*bytes));
-    // A character has 6 bits: the first ones contain bits of what precedes, the last one of what follows.
+    // A character encodes 6 bits. The first characters contain bits of the preceding text, the last one bits of the
+    // following text.
     let first = (shift * 8).div_ceil(6);
     let last = bytes.len() * 8 / 6;
     Zeroizing::new(

@@ -1,16 +1,16 @@
-//! Reads one byte of meaning from text that may be escaped for URLs, HTML or JSON, in any order and several times over.
+//! Reads single characters from text that may be escaped for URLs, HTML or JSON, in any order and several times.
 //!
-//! Values and texts are read in the same way, so an echo compares equal whatever mixture of escapes it went through. Each
-//! escape is read to the end: `%2561`, `&#37;61` and `\\u0061` are all `a`. A run of backslashes counts as one, because
-//! each layer of JSON doubles it.
+//! Values and texts are read in the same way, so an echo compares equal whatever mixture of escapes was applied to it.
+//! Nested escapes are resolved completely: `%2561`, `&#37;61` and `\\u0061` are all `a`. A run of backslashes counts as
+//! one, because each layer of JSON doubles it.
 
-/// Maximum length of one escape in bytes, with all its layers. A longer one is read as it is written.
-pub(super) const MOST_ESCAPE: usize = 64;
+/// Maximum length of an escape with all its layers, in bytes. A longer escape is not resolved.
+pub(super) const MAX_ESCAPE: usize = 64;
 
 /// Maximum number of digits of a numeric HTML entity.
-const MOST_DIGITS: usize = 8;
+const MAX_DIGITS: usize = 8;
 
-/// Named HTML entities of characters that HTML itself uses.
+/// The named HTML entities of characters with a meaning in HTML.
 const ENTITIES: [(&[u8], u8); 5] = [
     (b"amp", b'&'),
     (b"lt", b'<'),
@@ -19,22 +19,22 @@ const ENTITIES: [(&[u8], u8); 5] = [
     (b"apos", b'\''),
 ];
 
-/// The meaning of one byte or escape, up to four bytes of UTF-8.
+/// A byte, or the character of an escape as up to four bytes of UTF-8.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unit {
     bytes: [u8; 4],
     count: u8,
-    /// The length of its written form.
+    /// The length in the text, in bytes.
     length: u8,
 }
 
 impl Unit {
-    /// Returns the bytes that it means.
+    /// Returns the bytes with escapes resolved.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.count)]
     }
 
-    /// Returns the length of its written form.
+    /// Returns the length in the text, in bytes.
     pub fn length(&self) -> usize {
         usize::from(self.length)
     }
@@ -45,20 +45,21 @@ pub(super) fn can_escape(byte: u8) -> bool {
     matches!(byte, b'%' | b'&' | b'\\')
 }
 
-/// Reads the first unit of `bytes`. Returns `None` if it can continue after their end and `is_end` is false.
+/// Reads the first unit of `bytes`. Returns `None` if `bytes` is empty, or if the unit may continue after its end and
+/// `is_end` is false.
 pub(super) fn read(bytes: &[u8], is_end: bool) -> Option<Unit> {
     let first = *bytes.first()?;
     if !can_escape(first) {
         return Some(raw(first));
     }
     let reader = Reader {
-        is_end: is_end || bytes.len() >= MOST_ESCAPE,
-        bytes: &bytes[..bytes.len().min(MOST_ESCAPE)],
+        is_end: is_end || bytes.len() >= MAX_ESCAPE,
+        bytes: &bytes[..bytes.len().min(MAX_ESCAPE)],
     };
     match reader.code(0) {
         Ok(Some((code, end))) => Some(reader.unit(code, end)?),
         Ok(None) => Some(raw(first)),
-        Err(Cut) => None,
+        Err(IncompleteEscape) => None,
     }
 }
 
@@ -70,8 +71,8 @@ fn raw(byte: u8) -> Unit {
     }
 }
 
-/// The text ended inside of an escape and may go on.
-struct Cut;
+/// The text ended inside an escape, and more text may follow.
+struct IncompleteEscape;
 
 /// A byte of the text, or the character of an escape.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +98,7 @@ impl Code {
     }
 }
 
-/// Returns what a letter means after a backslash.
+/// Returns the character for a letter after a backslash.
 fn control(code: Code) -> Code {
     match code {
         Code::Byte(b'n') => Code::Byte(b'\n'),
@@ -110,7 +111,7 @@ fn control(code: Code) -> Code {
 }
 
 /// A code and the position after it; `None` if the text does not have the expected form.
-type Step = Result<Option<(Code, usize)>, Cut>;
+type ReadResult = Result<Option<(Code, usize)>, IncompleteEscape>;
 
 struct Reader<'a> {
     bytes: &'a [u8],
@@ -118,12 +119,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads the code at a position. Every byte is read once at most, as all parts of an escape follow each other.
-    fn code(&self, at: usize) -> Step {
+    /// Reads the code at a position. Every byte is read at most once, because the parts of an escape are consecutive.
+    fn code(&self, at: usize) -> ReadResult {
         let Some((mut code, mut end)) = self.first(at)? else {
             return Ok(None);
         };
-        // A backslash of `\u005c` stands before a whole code, other ones before the rest of their run.
+        // A backslash from `\u005c` is followed by a complete code, other backslashes by the rest of their run.
         let mut is_escaped = false;
         while let Code::Byte(b'\\') = code {
             let next = if is_escaped {
@@ -149,17 +150,17 @@ impl Reader<'_> {
         Ok(Some((code, end)))
     }
 
-    /// Reads the code at a position up to a backslash.
-    fn first(&self, at: usize) -> Step {
+    /// Reads the code at a position without resolving backslashes.
+    fn first(&self, at: usize) -> ReadResult {
         match self.bytes.get(at) {
             Some(byte) => Ok(Some(self.peel(Code::Byte(*byte), at + 1)?)),
             None if self.is_end => Ok(None),
-            None => Err(Cut),
+            None => Err(IncompleteEscape),
         }
     }
 
-    /// Goes on from a code as long as it starts an escape of a URL or of HTML.
-    fn peel(&self, mut code: Code, mut end: usize) -> Result<(Code, usize), Cut> {
+    /// Resolves URL and HTML escapes for as long as the code starts another one.
+    fn peel(&self, mut code: Code, mut end: usize) -> Result<(Code, usize), IncompleteEscape> {
         loop {
             let escape = match code {
                 Code::Byte(b'%') => self.percent(end)?,
@@ -174,13 +175,13 @@ impl Reader<'_> {
     }
 
     /// Reads the two digits after a `%`.
-    fn percent(&self, at: usize) -> Step {
+    fn percent(&self, at: usize) -> ReadResult {
         let digits = self.digits(at, 2)?;
         Ok(digits.map(|(value, end)| (Code::Byte(u8::try_from(value).unwrap_or(b'%')), end)))
     }
 
     /// Reads the name or number after a `&`, and the semicolon.
-    fn entity(&self, at: usize) -> Step {
+    fn entity(&self, at: usize) -> ReadResult {
         let Some((first, mut end)) = self.code(at)? else {
             return Ok(None);
         };
@@ -202,8 +203,8 @@ impl Reader<'_> {
             match next.byte() {
                 Some(b';') => {
                     let is_named = |(known, _): &&(&[u8], u8)| *known == &name[..length];
-                    let meaning = ENTITIES.iter().find(is_named);
-                    return Ok(meaning.map(|(_, byte)| (Code::Byte(*byte), end)));
+                    let role = ENTITIES.iter().find(is_named);
+                    return Ok(role.map(|(_, byte)| (Code::Byte(*byte), end)));
                 }
                 Some(byte) if length < name.len() => name[length] = byte,
                 _ => return Ok(None),
@@ -212,7 +213,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    fn numeric_entity(&self, at: usize) -> Step {
+    fn numeric_entity(&self, at: usize) -> ReadResult {
         let mut radix = 10;
         let mut value: u32 = 0;
         let mut digits = 0;
@@ -221,7 +222,7 @@ impl Reader<'_> {
             let byte = next.byte().unwrap_or_default();
             end = after;
             match char::from(byte).to_digit(radix) {
-                Some(digit) if digits < MOST_DIGITS => {
+                Some(digit) if digits < MAX_DIGITS => {
                     value = value.saturating_mul(radix).saturating_add(digit);
                     digits += 1;
                 }
@@ -234,7 +235,7 @@ impl Reader<'_> {
     }
 
     /// Reads hexadecimal digits.
-    fn digits(&self, at: usize, count: usize) -> Result<Option<(u32, usize)>, Cut> {
+    fn digits(&self, at: usize, count: usize) -> Result<Option<(u32, usize)>, IncompleteEscape> {
         let mut value = 0;
         let mut end = at;
         for _ in 0..count {
@@ -251,7 +252,7 @@ impl Reader<'_> {
         Ok(Some((value, end)))
     }
 
-    /// Encodes a code, the first half of a surrogate pair together with the second.
+    /// Encodes a code as UTF-8. Combines the first half of a surrogate pair with the second.
     fn unit(&self, code: Code, end: usize) -> Option<Unit> {
         let point = match code {
             Code::Byte(byte) => {
@@ -268,7 +269,7 @@ impl Reader<'_> {
                 Ok(Some((Code::Point(low), after))) if (0xDC00..0xE000).contains(&low) => {
                     whole = (0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00), after);
                 }
-                Err(Cut) => return None,
+                Err(IncompleteEscape) => return None,
                 Ok(_) => {}
             }
         }
@@ -284,7 +285,7 @@ impl Reader<'_> {
     }
 }
 
-/// The length of an escape, which is [`MOST_ESCAPE`] at most.
+/// Converts the length of an escape, which is at most [`MAX_ESCAPE`].
 fn written_length(length: usize) -> u8 {
     u8::try_from(length).unwrap_or(u8::MAX)
 }

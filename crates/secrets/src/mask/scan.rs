@@ -1,10 +1,10 @@
-//! Finds where an echo can start, in a time that does not depend on the values.
+//! Finds the positions where echoes can start, in a time that does not depend on the values.
 //!
-//! A text is read once for each notation, with a rolling hash over its last units. Only where the hash is that of the first
-//! units of a pattern is the text compared, so the time it takes tells nothing about guesses of fewer bytes than that.
+//! A text is read once for each notation, with a rolling hash over its last units. It is compared with a pattern only
+//! where the hash equals that of the pattern's first units, so the timing reveals nothing about guesses of fewer bytes.
 
 use super::compare::{Candidate, Echo};
-use super::pattern::{LEAST_UNITS, MOST_WINDOW, Notation, Pattern};
+use super::pattern::{MAX_WINDOW, MIN_UNITS, Notation, Pattern};
 use super::reader::{self, Unit};
 use super::units::{Units, WrittenUnit};
 use std::collections::HashMap;
@@ -13,21 +13,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Number of possible window lengths.
-const LENGTHS: usize = MOST_WINDOW - LEAST_UNITS + 1;
+const LENGTHS: usize = MAX_WINDOW - MIN_UNITS + 1;
 
-/// Number of bytes to search at once.
-const BLOCK: usize = 16 << 10;
+/// Number of bytes to search in one pass.
+const SEARCH_BLOCK_BYTES: usize = 16 << 10;
 
-/// Number of bytes after a block in which most echoes that start in it end.
-const LOOKAHEAD: usize = 4 << 10;
+/// Number of bytes to read beyond a block. Most echoes that start in the block end within them.
+const LOOKAHEAD_BYTES: usize = 4 << 10;
 
-/// Number of backslashes before one at which no echo starts: the search started at the first one of them.
-const RUN: usize = reader::MOST_ESCAPE / 2;
+/// Maximum length of a run of backslashes inside which no echo starts, because it was searched from its first
+/// backslash.
+const MAX_BACKSLASH_RUN: usize = reader::MAX_ESCAPE / 2;
 
 /// The hashes of the first units of all patterns.
 #[derive(Clone)]
 pub(super) struct Scanner {
-    /// A random number for each unit.
+    /// A random number for each possible unit.
     table: Arc<[u64; 256]>,
     windows: [Windows; Notation::ALL.len()],
 }
@@ -49,11 +50,11 @@ impl Scanner {
         self.windows[pattern.notation as usize].insert(pattern, hash);
     }
 
-    /// Returns the echoes that start in `range`, in the order of their starts: the longest one at each.
+    /// Returns the echoes that start in `range`, in order; the longest one at each position.
     pub fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
         let mut echoes = Vec::new();
-        for block in range.clone().step_by(BLOCK) {
-            let length = BLOCK.min(range.end - block);
+        for block in range.clone().step_by(SEARCH_BLOCK_BYTES) {
+            let length = SEARCH_BLOCK_BYTES.min(range.end - block);
             for echo in self.search(&bytes[block..], length, is_end) {
                 echoes.push(Echo {
                     start: block + echo.start,
@@ -67,8 +68,8 @@ impl Scanner {
 
     /// Returns the echoes that start before `limit`.
     fn search(&self, bytes: &[u8], limit: usize, is_end: bool) -> Vec<Echo<'_>> {
-        let seen = bytes.len().min(limit + LOOKAHEAD);
-        // Each escape is read once, however many windows and patterns it is part of.
+        let seen = bytes.len().min(limit + LOOKAHEAD_BYTES);
+        // Each escape is read only once, although it can be part of many windows and patterns.
         let units: Vec<_> = (0..seen)
             .map(|at| reader::read(&bytes[at..], is_end))
             .collect();
@@ -77,7 +78,7 @@ impl Scanner {
             None => reader::read(bytes.get(at..)?, is_end),
         };
         let candidates = self.candidates(bytes, limit, &read);
-        let groups = candidates.chunk_by(|one, other| one.start == other.start);
+        let groups = candidates.chunk_by(|left, right| left.start == right.start);
         let longest = groups.filter_map(|group| {
             let echoes = group.iter().filter_map(|found| found.echo(&read));
             echoes.max_by_key(|echo| echo.end)
@@ -94,10 +95,10 @@ impl Scanner {
     ) -> Vec<Candidate<'_>> {
         let mut starts = Vec::new();
         for notation in Notation::ALL {
-            let mut lane = Lane::new(self, notation);
+            let mut window = RollingWindow::new(self, notation);
             for written in Units::new(read, 0, notation) {
-                lane.push(&written, &mut starts);
-                if lane.first_open(&written) >= limit {
+                window.push(&written, &mut starts);
+                if window.first_open(&written) >= limit {
                     break;
                 }
             }
@@ -152,7 +153,7 @@ impl Scanner {
 struct Windows {
     lengths: Vec<u32>,
     patterns: HashMap<(u32, u64), Vec<Arc<Pattern>>>,
-    /// One bit for the first 16 bits of each hash, so that few hashes are looked up.
+    /// One bit for the first 16 bits of each hash, to avoid most lookups.
     filter: Box<[u64; 1 << 10]>,
 }
 
@@ -195,68 +196,68 @@ impl Windows {
 }
 
 /// The last units of a text, and the hashes of the windows that end with them.
-struct Lane<'a> {
+struct RollingWindow<'a> {
     scanner: &'a Scanner,
     windows: &'a Windows,
-    units: [u8; MOST_WINDOW],
-    /// Where these units start in the text.
-    starts: [usize; MOST_WINDOW],
+    units: [u8; MAX_WINDOW],
+    /// The positions of these units in the text.
+    starts: [usize; MAX_WINDOW],
     /// Number of units since the last interruption.
     count: usize,
     hashes: [u64; LENGTHS],
 }
 
-impl<'a> Lane<'a> {
+impl<'a> RollingWindow<'a> {
     fn new(scanner: &'a Scanner, notation: Notation) -> Self {
         Self {
             scanner,
             windows: &scanner.windows[notation as usize],
-            units: [0; MOST_WINDOW],
-            starts: [0; MOST_WINDOW],
+            units: [0; MAX_WINDOW],
+            starts: [0; MAX_WINDOW],
             count: 0,
             hashes: [0; LENGTHS],
         }
     }
 
-    /// Takes the next unit, and adds the starts of the windows that can be echoes.
+    /// Adds the next unit, and appends the starts of windows that can be echoes to `starts`.
     fn push(&mut self, written: &WrittenUnit, starts: &mut Vec<Candidate<'a>>) {
         let Some(unit) = written.unit else {
             self.count = 0;
             self.hashes = [0; LENGTHS];
             return;
         };
-        let last = self.count % MOST_WINDOW;
+        let last = self.count % MAX_WINDOW;
         self.starts[last] = written.start;
         self.count += 1;
         for (hash, length) in self.hashes.iter_mut().zip(&self.windows.lengths) {
             *hash = self.scanner.append(*hash, unit);
             let units = *length as usize;
             if self.count > units {
-                let gone = self.units[(self.count - units - 1) % MOST_WINDOW];
+                let gone = self.units[(self.count - units - 1) % MAX_WINDOW];
                 *hash ^= self.scanner.table[usize::from(gone)].rotate_left(*length);
             }
             if self.count >= units
                 && let Some(patterns) = self.windows.find(*length, *hash)
             {
-                let start = self.starts[(self.count - units) % MOST_WINDOW];
+                let start = self.starts[(self.count - units) % MAX_WINDOW];
                 starts.push(Candidate { start, patterns });
             }
         }
         self.units[last] = unit;
     }
 
-    /// Returns where the first window starts that the next unit can complete.
+    /// Returns the start of the first window that the next unit can complete.
     fn first_open(&self, last: &WrittenUnit) -> usize {
         match self.count {
             0 => last.end,
-            count if count < MOST_WINDOW => self.starts[0],
-            count => self.starts[(count + 1) % MOST_WINDOW],
+            count if count < MAX_WINDOW => self.starts[0],
+            count => self.starts[(count + 1) % MAX_WINDOW],
         }
     }
 }
 
 fn is_inside_run(bytes: &[u8], at: usize) -> bool {
-    let before = bytes[..at].iter().rev().take(RUN);
+    let before = bytes[..at].iter().rev().take(MAX_BACKSLASH_RUN);
     let run = before.take_while(|byte| **byte == b'\\').count();
-    bytes[at] == b'\\' && (1..RUN).contains(&run)
+    bytes[at] == b'\\' && (1..MAX_BACKSLASH_RUN).contains(&run)
 }

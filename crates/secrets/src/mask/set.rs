@@ -1,7 +1,7 @@
-//! All values to mask. A long one is masked in segments, so that the work for each byte of a text and the bytes held back are
-//! bounded.
+//! The set of values to mask. Long values are masked in segments, which limits the work per byte of text and the number
+//! of bytes to hold back.
 
-use super::boundary::Shape;
+use super::boundary::EchoShape;
 use super::compare::Echo;
 use super::pattern::{Notation, Pattern, json_texts, long_words, segments};
 use super::scan::Scanner;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct MaskSet {
     values: Vec<Arc<SecretValue>>,
     scanner: Scanner,
-    shape: Shape,
+    shape: EchoShape,
 }
 
 impl MaskSet {
@@ -25,7 +25,7 @@ impl MaskSet {
         self.values.len()
     }
 
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> EchoShape {
         self.shape
     }
 

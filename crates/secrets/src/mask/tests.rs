@@ -1,4 +1,4 @@
-//! What masks find in texts and streams, and what they leave alone.
+//! Tests what masks find in texts and streams, and what they leave unchanged.
 
 mod guesses;
 
@@ -115,7 +115,7 @@ fn a_value_is_masked_in_every_encoding() {
 }
 
 #[test]
-fn a_value_that_arrives_in_pieces_is_masked() {
+fn a_value_that_arrives_in_chunks_is_masked() {
     let masks = masks(VALUE);
     for (encoding, text) in encodings(VALUE) {
         let mut stream = masks.stream();
@@ -194,7 +194,7 @@ fn a_secret_that_is_json_is_masked_in_json() {
 }
 
 #[test]
-fn an_echo_over_several_texts_of_a_message_leaves_nothing_of_it() {
+fn an_echo_over_several_strings_of_a_message_empties_the_message() {
     let masks = masks("{\"user\":\"ann-4711\",\"pin\":\"0815-2342\"}");
     let message = b"{\"x\":{\"user\":\"ann-4711\",\"pin\":\"0815-2342\"}}";
     assert_eq!(masks.mask_json_bytes(message), &b""[..]);
@@ -203,7 +203,7 @@ fn an_echo_over_several_texts_of_a_message_leaves_nothing_of_it() {
 }
 
 #[test]
-fn the_lines_of_a_key_are_masked_however_they_are_indented_and_ended() {
+fn the_lines_of_a_key_are_masked_whatever_their_indentation_and_line_ends() {
     let body = STANDARD.encode((1..=125).rev().collect::<Vec<u8>>());
     let lines = [&body[..64], &body[64..128], &body[128..]];
     let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
@@ -223,7 +223,7 @@ fn the_lines_of_a_key_are_masked_however_they_are_indented_and_ended() {
 }
 
 #[test]
-fn other_text_stays_as_it_is() {
+fn other_text_is_unchanged() {
     let masks = masks(VALUE);
     for text in [
         "",
@@ -237,7 +237,7 @@ fn other_text_stays_as_it_is() {
 }
 
 #[test]
-fn a_stream_holds_as_many_words_as_a_value_has() {
+fn a_stream_holds_back_as_many_words_as_the_value_has() {
     let pushed = |masks: &Masks, text: &str| {
         let released = masks.stream().push(text.as_bytes());
         String::from_utf8(released).unwrap()
@@ -258,7 +258,7 @@ fn a_stream_holds_as_many_words_as_a_value_has() {
 }
 
 #[test]
-fn a_value_that_was_read_in_another_character_set_is_masked() {
+fn a_value_that_was_decoded_in_another_character_set_is_masked() {
     let value = "wu2YüZDO-GTkq1W";
     let masks = masks(value);
     let misread: String = value.bytes().map(char::from).collect();
@@ -277,7 +277,7 @@ fn a_value_that_was_read_in_another_character_set_is_masked() {
 }
 
 #[test]
-fn short_values_are_not_masked_and_known_ones_not_twice() {
+fn short_values_are_not_masked_and_known_values_are_not_added_twice() {
     let masks = masks("admin");
     assert!(masks.is_empty());
     for _ in 0..2 {
@@ -304,7 +304,7 @@ fn binary_values_are_masked() {
 }
 
 #[test]
-fn json_stays_json() {
+fn json_stays_valid() {
     let masks = masks("123456789");
     let text = r#"{"id": 123456789, "a-123456789": ["x 123456789"], "b": true}"#;
     let masked = masks.mask_json_text(text).unwrap();
@@ -317,7 +317,7 @@ fn json_stays_json() {
 }
 
 #[test]
-fn text_in_pieces_stays_text() {
+fn text_in_chunks_stays_valid_text() {
     let masks = Masks::default();
     masks.add("KEY", &SecretValue::new([0xa9, 1, 2, 3, 4, 5, 6]));
     masks.add("WORD", &SecretValue::new("geheim-é-wort"));
@@ -331,7 +331,7 @@ fn text_in_pieces_stays_text() {
 }
 
 #[test]
-fn a_long_value_is_masked_in_pieces_without_being_held() {
+fn a_long_value_is_masked_in_a_stream_without_being_held_back() {
     let value: String = (0..1600).map(|line| format!("{line:08x}/\n")).collect();
     let masks = masks(&value);
     for (encoding, text) in encodings(&value) {
@@ -340,7 +340,7 @@ fn a_long_value_is_masked_in_pieces_without_being_held() {
         let mut most_held = 0;
         for piece in text.as_bytes().chunks(500) {
             masked.extend(stream.push(piece));
-            most_held = most_held.max(stream.held.len());
+            most_held = most_held.max(stream.pending.len());
         }
         masked.extend(stream.finish());
         assert_eq!(stream.echoes(), 1, "{encoding}");
@@ -353,7 +353,7 @@ fn a_long_value_is_masked_in_pieces_without_being_held() {
 }
 
 #[test]
-fn the_beginning_of_a_long_value_is_masked() {
+fn the_start_of_a_long_value_is_masked() {
     let value = "0123456789abcdef".repeat(20);
     let masked = masks(&value);
     let masked = masked.mask_text(&value[..132]);
@@ -361,7 +361,7 @@ fn the_beginning_of_a_long_value_is_masked() {
 }
 
 #[test]
-fn text_after_an_escape_that_is_open_at_the_end_of_a_value_does_not_hide_it() {
+fn text_after_an_unfinished_escape_at_the_end_of_a_value_does_not_hide_it() {
     for value in ["password%", "password\\", "password&#4", "%%%%%%%%"] {
         let masks = masks(value);
         for after in ["", "41", "n", "\"}", ";"] {
@@ -374,7 +374,7 @@ fn text_after_an_escape_that_is_open_at_the_end_of_a_value_does_not_hide_it() {
 }
 
 #[test]
-fn two_values_with_the_same_beginning_have_their_own_names() {
+fn two_values_with_the_same_start_are_masked_under_their_own_names() {
     let masks = masks("sk-live-first");
     masks.add("LONG", &SecretValue::new("sk-live-first-and-more"));
     masks.add("OTHER", &SecretValue::new("sk-live-second"));
@@ -386,7 +386,7 @@ fn two_values_with_the_same_beginning_have_their_own_names() {
     );
 }
 
-/// Escapes what must be escaped.
+/// Escapes the characters that must be escaped.
 fn escape(text: &str, layer: usize) -> String {
     match layer {
         0 => percent_needed(text),
@@ -423,9 +423,10 @@ proptest! {
         last in 0usize..4,
     ) {
         let masks = masks(&value);
-        // A run of backslashes that is escaped several times is longer than an escape may be.
+        // A run of backslashes that is escaped several times exceeds the maximum length of an escape.
         prop_assume!(!value.contains("\\\\"));
-        // White space around a value and escapes in it, open ones at its end too, can leave too little to mask.
+        // White space around a value and escapes in it, including an unfinished one at its end, can leave too little to
+        // mask.
         prop_assume!(!value.trim().ends_with('\\'));
         prop_assume!(matches!(masks.mask_text(&value), Cow::Owned(_)));
         let last = if layers.len() > 1 { 3 } else { last };
@@ -436,7 +437,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_give_the_same_result_as_the_whole(
+    fn a_stream_gives_the_same_result_as_the_whole_text(
         value in "[a-f%&0-9]{6,12}",
         text in "[a-f%&#;0-9\\\\]{0,60}",
         cut in 0usize..80,

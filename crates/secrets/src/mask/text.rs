@@ -1,21 +1,21 @@
-//! Masks for text in pieces and for JSON.
+//! Masking of streamed text and of JSON.
 
 use super::{MaskStream, Masks};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Masks text that arrives in pieces. Bytes that are not UTF-8 become `�` after they were compared.
+/// Masks text that arrives in chunks. Bytes that are not UTF-8 become `�` after masking.
 #[derive(Debug)]
-pub struct MaskText {
+pub struct MaskTextStream {
     stream: MaskStream,
-    /// The beginning of a character.
+    /// An incomplete character.
     rest: Vec<u8>,
 }
 
-impl MaskText {
-    /// Takes the next piece, and returns the text that is decided.
-    pub fn push(&mut self, piece: impl AsRef<[u8]>) -> String {
-        let bytes = self.stream.push(piece.as_ref());
+impl MaskTextStream {
+    /// Adds the next chunk, and returns the output so far that later chunks cannot change.
+    pub fn push(&mut self, chunk: impl AsRef<[u8]>) -> String {
+        let bytes = self.stream.push(chunk.as_ref());
         self.rest.extend(bytes);
         let whole = match std::str::from_utf8(&self.rest) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -25,7 +25,7 @@ impl MaskText {
         lossy(std::mem::replace(&mut self.rest, rest))
     }
 
-    /// Returns the rest after the last piece.
+    /// Returns the rest of the output after the last chunk.
     pub fn finish(&mut self) -> String {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend(self.stream.finish());
@@ -34,15 +34,15 @@ impl MaskText {
 }
 
 impl Masks {
-    /// Masks text that arrives in pieces, with the values known now.
-    pub fn text_stream(&self) -> MaskText {
-        MaskText {
+    /// Returns a stream that masks text arriving in chunks, with the values known now.
+    pub fn text_stream(&self) -> MaskTextStream {
+        MaskTextStream {
             stream: self.stream(),
             rest: Vec::new(),
         }
     }
 
-    /// Replaces echoes in a text. Returns whether there were any.
+    /// Replaces echoes in a string. Returns whether there were any.
     pub fn mask_string(&self, text: &mut String) -> bool {
         let Cow::Owned(masked) = self.mask_text(text) else {
             return false;
@@ -51,13 +51,13 @@ impl Masks {
         true
     }
 
-    /// Replaces echoes in all texts and names of a JSON value. Returns whether there were any.
+    /// Replaces echoes in all strings and field names of a JSON value. Returns whether there were any.
     pub fn mask_json(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => self.mask_string(text),
             Value::Array(items) => {
                 let masked = items.iter_mut().map(|item| self.mask_json(item));
-                masked.fold(false, |any, one| any | one)
+                masked.fold(false, |any, is_masked| any | is_masked)
             }
             Value::Object(fields) => {
                 let is_echo = |name: &String| matches!(self.mask_text(name), Cow::Owned(_));
@@ -70,13 +70,14 @@ impl Masks {
                         .collect();
                 }
                 let masked = fields.values_mut().map(|field| self.mask_json(field));
-                masked.fold(any, |any, one| any | one)
+                masked.fold(any, |any, is_masked| any | is_masked)
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    /// Replaces echoes in the bytes of a JSON message. The message becomes empty if an echo is not inside of its texts.
+    /// Replaces echoes in the bytes of a JSON message. Returns an empty message if it is not valid JSON or if an echo
+    /// spans several strings.
     pub fn mask_json_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let Cow::Owned(masked) = self.mask_bytes(bytes) else {
             return Cow::Borrowed(bytes);
@@ -93,7 +94,8 @@ impl Masks {
         }
     }
 
-    /// Replaces echoes in a text that is JSON in most cases. Numbers stay as they are, so that JSON stays JSON.
+    /// Replaces echoes in a text that is usually JSON. Numbers are left unchanged, so that JSON stays valid. Returns
+    /// `None` if nothing changes.
     pub fn mask_json_text(&self, text: &str) -> Option<String> {
         let Cow::Owned(masked) = self.mask_text(text) else {
             return None;
@@ -110,8 +112,8 @@ impl Masks {
     }
 }
 
-/// Returns whether masks removed quotes: an echo spanned several texts, as that of a secret that is JSON itself does. An echo
-/// in a number removes none.
+/// Returns whether masking removed quotes, because an echo spanned several strings. That happens if the secret itself
+/// is JSON. An echo in a number removes no quotes.
 fn spans_texts(original: &[u8], masked: &[u8]) -> bool {
     let quotes = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'"').count();
     quotes(masked) < quotes(original)

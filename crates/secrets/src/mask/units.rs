@@ -1,32 +1,32 @@
-//! Reads a text in one notation: escapes resolved, separators skipped.
+//! Reads a text in one notation. Resolves escapes and skips separators.
 
-use super::pattern::{Meaning, Notation};
+use super::pattern::{ByteRole, Notation};
 use super::reader::Unit;
 
-/// Maximum number of bytes between two units, such as a line break and an indentation.
-const MOST_SKIPPED: usize = 16;
+/// Maximum number of separators between two units, such as a line break with indentation.
+const MAX_SKIPPED: usize = 16;
 
-/// A unit of a text.
 pub(super) struct WrittenUnit {
-    /// The folded byte; `None` if no echo in this notation goes on here.
+    /// The folded byte; `None` if it ends any echo in this notation.
     pub unit: Option<u8>,
-    /// Where it starts in the text.
+    /// The position in the text.
     pub start: usize,
     pub end: usize,
 }
 
-/// The units of a text. It ends where the text ends, or inside of an escape that can go on after that.
+/// An iterator over the units of a text. It stops at the end of the text, or before an escape that may continue after
+/// it.
 pub(super) struct Units<R> {
     read: R,
     at: usize,
     notation: Notation,
     skipped: usize,
-    /// The character being read, and how many of its bytes are.
+    /// The character being read, and the number of its bytes that were returned.
     current: Option<(Unit, usize)>,
 }
 
 impl<R: Fn(usize) -> Option<Unit>> Units<R> {
-    /// Reads from `start` on; `read` returns the unit at a position.
+    /// Starts at the position `start`; `read` returns the unit at a position.
     pub fn new(read: R, start: usize, notation: Notation) -> Self {
         Self {
             read,
@@ -37,7 +37,7 @@ impl<R: Fn(usize) -> Option<Unit>> Units<R> {
         }
     }
 
-    /// The next byte with its start and end.
+    /// Returns the next byte with its start and end in the text.
     #[inline]
     fn byte(&mut self) -> Option<(u8, usize, usize)> {
         let (unit, index) = match self.current.take() {
@@ -62,13 +62,13 @@ impl<R: Fn(usize) -> Option<Unit>> Iterator for Units<R> {
     fn next(&mut self) -> Option<WrittenUnit> {
         loop {
             let (byte, start, end) = self.byte()?;
-            let unit = match self.notation.meaning(byte) {
-                Meaning::Separator if self.skipped < MOST_SKIPPED => {
+            let unit = match self.notation.role(byte) {
+                ByteRole::Separator if self.skipped < MAX_SKIPPED => {
                     self.skipped += 1;
                     continue;
                 }
-                Meaning::Unit(unit) => Some(unit),
-                Meaning::Separator | Meaning::End => None,
+                ByteRole::Unit(unit) => Some(unit),
+                ByteRole::Separator | ByteRole::End => None,
             };
             self.skipped = 0;
             return Some(WrittenUnit { unit, start, end });

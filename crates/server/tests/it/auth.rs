@@ -1,4 +1,4 @@
-//! Who may come in.
+//! The checks of token, host and origin.
 
 use crate::support::{TOKEN, TestServer, send};
 use lango_a2a::server::AgentServer;
@@ -10,23 +10,23 @@ async fn server() -> (tempfile::TempDir, TestServer) {
     (folder, server)
 }
 
-/// A path with something in the place of what varies.
-fn filled(path: &str) -> String {
+/// Replaces the parameters of a path with `x`.
+fn fill_parameters(path: &str) -> String {
     let mut filled = String::new();
-    for (at, piece) in path.split(['{', '}']).enumerate() {
-        filled.push_str(if at % 2 == 1 { "x" } else { piece });
+    for (index, piece) in path.split(['{', '}']).enumerate() {
+        filled.push_str(if index % 2 == 1 { "x" } else { piece });
     }
     filled
 }
 
 #[tokio::test]
-async fn every_route_but_the_card_and_the_health_check_wants_the_token() {
+async fn every_route_except_the_card_and_the_health_check_requires_the_token() {
     let (_folder, server) = server().await;
     let host = server.address.to_string();
     let routes = AgentServer::routes();
     assert!(routes.len() > 10, "{routes:?}");
     for route in routes {
-        let path = filled(route.path);
+        let path = fill_parameters(route.path);
         for sent in ["", "Bearer wrong", "Basic eA==", TOKEN, "Bearer"] {
             let headers = [("Host", host.as_str()), ("Authorization", sent)];
             let headers = &headers[..if sent.is_empty() { 1 } else { 2 }];
@@ -59,13 +59,13 @@ async fn every_route_but_the_card_and_the_health_check_wants_the_token() {
 }
 
 #[tokio::test]
-async fn a_foreign_host_or_origin_stays_outside_on_every_route() {
+async fn an_unknown_host_or_origin_is_refused_on_every_route() {
     let (_folder, server) = server().await;
     let own = server.address.to_string();
     let (token, port) = (format!("Bearer {TOKEN}"), server.address.port());
     let mut paths: Vec<(&str, String)> = AgentServer::routes()
         .iter()
-        .map(|route| (route.method, filled(route.path)))
+        .map(|route| (route.method, fill_parameters(route.path)))
         .collect();
     paths.push(("GET", "/healthz".to_owned()));
     for (method, path) in paths {

@@ -1,9 +1,9 @@
-//! Files that callers send: attachments of the message, or a refusal before anything is kept.
+//! Files that callers send: they become attachments, or are refused before anything is stored.
 
 use crate::support::{TestServer, message};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_core::{Event, EventBody, Page, SessionStore, UserId};
+use lango_core::{Event, EventBody, EventRange, SessionStore, UserId};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use lango_server::TaskRunner;
 use lango_testkit::model::{ScriptedModel, say};
@@ -23,11 +23,11 @@ fn with_parts(id: &str, parts: Value) -> Value {
     params
 }
 
-/// The events of a task's conversation.
+/// Returns the events of a task's conversation.
 async fn events(server: &TestServer, task: &Value) -> Vec<Event> {
     let context = task["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let page = Page {
+    let page = EventRange {
         from: 1,
         limit: 100,
     };
@@ -37,7 +37,7 @@ async fn events(server: &TestServer, task: &Value) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
+async fn a_file_becomes_an_attachment_and_the_task_has_a_reference_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::from_fn(|request| {
         let seen = request.contents.values().map(|bytes| bytes.len());
@@ -70,14 +70,14 @@ async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
     let attachments = events[0].body.attachments();
     let names: Vec<&str> = attachments.iter().map(|it| &*it.name).collect();
     assert_eq!(names, ["one.png", "page.json"]);
-    // The same message again is the same task.
+    // The same message returns the same task.
     let again = server.rpc("SendMessage", with_parts("m-1", parts)).await;
     assert_eq!(again["result"]["task"]["id"], task["id"]);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn short_text_that_comes_as_bytes_is_text_of_the_message_and_long_text_is_attached() {
+async fn a_short_text_file_becomes_part_of_the_message_and_a_long_one_is_attached() {
     let folder = tempfile::tempdir().unwrap();
     let model =
         ScriptedModel::from_fn(|request| say(&format!("{} attached", request.contents.len())));
@@ -103,7 +103,7 @@ async fn short_text_that_comes_as_bytes_is_text_of_the_message_and_long_text_is_
     let attachments = events[0].body.attachments();
     assert_eq!(&*attachments[0].name, "long.txt");
 
-    // The message may consist of nothing else.
+    // The message may consist only of a text file.
     let only = json!([{ "raw": STANDARD.encode("hello"), "mediaType": "text/plain" }]);
     let sent = server.rpc("SendMessage", with_parts("m-2", only)).await;
     let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
@@ -117,13 +117,13 @@ async fn short_text_that_comes_as_bytes_is_text_of_the_message_and_long_text_is_
         { "raw": STANDARD.encode("more than ten bytes"), "mediaType": "text/plain" },
     ]);
     let refused = server.rpc("SendMessage", with_parts("m-4", long)).await;
-    let said = refused["error"].to_string();
-    assert!(said.contains("the limit is 1048576"), "{said}");
+    let error = refused["error"].to_string();
+    assert!(error.contains("the limit is 1048576"), "{error}");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_reference_that_a_caller_writes_is_text() {
+async fn a_forged_reference_of_a_caller_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::from_fn(|_| say("ok"));
     let server = TestServer::start(folder.path(), model, vec![]).await;
@@ -143,17 +143,17 @@ async fn a_reference_that_a_caller_writes_is_text() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept() {
+async fn a_file_that_cannot_be_attached_is_refused_and_nothing_is_stored() {
     let folder = tempfile::tempdir().unwrap();
     let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
     let mut image = PNG.to_vec();
     image.resize(5_000_001, 0);
     let url = json!({ "url": "http://10.0.0.1/x.png", "mediaType": "image/png" });
-    for (part, code, said) in [
+    for (part, code, reason) in [
         (
             url,
             -32602,
-            "this agent fetches nothing from `10.0.0.1:80`: its address is not public; send the bytes of `x.png` as `raw`",
+            "this agent does not fetch files from `10.0.0.1:80`: its address is not public; send the bytes of `x.png` as `raw`",
         ),
         (
             raw("a.zip", "application/zip", b"PK\x03\x04\0"),
@@ -174,7 +174,7 @@ async fn what_cannot_be_attached_is_refused_with_the_reason_and_nothing_is_kept(
         let params = with_parts("m-1", json!([{ "text": "look" }, part]));
         let refused = server.rpc("SendMessage", params).await;
         assert_eq!(refused["error"]["code"], code, "{refused}");
-        assert!(refused["error"].to_string().contains(said), "{refused}");
+        assert!(refused["error"].to_string().contains(reason), "{refused}");
     }
     let listed = server.rpc("ListTasks", json!({})).await;
     assert_eq!(listed["result"]["totalSize"], 0);
@@ -193,7 +193,7 @@ async fn the_largest_file_fits_and_a_large_message_without_files_does_not() {
     let params = with_parts("m-1", json!([raw("a.txt", "text/plain", &largest)]));
     let sent = server.rpc("SendMessage", params).await;
     let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
-    // The model has no known window, so it is sent all of it.
+    // The context window of the model is unknown, so it gets the whole file.
     assert_eq!(answer, "Some(10000000)", "{}", &sent.to_string()[..300]);
     let mut params = message("m-2", "short");
     params["message"]["metadata"] = json!({ "long": "x".repeat(5_000_000) });
@@ -228,11 +228,11 @@ async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
         .rpc("SendMessage", with_parts("m-1", parts.clone()))
         .await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
-    let said = refused["error"].to_string();
-    assert!(said.contains("its address is not public"), "{said}");
+    let error = refused["error"].to_string();
+    assert!(error.contains("its address is not public"), "{error}");
     assert!(
-        !said.contains("egress.allow"),
-        "callers are not told the configuration: {said}"
+        !error.contains("egress.allow"),
+        "callers must not see the configuration: {error}"
     );
     assert!(!served.is_finished());
     server.stop().await;

@@ -1,11 +1,11 @@
-//! Connections that dawdle, and the end of the server.
+//! Slow connections, and the shutdown of the server.
 
 use crate::support::{TestServer, send};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use futures_util::{StreamExt, stream};
-use lango_server::{Bounds, serve};
+use lango_server::{ConnectionLimits, serve};
 use lango_testkit::model::ScriptedModel;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 #[tokio::test]
-async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_others() {
+async fn a_client_that_never_ends_its_headers_is_disconnected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let bounds = Bounds {
+    let limits = ConnectionLimits {
         connections: 2,
         header_timeout: Duration::from_millis(300),
         shutdown_timeout: Duration::from_millis(100),
-        ..Bounds::default()
+        ..ConnectionLimits::default()
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let router = Router::new().route("/", get(|| async { "here" }));
-    let running = tokio::spawn(serve(listener, router, bounds, async {
+    let running = tokio::spawn(serve(listener, router, limits, async {
         let _ = stopped.await;
     }));
     let mut slow = Vec::new();
@@ -39,7 +39,7 @@ async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_othe
             .unwrap();
         slow.push(stream);
     }
-    // Waits outside until the slow ones are cut off.
+    // Waits until the slow ones are disconnected.
     let reply = send(address, "GET", "/", &[("Host", "x")], "").await;
     assert_eq!((reply.status, reply.body.as_str()), (200, "here"));
     for mut stream in slow {
@@ -55,9 +55,9 @@ async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_othe
 async fn a_client_that_does_not_read_its_stream_is_disconnected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let bounds = Bounds {
+    let limits = ConnectionLimits {
         write_timeout: Duration::from_millis(500),
-        ..Bounds::default()
+        ..ConnectionLimits::default()
     };
     let is_closed = Arc::new(AtomicBool::new(false));
     let closing = Arc::clone(&is_closed);
@@ -69,7 +69,7 @@ async fn a_client_that_does_not_read_its_stream_is_disconnected() {
             Body::from_stream(chunks.inspect(move |_| _ = &connection))
         }),
     );
-    tokio::spawn(serve(listener, router, bounds, std::future::pending()));
+    tokio::spawn(serve(listener, router, limits, std::future::pending()));
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
     stream.write_all(request).await.unwrap();
@@ -82,7 +82,7 @@ async fn a_client_that_does_not_read_its_stream_is_disconnected() {
     closed.expect("the connection is closed");
 }
 
-/// Tells when a response is dropped.
+/// Sets a flag when the response is dropped.
 struct OnDrop(Arc<AtomicBool>);
 
 impl Drop for OnDrop {
@@ -92,7 +92,7 @@ impl Drop for OnDrop {
 }
 
 #[tokio::test]
-async fn a_server_that_is_stopped_with_nothing_to_do_ends_at_once() {
+async fn an_idle_server_stops_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
     let address = server.address;

@@ -1,4 +1,4 @@
-//! lango over HTTP, as a caller sees it.
+//! Tests of the server over HTTP, from the perspective of a caller.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

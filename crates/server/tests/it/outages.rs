@@ -1,4 +1,4 @@
-//! A database that does not answer, as callers and operators see it.
+//! An outage of the database, as callers and operators see it.
 
 use super::support::{TestServer, message, send};
 use lango_store::{PostgresOptions, Store};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[tokio::test]
-async fn a_database_that_is_down_is_answered_with_503_until_it_is_up_again() {
+async fn the_server_answers_503_while_the_database_is_down() {
     let mut cluster = Cluster::start(&[]);
     let options = PostgresOptions {
         lease: Duration::from_secs(2),
@@ -42,7 +42,7 @@ async fn a_database_that_is_down_is_answered_with_503_until_it_is_up_again() {
     }
     let host = server.address.to_string();
     let alive = send(server.address, "GET", "/healthz", &[("Host", &host)], "").await;
-    assert_eq!(alive.status, 200, "the process lives");
+    assert_eq!(alive.status, 200, "the process is alive");
 
     cluster.start_again();
     assert_eq!(ready(&server).await, 200);

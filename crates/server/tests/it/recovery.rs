@@ -1,9 +1,9 @@
-//! Processes that die while turns run, and several over one database: each task is brought to its end once.
+//! Processes that die while turns run, and several processes over one database: each task is completed exactly once.
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    BoxStream, BusyPolicy, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest,
-    ModelTerms, Page, SessionStore, Tool, UserId,
+    BoxStream, BusyPolicy, Effect, EventBody, EventRange, Model, ModelError, ModelEvent, ModelInfo,
+    ModelRequest, SessionStore, Tool, UserId,
 };
 use lango_server::TaskRunner;
 use lango_store::{PostgresOptions, Store};
@@ -21,49 +21,49 @@ fn answer(task: &Value) -> &str {
     text.unwrap_or_default()
 }
 
-/// A model that is asked and never answers. Clones count together.
+/// A model that never answers. Clones share the count of calls.
 #[derive(Default, Clone)]
-struct Silent {
-    asked: Arc<AtomicUsize>,
+struct SilentModel {
+    calls: Arc<AtomicUsize>,
 }
 
-impl Silent {
-    async fn is_asked(&self) {
-        until(|| self.asked.load(Ordering::SeqCst) == 1).await;
+impl SilentModel {
+    async fn wait_for_call(&self) {
+        wait_until(|| self.calls.load(Ordering::SeqCst) == 1).await;
     }
 }
 
-impl Model for Silent {
+impl Model for SilentModel {
     fn name(&self) -> &str {
         "silent"
     }
 
-    fn terms(&self) -> ModelTerms {
-        ModelTerms::default()
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
     }
 
     fn call<'a>(&'a self, _: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.calls.fetch_add(1, Ordering::SeqCst);
         Box::pin(futures_util::stream::pending())
     }
 }
 
-async fn until(is_so: impl Fn() -> bool) {
+async fn wait_until(condition: impl Fn() -> bool) {
     let waiting = async {
-        while !is_so() {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let timeout = Duration::from_secs(30);
     tokio::time::timeout(timeout, waiting)
         .await
-        .expect("it should be so by now");
+        .expect("the condition is true in time");
 }
 
-/// The kinds of all events of a conversation's session.
+/// Returns the kinds of all events of a conversation's session.
 async fn kinds(server: &TestServer, context: &str) -> Vec<&'static str> {
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let all = Page {
+    let all = EventRange {
         from: 1,
         limit: 1000,
     };
@@ -74,27 +74,27 @@ async fn kinds(server: &TestServer, context: &str) -> Vec<&'static str> {
 }
 
 fn count(kinds: &[&str], kind: &str) -> usize {
-    kinds.iter().filter(|found| **found == kind).count()
+    kinds.iter().filter(|other| **other == kind).count()
 }
 
 #[test]
-fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_not_begun() {
+fn the_next_process_answers_an_accepted_message_whose_turn_had_not_started() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::new().unwrap();
     let id = first.block_on(async {
         let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
-        // The session is busy, so the turn waits in line, and the log knows nothing of it.
+        // The session is busy, so the turn is queued and is not in the log.
         let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
-        let held = server
+        let lease = server
             .store
             .acquire(&session, BusyPolicy::Refuse)
             .await
             .unwrap();
-        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
-        server.until(&id, "TASK_STATE_WORKING").await;
-        // It goes with the process.
+        let id = server.start_task("m-1", "hello", Some("c-1")).await["id"].clone();
+        server.wait_for_state(&id, "TASK_STATE_WORKING").await;
+        // The lease is released when the runtime ends.
         tokio::spawn(async move {
-            let _held = held;
+            let _lease = lease;
             std::future::pending::<()>().await;
         });
         id
@@ -104,9 +104,9 @@ fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_
     second.block_on(async {
         let model = ScriptedModel::replies([say("Here I am.")]);
         let server = TestServer::start(folder.path(), model, vec![]).await;
-        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        let task = server.wait_for_state(&id, "TASK_STATE_COMPLETED").await;
         assert_eq!(answer(&task), "Here I am.");
-        // The caller that lost its answer asks again.
+        // The caller that got no answer retries.
         let mut params = message("m-1", "hello");
         params["message"]["contextId"] = json!("c-1");
         let again = server.rpc("SendMessage", params).await;
@@ -117,23 +117,23 @@ fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_
 }
 
 #[test]
-fn a_turn_that_was_cut_off_goes_on_and_its_task_ends_with_its_answer() {
+fn an_interrupted_turn_is_resumed_and_its_task_ends_with_its_answer() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::new().unwrap();
     let id = first.block_on(async {
-        let model = Silent::default();
+        let model = SilentModel::default();
         let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
-        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
-        model.is_asked().await;
+        let id = server.start_task("m-1", "hello", Some("c-1")).await["id"].clone();
+        model.wait_for_call().await;
         id
     });
-    // As a process that is killed leaves it: nothing is told to anybody.
+    // Like a killed process: nothing is cleaned up.
     drop(first);
     let second = Runtime::new().unwrap();
     second.block_on(async {
         let model = ScriptedModel::replies([say("After all.")]);
         let server = TestServer::start(folder.path(), model, vec![]).await;
-        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        let task = server.wait_for_state(&id, "TASK_STATE_COMPLETED").await;
         assert_eq!(answer(&task), "After all.");
         let kinds = kinds(&server, "c-1").await;
         assert_eq!(count(&kinds, "user.message"), 1, "{kinds:?}");
@@ -143,8 +143,8 @@ fn a_turn_that_was_cut_off_goes_on_and_its_task_ends_with_its_answer() {
 }
 
 #[test]
-fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
-    for effect in [Effect::Pure, Effect::Effect] {
+fn a_pure_call_is_repeated_and_a_call_with_effect_waits_for_a_person() {
+    for effect in [Effect::Pure, Effect::NonIdempotent] {
         let folder = tempfile::tempdir().unwrap();
         let first = Runtime::new().unwrap();
         let id = first.block_on(async {
@@ -158,8 +158,8 @@ fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
             ]);
             let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&stuck) as _];
             let server = TestServer::start(folder.path(), model, tools).await;
-            let id = server.begin("m-1", "do it", Some("c-1")).await["id"].clone();
-            until(|| stuck.runs() == 1).await;
+            let id = server.start_task("m-1", "do it", Some("c-1")).await["id"].clone();
+            wait_until(|| stuck.runs() == 1).await;
             // The call of a pure tool is stored up to 20 ms later.
             while count(&kinds(&server, "c-1").await, "tool.called") == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -174,16 +174,16 @@ fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
             let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
             let server = TestServer::start(folder.path(), model, tools).await;
             if effect == Effect::Pure {
-                let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+                let task = server.wait_for_state(&id, "TASK_STATE_COMPLETED").await;
                 assert_eq!((answer(&task), tool.runs()), ("Done.", 1));
             } else {
-                let task = server.until(&id, "TASK_STATE_AUTH_REQUIRED").await;
-                let said = task["status"]["message"]["parts"][0]["text"]
+                let task = server.wait_for_state(&id, "TASK_STATE_AUTH_REQUIRED").await;
+                let text = task["status"]["message"]["parts"][0]["text"]
                     .as_str()
                     .unwrap();
-                assert!(said.contains("is unknown"), "{said}");
+                assert!(text.contains("is unknown"), "{text}");
                 assert_eq!(tool.runs(), 0);
-                // It can be taken back, and stays so.
+                // The task can be cancelled.
                 let cancelled = server.rpc("CancelTask", json!({ "id": id })).await;
                 assert_eq!(
                     cancelled["result"]["status"]["state"],
@@ -196,18 +196,18 @@ fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
 }
 
 #[test]
-fn a_conversation_with_several_tasks_goes_on_in_their_order() {
+fn the_tasks_of_a_conversation_are_resumed_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::new().unwrap();
     let ids: Vec<Value> = first.block_on(async {
-        let model = Silent::default();
+        let model = SilentModel::default();
         let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
         let mut ids = Vec::new();
         for number in 1..=4 {
             let text = format!("question {number}");
             let id = format!("m-{number}");
-            ids.push(server.begin(&id, &text, Some("c-1")).await["id"].clone());
-            model.is_asked().await;
+            ids.push(server.start_task(&id, &text, Some("c-1")).await["id"].clone());
+            model.wait_for_call().await;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         ids
@@ -217,9 +217,9 @@ fn a_conversation_with_several_tasks_goes_on_in_their_order() {
     second.block_on(async {
         let model = ScriptedModel::replies((1..=4).map(|number| say(&format!("answer {number}"))));
         let server = TestServer::start(folder.path(), model, vec![]).await;
-        for (at, id) in ids.iter().enumerate() {
-            let task = server.until(id, "TASK_STATE_COMPLETED").await;
-            assert_eq!(answer(&task), format!("answer {}", at + 1));
+        for (index, id) in ids.iter().enumerate() {
+            let task = server.wait_for_state(id, "TASK_STATE_COMPLETED").await;
+            assert_eq!(answer(&task), format!("answer {}", index + 1));
         }
         let kinds = kinds(&server, "c-1").await;
         assert_eq!(count(&kinds, "user.message"), 4, "{kinds:?}");
@@ -228,32 +228,34 @@ fn a_conversation_with_several_tasks_goes_on_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_told_to_stop_leaves_turns_as_they_are_and_the_next_goes_on() {
+async fn the_next_server_resumes_the_turns_of_a_server_that_was_stopped() {
     let folder = tempfile::tempdir().unwrap();
-    let model = Silent::default();
+    let model = SilentModel::default();
     let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
-    let running = server.begin("m-1", "one", Some("c-1")).await["id"].clone();
-    model.is_asked().await;
-    let queued = server.begin("m-2", "two", Some("c-1")).await["id"].clone();
+    let running = server.start_task("m-1", "one", Some("c-1")).await["id"].clone();
+    model.wait_for_call().await;
+    let queued = server.start_task("m-2", "two", Some("c-1")).await["id"].clone();
     server.stop_within(Duration::ZERO).await;
 
     let model = ScriptedModel::replies([say("One."), say("Two.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
-    let task = server.until(&running, "TASK_STATE_COMPLETED").await;
+    let task = server
+        .wait_for_state(&running, "TASK_STATE_COMPLETED")
+        .await;
     assert_eq!(answer(&task), "One.");
-    let task = server.until(&queued, "TASK_STATE_COMPLETED").await;
+    let task = server.wait_for_state(&queued, "TASK_STATE_COMPLETED").await;
     assert_eq!(answer(&task), "Two.");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
+async fn a_turn_of_one_server_can_be_followed_and_cancelled_through_another() {
     let folder = tempfile::tempdir().unwrap();
-    let model = Silent::default();
+    let model = SilentModel::default();
     let one = TestServer::start(folder.path(), model.clone(), vec![]).await;
     let other = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
-    let id = one.begin("m-1", "hello", Some("c-1")).await["id"].clone();
-    model.is_asked().await;
+    let id = one.start_task("m-1", "hello", Some("c-1")).await["id"].clone();
+    model.wait_for_call().await;
     let listed = other.rpc("ListTasks", json!({})).await;
     assert_eq!(listed["result"]["tasks"][0]["id"], id);
     let params = json!({ "id": id });
@@ -271,7 +273,7 @@ async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
         cancelled["result"]["status"]
     );
     let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
-    let all = Page {
+    let all = EventRange {
         from: 1,
         limit: 100,
     };
@@ -285,17 +287,17 @@ async fn a_turn_of_one_server_is_followed_and_cancelled_through_another() {
 }
 
 #[test]
-fn another_server_brings_to_its_end_what_a_dead_one_had_begun() {
+fn another_server_completes_the_task_of_a_dead_one() {
     let folder = tempfile::tempdir().unwrap();
     let survivor = Runtime::new().unwrap();
     let model = ScriptedModel::replies([say("Taken over.")]);
     let server = survivor.block_on(TestServer::start(folder.path(), model, vec![]));
     let dying = Runtime::new().unwrap();
     let id = dying.block_on(async {
-        let model = Silent::default();
+        let model = SilentModel::default();
         let server = TestServer::start(folder.path(), model.clone(), vec![]).await;
-        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
-        model.is_asked().await;
+        let id = server.start_task("m-1", "hello", Some("c-1")).await["id"].clone();
+        model.wait_for_call().await;
         id
     });
     survivor.block_on(async {
@@ -307,14 +309,14 @@ fn another_server_brings_to_its_end_what_a_dead_one_had_begun() {
         });
         let last = &events.last().unwrap()["statusUpdate"]["status"]["state"];
         assert_eq!(last, "TASK_STATE_COMPLETED", "{events:?}");
-        let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+        let task = server.wait_for_state(&id, "TASK_STATE_COMPLETED").await;
         assert_eq!(answer(&task), "Taken over.");
         server.stop().await;
     });
 }
 
-/// A copy of the program, on a PostgreSQL that it shares with others.
-fn shared(address: &str) -> Arc<Store> {
+/// Opens the store of a replica, on a PostgreSQL database that it shares with others.
+fn shared_store(address: &str) -> Arc<Store> {
     let options = PostgresOptions {
         lease: Duration::from_secs(3),
         ..PostgresOptions::default()
@@ -323,17 +325,17 @@ fn shared(address: &str) -> Arc<Store> {
 }
 
 #[test]
-fn copies_on_many_machines_share_the_work_and_take_it_over() {
-    let address = postgres::empty();
+fn a_replica_cancels_and_takes_over_the_tasks_of_another() {
+    let address = postgres::fresh_schema();
     let dying = Runtime::new().unwrap();
-    let silent = Silent::default();
+    let silent = SilentModel::default();
     let ids: Vec<Value> = dying.block_on(async {
-        let server = TestServer::over(shared(&address), silent.clone(), vec![]).await;
+        let server = TestServer::over(shared_store(&address), silent.clone(), vec![]).await;
         let mut ids = Vec::new();
         for number in 1..=3 {
             let (id, text) = (format!("m-{number}"), format!("question {number}"));
-            ids.push(server.begin(&id, &text, Some("c-1")).await["id"].clone());
-            silent.is_asked().await;
+            ids.push(server.start_task(&id, &text, Some("c-1")).await["id"].clone());
+            silent.wait_for_call().await;
         }
         ids
     });
@@ -341,8 +343,8 @@ fn copies_on_many_machines_share_the_work_and_take_it_over() {
     survivor.block_on(async {
         let replies = (1..=3).map(|number| say(&format!("answer {number}")));
         let model = ScriptedModel::replies(replies);
-        let server = TestServer::over(shared(&address), model, vec![]).await;
-        // While the other lives its tasks are its own, and it hears what this one is asked for.
+        let server = TestServer::over(shared_store(&address), model, vec![]).await;
+        // While the other replica is alive, it runs its tasks, and performs cancels that this replica accepts.
         let taken = server.rpc("GetTask", json!({ "id": ids[0] })).await;
         assert_eq!(answer(&taken["result"]), "");
         let cancelled = server.rpc("CancelTask", json!({ "id": ids[2] })).await;
@@ -350,9 +352,9 @@ fn copies_on_many_machines_share_the_work_and_take_it_over() {
         assert_eq!(state, "TASK_STATE_CANCELED", "{cancelled}");
         let died = tokio::task::spawn_blocking(move || drop(dying));
         died.await.unwrap();
-        for (at, id) in ids[..2].iter().enumerate() {
-            let task = server.until(id, "TASK_STATE_COMPLETED").await;
-            assert_eq!(answer(&task), format!("answer {}", at + 1));
+        for (index, id) in ids[..2].iter().enumerate() {
+            let task = server.wait_for_state(id, "TASK_STATE_COMPLETED").await;
+            assert_eq!(answer(&task), format!("answer {}", index + 1));
         }
         let kinds = kinds(&server, "c-1").await;
         assert_eq!(count(&kinds, "user.message"), 2, "{kinds:?}");

@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Runtime;
 
 #[test]
-fn a_task_whose_turn_had_not_started_at_the_backup_is_asked_about() {
+fn the_server_asks_about_a_task_whose_turn_had_not_started_at_the_backup() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::new().unwrap();
     let id = first.block_on(async {
         let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
-        // The session is busy, so the turn waits, and the log knows nothing of it.
+        // The session is busy, so the turn waits and is not in the log.
         let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
         let lease = server.store.acquire(&session, BusyPolicy::Refuse).await;
         let lease = lease.unwrap();
-        let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
-        server.until(&id, "TASK_STATE_WORKING").await;
-        // It is released with the process.
+        let id = server.start_task("m-1", "hello", Some("c-1")).await["id"].clone();
+        server.wait_for_state(&id, "TASK_STATE_WORKING").await;
+        // The lease is released when the runtime ends.
         tokio::spawn(async move {
             let _lease = lease;
             std::future::pending::<()>().await;
@@ -52,11 +52,12 @@ fn a_task_whose_turn_had_not_started_at_the_backup_is_asked_about() {
             say("done")
         });
         let server = TestServer::start(folder.path(), model, vec![]).await;
-        let task = server.until(&id, "TASK_STATE_AUTH_REQUIRED").await;
-        assert!(task.to_string().contains("is a copy"), "{task}");
-        assert_eq!(calls.load(Ordering::SeqCst), 0, "a model was asked");
-        // A message that comes after the restore is not affected.
-        let other = server.begin("m-2", "hello", Some("c-2")).await["id"].clone();
-        server.until(&other, "TASK_STATE_COMPLETED").await;
+        let task = server.wait_for_state(&id, "TASK_STATE_AUTH_REQUIRED").await;
+        let text = task.to_string();
+        assert!(text.contains("restored from a backup"), "{text}");
+        assert_eq!(calls.load(Ordering::SeqCst), 0, "the model was called");
+        // A message after the restore is not affected.
+        let other = server.start_task("m-2", "hello", Some("c-2")).await["id"].clone();
+        server.wait_for_state(&other, "TASK_STATE_COMPLETED").await;
     });
 }

@@ -1,18 +1,21 @@
-//! A whole server on loopback: a runner with a scripted model, the task runner, the protocol, auth and recovery; and a client
-//! that writes its requests by hand, so that it can send what no library would.
+//! A complete server on loopback: a runner with a scripted model, the task runner, the protocol, auth and recovery. The
+//! client writes its requests by hand, so that it can also send invalid ones.
 
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore,
-    TaskLog, TaskStore, Tool, TurnId, UserId,
+    AttachmentStore, BoxFuture, Clock, IdGenerator, Limits, Model, SessionCatalog, SessionId,
+    SessionStore, TaskLog, TaskStore, Tool, TurnId, UserId,
 };
 use lango_engine::{
-    Gate, RandomIds, Rules, Runner, RunnerParts, Shown, SystemClock, Topology, Tree, TreeSettings,
+    ApprovalRules, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
+    TurnUpdate,
 };
 use lango_net::Egress;
 use lango_server::auth::Auth;
-use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, readiness, serve};
+use lango_server::{
+    ConnectionLimits, Notice, Recovery, ServerContext, TaskRunner, readiness, serve,
+};
 use lango_store::Store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -26,7 +29,7 @@ use tokio::sync::oneshot;
 /// The token of every server here.
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A context with one runner, in which nobody else is.
+/// A context with one runner.
 pub struct TestContext {
     runner: Runner,
     store: Arc<Store>,
@@ -60,14 +63,14 @@ impl ServerContext for TestContext {
 
     fn turn_ended(&self, _: &UserId, _: &SessionId) {}
 
-    fn turn_shown(&self, _: &SessionId, _: &TurnId, _: &Shown) {}
+    fn publish_update(&self, _: &SessionId, _: &TurnId, _: &TurnUpdate) {}
 
     fn turn_continued<'a>(&'a self, _: &'a UserId, _: &'a TurnId) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub struct TestServer {
     pub address: SocketAddr,
     pub store: Arc<Store>,
@@ -77,7 +80,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Over a database in this folder, with this model and these tools.
+    /// Starts a server over a database in this directory, with this model and these tools.
     pub async fn start(
         folder: &Path,
         model: impl Model + 'static,
@@ -87,13 +90,13 @@ impl TestServer {
         Self::over(Arc::new(store.unwrap()), model, tools).await
     }
 
-    /// The same without tools, fetching files through this guard.
+    /// Starts a server without tools, which fetches files through this guard.
     pub async fn fetching(folder: &Path, model: impl Model + 'static, egress: Egress) -> Self {
         let store = Store::open_sqlite(folder.join("lango.db"), "lango-orchestrator".into());
         Self::with_egress(Arc::new(store.unwrap()), model, vec![], egress).await
     }
 
-    /// Over any database, with this model and these tools.
+    /// Starts a server over any database, with this model and these tools.
     pub async fn over(
         store: Arc<Store>,
         model: impl Model + 'static,
@@ -123,10 +126,10 @@ impl TestServer {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,
             clock: Arc::new(SystemClock) as Arc<dyn Clock>,
-            ids: Arc::new(RandomIds) as Arc<dyn Ids>,
+            ids: Arc::new(RandomIds) as Arc<dyn IdGenerator>,
             limits: Limits::default(),
-            rules: Arc::new(Rules::default()),
-            recollection: None,
+            rules: Arc::new(ApprovalRules::default()),
+            memory: None,
             busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -153,7 +156,7 @@ impl TestServer {
             output_modes: None,
             security_requirements: None,
         }];
-        // Tests need not wait for what is looked at again and again.
+        // Short intervals, so that tests need not wait.
         settings.limits.follow_every = Duration::from_millis(20);
         settings.limits.recover_every = Duration::from_millis(60);
         let tasks = Arc::clone(&store) as Arc<dyn TaskStore>;
@@ -171,13 +174,18 @@ impl TestServer {
         let router = auth.guard(router);
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
-        let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {
-            match stopped.await {
-                Ok(grace) => stopping.stop(grace).await,
-                // Who is not told to stop goes on until it dies.
-                Err(_) => std::future::pending().await,
-            }
-        }));
+        let running = tokio::spawn(serve(
+            listener,
+            router,
+            ConnectionLimits::default(),
+            async move {
+                match stopped.await {
+                    Ok(grace_period) => stopping.stop(grace_period).await,
+                    // If the test drops the sender, the server runs until its runtime ends.
+                    Err(_) => std::future::pending().await,
+                }
+            },
+        ));
         Self {
             address,
             store,
@@ -187,21 +195,21 @@ impl TestServer {
         }
     }
 
-    /// Stops in order; what runs is given five seconds.
+    /// Shuts down in order. Runs may finish within five seconds.
     pub async fn stop(self) {
         self.stop_within(Duration::from_secs(5)).await;
     }
 
-    /// Stops in order; what runs is given this long.
-    pub async fn stop_within(mut self, grace: Duration) {
+    /// Shuts down in order. Runs may finish within this time.
+    pub async fn stop_within(mut self, grace_period: Duration) {
         if let Some(stop) = self.stop.take() {
-            let _ = stop.send(grace);
+            let _ = stop.send(grace_period);
         }
         self.running.await.unwrap();
     }
 
-    /// Begins a task, in this context if one is named, and gives it.
-    pub async fn begin(&self, id: &str, text: &str, context: Option<&str>) -> Value {
+    /// Starts a task, in this context if there is one, and returns it without waiting for its end.
+    pub async fn start_task(&self, id: &str, text: &str, context: Option<&str>) -> Value {
         let mut params = message(id, text);
         params["configuration"] = json!({ "returnImmediately": true });
         if let Some(context) = context {
@@ -210,26 +218,25 @@ impl TestServer {
         self.rpc("SendMessage", params).await["result"]["task"].take()
     }
 
-    /// Looks at a task until it is in this state.
-    pub async fn until(&self, id: &Value, state: &str) -> Value {
-        let looking = async {
+    /// Polls a task until it is in this state.
+    pub async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
+        let polling = async {
             loop {
-                let got = self.rpc("GetTask", json!({ "id": id })).await;
-                if got["result"]["status"]["state"] == state {
-                    return got["result"].clone();
+                let task = self.rpc("GetTask", json!({ "id": id })).await;
+                if task["result"]["status"]["state"] == state {
+                    return task["result"].clone();
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         let timeout = Duration::from_secs(30);
-        let found = tokio::time::timeout(timeout, looking).await;
-        match found {
+        match tokio::time::timeout(timeout, polling).await {
             Ok(task) => task,
             Err(_) => panic!("{}", self.rpc("GetTask", json!({ "id": id })).await),
         }
     }
 
-    /// A JSON-RPC call with the token; gives the whole answer.
+    /// Sends a JSON-RPC call with the token, and returns the whole response.
     pub async fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let reply = self.post("/", &body).await;
@@ -237,7 +244,7 @@ impl TestServer {
         serde_json::from_str(&reply.body).unwrap()
     }
 
-    /// A streaming JSON-RPC call with the token; gives the results of all events.
+    /// Sends a streaming JSON-RPC call with the token, and returns the results of all events.
     pub async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let reply = self.post("/", &body).await;
@@ -247,7 +254,7 @@ impl TestServer {
             .collect()
     }
 
-    /// A request with the token.
+    /// Sends a POST request with the token.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         let token = format!("Bearer {TOKEN}");
         let host = self.address.to_string();
@@ -261,14 +268,13 @@ impl TestServer {
     }
 }
 
-/// What came back.
 pub struct Reply {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
-/// Sends a request as it is written here, and reads until the connection ends.
+/// Sends a handwritten request, and reads until the connection ends.
 pub async fn send(
     address: SocketAddr,
     method: &str,
@@ -294,9 +300,10 @@ pub async fn send(
     Reply {
         status,
         head: head.to_owned(),
-        body: match is_chunked {
-            true => unchunk(body),
-            false => body.to_owned(),
+        body: if is_chunked {
+            unchunk(body)
+        } else {
+            body.to_owned()
         },
     }
 }
@@ -312,7 +319,7 @@ fn unchunk(mut rest: &str) -> String {
     body
 }
 
-/// The parameters of a message that says this.
+/// Returns the parameters of `SendMessage` for this text.
 pub fn message(id: &str, text: &str) -> Value {
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })
 }

@@ -1,11 +1,12 @@
-//! Tasks from outside as turns: answers, questions that only a person may answer, cancelling.
+//! Tasks of callers as turns: answers, approvals that only a person may give, and cancels.
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Put,
-    Risk, SessionCatalog, SessionQuery, SessionStore, TaskStore, Tool, Trust, UserId,
+    AnswerSource, ApprovalAnswer, ApprovalId, BusyPolicy, CallStatus, EventBody, EventRange,
+    MessageOrigin, Risk, SessionCatalog, SessionQuery, SessionStore, TaskPutOutcome, TaskStore,
+    Tool, Trust, UserId,
 };
-use lango_engine::{Stop, TurnEnd};
+use lango_engine::{CancelToken, TurnEnd};
 use lango_server::TaskRunner;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
@@ -23,22 +24,22 @@ fn answer(task: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Approves the pending call of a task, as another process would. Returns the request that was approved.
+/// Approves the pending call of a task, as another process would. Returns the approved request and the end of the turn.
 async fn approve(server: &TestServer, task: &Value) -> (ApprovalId, TurnEnd) {
     let context = task["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let mut conversation = server.runner.open(session).await.unwrap();
     let request = conversation.waiting()[0].request.id.clone();
     let (shown, _) = mpsc::channel(1);
-    let (once, person) = (Answer::Once, AnsweredBy::Person);
+    let (once, person) = (ApprovalAnswer::Once, AnswerSource::Person);
     let end = conversation
-        .answer(&request, once, person, &Stop::new(), &shown)
+        .answer(&request, once, person, &CancelToken::new(), &shown)
         .await;
     (request, end.unwrap())
 }
 
-/// A tool that is asked for, and a model that wants to use it once.
-fn writing() -> (Arc<CountingTool>, ScriptedModel) {
+/// Returns a tool that needs approval, and a model that calls it once.
+fn tool_with_approval() -> (Arc<CountingTool>, ScriptedModel) {
     let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
     let model = ScriptedModel::replies([
         delegate_and_finish("operator", "write it"),
@@ -86,7 +87,7 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
 }
 
 #[tokio::test]
-async fn a_message_to_a_conversation_whose_session_was_deleted_starts_it_anew() {
+async fn a_message_to_a_conversation_whose_session_was_deleted_starts_a_new_session() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Hello."), say("Again.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
@@ -105,7 +106,7 @@ async fn a_message_to_a_conversation_whose_session_was_deleted_starts_it_anew() 
         (state(task), answer(task)),
         ("TASK_STATE_COMPLETED", "Again.")
     );
-    let page = Page { from: 1, limit: 1 };
+    let page = EventRange { from: 1, limit: 1 };
     let events = server.store.read(&session, page).await.unwrap();
     let EventBody::UserMessage { text, .. } = &events[0].body else {
         panic!("{:?}", events[0]);
@@ -114,7 +115,7 @@ async fn a_message_to_a_conversation_whose_session_was_deleted_starts_it_anew() 
 }
 
 #[tokio::test]
-async fn a_further_attempt_at_a_message_whose_first_one_ran_after_all_answers_with_what_that_did() {
+async fn a_further_attempt_returns_the_answer_of_the_first_one_if_that_ran_after_all() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Hello.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
@@ -133,7 +134,7 @@ async fn a_further_attempt_at_a_message_whose_first_one_ran_after_all_answers_wi
     record.state = "TASK_STATE_FAILED".into();
     record.revision += 1;
     let written = server.store.put(record).await.unwrap();
-    assert_eq!(written, Put::Stored);
+    assert_eq!(written, TaskPutOutcome::Stored);
     let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
     let second = &sent["result"]["task"];
     assert_ne!(second["id"], first["id"]);
@@ -145,14 +146,14 @@ async fn a_further_attempt_at_a_message_whose_first_one_ran_after_all_answers_wi
 }
 
 #[tokio::test]
-async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrusted() {
+async fn a_message_of_a_caller_is_logged_as_from_a_program_and_its_answer_is_untrusted() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Hello.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
     let context = sent["result"]["task"]["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let page = Page { from: 1, limit: 10 };
+    let page = EventRange { from: 1, limit: 10 };
     let events = SessionStore::read(&*server.store, &session, page)
         .await
         .unwrap();
@@ -168,7 +169,7 @@ async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrust
 async fn an_answer_is_streamed_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let text = "One two three four five six.";
-    let model = ScriptedModel::replies([say(text)]).in_pieces_of(5);
+    let model = ScriptedModel::replies([say(text)]).with_chunk_size(5);
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let events = server
         .stream("SendStreamingMessage", message("m-1", "count"))
@@ -178,11 +179,11 @@ async fn an_answer_is_streamed_as_it_is_written() {
         .iter()
         .filter_map(|event| event.get("artifactUpdate"))
         .collect();
-    let (whole, pieces) = updates.split_last().unwrap();
+    let (whole, chunks) = updates.split_last().unwrap();
     let text_of = |update: &Value| update["artifact"]["parts"][0]["text"].clone();
-    let pieces: Vec<Value> = pieces.iter().map(|update| text_of(update)).collect();
-    assert!(pieces.len() > 2, "{events:?}");
-    let streamed: String = pieces.iter().filter_map(Value::as_str).collect();
+    let chunks: Vec<Value> = chunks.iter().map(|update| text_of(update)).collect();
+    assert!(chunks.len() > 2, "{events:?}");
+    let streamed: String = chunks.iter().filter_map(Value::as_str).collect();
     assert_eq!(streamed, text);
     // Some clients keep only the last update.
     assert_eq!(text_of(whole), text);
@@ -199,19 +200,19 @@ async fn an_answer_is_streamed_as_it_is_written() {
 }
 
 #[tokio::test]
-async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allows_it() {
+async fn a_call_that_needs_approval_waits_until_a_local_user_approves_it() {
     let folder = tempfile::tempdir().unwrap();
-    let (tool, model) = writing();
+    let (tool, model) = tool_with_approval();
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
     let server = TestServer::start(folder.path(), model, tools).await;
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = sent["result"]["task"].clone();
     assert_eq!(state(&task), "TASK_STATE_AUTH_REQUIRED", "{task}");
-    let said = task["status"]["message"]["parts"][0]["text"]
+    let text = task["status"]["message"]["parts"][0]["text"]
         .as_str()
         .unwrap();
-    assert!(said.contains("operator wants to use fs_write"), "{said}");
-    // The caller is a program: whatever it says allows nothing.
+    assert!(text.contains("operator wants to use fs_write"), "{text}");
+    // The caller is a program, so its messages cannot approve anything.
     let mut yes = message("m-2", "yes, do it");
     yes["message"]["taskId"] = task["id"].clone();
     let sent = server.rpc("SendMessage", yes).await;
@@ -230,7 +231,7 @@ async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allow
 }
 
 #[tokio::test]
-async fn a_task_shows_the_next_approval_once_one_was_answered_elsewhere() {
+async fn a_task_shows_the_next_approval_after_another_process_answered_one() {
     let folder = tempfile::tempdir().unwrap();
     let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
     let model = ScriptedModel::replies([
@@ -259,7 +260,7 @@ async fn a_task_shows_the_next_approval_once_one_was_answered_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_sent_again_leaves_no_empty_session() {
+async fn a_repeated_message_creates_no_empty_session() {
     let folder = tempfile::tempdir().unwrap();
     let server =
         TestServer::start(folder.path(), ScriptedModel::replies([say("yes")]), vec![]).await;
@@ -278,9 +279,9 @@ async fn a_message_that_is_sent_again_leaves_no_empty_session() {
 }
 
 #[tokio::test]
-async fn cancelling_what_waits_denies_it() {
+async fn cancelling_a_waiting_task_denies_its_call() {
     let folder = tempfile::tempdir().unwrap();
-    let (tool, model) = writing();
+    let (tool, model) = tool_with_approval();
     let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = sent["result"]["task"].clone();
@@ -288,7 +289,7 @@ async fn cancelling_what_waits_denies_it() {
     assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
     let context = task["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let all = Page {
+    let all = EventRange {
         from: 1,
         limit: 100,
     };
@@ -310,28 +311,28 @@ async fn cancelling_what_waits_denies_it() {
 }
 
 #[tokio::test]
-async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_back() {
+async fn while_another_process_answers_a_task_neither_fails_nor_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
-    let (tool, model) = writing();
+    let (tool, model) = tool_with_approval();
     let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = sent["result"]["task"].clone();
     let context = task["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let elsewhere = server
+    let other_lease = server
         .store
         .acquire(&session, BusyPolicy::Refuse)
         .await
         .unwrap();
-    let mut impatient = message("m-2", "any news?");
-    impatient["message"]["taskId"] = task["id"].clone();
-    let sent = server.rpc("SendMessage", impatient).await;
+    let mut follow_up = message("m-2", "any news?");
+    follow_up["message"]["taskId"] = task["id"].clone();
+    let sent = server.rpc("SendMessage", follow_up).await;
     assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
     let refused = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
     assert_eq!(refused["error"]["code"], -32002, "{refused}");
     let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
     assert_eq!(state(&got["result"]), "TASK_STATE_AUTH_REQUIRED");
-    drop(elsewhere);
+    drop(other_lease);
     let cancelled = server.rpc("CancelTask", json!({ "id": task["id"] })).await;
     assert_eq!(state(&cancelled["result"]), "TASK_STATE_CANCELED");
     assert_eq!(tool.runs(), 0);
@@ -339,48 +340,48 @@ async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_bac
 }
 
 #[tokio::test]
-async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
+async fn a_new_task_waits_while_another_process_uses_its_session() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Now.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let session = TaskRunner::session_of(&UserId::from("a2a"), "busy");
-    let elsewhere = server
+    let other_lease = server
         .store
         .acquire(&session, BusyPolicy::Refuse)
         .await
         .unwrap();
-    let id = server.begin("m-1", "hello", Some("busy")).await["id"].clone();
-    // In line for longer than anybody is quiet about it.
-    let task = server.until(&id, "TASK_STATE_WORKING").await;
-    let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("queued"), "{said:?}");
-    drop(elsewhere);
-    let task = server.until(&id, "TASK_STATE_COMPLETED").await;
+    let id = server.start_task("m-1", "hello", Some("busy")).await["id"].clone();
+    // It waits long enough to be reported as queued.
+    let task = server.wait_for_state(&id, "TASK_STATE_WORKING").await;
+    let text = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(text.unwrap().contains("queued"), "{text:?}");
+    drop(other_lease);
+    let task = server.wait_for_state(&id, "TASK_STATE_COMPLETED").await;
     assert_eq!(answer(&task), "Now.");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn an_answer_that_no_task_can_hold_does_not_make_a_done_task_a_failed_one() {
+async fn a_task_whose_answer_is_too_long_still_completes() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say(&"long ".repeat(1_000_000))]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let sent = server.rpc("SendMessage", message("m-1", "much")).await;
     let task = &sent["result"]["task"];
     assert_eq!(state(task), "TASK_STATE_COMPLETED");
-    let said = task["status"]["message"]["parts"][0]["text"].as_str();
-    assert!(said.unwrap().contains("too long to be stored"), "{said:?}");
+    let text = task["status"]["message"]["parts"][0]["text"].as_str();
+    assert!(text.unwrap().contains("too long to be stored"), "{text:?}");
     server.stop().await;
 }
 
 #[tokio::test]
-async fn calls_that_wait_for_approval_keep_no_other_conversation_from_working() {
+async fn calls_that_wait_for_approval_do_not_block_other_conversations() {
     let folder = tempfile::tempdir().unwrap();
     let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
     let model = ScriptedModel::from_fn(|request| {
         let offers = |name: &str| request.functions.iter().any(|f| &*f.name == name);
-        let asked = format!("{:?}", request.messages);
-        if !asked.contains("write") {
+        let messages = format!("{:?}", request.messages);
+        if !messages.contains("write") {
             say("hello")
         } else if offers("delegate") {
             delegate_and_finish("operator", "write it")

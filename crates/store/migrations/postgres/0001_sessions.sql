@@ -1,6 +1,6 @@
--- Sessions, whose they are, their append-only logs and what is kept in step with them; tasks from outside; and who holds a
--- session. Tables and columns are called as they are in SQLite, and numbers are as wide, so that rows can be moved.
--- Text is compared byte by byte.
+-- Sessions with their users, their append-only logs and the tables derived from them; tasks of remote callers; and the leases of
+-- sessions. Tables and columns have the same names as in SQLite, and numbers the same width, so that rows can be moved. Text is
+-- compared byte by byte.
 
 CREATE TABLE sessions (
     id      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -14,7 +14,7 @@ CREATE INDEX sessions_by_use ON sessions ("user", updated DESC, id);
 
 CREATE INDEX sessions_by_id ON sessions ("user", id);
 
--- `body` is the JSON of what happened, `type` included, exactly as it was written; `time` is in milliseconds.
+-- `body` is the event's JSON, including its `type`, exactly as it was written; `time` is in milliseconds.
 CREATE TABLE events (
     session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     seq     BIGINT NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE events (
     PRIMARY KEY (session, seq)
 );
 
--- One row per turn, which says where its question, its answer and the delegation behind that answer are in the log.
+-- One row per turn, with the positions of its question, its answer and the delegation behind that answer in the log.
 CREATE TABLE turns (
     session        TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     ordinal        BIGINT NOT NULL,
@@ -44,7 +44,7 @@ CREATE INDEX turns_by_id ON turns (session, turn, first_seq);
 
 CREATE INDEX turns_unfinished ON turns (session) WHERE finished = 0;
 
--- What waits for a person, and what they granted for calls to come. A row is waiting while it has no pattern.
+-- Pending requests for approval, and grants for later calls. A row without a pattern is pending.
 CREATE TABLE approvals (
     session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     id      TEXT COLLATE "C" NOT NULL,
@@ -63,7 +63,7 @@ CREATE INDEX approvals_by_id ON approvals ("user", id);
 
 CREATE INDEX approvals_by_folder ON approvals ("user", folder) WHERE folder IS NOT NULL;
 
--- Where the conversation of a session with each remote agent stands. The task is there while it is not over.
+-- The conversation of a session with each remote agent. `task` is set while a task is open.
 CREATE TABLE remote_threads (
     session TEXT COLLATE "C" NOT NULL REFERENCES sessions (id),
     agent   TEXT COLLATE "C" NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE remote_threads (
     PRIMARY KEY (session, agent)
 );
 
--- Tasks that somebody outside gave lango, as JSON in the words of their protocol, with what they are found by.
+-- Tasks of remote callers, as JSON of their protocol, with the columns by which they are found.
 CREATE TABLE tasks (
     id      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     "user"  TEXT COLLATE "C" NOT NULL,
@@ -90,7 +90,7 @@ CREATE TABLE tasks (
 -- One message opens one task.
 CREATE UNIQUE INDEX tasks_by_message ON tasks ("user", message) WHERE message IS NOT NULL;
 
--- Tasks at work that are to be cancelled, for whoever is at work on them.
+-- Running tasks that the replica that runs them must cancel.
 CREATE INDEX tasks_to_cancel ON tasks (id) WHERE cancelled <> 0;
 
 CREATE INDEX tasks_by_user ON tasks ("user", updated, id);
@@ -101,8 +101,8 @@ CREATE INDEX tasks_by_state ON tasks ("user", state, updated, id);
 
 CREATE INDEX tasks_running ON tasks (updated, id) WHERE running <> 0;
 
--- Who holds a session, until when by this server's clock, and the number that only this hold has. A session can be held
--- before it is made. A hold that was let go of ended in the past and keeps its number; numbers only grow.
+-- The lease of each session: the replica that owns it, when it expires by this server's clock, and its unique fencing token. A
+-- session can be leased before it is created. A released lease expired in the past and keeps its token. Tokens only increase.
 CREATE TABLE holds (
     session TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     holder  TEXT COLLATE "C" NOT NULL,
@@ -112,7 +112,7 @@ CREATE TABLE holds (
 
 CREATE SEQUENCE hold_fences;
 
--- Those who wait to hold a session, in the order of their tickets. One that is not renewed is passed over.
+-- The queue of waiters for a session, in the order of their tickets. A ticket that is not renewed is skipped.
 CREATE TABLE hold_line (
     ticket  BIGSERIAL NOT NULL PRIMARY KEY,
     session TEXT COLLATE "C" NOT NULL,

@@ -1,5 +1,5 @@
--- The vaults: encrypted secrets of each user. The head has unlock methods and an authenticated manifest of the records; its
--- revision is what changes are compared with. Nothing here is readable without the user's key, except names and times.
+-- The vaults: encrypted secrets of each user. The head has unlock methods and an authenticated manifest of the records. A change
+-- must name the current revision. Nothing here is readable without the user's key, except names and times.
 
 CREATE TABLE vaults (
     "user"   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -14,7 +14,7 @@ CREATE TABLE vault_records (
     PRIMARY KEY ("user", name)
 );
 
--- What was done with a vault, numbered for each user. Times are in milliseconds.
+-- The audit log of a vault, numbered for each user. Times are in milliseconds.
 CREATE TABLE vault_events (
     "user"  TEXT COLLATE "C" NOT NULL,
     number  BIGINT NOT NULL,

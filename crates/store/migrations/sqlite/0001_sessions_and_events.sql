@@ -1,4 +1,4 @@
--- Sessions, whose they are, and their append-only logs.
+-- Sessions with their users, and their append-only logs.
 
 CREATE TABLE sessions (
     id      TEXT NOT NULL PRIMARY KEY,
@@ -12,7 +12,7 @@ CREATE INDEX sessions_by_use ON sessions (user, updated DESC, id);
 
 CREATE INDEX sessions_by_id ON sessions (user, id);
 
--- `body` is the JSON of what happened, `type` included, exactly as it was written; `time` is in milliseconds.
+-- `body` is the event's JSON, including its `type`, exactly as it was written; `time` is in milliseconds.
 CREATE TABLE events (
     session TEXT NOT NULL REFERENCES sessions (id),
     seq     INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- Who said it, and the link to the row before. Both stay empty in rows that were written without them.
+-- The author of an event, and the hash that covers the row before it. Both are empty in older rows.
 
 ALTER TABLE events ADD COLUMN author TEXT NOT NULL DEFAULT '';
 

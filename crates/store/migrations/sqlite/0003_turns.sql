@@ -1,5 +1,5 @@
--- One row per turn, which says where its question, its answer and the delegation behind that answer are in the log.
--- A look back of a few turns then reads those rows alone, however long the session is.
+-- One row per turn, with the positions of its question, its answer and the delegation behind that answer in the log. So the
+-- history of a few turns is read without scanning the log, however long the session is.
 
 CREATE TABLE turns (
     session        TEXT NOT NULL REFERENCES sessions (id),
@@ -13,8 +13,8 @@ CREATE TABLE turns (
     PRIMARY KEY (session, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- A turn reaches from its question to the next one, so that every subquery reads its own stretch of the log only.
--- Logs that do not yet name the answer in `turn.finished` have it in the last message that ends a frame.
+-- A turn extends from its question to the next question, so every subquery reads only its own part of the log.
+-- In old logs, where `turn.finished` does not name the answer, it is the last message that ends a frame.
 WITH question AS (
     SELECT session, seq, turn,
            row_number() OVER (PARTITION BY session ORDER BY seq) - 1 AS ordinal,

@@ -1,5 +1,5 @@
--- What waits for a person, and what they granted for calls to come. A row is waiting while it has no pattern; an answer
--- for one call alone, and a grant that is taken back, leave no row. The log keeps every question and every answer.
+-- Pending requests for approval, and grants for later calls. A row without a pattern is pending. An answer for a single call
+-- and a revoked grant leave no row. The log has every request and every answer.
 
 CREATE TABLE approvals (
     session TEXT NOT NULL REFERENCES sessions (id),

@@ -1,8 +1,8 @@
--- What is known, as facts: subject, predicate, object. Each user has entities, predicates and sources of their own, so
--- that the id of one says whose it is and no fact names its user. Names are found by their `key`, the folded name.
+-- The knowledge graph: facts with subject, predicate and object. Each user has separate entities, predicates and sources, so
+-- their ids determine the user, and facts have no user column. Names are found by their `key`, the folded name.
 --
--- Facts do not declare that they reference these tables: the check on deleting an entity could not use the indices
--- below, which hold either what is so or what was so. The code deletes facts first.
+-- Facts have no foreign keys to these tables: when an entity is deleted, the check could not use the partial indices below. The
+-- code deletes facts first.
 
 CREATE TABLE graph_users (
     id   INTEGER PRIMARY KEY,
@@ -34,7 +34,7 @@ CREATE TABLE graph_sources (
     UNIQUE (user, name, trusted)
 ) STRICT;
 
--- A fact holds while `valid_to` is null.
+-- A fact is current while `valid_to` is null.
 CREATE TABLE graph_facts (
     id         INTEGER PRIMARY KEY,
     subject    INTEGER NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE graph_facts (
     valid_to   INTEGER
 ) STRICT;
 
--- A walk along the facts reads these two and nothing else. The first also sees to it that nothing holds twice.
+-- A walk along facts reads only these two indices. The first one also ensures that a fact is current only once.
 CREATE UNIQUE INDEX graph_facts_out ON graph_facts (subject, predicate, object) WHERE valid_to IS NULL;
 
 CREATE INDEX graph_facts_in ON graph_facts (object, predicate, subject) WHERE valid_to IS NULL;

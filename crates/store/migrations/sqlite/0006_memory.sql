@@ -1,6 +1,6 @@
--- What is remembered of a session. Observations (generation 0) are made of its turns, reflections (1, then 2) of the
--- generation before. A row that went into a later one names it in `part_of`; when that one is deleted, the row is loose
--- again. `first_turn` and `last_turn` are ordinals of the turns that are covered.
+-- The memory of a session. Observations (generation 0) summarize its turns, and reflections (1, then 2) summarize the previous
+-- generation. A row that was condensed refers to the result in `part_of`, which becomes null again when the result is deleted.
+-- `first_turn` and `last_turn` are the ordinals of the first and last turn that a row covers.
 
 CREATE TABLE recollections (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -22,9 +22,9 @@ CREATE INDEX recollections_loose ON recollections (user, session, generation, id
 
 CREATE INDEX recollections_by_whole ON recollections (part_of) WHERE part_of IS NOT NULL;
 
--- How far a session's memory is: how many of its turns are observed, whether all of them may be believed, and how often
--- in a row the model failed. `revision` grows with every step and with everything forgotten; a step that was begun at
--- another one is void.
+-- The progress of a session's memory: the number of observed turns, whether all of them are trusted, and the number of
+-- consecutive failures of the model. `revision` increases with every step and every deletion; a step that started at another
+-- revision is discarded.
 CREATE TABLE watermarks (
     session  TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id),
     user     TEXT NOT NULL,
@@ -34,14 +34,14 @@ CREATE TABLE watermarks (
     failures INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- Turns that must not be observed, because something in them was to be forgotten first.
+-- Turns that must not be observed, because the user asked to forget something in them before they were observed.
 CREATE TABLE forgotten_turns (
     session TEXT NOT NULL REFERENCES sessions (id),
     ordinal INTEGER NOT NULL,
     PRIMARY KEY (session, ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- What was to be remembered of a user, whatever the session. `tags` is a JSON array of texts.
+-- Memories that a user asked to save, for all sessions. `tags` is a JSON array of texts.
 CREATE TABLE saved_memories (
     id      INTEGER PRIMARY KEY AUTOINCREMENT,
     user    TEXT NOT NULL,

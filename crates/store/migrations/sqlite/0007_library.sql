@@ -1,7 +1,7 @@
--- What a user can search: documents in collections, cut into chunks. A collection with a session is seen there alone.
--- The key of a chunk is its collection's, times 2^32, plus its number within it, which is never used again: so one user's
--- chunks are one range of keys, and the place of a chunk's bits in `library_bits` follows from its key. The generation
--- counts the changes of a collection's vectors.
+-- The library: documents in collections, split into chunks. A collection with a session is visible only there.
+-- The key of a chunk is its collection's key times 2^32, plus its number in the collection, which is never reused. So the chunks
+-- of a collection are one range of keys, and a chunk's key determines its slot in `library_bits`. The generation counts changes
+-- to the collection's vectors.
 CREATE TABLE library_collections (
     id         INTEGER PRIMARY KEY,
     user       TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE library_chunks (
 ) STRICT;
 CREATE INDEX library_chunks_by_document ON library_chunks (document, ordinal);
 
--- The words of the chunks. The triggers keep it in step.
+-- The full-text index of the chunks. Triggers update it.
 CREATE VIRTUAL TABLE library_index USING fts5 (
     heading, text, content = 'library_chunks', content_rowid = 'id',
     tokenize = 'porter unicode61 remove_diacritics 2'
@@ -54,14 +54,14 @@ END;
 CREATE VIRTUAL TABLE library_words USING fts5vocab ('library_index', 'row');
 CREATE VIRTUAL TABLE library_places USING fts5vocab ('library_index', 'instance');
 
--- Who made the vectors; all of them, so that there is one row at most.
+-- The embedding model of all vectors, so there is at most one row.
 CREATE TABLE library_maker (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
     maker TEXT NOT NULL
 ) STRICT;
 
--- A chunk's vector, one signed byte a number; and the signs alone of 128 chunks with neighbouring keys, for the coarse
--- look over all of them.
+-- The vector of a chunk, one signed byte per number; and blocks of the signs of 128 chunks with consecutive keys, for the coarse
+-- scan.
 CREATE TABLE library_vectors (
     chunk   INTEGER PRIMARY KEY,
     numbers BLOB NOT NULL
@@ -72,7 +72,7 @@ CREATE TABLE library_bits (
     bits    BLOB NOT NULL
 ) STRICT;
 
--- What was saved under a key. A new version never replaces an old one; the newest is the one with a document.
+-- Knowledge that agents saved under a key. A new version does not replace old ones; only the newest has a document.
 CREATE TABLE knowledge (
     user     TEXT NOT NULL,
     key      TEXT NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE knowledge (
     PRIMARY KEY (user, key, version)
 ) STRICT;
 
--- What went wrong once, and what helped.
+-- Learnings: problems that agents met, and the fixes that helped.
 CREATE TABLE learnings (
     user          TEXT NOT NULL,
     occasion      TEXT NOT NULL,

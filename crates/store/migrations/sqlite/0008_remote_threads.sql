@@ -1,5 +1,5 @@
--- Where the conversation of a session with each remote agent stands, by the names that the agent gave. The task is there
--- while it is not over. Kept in step with the log, which could tell all of it.
+-- The conversation of a session with each remote agent, by the ids that the agent assigned. `task` is set while a task is open.
+-- The rows are derived from the log.
 
 CREATE TABLE remote_threads (
     session TEXT NOT NULL REFERENCES sessions (id),

@@ -1,4 +1,4 @@
--- Tasks that somebody outside gave lango, as JSON in the words of their protocol, with what they are found by.
+-- Tasks of remote callers, as JSON of their protocol, with the columns by which they are found.
 
 CREATE TABLE tasks (
     id      TEXT NOT NULL PRIMARY KEY,
@@ -16,7 +16,7 @@ CREATE INDEX tasks_by_context ON tasks (user, context, updated, id);
 
 CREATE INDEX tasks_by_state ON tasks (user, state, updated, id);
 
--- The end of a turn is looked for by the task that it was.
+-- Finds the turn of a task, which has the same id.
 CREATE INDEX turns_by_id ON turns (session, turn, first_seq);
 
 CREATE INDEX tasks_running ON tasks (updated, id) WHERE running;

@@ -1,3 +1,3 @@
--- What a start looks for: turns that have no outcome. There are few of them, however many turns there were.
+-- Unfinished turns, which every start looks up. They are few, however many turns there are.
 
 CREATE INDEX turns_unfinished ON turns (session) WHERE finished = 0;

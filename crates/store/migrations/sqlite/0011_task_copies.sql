@@ -1,6 +1,5 @@
--- Tasks that several copies of the program work on: which writing of a task this is, how often it was taken up again, the
--- mark of the message that opened it, which opens none a second time, and whether it is to be cancelled by whoever is at
--- work on it.
+-- For tasks that several replicas work on: the revision of a task, how often it was resumed, the id of the message that opened
+-- it, which cannot open a second one, and whether the replica that runs it must cancel it.
 
 ALTER TABLE tasks ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
 

@@ -1,4 +1,4 @@
--- A session that is deleted is looked for in every table that references it.
+-- Deleting a session looks it up in every table that references it.
 
 CREATE INDEX recollections_by_session ON recollections (session);
 

@@ -1,5 +1,5 @@
--- The bytes of attachments, once for each user and digest, and which sessions refer to them. A put is a row of its own
--- until an event refers to its bytes; with a time in milliseconds, because one that no event refers to expires.
+-- The bytes of attachments, once for each user and digest, and the sessions that refer to them. Each put has a row until an event
+-- refers to its bytes. Its time is in milliseconds; a put that no event refers to expires.
 
 CREATE TABLE attachments (
     user   TEXT NOT NULL,

@@ -1,5 +1,4 @@
--- Web pages that were fetched, by user and the SHA-256 of their address. Times are in milliseconds; the size is what counts
--- towards the user's limit.
+-- Cached web pages, by user and the SHA-256 of their URL. Times are in milliseconds; `size` counts towards the user's limit.
 
 CREATE TABLE web_pages (
     user          TEXT NOT NULL,

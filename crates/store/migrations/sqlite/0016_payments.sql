@@ -1,7 +1,7 @@
--- The ledger of payments. A payment counts towards the limits of its day in every state but 'failed'. Amounts are in the
+-- The ledger of payments. A payment counts towards the limits of its day in every state except 'failed'. Amounts are in the
 -- smallest unit of the token; `valid_before` is in seconds, other times are in milliseconds.
 
--- The accounts that pay. Reserving locks the row, so that replicas reserve one after the other.
+-- The accounts that pay. Reserving locks the row, so that replicas reserve one at a time.
 CREATE TABLE payment_accounts (
     network    TEXT NOT NULL,
     wallet     TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE INDEX payments_open ON payments (network, wallet, nonce, id) WHERE state 
 -- No two payments share an account nonce.
 CREATE UNIQUE INDEX payments_by_nonce ON payments (network, wallet, nonce) WHERE nonce IS NOT NULL;
 
--- What a user allowed to pay to a host in a session, with the call that asked for it.
+-- Budgets that a user allowed for a host in a session. The id is that of the first payment.
 CREATE TABLE payment_budgets (
     id      TEXT NOT NULL PRIMARY KEY,
     network TEXT NOT NULL,

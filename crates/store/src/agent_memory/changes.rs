@@ -1,30 +1,30 @@
-//! Changes memory. Each function is one short transaction.
+//! Writes memory. Each function is one short transaction.
 //!
-//! It moves or locks the session's watermark first, so that of several replicas that end a step of the same revision one
-//! does and the others change nothing.
+//! It updates or locks the session's watermark first. So if several replicas commit a step for the same revision, one succeeds and
+//! the others change nothing.
 
 use super::rows::must_own;
 use super::statements::*;
 use super::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     NewSavedMemory, SaveOutcome,
 };
-use crate::Answer;
-use crate::engine::{Failure, Result, Sql, ToValue as _, Tx, Value, values, work};
+use crate::StoreFuture;
+use crate::engine::{EngineError, Result, Sql, ToValue as _, Tx, Value, values, work};
 use crate::store::Store;
 use lango_core::UserId;
 use std::collections::BTreeSet;
 
 impl Store {
-    /// Ends a step that was started at this revision: stores its result and the watermark, together or not at all.
+    /// Commits a step that was started at this revision: stores its result and the new watermark atomically.
     pub fn commit_step(
         &self,
         owner: &MemoryOwner,
         revision: u64,
         step: MemoryStep,
-    ) -> Answer<'_, Commit<Option<MemoryId>>> {
-        let given = (owner.clone(), revision, step);
-        work!(self.engine.write(given), |tx, owner, revision, step| {
+    ) -> StoreFuture<'_, CommitOutcome<Option<MemoryId>>> {
+        let args = (owner.clone(), revision, step);
+        work!(self.engine.write(args), |tx, owner, revision, step| {
             insert_watermark(tx, owner).await?;
             match step {
                 MemoryStep::Observe {
@@ -34,13 +34,13 @@ impl Store {
                 } => {
                     let values = values![owner.session, owner.user, revision, observed, trust];
                     if tx.execute(MOVE_OBSERVED, values).await? == 0 {
-                        return Ok(Commit::Stale);
+                        return Ok(CommitOutcome::Stale);
                     }
                     let id = match observation {
                         Some(new) => Some(insert(tx, owner, Generation::Observation, new).await?),
                         None => None,
                     };
-                    Ok(Commit::Done(id))
+                    Ok(CommitOutcome::Done(id))
                 }
                 MemoryStep::Condense {
                     parts,
@@ -48,18 +48,18 @@ impl Store {
                     reflection,
                 } => {
                     if !move_revision(tx, owner, *revision).await? {
-                        return Ok(Commit::Stale);
+                        return Ok(CommitOutcome::Stale);
                     }
                     let whole = insert(tx, owner, *generation, reflection).await?;
                     set_parts(tx, owner, parts, whole).await?;
-                    Ok(Commit::Done(Some(whole)))
+                    Ok(CommitOutcome::Done(Some(whole)))
                 }
             }
         })
     }
 
-    /// Counts a failure of the model; returns how many there were in a row.
-    pub fn count_failure(&self, owner: &MemoryOwner) -> Answer<'_, u32> {
+    /// Counts a failure of the model. Returns the number of consecutive failures.
+    pub fn count_failure(&self, owner: &MemoryOwner) -> StoreFuture<'_, u32> {
         work!(self.engine.write(owner.clone()), |tx, owner| {
             insert_watermark(tx, owner).await?;
             let values = values![owner.session, owner.user];
@@ -68,10 +68,14 @@ impl Store {
         })
     }
 
-    /// Adds an observation that needed no model. The same text of the same source is added once.
-    pub fn add_note(&self, owner: &MemoryOwner, note: NewRecollection) -> Answer<'_, MemoryId> {
-        let given = (owner.clone(), note);
-        work!(self.engine.write(given), |tx, owner, note| {
+    /// Adds an observation that was made without a model. The same text from the same source is added only once.
+    pub fn add_note(
+        &self,
+        owner: &MemoryOwner,
+        note: NewRecollection,
+    ) -> StoreFuture<'_, MemoryId> {
+        let args = (owner.clone(), note);
+        work!(self.engine.write(args), |tx, owner, note| {
             insert_watermark(tx, owner).await?;
             let values = values![owner.session, owner.user];
             tx.exists(LOCK_WATERMARK, values).await?;
@@ -83,46 +87,46 @@ impl Store {
         })
     }
 
-    /// Saves a memory for a user, who may have `most`.
+    /// Saves a memory for a user, who may have at most `limit` saved memories.
     pub fn save_memory(
         &self,
         user: &UserId,
         memory: NewSavedMemory,
-        most: u64,
-    ) -> Answer<'_, SaveOutcome> {
-        let given = (user.clone(), memory, most);
-        work!(self.engine.write(given), |tx, user, memory, most| {
+        limit: u64,
+    ) -> StoreFuture<'_, SaveOutcome> {
+        let args = (user.clone(), memory, limit);
+        work!(self.engine.write(args), |tx, user, memory, limit| {
             let NewSavedMemory { text, source, .. } = memory;
             let tags = serde_json::to_string(&memory.tags);
-            let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
+            let tags = tags.map_err(|error| EngineError::other(error.to_string()))?;
             tx.exists(LOCK_SAVED, values![user]).await?;
             let values = values![user, text, tags, source.trust];
             if let Some(number) = tx.value(RETAG_SAVED, values).await? {
                 return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
             }
             let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
-            if count.unwrap_or_default() >= *most {
+            if count.unwrap_or_default() >= *limit {
                 return Ok(SaveOutcome::Full);
             }
             let values = values![user, text, tags, source.name, source.trust, memory.created];
             let number = tx.value(INSERT_SAVED, values).await?;
-            let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
+            let number = number.ok_or_else(|| EngineError::other("a memory was not stored"))?;
             Ok(SaveOutcome::New(MemoryId::Saved(number)))
         })
     }
 
-    /// Deletes what was chosen at this revision. Returns the ids of all that was deleted.
+    /// Deletes the memories that were selected at this revision. Returns the ids of all deleted memories.
     pub fn forget_memories(
         &self,
         owner: &MemoryOwner,
         revision: u64,
         request: ForgetRequest,
-    ) -> Answer<'_, Commit<Vec<MemoryId>>> {
-        let given = (owner.clone(), revision, request);
-        work!(self.engine.write(given), |tx, owner, revision, request| {
+    ) -> StoreFuture<'_, CommitOutcome<Vec<MemoryId>>> {
+        let args = (owner.clone(), revision, request);
+        work!(self.engine.write(args), |tx, owner, revision, request| {
             insert_watermark(tx, owner).await?;
             if !move_revision(tx, owner, *revision).await? {
-                return Ok(Commit::Stale);
+                return Ok(CommitOutcome::Stale);
             }
             let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
             if request.with_parts {
@@ -135,13 +139,13 @@ impl Store {
             let turns: Vec<_> = request.turns.iter().map(|turn| [turn.to_value()]).collect();
             let shared = values![owner.session, owner.user];
             tx.batch(FORGET_TURNS, shared, &turns, |_| Ok(())).await?;
-            Ok(Commit::Done(deleted))
+            Ok(CommitOutcome::Done(deleted))
         })
     }
 }
 
-/// Adds all recollections that a statement reaches from those that lead on, a generation at a time. None leads back to
-/// itself, so this ends.
+/// Adds to `found` all recollections that a statement reaches from them, one generation at a time. Starts only from ids that
+/// `leads_on` accepts. There are no cycles, so this ends.
 async fn follow(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
@@ -163,7 +167,7 @@ async fn follow(
     Ok(())
 }
 
-/// Deletes rows; returns those that existed, sorted by id.
+/// Deletes memories. Returns the ids of those that existed, sorted.
 async fn delete(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
@@ -219,12 +223,12 @@ async fn insert(
         session, user, generation, first, last, text, source, trust, created,
     ];
     let number = tx.value(INSERT_RECOLLECTION, values).await?;
-    let number = number.ok_or_else(|| Failure::other("a recollection was not stored"))?;
+    let number = number.ok_or_else(|| EngineError::other("a recollection was not stored"))?;
     Ok(generation.id(number))
 }
 
-/// Marks recollections as parts of a reflection. All existed uncondensed at this revision; if one does not, nothing is
-/// stored.
+/// Marks recollections as parts of a reflection. Fails if one of them does not exist or was already condensed, which cannot happen
+/// at this revision.
 async fn set_parts(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
@@ -232,10 +236,10 @@ async fn set_parts(
     whole: MemoryId,
 ) -> Result<()> {
     let MemoryId::Reflection(whole) = whole else {
-        return Err(Failure::other(format!("`{whole}` is not a reflection")));
+        return Err(EngineError::other(format!("`{whole}` is not a reflection")));
     };
     if let Some(part) = parts.iter().find(is_saved) {
-        return Err(Failure::other(format!("`{part}` cannot be condensed")));
+        return Err(EngineError::other(format!("`{part}` cannot be condensed")));
     }
     let ids: Vec<_> = parts.iter().map(|id| [id.number().to_value()]).collect();
     let shared = values![owner.session, owner.user, whole];
@@ -243,7 +247,9 @@ async fn set_parts(
     let changed: BTreeSet<u64> = changed.into_iter().collect();
     match parts.iter().find(|part| !changed.contains(part.number())) {
         None => Ok(()),
-        Some(part) => Err(Failure::other(format!("`{part}` was condensed already"))),
+        Some(part) => Err(EngineError::other(format!(
+            "`{part}` was already condensed"
+        ))),
     }
 }
 

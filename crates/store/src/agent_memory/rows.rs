@@ -1,19 +1,19 @@
-//! The memory of sessions and users: what a step reads, and the one short transaction that ends it.
+//! Reads the memory of sessions and users.
 //!
-//! A step reads a [`Watermark`], asks a model for as long as that takes, and commits for the revision it read. If anything
-//! was observed, condensed or deleted meanwhile, the commit is [`Commit::Stale`] and changes nothing. So no turn is
-//! observed twice, none is left out, and nothing that was deleted comes back.
+//! A step reads a [`Watermark`], asks a model, which may take long, and commits for the revision that it read. If anything was
+//! observed, condensed or deleted in between, the commit is `CommitOutcome::Stale` and changes nothing. So no turn is observed
+//! twice or skipped, and nothing that was deleted comes back.
 
 use super::statements::*;
 use super::{
     Generation, MemoryId, MemoryOwner, PromptMemory, Recollection, RecollectionOrder, SavedMemory,
     TurnRange, UnobservedTurn, Watermark,
 };
-use crate::Answer;
+use crate::StoreFuture;
+use crate::decode::{exchange_in, not_found};
 use crate::engine::{FromRow as _, Result, Row, Tx, records, values, work};
 use crate::store::Store;
-use crate::stored::{exchange_in, not_found};
-use lango_core::{AgentName, SessionId, Source, StoreError, Text, TurnId, UserId};
+use lango_core::{AgentName, Provenance, SessionId, StoreError, Text, TurnId, UserId};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
@@ -21,17 +21,17 @@ records! {
     Watermark { observed, revision, trust, failures }
 }
 
-/// The memory in a database. Every method with an owner wants a session that is the user's, and fails with
-/// [`NotFound`](lango_core::StoreError::NotFound) or returns nothing if it is not.
+/// Access to memory. If the session does not belong to the owner's user, a method fails with
+/// [`NotFound`](lango_core::StoreError::NotFound) or returns nothing.
 impl Store {
-    /// Returns how far a session is observed.
+    /// Returns how far a session has been observed.
     pub async fn watermark(&self, owner: &MemoryOwner) -> Result<Watermark, StoreError> {
         let values = values![owner.session, owner.user];
         let found = self.engine.query_opt(WATERMARK, values, |row| row.read());
         found.await?.ok_or_else(|| not_found(&owner.session))
     }
 
-    /// Returns turns in their order, up to the first that may still go on.
+    /// Returns turns in order, up to the first one that may still be running.
     pub async fn unobserved_turns(
         &self,
         owner: &MemoryOwner,
@@ -44,10 +44,10 @@ impl Store {
         Ok(turns.into_iter().flatten().collect())
     }
 
-    /// Returns the ordinal of a turn that is running.
-    pub fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>> {
-        let given = (owner.clone(), turn.clone());
-        work!(self.engine.snapshot(given), |tx, owner, turn| {
+    /// Returns the ordinal of a turn if it is the session's last.
+    pub fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> StoreFuture<'_, Option<u64>> {
+        let args = (owner.clone(), turn.clone());
+        work!(self.engine.snapshot(args), |tx, owner, turn| {
             must_own(tx, owner).await?;
             let values = values![owner.session];
             let last = tx.query_opt(LAST_TURN, values, |row| {
@@ -58,10 +58,14 @@ impl Store {
         })
     }
 
-    /// Returns the memory that a prompt shows, at most so many of each kind.
-    pub fn prompt_memory(&self, owner: &MemoryOwner, limit: usize) -> Answer<'_, PromptMemory> {
-        let given = (owner.clone(), limit);
-        work!(self.engine.lookup(given), |tx, owner, limit| {
+    /// Returns the memory that a prompt includes, at most `limit` of each kind.
+    pub fn prompt_memory(
+        &self,
+        owner: &MemoryOwner,
+        limit: usize,
+    ) -> StoreFuture<'_, PromptMemory> {
+        let args = (owner.clone(), limit);
+        work!(self.engine.lookup(args), |tx, owner, limit| {
             let (mut memory, mut is_owned) = (PromptMemory::default(), false);
             let values = values![owner.session, owner.user, limit];
             tx.query(PROMPT_MEMORY, values, |row| {
@@ -94,7 +98,7 @@ impl Store {
         generation: Generation,
         order: RecollectionOrder,
         limit: usize,
-    ) -> Answer<'_, Vec<Recollection>> {
+    ) -> StoreFuture<'_, Vec<Recollection>> {
         let statement = match order {
             RecollectionOrder::Newest => NEWEST,
             RecollectionOrder::OldestUncondensed => OLDEST_UNCONDENSED,
@@ -103,14 +107,14 @@ impl Store {
         self.engine.query(statement, values, recollection)
     }
 
-    /// Returns a user's saved memories, the newest first.
-    pub fn saved_memories(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>> {
+    /// Returns a user's saved memories, newest first.
+    pub fn saved_memories(&self, user: &UserId, limit: usize) -> StoreFuture<'_, Vec<SavedMemory>> {
         let values = values![user, limit];
         self.engine.query(SAVED, values, saved_memory)
     }
 }
 
-/// Fails unless the session is the user's.
+/// Fails unless the session belongs to the user.
 pub(super) async fn must_own(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<()> {
     if tx.exists(OWNS, values![owner.session, owner.user]).await? {
         return Ok(());
@@ -118,7 +122,7 @@ pub(super) async fn must_own(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<()>
     Err(not_found(&owner.session).into())
 }
 
-/// Reads a turn that has ended, or another one than the last: an earlier turn that never ended has no answer.
+/// Reads a turn. Returns `None` if it is the last one and unfinished. An earlier turn that never finished has no exchange.
 fn unobserved(
     row: Row<'_>,
     session: &SessionId,
@@ -147,7 +151,7 @@ fn unobserved(
     }))
 }
 
-/// Cuts a text to so many bytes.
+/// Truncates a text to this number of bytes and adds a note.
 fn cut(text: Text, bytes: usize) -> Text {
     if text.len() <= bytes {
         return text;
@@ -163,7 +167,7 @@ fn recollection(row: Row<'_>) -> Result<Recollection> {
         generation,
         turns: (row.get(2)?, row.get(3)?),
         text: row.get(4)?,
-        source: Source::read(row, &mut 5)?,
+        source: Provenance::read(row, &mut 5)?,
         created: row.get(7)?,
         is_part: row.get::<Option<i64>>(8)?.is_some(),
     })
@@ -173,7 +177,7 @@ fn saved_memory(row: Row<'_>) -> Result<SavedMemory> {
     Ok(SavedMemory {
         id: MemoryId::Saved(row.get(1)?),
         text: row.get(4)?,
-        source: Source::read(row, &mut 5)?,
+        source: Provenance::read(row, &mut 5)?,
         created: row.get(7)?,
         tags: row.get(8)?,
     })

@@ -1,6 +1,6 @@
-//! The SQL of memory. Each statement finds its rows by a key.
+//! The statements on memory. Each finds its rows by key.
 //!
-//! Those for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
+//! Statements for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
 //! `= /*postgres ANY*/ ($2)`.
 
 use crate::engine::statements;
@@ -42,7 +42,7 @@ statements! {
 
     COUNT_FAILURE: r#"UPDATE watermarks SET failures = failures + 1 WHERE session = $1 AND "user" = $2 RETURNING failures"#;
 
-    /// The turns from an ordinal on; the columns from the fifth on are those of an exchange.
+    /// Selects the turns from an ordinal on. The columns from the fifth on are those of an exchange.
     UNOBSERVED: r#"SELECT turns.ordinal, question.time,
             EXISTS (SELECT 1 FROM forgotten_turns
                      WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
@@ -81,8 +81,8 @@ statements! {
        FROM recollections /*sqlite INDEXED BY recollections_loose*/
       WHERE session = $1 AND "user" = $2 AND generation = $3 AND part_of IS NULL ORDER BY id LIMIT $4"#;
 
-    /// The memory that a prompt shows, in any order, by the first column: -2 is the session, if it is this user's, -1 saved
-    /// memories, the others are generations.
+    /// Selects the memory that a prompt includes, in any order. The first column is -2 for the session itself, if it belongs to
+    /// this user, -1 for a saved memory, and otherwise the generation.
     PROMPT_MEMORY: concat!(
         r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
          FROM sessions WHERE id = $1 AND "user" = $2"#,
@@ -94,11 +94,11 @@ statements! {
           FROM saved_memories WHERE "user" = $2 ORDER BY id DESC LIMIT $3) AS newest"#
     );
 
-    /// The reflections that recollections were condensed into.
+    /// Selects the reflections that recollections were condensed into.
     WHOLES_OF: r#"SELECT part_of, 1::bigint FROM recollections
       WHERE id = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2 AND part_of IS NOT NULL"#;
 
-    /// The recollections that reflections were made of.
+    /// Selects the recollections that reflections were condensed from.
     PARTS_OF: r#"SELECT id, generation FROM recollections
       WHERE part_of = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2"#;
 
@@ -110,19 +110,19 @@ statements! {
      SELECT id, /*postgres unnest*/ ($3::bigint[]) FROM sessions WHERE id = $1 AND "user" = $2
      ON CONFLICT (session, ordinal) DO NOTHING"#;
 
-    /// Lets one replica at a time save memories of a user, until the end of the transaction.
+    /// Takes a lock so that one replica at a time saves memories of a user, until the end of the transaction.
     LOCK_SAVED: r#"SELECT /*postgres pg_advisory_xact_lock(hashtextextended(current_schema() || ' saved_memories ' ||*/ $1 /*postgres , 0))*/"#;
 
     COUNT_SAVED: r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#;
 
-    /// Changes the tags of a saved memory with the same text. The tags are new text, so the lower trust counts.
+    /// Replaces the tags of a saved memory with the same text. The new tags may be less trusted, so the lower trust is stored.
     RETAG_SAVED: r#"UPDATE saved_memories SET tags = $3, trusted = /*sqlite min*/ /*postgres least*/ (trusted, $4)
       WHERE "user" = $1 AND text = $2 RETURNING id"#;
 
     INSERT_SAVED: r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#;
 
-    /// A user's saved memories, the newest first, in the columns of [`PROMPT_MEMORY`].
+    /// Selects a user's saved memories, newest first, in the columns of [`PROMPT_MEMORY`].
     SAVED: r#"SELECT NULL, id, NULL, NULL, text, source, trusted, created, tags
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
 

@@ -1,28 +1,27 @@
-//! Forks of sessions: a copy of a log up to the end of a turn, under a new id and with hashes of its own.
+//! Forks sessions: copies a log up to the end of a turn to a new session, with new hashes.
 
-use super::{LogRow, ROWS_AT_ONCE, SessionRecord, remove_hidden};
+use super::{LogRow, ROWS_PER_PAGE, SessionRecord, remove_hidden};
+use crate::decode::not_found;
 use crate::store::Store;
-use crate::stored::not_found;
 use lango_core::{
-    BusyPolicy, EventBody, NewSession, Page, SessionId, SessionStore, StoreError, TurnId,
+    BusyPolicy, EventBody, EventRange, NewSession, SessionId, SessionStore, StoreError, TurnId,
 };
 
 /// A session to create from another one.
 #[derive(Debug, Clone)]
 pub struct Fork {
-    /// The new session. Its user must be that of the source.
+    /// The new session. Its user must be the user of the source.
     pub session: NewSession,
-    /// Its title.
+    /// The title of the new session.
     pub title: String,
-    /// The session to copy from.
     pub source: SessionId,
     /// The last turn to copy.
     pub turn: TurnId,
 }
 
 impl Store {
-    /// Copies a session up to the end of a turn. Grants of the source are not copied. Returns false, and copies nothing, if the
-    /// turn has no outcome yet; fails if there is no such turn.
+    /// Copies a session up to the end of a turn, without the grants of the source. Returns false and copies nothing if the turn is
+    /// unfinished. Fails if the turn does not exist.
     pub async fn fork_session(&self, fork: Fork) -> Result<bool, StoreError> {
         let last = self.turn_events(&fork.source, &fork.turn).await?;
         let last = last.last().ok_or_else(|| not_found(&fork.source))?;
@@ -34,7 +33,7 @@ impl Store {
         self.start_import(fork.session.clone()).await?;
         let copied = self.copy_log(&fork, last.seq).await;
         if copied.is_err() {
-            // If this fails too, the next removal finds what is left.
+            // If this fails too, the next removal deletes the hidden session.
             let _ = remove_hidden(self, id).await;
         }
         copied?;
@@ -47,9 +46,9 @@ impl Store {
         let (mut copied, mut hash) = (0, Vec::new());
         while copied < last_seq {
             let left = usize::try_from(last_seq - copied).unwrap_or(usize::MAX);
-            let page = Page {
+            let page = EventRange {
                 from: copied + 1,
-                limit: left.min(ROWS_AT_ONCE),
+                limit: left.min(ROWS_PER_PAGE),
             };
             let rows = self.log_rows(&fork.source, page).await?;
             if rows.is_empty() {
@@ -61,7 +60,7 @@ impl Store {
                     session: id.clone(),
                     ..row
                 };
-                row.hash = row.stored().hash(&hash).to_vec();
+                row.hash = row.stored_event().hash(&hash).to_vec();
                 hash.clone_from(&row.hash);
                 row
             });

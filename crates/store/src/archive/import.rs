@@ -1,35 +1,35 @@
-//! Import of sessions: hidden until their log is complete. The caller has the lease of the session.
+//! Imports sessions. A session is hidden until its log is complete. The caller must have the lease of the session.
 
 use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
-use crate::Answer;
-use crate::engine::{Result, statements, stored, values};
+use crate::StoreFuture;
+use crate::decode::{check_user, damaged, not_found};
+use crate::engine::{Result, checked_i64, statements, values};
 use crate::log;
 use crate::store::Store;
-use crate::stored::{check_user, damaged, not_found};
 use lango_core::{NewSession, StoreError, UserId};
 
 impl Store {
-    /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
+    /// Creates a hidden session. Fails with [`StoreError::Exists`] if the id is taken.
     pub async fn start_import(&self, session: NewSession) -> Result<(), StoreError> {
         check_user(&session.user, format_args!("session `{}`", session.id))?;
         let user = hidden_user(&session.user);
         let hidden = NewSession { user, ..session };
         let created = self
             .engine
-            .write_one(hidden, |tx, session| Box::pin(log::create(tx, session)));
+            .write_autocommit(hidden, |tx, session| Box::pin(log::create(tx, session)));
         created.await
     }
 
-    /// Adds rows to the log of a hidden session, each checked as [`Chain::take`](crate::Chain::take) does, and updates what
-    /// follows from them.
-    pub fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()> {
+    /// Adds rows to the log of a hidden session and updates the tables that are derived from them. Each row is verified as
+    /// [`LogVerifier::verify`](crate::LogVerifier::verify) does.
+    pub fn import_rows(&self, rows: Vec<LogRow>) -> StoreFuture<'_, ()> {
         self.engine
-            .write_one(rows, |tx, rows| Box::pin(log::import(tx, rows)))
+            .write_autocommit(rows, |tx, rows| Box::pin(log::import(tx, rows)))
     }
 
-    /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
-    /// say which were revoked since. Returns how many there were.
-    pub fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64> {
+    /// Makes an imported session visible, with the record's title and time. Discards grants for later calls, because the log does
+    /// not tell which of them were revoked, and returns their number.
+    pub fn finish_import(&self, session: SessionRecord) -> StoreFuture<'_, u64> {
         self.engine.write(session, |tx, session| {
             Box::pin(async move {
                 let id = &session.id;
@@ -45,7 +45,7 @@ impl Store {
                 let grants = tx.execute(DELETE_GRANTS, values![id]).await?;
                 let values = values![id, session.user];
                 tx.execute(SHOW_APPROVALS, values).await?;
-                let updated = stored(session.updated.0)?;
+                let updated = checked_i64(session.updated.0)?;
                 let values = values![id, session.user, session.title, updated];
                 tx.execute(SHOW, values).await?;
                 Ok(grants)

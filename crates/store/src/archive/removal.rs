@@ -1,50 +1,52 @@
-//! Removal of sessions: hidden first, then deleted from every table a bounded part at a time. SQLite also overwrites their
-//! bytes.
+//! Removes sessions: hides a session first, then deletes its rows from every table in bounded batches. SQLite also overwrites
+//! the deleted bytes.
 
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
-use crate::Answer;
+use crate::StoreFuture;
 use crate::attachments::remove_references;
 use crate::engine::{Engine, Result, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
 
-/// How many rows one step removes. In SQLite other writes wait for it.
-const REMOVED_AT_ONCE: usize = 500;
-const REMOVED_AT_ONCE_SQLITE: usize = 100;
+/// Maximum number of rows that one step removes. It is smaller for SQLite, where all other writes wait for the step.
+const REMOVE_BATCH: usize = 500;
+const REMOVE_BATCH_SQLITE: usize = 100;
 
-/// Removes sessions and old tasks. The caller has the lease of a session that it removes.
+/// Removal of sessions and old tasks. The caller must have the lease of a session that it removes.
 impl Store {
-    /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
-    /// call hid it.
+    /// Hides a session. If a time is given, hides it only if it was not used since and has no unfinished turn. Returns whether
+    /// this call hid the session.
     pub fn hide_session(
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> Answer<'_, bool> {
+    ) -> StoreFuture<'_, bool> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
-        let given = (session.clone(), unused_since, fence);
-        let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
-            Box::pin(async move {
-                let values = values![session, since, fence];
-                let found = tx.query_opt(HIDE, values, |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                });
-                match found.await? {
-                    Some((true, _, _)) => Ok(true),
-                    // An earlier attempt may have hidden it.
-                    Some((_, true, _)) => Ok(tx.is_repeated()),
-                    Some((_, _, false)) => {
-                        let id = session.clone();
-                        Err(StoreError::Lost { id }.into())
+        let args = (session.clone(), unused_since, fence);
+        let hidden = self
+            .engine
+            .write_autocommit(args, |tx, (session, since, fence)| {
+                Box::pin(async move {
+                    let values = values![session, since, fence];
+                    let found = tx.query_opt(HIDE, values, |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    });
+                    match found.await? {
+                        Some((true, _, _)) => Ok(true),
+                        // An earlier attempt may have hidden it.
+                        Some((_, true, _)) => Ok(tx.is_repeated()),
+                        Some((_, _, false)) => {
+                            let id = session.clone();
+                            Err(StoreError::LeaseLost { id }.into())
+                        }
+                        _ => Ok(false),
                     }
-                    _ => Ok(false),
-                }
-            })
-        });
+                })
+            });
         let session = session.clone();
         Box::pin(async move {
             let is_hidden = hidden.await?;
@@ -55,8 +57,8 @@ impl Store {
         })
     }
 
-    /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
-    /// of a session that does not exist. A session that is not hidden stays.
+    /// Removes a bounded number of rows of a hidden session and everything that belongs to it. Returns true if nothing is left to
+    /// remove, also if the session does not exist or is not hidden.
     pub async fn remove_portion(&self, session: &SessionId) -> Result<bool, StoreError> {
         let removed = self.engine.erase(session.clone(), |tx, session| {
             Box::pin(remove_portion(tx, session.as_str()))
@@ -77,7 +79,7 @@ impl Store {
         self.session_ids(&hidden_user(user), after, limit).await
     }
 
-    /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
+    /// Lists a user's sessions that were last used before `unused_since` and have no unfinished turn, oldest first.
     pub async fn expired_sessions(
         &self,
         user: &UserId,
@@ -88,16 +90,16 @@ impl Store {
         self.engine.query(EXPIRED, values, |row| row.get(0)).await
     }
 
-    /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
-    /// many.
+    /// Removes up to `limit` of a user's A2A tasks that were last updated before `before`, are not running, and have no pending
+    /// approval. Returns the number removed.
     pub fn remove_old_tasks(
         &self,
         user: &UserId,
         before: Timestamp,
         limit: usize,
-    ) -> Answer<'_, u64> {
-        let given = (user.clone(), before, limit);
-        self.engine.erase(given, |tx, (user, before, limit)| {
+    ) -> StoreFuture<'_, u64> {
+        let args = (user.clone(), before, limit);
+        self.engine.erase(args, |tx, (user, before, limit)| {
             Box::pin(async move {
                 let values = values![user, before, limit];
                 tx.execute(DELETE_OLD_TASKS, values).await
@@ -105,14 +107,14 @@ impl Store {
         })
     }
 
-    /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
+    /// Erases the bytes of deleted rows. The duration grows with the size of the database, and turns have to wait.
     pub async fn wipe_deleted(&self) -> Result<WipeOutcome, StoreError> {
         while self.delete_expired_puts().await? > 0 {}
         if let Engine::Sqlite(sqlite) = &self.engine {
             return sqlite.compact().await;
         }
         for statement in [DELETE_OLD_LEASES, DELETE_OLD_TICKETS] {
-            let values = values![REMOVED_AT_ONCE];
+            let values = values![REMOVE_BATCH];
             while self.engine.execute(statement, values).await? > 0 {}
         }
         Ok(WipeOutcome::LeftToServer)
@@ -124,9 +126,9 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
         return Ok(true);
     };
     let limit = if tx.is_sqlite() {
-        REMOVED_AT_ONCE_SQLITE
+        REMOVE_BATCH_SQLITE
     } else {
-        REMOVED_AT_ONCE
+        REMOVE_BATCH
     };
     if remove_library(tx, session).await?
         || remove_references(tx, &user, session).await?
@@ -147,7 +149,7 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes a part of what only this session could search. Returns whether there was any.
+/// Removes one document or empty collection that only this session can search. Returns whether there was any.
 async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let values = values![session];
     let found = tx.query_opt(COLLECTION_OF_SESSION, values, |row| {
@@ -164,7 +166,8 @@ async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes some turns, or before them the tasks of their conversations. Returns whether there were any.
+/// Removes a batch of A2A tasks that belong to the first turns or, if there are none, a batch of turns. Returns whether there
+/// were any.
 async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) -> Result<bool> {
     let context: Option<Text> = tx.value(CONTEXTS, values![session, user, limit]).await?;
     let removed = match context {
@@ -177,30 +180,30 @@ async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) 
     Ok(removed > 0)
 }
 
-/// Hides a session; if a time is given, only one that was not used since and has no unfinished turn; if a fence is given
-/// (`$3`), only under that lease, which PostgreSQL locks. Returns whether it was hidden now, whether it is hidden, and whether
-/// the lease is valid.
+/// Hides a session. If a time is given (`$2`), hides it only if it was not used since and has no unfinished turn. If a fencing
+/// token is given (`$3`), hides it only if that lease, which PostgreSQL locks, is valid. Returns whether the statement hid it,
+/// whether it was hidden before, and whether the lease is valid.
 const HIDE: Sql = sql!(
     sqlite: "UPDATE sessions SET user = char(1) || user
       WHERE id = ?1 AND substr(user, 1, 1) <> char(1) AND ?3 IS NULL
         AND (?2 IS NULL OR updated < ?2 AND NOT EXISTS
              (SELECT 1 FROM turns WHERE turns.session = ?1 AND turns.finished = 0))
       RETURNING 1, 1, 1",
-    postgres: r#"WITH held AS MATERIALIZED (
+    postgres: r#"WITH leased AS MATERIALIZED (
         SELECT 1 FROM holds WHERE session = $1 AND fence = $3 AND until > clock_timestamp() FOR NO KEY UPDATE),
      hidden AS (
         UPDATE sessions SET "user" = chr(1) || '1' || "user"
          WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
-           AND ($3::bigint IS NULL OR EXISTS (SELECT FROM held))
+           AND ($3::bigint IS NULL OR EXISTS (SELECT FROM leased))
            AND ($2::bigint IS NULL OR updated < $2 AND NOT EXISTS
                 (SELECT FROM turns WHERE turns.session = $1 AND turns.finished = 0))
         RETURNING 1)
      SELECT EXISTS (SELECT FROM hidden),
             EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1')),
-            $3::bigint IS NULL OR EXISTS (SELECT FROM held)"#
+            $3::bigint IS NULL OR EXISTS (SELECT FROM leased)"#
 );
 
-/// `= ANY (ARRAY(…))` makes PostgreSQL look the rows up by their keys.
+/// Tests membership in a subquery. In PostgreSQL `= ANY (ARRAY(…))` makes it look up the rows by key.
 macro_rules! in_rows {
     ($select:literal) => {
         concat!(
@@ -226,14 +229,14 @@ statements! {
         )
     );
 
-    /// A collection that is visible in one session alone, its user, and a document in it.
+    /// Selects a collection that is visible only in one session, its user, and one of its documents.
     COLLECTION_OF_SESSION: r#"SELECT id, "user",
             (SELECT min(id) FROM library_documents WHERE collection = library_collections.id)
        FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#;
 
     DELETE_COLLECTION: "DELETE FROM library_collections WHERE id = $1";
 
-    /// The contexts of the tasks that the first turns belong to.
+    /// Selects the A2A contexts of the tasks that the first turns belong to.
     CONTEXTS: r#"SELECT DISTINCT tasks.context
        FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
        JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#;
@@ -247,18 +250,19 @@ statements! {
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
 }
 
-/// Deletes a session from the tables in which it has few rows, so that no batches are needed. The order follows the foreign keys.
+/// Deletes the rows of a session from tables in which it has few, so no batches are needed. The order follows the foreign keys.
 /// Only PostgreSQL has tables for leases and queue tickets.
 const DELETE_FEW: [Sql; 6] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
     sql!("DELETE FROM remote_threads WHERE session = $1"),
     sql!("DELETE FROM watermarks WHERE session = $1"),
     Sql::only_postgres("DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()"),
-    // The caller has this lease. Its fence is not used again: a sequence counts them.
+    // The caller has this lease. Its fencing token is never reused, because a sequence generates them.
     Sql::only_postgres("DELETE FROM holds WHERE session = $1"),
     sql!("DELETE FROM sessions WHERE id = $1"),
 ];
 
+/// Deletes a batch of at most `$2` rows of a session from tables in which it may have many.
 const DELETE_MANY: [Sql; 3] = [
     sql!(concat!(
         "DELETE FROM recollections WHERE id",
@@ -274,12 +278,13 @@ const DELETE_MANY: [Sql; 3] = [
     ),
 ];
 
-/// Expired leases of sessions that do not exist, and old tickets. Rare enough to scan the table.
+/// Deletes expired leases of sessions that no longer exist. This is rare enough to scan the table.
 const DELETE_OLD_LEASES: Sql = Sql::only_postgres(
     "DELETE FROM holds WHERE until <= clock_timestamp() AND session = ANY (ARRAY(
         SELECT session FROM holds WHERE until <= clock_timestamp()
            AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = holds.session) LIMIT $1))",
 );
+/// Deletes queue tickets that expired more than a day ago.
 const DELETE_OLD_TICKETS: Sql = Sql::only_postgres(
     "DELETE FROM hold_line WHERE ticket = ANY (ARRAY(
         SELECT ticket FROM hold_line WHERE until <= clock_timestamp() - interval '1 day' LIMIT $1))"
@@ -287,12 +292,12 @@ const DELETE_OLD_TICKETS: Sql = Sql::only_postgres(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{IDS, RECORD, ROWS, import};
     use super::*;
+    use crate::archive::{IDS, RECORD, ROWS, import};
     use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
     use crate::log::statements::RARE_APPENDS;
 
-    /// What else belongs to sessions.
+    /// Inserts the rows of other tables that belong to sessions.
     const MORE: &str = r#"
         INSERT INTO watermarks (session, "user") SELECT 's_' || n, 'u_' || n % 40 FROM generate_series(1, 2000) AS n;
         INSERT INTO forgotten_turns SELECT 's_' || n % 2000 + 1, n / 2000 FROM generate_series(0, 7999) AS n;
@@ -306,7 +311,7 @@ mod tests {
 
     const OTHERS: [Sql; 5] = [IDS, RECORD, ROWS, HIDDEN_USER, HIDE];
 
-    /// A page that was read already is sorted, not a table.
+    /// Returns whether a statement may sort, because it sorts only the rows of one page.
     fn may_sort(statement: Sql) -> bool {
         [CONTEXTS.postgres, ROWS.postgres].contains(&statement.postgres)
     }
@@ -327,7 +332,7 @@ mod tests {
                 let plan = sqlite_plan(statement).replace("SCAN first", "");
                 assert!(!plan.contains("SCAN"), "{plan}");
             } else {
-                // The rows of a subquery that a limit bounds.
+                // `first` is a subquery with a limit.
                 assert_sqlite_uses_keys(statement, &["first"]);
             }
         }

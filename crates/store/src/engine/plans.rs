@@ -1,4 +1,4 @@
-//! Query plans of both databases, for tests.
+//! Test helpers that read the query plans of both databases.
 
 use super::Sql;
 use crate::log::statements::RARE_APPENDS;
@@ -8,14 +8,14 @@ use lango_testkit::postgres;
 use rusqlite::types::Null;
 use tokio_postgres::{Client, NoTls};
 
-/// Returns SQLite's plan of a statement, and the statement.
+/// Returns SQLite's plan for a statement, followed by the statement.
 pub(crate) fn sqlite_plan(statement: Sql) -> String {
     let plan: Vec<String> = explain("EXPLAIN QUERY PLAN", statement, |row| row.get("detail"));
     let plan = plan.join("\n");
     format!("{plan}\nof {}", statement.sqlite.replace("SCAN", "scan"))
 }
 
-/// Fails if SQLite scans a table or sorts for a statement. `may_scan` names results of subqueries.
+/// Panics if SQLite scans a table or sorts to run a statement. `may_scan` lists subqueries whose results may be scanned.
 pub(crate) fn assert_sqlite_uses_keys(statement: Sql, may_scan: &[&str]) {
     let plan = sqlite_plan(statement);
     let named = may_scan.iter().chain(&["CONSTANT ROW", "json_each"]);
@@ -26,7 +26,7 @@ pub(crate) fn assert_sqlite_uses_keys(statement: Sql, may_scan: &[&str]) {
     assert!(!scans_or_sorts, "{plan}");
 }
 
-/// Returns the operations of SQLite's program for a statement, each with its first and third parameter.
+/// Returns the opcodes of SQLite's bytecode for a statement, each with its parameters P1 and P3.
 pub(crate) fn sqlite_program(statement: Sql) -> Vec<(String, i64, i64)> {
     explain("EXPLAIN", statement, |row| {
         Ok((row.get("opcode")?, row.get("p1")?, row.get("p3")?))
@@ -46,7 +46,7 @@ fn explain<T>(
     rows.unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Twenty thousand events in two thousand sessions of forty users, and all that goes with them.
+/// Inserts 20,000 events in 2,000 sessions of 40 users, with their turns, approvals, remote threads, tasks and leases.
 const MANY_ROWS: &str = r#"
 INSERT INTO sessions (id, "user", created, updated)
 SELECT 's_' || n, 'u_' || n % 40, n, n FROM generate_series(1, 2000) AS n;
@@ -70,22 +70,23 @@ SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_seri
 ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
+/// A PostgreSQL database with enough rows that its query plans are realistic.
 pub(crate) struct ManyRows {
     pub store: Store,
     pub client: Client,
 }
 
 impl ManyRows {
-    /// Creates one with many sessions, events, turns, approvals and tasks of many users, and the rows of these statements.
+    /// Creates a database with many sessions, events, turns, approvals and tasks of many users, then runs the statements in `more`.
     pub(crate) async fn open(more: &str) -> Self {
         let rows = Self::only(MANY_ROWS).await;
         rows.client.batch_execute(more).await.unwrap();
         rows
     }
 
-    /// Creates one with nothing but the rows of these statements.
+    /// Creates a database with only the rows that `statements` insert.
     pub(crate) async fn only(statements: &str) -> Self {
-        let address = postgres::empty();
+        let address = postgres::fresh_schema();
         let store = Store::at(&address, "root".into()).unwrap();
         store.open_now().await.unwrap();
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
@@ -94,21 +95,21 @@ impl ManyRows {
         Self { store, client }
     }
 
-    /// Fails if PostgreSQL scans a table or sorts for a statement.
+    /// Panics if PostgreSQL scans a table or sorts to run a statement.
     pub(crate) async fn assert_uses_keys(&self, statement: Sql) {
         let plan = self.plan(statement).await;
         let scans_or_sorts = plan.contains("Seq Scan") || plan.contains("Sort");
         assert!(!scans_or_sorts, "{plan}");
     }
 
-    /// Returns the plan of a statement, and the statement.
+    /// Returns the plan for a statement, followed by the statement.
     pub(crate) async fn plan(&self, statement: Sql) -> String {
         let plan = plan_of(&self.client, statement.postgres).await;
         format!("{plan}\nof {}", statement.postgres)
     }
 }
 
-/// Returns PostgreSQL's generic plan of a statement.
+/// Returns PostgreSQL's generic plan for a statement.
 pub(crate) async fn plan_of(client: &Client, statement: &str) -> String {
     let prepared = client.prepare(statement).await.unwrap();
     let mut values = vec!["NULL"; prepared.params().len()].join(", ");
@@ -123,8 +124,8 @@ pub(crate) async fn plan_of(client: &Client, statement: &str) -> String {
     lines.join("\n")
 }
 
-/// Vaults of many users with long logs, payments of a few accounts, most of them settled, and attachments with puts that no
-/// event refers to.
+/// Inserts vaults of many users with long event logs, payments of a few accounts, most of them settled, and attachments that were
+/// put but are not yet referred to by an event.
 const MORE_ROWS: &str = r#"
 INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
 INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
@@ -146,7 +147,7 @@ ANALYZE attachments, attachment_references, attachment_puts"#;
 #[tokio::test]
 async fn no_statement_on_rows_of_users_scans_a_table_or_sorts() {
     let postgres = ManyRows::open(MORE_ROWS).await;
-    // These read all of a user's rows, in any order.
+    // These read all rows of a user, so PostgreSQL may scan.
     let all = [vault::RECORDS, vault::DELETE_ORPHANS, vault::DELETE_RECORDS];
     let all = all.map(|statement| statement.postgres);
     let statements = [

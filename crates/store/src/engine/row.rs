@@ -1,21 +1,21 @@
-//! Rows of both databases, and the types that their columns are read as.
+//! Rows of both databases, and the Rust types that their columns can be read as.
 
 use super::Result;
-use super::failure::Failure;
-use super::text::plain;
+use super::error::EngineError;
+use super::text::unescape;
 use super::value::Value;
 use crate::agent_memory::Generation;
 use crate::graph::{Confidence, Name};
 use crate::library::CollectionId;
 use lango_core::{
-    AgentName, ApprovalId, FrameId, SessionId, Source, Text, Timestamp, Trust, TurnId, UserId,
+    AgentName, ApprovalId, FrameId, Provenance, SessionId, Text, Timestamp, Trust, TurnId, UserId,
 };
 use rusqlite::types::ValueRef;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio_postgres::types::{FromSql, Type};
 
-/// A row of a result, while it is read.
+/// A row of a query's result.
 #[derive(Clone, Copy)]
 pub(crate) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
@@ -24,19 +24,22 @@ pub(crate) enum Row<'r> {
 
 impl<'r> Row<'r> {
     pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T> {
-        T::from_value(self.value(column)?).map_err(|problem| Failure::Column { column, problem })
+        T::from_value(self.value(column)?)
+            .map_err(|problem| EngineError::Column { column, problem })
     }
 
-    /// Reads a value from the first columns.
+    /// Reads a value from the row's first columns.
     pub(crate) fn read<T: FromRow<'r>>(self) -> Result<T> {
         T::read(self, &mut 0)
     }
 
-    /// Reads text, with U+FFFD in place of bytes that are not UTF-8: one damaged row must not hide the others.
+    /// Reads text and replaces bytes that are not UTF-8 by U+FFFD, so that one damaged row does not make the others unreadable.
     pub(crate) fn lossy(self, column: usize) -> Result<Cow<'r, str>> {
         match self.value(column)? {
             Value::Bytes(Cow::Borrowed(bytes)) => Ok(String::from_utf8_lossy(bytes)),
-            value => Cow::from_value(value).map_err(|problem| Failure::Column { column, problem }),
+            value => {
+                Cow::from_value(value).map_err(|problem| EngineError::Column { column, problem })
+            }
         }
     }
 
@@ -75,14 +78,14 @@ fn postgres_value(row: &tokio_postgres::Row, column: usize) -> Result<Value<'_>>
         Some(&Type::FLOAT4) => read(row, column, |number: f32| Value::Real(number.into())),
         Some(&Type::INT8_ARRAY) => read(row, column, Value::Ints),
         Some(&Type::BYTEA) => read(row, column, |bytes: &[u8]| Value::Bytes(bytes.into())),
-        _ => read(row, column, |text| Value::Text(plain(text))),
+        _ => read(row, column, |text| Value::Text(unescape(text))),
     }
 }
 
 const NOT_TEXT: &str = "its value is not UTF-8 text";
 const WRONG_TYPE: &str = "its value has the wrong type";
 
-/// A type that a column can be read as. Text of SQLite that is not UTF-8 comes as bytes. The error says what is wrong.
+/// A type that a column can be read as. SQLite text that is not UTF-8 is passed as bytes. The error describes the problem.
 pub(crate) trait Column<'r>: Sized {
     fn from_value(value: Value<'r>) -> Result<Self, &'static str>;
 }
@@ -115,8 +118,9 @@ impl<'r> Column<'r> for &'r [u8] {
     }
 }
 
-/// A type that is read from `column`, and those after it if it has several. `column` becomes the next one.
+/// A type that is read from one or more columns.
 pub(crate) trait FromRow<'r>: Sized {
+    /// Reads the value from `column` and those after it, and sets `column` to the first one that was not read.
     fn read(row: Row<'r>, column: &mut usize) -> Result<Self>;
 }
 
@@ -127,7 +131,7 @@ impl<'r, T: Column<'r>> FromRow<'r> for T {
     }
 }
 
-/// Implements [`FromRow`] for structs, whose fields are read in the given order.
+/// Implements [`FromRow`] for structs by reading the fields in the given order.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
         $(impl<'r> $crate::engine::FromRow<'r> for $record {
@@ -141,10 +145,10 @@ macro_rules! records {
 pub(crate) use records;
 
 records! {
-    Source { name, trust }
+    Provenance { name, trust }
 }
 
-/// Implements [`Column`] for each type with the expression behind it.
+/// Implements [`Column`] for the types on the left with the expression on the right.
 macro_rules! columns {
     ($($($kind:ty),* => |$value:ident| $read:expr;)*) => {
         $($(impl Column<'_> for $kind {
@@ -163,7 +167,7 @@ columns! {
     u64, u32, usize => |value| Self::try_from(i64::from_value(value)?).map_err(|_| WRONG_TYPE);
     bool => |value| Ok(i64::from_value(value)? != 0);
     Timestamp => |value| u64::from_value(value).map(Self);
-    // A number, or in the library a word. Any unexpected one is untrusted.
+    // A number, or in the library's tables a word. Any unknown value means untrusted.
     Trust => |value| {
         let is_trusted = match value {
             Value::Int(number) => number != 0,
@@ -181,7 +185,7 @@ columns! {
         _ => Err(WRONG_TYPE),
     };
     String => |value| Cow::from_value(value).map(Cow::into_owned);
-    // A list as JSON.
+    // A JSON array.
     Vec<String>, Vec<Text> => |value| {
         Ok(serde_json::from_str(&Cow::from_value(value)?).unwrap_or_default())
     };
@@ -192,7 +196,7 @@ columns! {
         _ => Err(WRONG_TYPE),
     };
     CollectionId => |value| i64::from_value(value).map(Self);
-    Name => |value| Text::from_value(value).map(Self::stored);
+    Name => |value| Text::from_value(value).map(Self::from_stored);
     // Only numbers from 0 to 1 are ever written.
     Confidence => |value| Ok(Self::new(f64::from_value(value)?).unwrap_or(Self::NONE));
     Text => |value| Cow::from_value(value).map(Into::into);

@@ -1,11 +1,11 @@
-//! One text for a statement of both databases.
+//! Statements that are written once for both databases.
 //!
-//! [`sql!`](crate::engine::sql) takes PostgreSQL's dialect and derives SQLite's while the program is compiled: `$1` becomes `?1`,
-//! casts such as `::bigint` and `::text[]` are removed. Text that only one of the two needs is written in a comment, which the other
-//! one skips: `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Where the statements differ in more than that
-//! each is written out: `sql!(sqlite: "…", postgres: "…")`.
+//! [`sql!`](crate::engine::sql) takes PostgreSQL's dialect and derives SQLite's at compile time: `$1` becomes `?1`, and casts such
+//! as `::bigint` and `::text[]` are removed. Text for only one database goes into a comment that the other one ignores:
+//! `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Statements that differ more are written out for each database:
+//! `sql!(sqlite: "…", postgres: "…")`.
 
-/// A statement of both databases.
+/// A statement for both databases.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sql {
     pub sqlite: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// A statement that is never sent to SQLite.
+    /// Creates a statement that is never sent to SQLite.
     pub(crate) const fn only_postgres(postgres: &'static str) -> Self {
         Self {
             sqlite: "",
@@ -22,7 +22,7 @@ impl Sql {
     }
 }
 
-/// Creates a [`Sql`] from one text, or from one for each database.
+/// Creates a [`Sql`] from one text for both databases, or from a text for each.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {
         $crate::engine::Sql {
@@ -42,7 +42,7 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
-/// Defines a constant for each statement, and `ALL`, a list of them for tests of query plans.
+/// Defines a constant for each statement, and `ALL`, the list of them for the query-plan tests.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
         $($(#[$doc])* pub(super) const $name: $crate::engine::Sql = $crate::engine::sql!($text);)*
@@ -53,8 +53,8 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// Rewrites a statement for each database at compile time. Removed characters become spaces, because the result is an array of
-/// the same length.
+/// Rewrites a statement for each database at compile time. Removed characters become spaces, because a `const fn` can only return
+/// an array of the same length.
 pub(crate) mod dialect {
     pub(crate) const fn sqlite<const N: usize>(text: &str) -> [u8; N] {
         let mut out = uncommented(text, b"/*sqlite");
@@ -85,7 +85,7 @@ pub(crate) mod dialect {
     pub(crate) const fn text(bytes: &'static [u8]) -> &'static str {
         match std::str::from_utf8(bytes) {
             Ok(text) => text,
-            Err(_) => panic!("only ASCII is replaced, by ASCII"),
+            Err(_) => panic!("replacing ASCII by ASCII keeps the text UTF-8"),
         }
     }
 
@@ -111,7 +111,7 @@ pub(crate) mod dialect {
             while at + 1 < N && !(out[at] == b'*' && out[at + 1] == b'/') {
                 at += 1;
             }
-            assert!(at + 1 < N, "a comment without an end");
+            assert!(at + 1 < N, "a comment is not closed");
             out[at] = b' ';
             out[at + 1] = b' ';
         }

@@ -1,33 +1,32 @@
-//! Text on its way to PostgreSQL and back.
+//! Escaping of text for PostgreSQL.
 //!
-//! PostgreSQL's text cannot have NUL, but names from models and remote agents can. So NUL is written as U+0001 and `0`, and U+0001
-//! itself as U+0001 and `1`; all other text is stored as it is. Every value of a text column is converted here, both ways.
+//! PostgreSQL's text cannot contain NUL, but names from models and remote agents can. So NUL is stored as U+0001 followed by `0`,
+//! and U+0001 as U+0001 followed by `1`; all other text is stored unchanged. Every text column is escaped and unescaped here.
 
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 const MARK: char = '\u{1}';
 
-/// Text as a value of a statement.
+/// Text as a statement's value, which is escaped when it is written to PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Words<'a>(pub &'a str);
+pub(crate) struct SqlText<'a>(pub &'a str);
 
-impl Serialize for Words<'_> {
+impl Serialize for SqlText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&marked(self.0))
+        serializer.serialize_str(&escape(self.0))
     }
 }
 
-impl ToSql for Words<'_> {
+impl ToSql for SqlText<'_> {
     fn to_sql(
         &self,
         kind: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        marked(self.0).as_ref().to_sql(kind, out)
+        escape(self.0).as_ref().to_sql(kind, out)
     }
 
     fn accepts(kind: &Type) -> bool {
@@ -37,25 +36,20 @@ impl ToSql for Words<'_> {
     to_sql_checked!();
 }
 
-/// Returns bytes as hexadecimal digits.
+/// Formats bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let text = String::with_capacity(2 * bytes.len());
-    bytes.iter().fold(text, |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    base16ct::lower::encode_string(bytes)
 }
 
-fn marked(text: &str) -> Cow<'_, str> {
+fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.replace(MARK, "\u{1}1").replace('\0', "\u{1}0"))
 }
 
-/// Converts text of PostgreSQL to the original.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+/// Returns the original of text that was escaped for PostgreSQL.
+pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);
     }
@@ -67,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_comes_back_as_it_went() {
+    fn unescaping_returns_the_original_text() {
         for text in [
             "",
             "plain",
@@ -77,10 +71,10 @@ mod tests {
             "\u{1}\u{1}0",
             "ä\0€",
         ] {
-            let there = marked(text);
-            assert!(!there.contains('\0'));
-            assert_eq!(plain(&there), text);
+            let escaped = escape(text);
+            assert!(!escaped.contains('\0'));
+            assert_eq!(unescape(&escaped), text);
         }
-        assert!(matches!(marked("plain"), Cow::Borrowed(_)));
+        assert!(matches!(escape("plain"), Cow::Borrowed(_)));
     }
 }

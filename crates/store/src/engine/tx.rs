@@ -1,7 +1,7 @@
-//! A connection to either database while one piece of work runs.
+//! [`Tx`]: the handle through which one piece of work runs its statements on either database.
 
 use super::Result;
-use super::failure::Failure;
+use super::error::EngineError;
 use super::row::{Column, Row};
 use super::sql::Sql;
 use super::value::{ToValue as _, Value};
@@ -11,9 +11,9 @@ use rusqlite::{Connection, params_from_iter};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// A handle that runs statements. The methods of [`Engine`](super::Engine) decide whether they are one transaction.
+/// A handle that runs statements. The methods of [`Engine`](super::Engine) decide whether they form one transaction.
 ///
-/// The futures of SQLite are always ready: its work runs on a thread of its own, and must await nothing but this handle.
+/// On SQLite its futures are always ready: the work runs on a dedicated thread and must not await anything but this handle.
 pub(crate) struct Tx<'a> {
     link: Link<'a>,
     is_repeated: bool,
@@ -27,7 +27,7 @@ enum Link<'a> {
 struct Postgres<'a> {
     client: &'a Client,
     statements: &'a StatementCache,
-    /// Without one, every statement is a transaction of its own.
+    /// If `None`, every statement is committed separately.
     transaction: Option<&'a Transaction<'a>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Creates a handle whose statements are committed one by one.
+    /// Creates a handle that commits each statement separately.
     pub(crate) fn client(client: &'a Object, is_repeated: bool) -> Self {
         let postgres = Postgres {
             client,
@@ -64,8 +64,8 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Returns whether an earlier attempt of the same work may have been committed, so that this one finds its rows. Always `false`
-    /// on SQLite and inside of transactions.
+    /// Returns whether an earlier attempt of the same work may have been committed, in which case its rows already exist. Always
+    /// `false` on SQLite and inside transactions.
     pub(crate) fn is_repeated(&self) -> bool {
         self.is_repeated
     }
@@ -90,7 +90,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Computes something that takes a while: on SQLite's thread, or on one of the runtime's threads for blocking work.
+    /// Runs a long computation: on SQLite's own thread, or for PostgreSQL on the runtime's blocking threads.
     pub(crate) async fn compute<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -99,10 +99,10 @@ impl<'a> Tx<'a> {
             return Ok(work());
         }
         let computed = tokio::task::spawn_blocking(work).await;
-        computed.map_err(|error| Failure::other(error.to_string()))
+        computed.map_err(|error| EngineError::other(error.to_string()))
     }
 
-    /// Returns whether every statement costs a round trip, so that it pays to fetch ahead.
+    /// Returns whether every statement costs a network round trip, which makes prefetching worthwhile.
     pub(crate) fn is_remote(&self) -> bool {
         !self.is_sqlite()
     }
@@ -158,32 +158,32 @@ impl<'a> Tx<'a> {
         Ok(items)
     }
 
-    /// Reads a page of rows that ends where it reaches `most_bytes`; `read` also returns the size of a row. The statement of
-    /// PostgreSQL, which would send all rows, ends the page itself: `most_bytes` is its last value.
+    /// Reads a page of rows that ends once it has at least `max_bytes`; `read` also returns the size of a row. For PostgreSQL,
+    /// which would send all rows, the statement itself limits the page: `max_bytes` is its last value.
     pub(crate) async fn query_page<T: Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-        most_bytes: usize,
+        max_bytes: usize,
         mut read: impl FnMut(Row<'_>) -> Result<(T, usize)> + Send,
     ) -> Result<Vec<T>> {
         let is_sqlite = self.is_sqlite();
         let mut values = values.to_vec();
         if !is_sqlite {
-            values.push(most_bytes.to_value());
+            values.push(max_bytes.to_value());
         }
         let (mut page, mut bytes) = (Vec::new(), 0);
         self.each_row(sql, &values, &mut |row| {
             let (item, size) = read(row)?;
             page.push(item);
             bytes += size;
-            Ok(!is_sqlite || bytes < most_bytes)
+            Ok(!is_sqlite || bytes < max_bytes)
         })
         .await?;
         Ok(page)
     }
 
-    /// Reads the first row of a statement, if there is one.
+    /// Reads the first row of a statement, or `None` if it has no rows.
     pub(crate) async fn query_opt<T: Send>(
         &mut self,
         sql: Sql,
@@ -199,7 +199,7 @@ impl<'a> Tx<'a> {
         Ok(first)
     }
 
-    /// Reads the first column of the first row, if there is one.
+    /// Reads the first column of the first row, or `None` if there are no rows.
     pub(crate) async fn value<T: for<'r> Column<'r> + Send>(
         &mut self,
         sql: Sql,
@@ -217,19 +217,19 @@ impl<'a> Tx<'a> {
         self.query(sql, values, |row| row.get(0)).await
     }
 
-    /// Returns whether a statement has a row.
+    /// Returns whether a statement yields at least one row.
     pub(crate) async fn exists(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<bool> {
         let row = self.query_opt(sql, values, |_| Ok(())).await?;
         Ok(row.is_some())
     }
 
-    /// Runs a statement; returns the number of rows that it changed.
+    /// Runs a statement. Returns the number of rows it changed.
     pub(crate) async fn execute(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<u64> {
         self.execute_many(sql, &[values]).await
     }
 
-    /// Runs a statement once for each row of values; returns the number of rows that it changed. PostgreSQL gets all of them at
-    /// once.
+    /// Runs a statement once for each row of values and returns the number of rows changed. The executions are pipelined to
+    /// PostgreSQL.
     pub(crate) async fn execute_many<'v>(
         &mut self,
         sql: Sql,
@@ -260,8 +260,8 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Runs a statement for many rows of values: in SQLite once for each row, in PostgreSQL once for all of them, with an
-    /// array for each column. The `shared` values come first. Returns the rows of the result, in PostgreSQL in any order.
+    /// Runs a statement for many rows of values: on SQLite once per row, on PostgreSQL once for all rows, with one array per
+    /// column. The `shared` values come first. Returns the resulting rows, on PostgreSQL in no particular order.
     pub(crate) async fn batch<'v, T: Send, R: AsRef<[Value<'v>]> + Sync>(
         &mut self,
         sql: Sql,

@@ -1,10 +1,11 @@
-//! The values of statements, as both databases take them.
+//! Parameter values of statements, and their conversion for both databases.
 //!
-//! Booleans are stored as 0 and 1. A number that is too large for the databases becomes their largest, which is as good as a bound;
-//! [`stored`] rejects it where it would be stored. Text may have every character: see [`text`](super::text) for PostgreSQL.
+//! Booleans are stored as 0 and 1. An unsigned number that exceeds `i64::MAX` is clamped to it, which is harmless in a comparison;
+//! [`checked_i64`] rejects it for numbers that are written. Text may contain any character: see [`text`](super::text) for
+//! PostgreSQL.
 
-use super::failure::Failure;
-use super::text::Words;
+use super::error::EngineError;
+use super::text::SqlText;
 use crate::agent_memory::Generation;
 use lango_core::{
     AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Trust, TurnId, UserId,
@@ -23,11 +24,11 @@ pub(crate) enum Value<'a> {
     Real(f64),
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
-    /// A `bigint[]`; for SQLite JSON, for `json_each`.
+    /// A `bigint[]` in PostgreSQL; in SQLite a JSON array for `json_each`.
     Ints(Vec<i64>),
-    /// A `text[]`; for SQLite JSON, for `json_each`.
+    /// A `text[]` in PostgreSQL; in SQLite a JSON array for `json_each`.
     Texts(Vec<Cow<'a, str>>),
-    /// A `bytea[]`; SQLite has none.
+    /// A `bytea[]`, only for PostgreSQL.
     Blobs(Vec<Cow<'a, [u8]>>),
 }
 
@@ -52,7 +53,7 @@ pub(crate) trait ToValue {
     fn to_value(&self) -> Value<'_>;
 }
 
-/// The values of a statement, in the order of their numbers.
+/// Builds the values of a statement, in the order of `$1`, `$2` and so on.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
         &[$($crate::engine::ToValue::to_value(&$value)),*]
@@ -60,7 +61,7 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-/// One row of values for [`Tx::batch`](super::Tx::batch).
+/// Builds one row of values for [`Tx::batch`](super::Tx::batch).
 macro_rules! bulk_row {
     ($($value:expr),* $(,)?) => {{
         use $crate::engine::ToValue as _;
@@ -69,10 +70,10 @@ macro_rules! bulk_row {
 }
 pub(crate) use bulk_row;
 
-/// Converts a number that is stored; fails if it is too large for the databases.
-pub(crate) fn stored(number: u64) -> Result<i64, Failure> {
+/// Converts a number that will be stored. Fails if it exceeds `i64::MAX`, the largest integer of both databases.
+pub(crate) fn checked_i64(number: u64) -> Result<i64, EngineError> {
     i64::try_from(number)
-        .map_err(|_| Failure::other(format!("{number} is more than the database can hold")))
+        .map_err(|_| EngineError::other(format!("{number} is too large for the database")))
 }
 
 impl<T: ToValue + ?Sized> ToValue for &T {
@@ -87,7 +88,7 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-/// Implements [`ToValue`] for each type with the expression behind it.
+/// Implements [`ToValue`] for the types on the left with the expression on the right.
 macro_rules! to_value {
     ($($($kind:ty),* => |$this:ident| $value:expr;)*) => {
         $($(impl ToValue for $kind {
@@ -109,7 +110,7 @@ to_value! {
     Generation => |generation| Value::Int(*generation as i64);
     f64 => |number| Value::Real(*number);
     str, String, Text, Cow<'_, str> => |text| Value::Text(Cow::Borrowed(text));
-    Words<'_> => |words| Value::Text(Cow::Borrowed(words.0));
+    SqlText<'_> => |words| Value::Text(Cow::Borrowed(words.0));
     AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId => |id| Value::Text(Cow::Borrowed(id.as_str()));
     [u8], Vec<u8>, Arc<[u8]> => |bytes| Value::Bytes(Cow::Borrowed(bytes));
     [i64], Vec<i64> => |numbers| Value::Ints(numbers.to_vec());
@@ -161,16 +162,16 @@ impl ToSql for Value<'_> {
             },
             Self::Real(number) if *kind == Type::FLOAT8 => number.to_sql(kind, out),
             Self::Text(text) if *kind == Type::JSONB => {
-                // The version of the format, then the text; JSON has no NUL that would have to be written otherwise.
+                // The format's version, then the text. JSON text never contains a raw NUL, so nothing needs escaping.
                 out.extend_from_slice(&[1]);
                 out.extend_from_slice(text.as_bytes());
                 Ok(IsNull::No)
             }
-            Self::Text(text) if Words::accepts(kind) => Words(text).to_sql(kind, out),
+            Self::Text(text) if SqlText::accepts(kind) => SqlText(text).to_sql(kind, out),
             Self::Bytes(bytes) if *kind == Type::BYTEA => bytes.as_ref().to_sql(kind, out),
             Self::Ints(numbers) if *kind == Type::INT8_ARRAY => numbers.to_sql(kind, out),
             Self::Texts(texts) if <&[&str]>::accepts(kind) => {
-                let words: Vec<_> = texts.iter().map(|text| Words(text)).collect();
+                let words: Vec<_> = texts.iter().map(|text| SqlText(text)).collect();
                 words.to_sql(kind, out)
             }
             Self::Blobs(blobs) if *kind == Type::BYTEA_ARRAY => {
@@ -181,7 +182,7 @@ impl ToSql for Value<'_> {
         }
     }
 
-    /// Which value goes with which type is checked when it is written.
+    /// Accepts any type here; `to_sql` checks that the value fits the type.
     fn accepts(_: &Type) -> bool {
         true
     }

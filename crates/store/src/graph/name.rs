@@ -1,27 +1,27 @@
-//! Names of entities, predicates and types: what may be one, and when two are the same.
+//! Names of entities, predicates and types: which texts are valid, and which names are equal.
 
 use lango_core::Text;
 use std::fmt;
 
 /// A valid name: not empty, not too long, on one line, without control characters.
 ///
-/// It is stored as written, without surrounding space. Two names are the same if their keys are: trimmed, each run of space as
-/// one blank, in one case, without zero-width joiners. For predicates `_` and `-` are space too, so that `works_at` and
-/// `works at` are the same. Accents count, and so does how they are encoded.
+/// A name is stored as written, without surrounding whitespace. Two names are equal if their keys are: trimmed, with each run of
+/// whitespace as one space, case-folded, without zero-width joiners. For predicates `_` and `-` are whitespace too, so `works_at`
+/// and `works at` are equal. Accents and their encoding are significant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Text);
 
 impl Name {
-    /// The longest name, in characters.
-    pub const LONGEST: usize = 200;
+    /// Maximum length of a name, in characters.
+    pub const MAX_CHARS: usize = 200;
 
     pub fn new(text: &str) -> Result<Self, NameError> {
         let text = text.trim();
-        if let Some(character) = text.chars().find(|character| is_unseen(*character)) {
-            return Err(NameError::Unseen { character });
+        if let Some(character) = text.chars().find(|character| is_invisible(*character)) {
+            return Err(NameError::Invisible { character });
         }
         let characters = text.chars().count();
-        if characters > Self::LONGEST {
+        if characters > Self::MAX_CHARS {
             return Err(NameError::TooLong { characters });
         }
         let name = Self(text.into());
@@ -31,12 +31,12 @@ impl Name {
         Ok(name)
     }
 
-    /// As it was written.
+    /// Returns the name as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The key as an entity or a type.
+    /// Returns the key of an entity or a type.
     pub fn key(&self) -> String {
         fold(self.0.split_whitespace())
     }
@@ -48,8 +48,8 @@ impl Name {
         if key.is_empty() { self.key() } else { key }
     }
 
-    /// A name that was checked before it was stored.
-    pub(crate) fn stored(text: Text) -> Self {
+    /// Creates a name from stored text, which was validated before it was stored.
+    pub(crate) fn from_stored(text: Text) -> Self {
         Self(text)
     }
 }
@@ -60,20 +60,21 @@ impl fmt::Display for Name {
     }
 }
 
-/// Why a text cannot be a name.
+/// The reason why a text is not a valid name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("it is empty")]
     Empty,
-    /// It is longer than [`Name::LONGEST`].
-    #[error("it has {characters} characters, and {most} are the most", most = Name::LONGEST)]
+    /// The text is longer than [`Name::MAX_CHARS`].
+    #[error("it has {characters} characters; the limit is {max}", max = Name::MAX_CHARS)]
     TooLong { characters: usize },
-    /// It would not stay on its line, or looks like another.
-    #[error("it holds the character {character:?}, which cannot be seen")]
-    Unseen { character: char },
+    /// The text has a character that breaks lines or makes it look like another name.
+    #[error("it contains the invisible character {character:?}")]
+    Invisible { character: char },
 }
 
-/// Upper case first: it brings together what lower case alone keeps apart, such as `ß` and `ss`, `ς` and `σ`.
+/// Joins words into a key. Converts them to upper case first, because that unifies letters that lower case alone does not, such as
+/// `ß` and `ss`, or `ς` and `σ`.
 fn fold<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let mut key = String::new();
     for word in words {
@@ -97,12 +98,12 @@ fn fold<'a>(words: impl Iterator<Item = &'a str>) -> String {
     key
 }
 
-/// Joiners that some scripts and many emoji need, and that are invisible.
+/// Returns whether a character is an invisible joiner, which some scripts and many emoji need.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-fn is_unseen(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}'
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_space_do_not_tell_names_apart() {
+    fn names_that_differ_in_case_and_whitespace_are_equal() {
         assert_eq!(key("  Ada \u{a0} LOVELACE "), "ada lovelace");
         assert_eq!(key("STRASSE"), key("Straße"));
         assert_eq!(key("ΣΊΣΥΦΟΣ"), key("Σίσυφος"));
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_predicate_is_the_same_with_and_without_underscores() {
+    fn predicates_with_and_without_underscores_are_equal() {
         let key = |text| Name::new(text).unwrap().predicate_key();
         assert_eq!(key("works_at"), "works at");
         assert_eq!(key("Works-At"), "works at");
@@ -140,30 +141,27 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_as_written() {
+    fn a_name_is_stored_as_written() {
         let name = Name::new("\tAda  Lovelace\n").unwrap();
         assert_eq!(name.as_str(), "Ada  Lovelace");
     }
 
     #[test]
-    fn what_cannot_be_a_name_is_refused_with_the_reason() {
+    fn an_invalid_name_is_refused_with_the_reason() {
         let refusal = |text: &str| Name::new(text).unwrap_err().to_string();
         assert_eq!(refusal(" \n\t"), "it is empty");
         assert_eq!(refusal("\u{200d}"), "it is empty");
         assert_eq!(
             refusal(&"x".repeat(10_240)),
-            "it has 10240 characters, and 200 are the most"
+            "it has 10240 characters; the limit is 200"
         );
-        assert_eq!(
-            refusal("a\nb"),
-            "it holds the character '\\n', which cannot be seen"
-        );
+        assert_eq!(refusal("a\nb"), "it contains the invisible character '\\n'");
         assert!(Name::new(&"ä".repeat(200)).is_ok());
         for character in ['\0', '\u{1b}', '\u{202e}', '\u{200b}', '\u{2028}'] {
             let text = format!("a{character}b");
             assert_eq!(
                 Name::new(&text),
-                Err(NameError::Unseen { character }),
+                Err(NameError::Invisible { character }),
                 "{text:?}"
             );
         }

@@ -1,26 +1,28 @@
-//! Looks facts up: by their names, and around some entities.
+//! Looks up facts by their names, and around entities.
 
 use super::statements as sql;
-use super::{Entity, Fact, FactPage, FactQuery, MOST_FACTS, Name, NameKind, Validity};
-use crate::Answer;
-use crate::engine::{Failure, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work};
+use super::{Entity, Fact, FactPage, FactQuery, MAX_FACTS, Name, NameKind, Validity};
+use crate::StoreFuture;
+use crate::engine::{
+    EngineError, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work,
+};
 use crate::store::Store;
 use lango_core::UserId;
 use std::collections::{HashMap, HashSet};
 
-/// How many names are looked up at once; further ones are ignored.
-const MOST_NAMES: usize = 256;
+/// Maximum number of names in one lookup. Further ones are ignored.
+const MAX_NAMES: usize = 256;
 
 impl Store {
-    /// Returns the facts that match.
-    pub fn query_facts(&self, user: &UserId, query: FactQuery) -> Answer<'_, FactPage> {
-        let given = (user.clone(), query);
-        work!(self.engine.snapshot(given), |tx, user, query| {
+    /// Returns the facts that match a query.
+    pub fn query_facts(&self, user: &UserId, query: FactQuery) -> StoreFuture<'_, FactPage> {
+        let args = (user.clone(), query);
+        work!(self.engine.snapshot(args), |tx, user, query| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(FactPage::default());
             };
             let names = [&query.subject, &query.predicate, &query.object].map(Option::as_ref);
-            let limit = query.limit.min(MOST_FACTS);
+            let limit = query.limit.min(MAX_FACTS);
             let mut ids = matching(tx, user, names, query.validity, limit + 1).await?;
             let more = ids.len() > limit;
             ids.truncate(limit);
@@ -29,21 +31,21 @@ impl Store {
         })
     }
 
-    /// Returns facts of the entities with these names, a fair share of each. Ignores unknown names, and those after the
+    /// Returns facts of the entities with these names, a fair share for each entity. Ignores unknown names, and those after the
     /// first 256.
     pub fn neighbours(
         &self,
         user: &UserId,
         names: Vec<Name>,
         limit: usize,
-    ) -> Answer<'_, Vec<Fact>> {
-        let given = (user.clone(), names, limit);
-        work!(self.engine.snapshot(given), |tx, user, names, limit| {
+    ) -> StoreFuture<'_, Vec<Fact>> {
+        let args = (user.clone(), names, limit);
+        work!(self.engine.snapshot(args), |tx, user, names, limit| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(Vec::new());
             };
-            let limit = MOST_FACTS.min(*limit);
-            let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
+            let limit = MAX_FACTS.min(*limit);
+            let keys: Vec<String> = names.iter().take(MAX_NAMES).map(Name::key).collect();
             let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
             let rows: Vec<_> = unique.iter().map(|key| [key.to_value()]).collect();
             let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
@@ -63,45 +65,42 @@ impl Store {
                     .await?;
             }
             let around = entities.iter().filter_map(|entity| edges.get(entity));
-            let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
-            facts(tx, &in_turn(&around, limit)).await
+            let around: Vec<_> = around.map(|both| interleave(both, limit)).collect();
+            facts(tx, &interleave(&around, limit)).await
         })
     }
 
-    /// Returns names close to this one in the alphabet: `limit` from it on, itself first if it is known, then as many
-    /// before it.
+    /// Returns names close to this one in alphabetical order: up to `limit` from it on, starting with the name itself if it
+    /// exists, then up to `limit` before it.
     pub fn names_near(
         &self,
         user: &UserId,
         kind: NameKind,
         name: Name,
         limit: usize,
-    ) -> Answer<'_, Vec<Name>> {
-        let given = (user.clone(), kind, name, limit);
-        work!(
-            self.engine.snapshot(given),
-            |tx, user, kind, name, limit| {
-                let Some(user) = user_id(tx, user).await? else {
-                    return Ok(Vec::new());
-                };
-                let statements = match kind {
-                    NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
-                    NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
-                };
-                let key = kind.key_of(name);
-                let limit = MOST_FACTS.min(*limit);
-                let values = values![user, key, limit];
-                let mut near = Vec::new();
-                for statement in statements {
-                    near.extend(tx.column::<Name>(statement, values).await?);
-                }
-                Ok(near)
+    ) -> StoreFuture<'_, Vec<Name>> {
+        let args = (user.clone(), kind, name, limit);
+        work!(self.engine.snapshot(args), |tx, user, kind, name, limit| {
+            let Some(user) = user_id(tx, user).await? else {
+                return Ok(Vec::new());
+            };
+            let statements = match kind {
+                NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
+                NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
+            };
+            let key = kind.key_of(name);
+            let limit = MAX_FACTS.min(*limit);
+            let values = values![user, key, limit];
+            let mut near = Vec::new();
+            for statement in statements {
+                near.extend(tx.column::<Name>(statement, values).await?);
             }
-        )
+            Ok(near)
+        })
     }
 }
 
-/// The ids of up to `limit` facts by subject, predicate and object, of which each may be any.
+/// Returns the ids of up to `limit` facts by subject, predicate and object. `None` matches any.
 pub(super) async fn matching(
     tx: &mut Tx<'_>,
     user: i64,
@@ -109,20 +108,20 @@ pub(super) async fn matching(
     validity: Validity,
     limit: usize,
 ) -> Result<Vec<i64>> {
-    let (mut given, mut values) = (0, vec![limit.to_value()]);
+    let (mut lookup, mut values) = (0, vec![limit.to_value()]);
     let kinds = [NameKind::Entity, NameKind::Predicate, NameKind::Entity];
-    for ((name, kind), place) in names.into_iter().zip(kinds).zip([4, 2, 1]) {
+    for ((name, kind), weight) in names.into_iter().zip(kinds).zip([4, 2, 1]) {
         let Some(name) = name else { continue };
         let Some(id) = name_id(tx, user, kind, name).await? else {
             return Ok(Vec::new());
         };
-        given += place;
+        lookup += weight;
         values.push(Value::Int(id));
     }
-    if given == 0 {
+    if lookup == 0 {
         values.push(Value::Int(user));
     }
-    let [current, ended] = sql::LOOKUPS[given];
+    let [current, ended] = sql::LOOKUPS[lookup];
     let mut ids: Vec<i64> = tx.column(current, &values).await?;
     if validity == Validity::Any && ids.len() < limit {
         values[0] = Value::Int((limit - ids.len()) as i64);
@@ -131,8 +130,8 @@ pub(super) async fn matching(
     Ok(ids)
 }
 
-/// The first of each list, the second of each and so on, without duplicates.
-fn in_turn(lists: &[Vec<i64>], limit: usize) -> Vec<i64> {
+/// Returns the first item of each list, then the second of each and so on, without duplicates.
+fn interleave(lists: &[Vec<i64>], limit: usize) -> Vec<i64> {
     let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
     let ranks = (0..longest).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank)));
     let mut taken = HashSet::new();
@@ -140,12 +139,12 @@ fn in_turn(lists: &[Vec<i64>], limit: usize) -> Vec<i64> {
     unique.take(limit).copied().collect()
 }
 
-/// The facts with these ids, in this order.
+/// Reads the facts with these ids, in this order.
 pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>> {
     by_ids(tx, sql::FACTS, ids).await
 }
 
-/// The entities with these ids, in this order.
+/// Reads the entities with these ids, in this order.
 pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>> {
     by_ids(tx, sql::ENTITIES, ids).await
 }
@@ -158,24 +157,24 @@ async fn by_ids<T: for<'r> FromRow<'r> + Send>(
 ) -> Result<Vec<T>> {
     let row = |row: Row<'_>| Ok((row.get(0)?, T::read(row, &mut 1)?));
     let found: Vec<(i64, T)> = tx.batch(statement, &[], &rows_of(ids), row).await?;
-    // SQLite returns them in this order.
+    // SQLite always returns them in this order.
     if found.iter().map(|(id, _)| id).eq(ids) {
         return Ok(found.into_iter().map(|(_, item)| item).collect());
     }
     let mut found: HashMap<i64, T> = found.into_iter().collect();
-    let missing = |id: &i64| Failure::other(format!("row {id} of the graph does not exist"));
+    let missing = |id: &i64| EngineError::other(format!("row {id} of the graph does not exist"));
     let ordered = ids
         .iter()
         .map(|id| found.remove(id).ok_or_else(|| missing(id)));
     ordered.collect()
 }
 
-/// Rows of one value each for [`Tx::batch`].
+/// Builds rows of one value each for [`Tx::batch`].
 pub(super) fn rows_of<'a>(ids: impl IntoIterator<Item = &'a i64>) -> Vec<[Value<'a>; 1]> {
     ids.into_iter().map(|id| [id.to_value()]).collect()
 }
 
-/// A user's id; `None` if they have no facts.
+/// Returns a user's id, or `None` if the user has no facts.
 pub(super) async fn user_id(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
     tx.value(sql::USER, values![user]).await
 }

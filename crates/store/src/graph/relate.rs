@@ -1,33 +1,35 @@
-//! Stores facts, and ends one.
+//! Stores facts and ends them.
 
 use super::query::{facts, matching};
 use super::statements as sql;
 use super::{EndOutcome, Entity, Name, NewFact, RelateOutcome, Triple, Validity};
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work};
+use crate::StoreFuture;
+use crate::engine::{
+    EngineError, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work,
+};
 use crate::store::Store;
 use foldhash::HashMap;
 use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Facts stored in one transaction.
+/// Maximum number of facts stored in one transaction.
 const BATCH: usize = 256;
 
-/// The id of a fact that is not inserted yet.
+/// The placeholder id of a row that is not inserted yet.
 const NEW: i64 = 0;
 
 /// The ids of a fact's subject, predicate and object.
 type TripleIds = [i64; 3];
 
 impl Store {
-    /// Stores a fact. See [`RelateOutcome`] for one that holds already.
-    pub fn relate(&self, user: &UserId, new: NewFact) -> Answer<'_, RelateOutcome> {
-        let given = (user.clone(), new);
-        work!(self.engine.write(given), |tx, user, new| {
+    /// Stores a fact. See [`RelateOutcome`] for a fact that already exists.
+    pub fn relate(&self, user: &UserId, new: NewFact) -> StoreFuture<'_, RelateOutcome> {
+        let args = (user.clone(), new);
+        work!(self.engine.write(args), |tx, user, new| {
             let changes = store(tx, user, std::slice::from_ref(new)).await?;
             let [(id, change)] = changes[..] else {
-                return Err(Failure::other("a fact was not stored"));
+                return Err(EngineError::other("a fact was not stored"));
             };
             let fact = facts(tx, &[id]).await?.remove(0);
             Ok(match change {
@@ -38,15 +40,15 @@ impl Store {
         })
     }
 
-    /// Stores many facts in batches and returns how many of them were new. If it fails or is dropped, the batches before
-    /// are stored; storing all of them again does no harm.
+    /// Stores many facts in batches and returns the number of new ones. If it fails or is dropped, the earlier batches are stored;
+    /// it is safe to store all facts again.
     pub async fn relate_all(&self, user: &UserId, facts: Vec<NewFact>) -> Result<u64, StoreError> {
         let mut new = 0;
         let mut facts = facts.into_iter();
         while facts.len() > 0 {
             let batch: Vec<NewFact> = facts.by_ref().take(BATCH).collect();
-            let given = (user.clone(), batch);
-            let batch = work!(self.engine.write(given), |tx, user, facts| {
+            let args = (user.clone(), batch);
+            let batch = work!(self.engine.write(args), |tx, user, facts| {
                 let changes = store(tx, user, facts).await?;
                 let new = changes.iter().filter(|(_, change)| *change == Change::New);
                 Ok(new.count() as u64)
@@ -56,17 +58,16 @@ impl Store {
         Ok(new)
     }
 
-    /// Ends a fact: it stays, and is known to have held until `at`. Only a trusted caller ends what a trusted source
-    /// asserts.
+    /// Ends a fact: the fact stays in the graph, valid until `at`. Only a trusted caller can end a fact of a trusted source.
     pub fn end_fact(
         &self,
         user: &UserId,
         triple: Triple,
         by: Trust,
         at: Timestamp,
-    ) -> Answer<'_, EndOutcome> {
-        let given = (user.clone(), triple, by, at);
-        work!(self.engine.write(given), |tx, user, triple, by, at| {
+    ) -> StoreFuture<'_, EndOutcome> {
+        let args = (user.clone(), triple, by, at);
+        work!(self.engine.write(args), |tx, user, triple, by, at| {
             let Some(user) = lock_user(tx, user).await? else {
                 return Ok(EndOutcome::NotFound);
             };
@@ -86,7 +87,7 @@ impl Store {
     }
 }
 
-/// Locks a user's row until the end of the transaction and returns its id; `None` if they have no facts.
+/// Locks a user's row until the end of the transaction. Returns its id, or `None` if the user has no facts.
 async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
     tx.value(sql::LOCK_USER, values![user]).await
 }
@@ -97,7 +98,7 @@ async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64> {
     }
     tx.execute(sql::INSERT_USER, values![user]).await?;
     let inserted = lock_user(tx, user).await?;
-    inserted.ok_or_else(|| Failure::other("a new user is gone"))
+    inserted.ok_or_else(|| EngineError::other("the row of a new user is missing"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ enum Change {
     None,
 }
 
-/// Who asserts a fact.
+/// The source that asserts a fact, and its confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Assertion {
     source: i64,
@@ -116,8 +117,8 @@ struct Assertion {
 }
 
 impl Assertion {
-    /// Whether it is better than the stored one: a trusted source's before any other, then the surer one, then the newer
-    /// one.
+    /// Returns whether this assertion is better than the stored one: a trusted source wins over others, then the higher confidence,
+    /// then the newer assertion.
     fn replaces(self, stored: Self) -> bool {
         let is_better =
             (self.is_trusted, self.confidence) >= (stored.is_trusted, stored.confidence);
@@ -125,7 +126,7 @@ impl Assertion {
     }
 }
 
-/// Stores facts one after the other; returns the id of each and what changed.
+/// Stores facts in order. Returns the id of each and what changed.
 async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<(i64, Change)>> {
     let user = lock_or_insert_user(tx, user).await?;
     let (triples, sources) = ids(tx, user, facts).await?;
@@ -185,7 +186,7 @@ async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<
     Ok(changes.collect())
 }
 
-/// The facts that hold, with their ids and who asserts them.
+/// Reads the current facts among `triples`, with their ids and assertions.
 async fn current(
     tx: &mut Tx<'_>,
     triples: &[TripleIds],
@@ -208,7 +209,7 @@ fn triple_in(row: Row<'_>) -> Result<TripleIds> {
     Ok([row.get(1)?, row.get(2)?, row.get(3)?])
 }
 
-/// The ids of each fact's names, and of its source; inserts those that are not known yet.
+/// Returns the ids of each fact's names and source. Inserts those that do not exist yet.
 async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<TripleIds>, Vec<i64>)> {
     let keys = facts.iter().map(|fact| {
         let (subject, object) = (fact.subject.name.key(), fact.object.name.key());
@@ -216,7 +217,7 @@ async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<Tripl
     });
     let keys: Vec<[String; 3]> = keys.collect();
     let (mut entities, mut predicates) = (Names::default(), Names::default());
-    // Untrusted ones, then trusted ones.
+    // The untrusted sources, then the trusted ones.
     let mut sources = [Names::default(), Names::default()];
     for (fact, [subject, predicate, object]) in facts.iter().zip(&keys) {
         entities.add_entity(subject, &fact.subject);
@@ -247,17 +248,17 @@ async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<Tripl
     Ok(ids.unzip())
 }
 
-/// Names, which [`Names::find_ids`] sorts by key.
+/// A list of names, which [`Names::find_ids`] sorts by key.
 #[derive(Default)]
 struct Names<'a>(Vec<NewName<'a>>);
 
 struct NewName<'a> {
     key: &'a str,
-    /// As it was first written.
+    /// The first spelling of the name.
     name: &'a str,
-    /// The last type that was given.
+    /// The last type given for the name.
     kind: Option<&'a str>,
-    /// [`NEW`] until it is found or inserted.
+    /// The row's id, or [`NEW`] until it is found or inserted.
     id: i64,
 }
 
@@ -285,8 +286,8 @@ impl<'a> Names<'a> {
         self.place(key).map_or(NEW, |place| self.0[place].id)
     }
 
-    /// Finds the ids by key. Inserts new names, with as many of key, name and type as the table has, and stores types that differ
-    /// from the known ones.
+    /// Finds the ids by key. Inserts new names with the first `columns` of key, name and type, and updates types that differ from
+    /// the stored ones.
     async fn find_ids(
         &mut self,
         tx: &mut Tx<'_>,
@@ -333,7 +334,7 @@ impl<'a> Names<'a> {
         };
         tx.batch(insert, shared, &new, inserted).await?;
         if self.0.iter().any(|name| name.id == NEW) {
-            return Err(Failure::other("a name was not stored"));
+            return Err(EngineError::other("a name was not stored"));
         }
         Ok(())
     }

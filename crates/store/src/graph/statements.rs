@@ -1,8 +1,8 @@
-//! The SQL of the graph. Each statement finds its rows by a key.
+//! The statements on the graph. Each finds its rows by key.
 //!
-//! Those for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
-//! `= /*postgres ANY*/ ($2)`. Inserts that return something are written with `VALUES` in SQLite, which would put the rows of a
-//! `SELECT` into a temporary table first.
+//! Statements for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
+//! `= /*postgres ANY*/ ($2)`. For SQLite, inserts that return rows use `VALUES`, because it would first copy the rows of a `SELECT`
+//! into a temporary table.
 
 use crate::engine::{Sql, sql, statements};
 
@@ -25,7 +25,7 @@ macro_rules! edges {
     };
 }
 
-/// Like `edges!`, for facts with one of the predicates in `$3`, a sorted list.
+/// Does the same as `edges!`, for facts with one of the predicates in `$3`, which is a sorted list.
 macro_rules! edges_with {
     ($near:literal, $far:literal, $index:literal) => {
         concat!(
@@ -90,7 +90,7 @@ SOURCES_BY_NAME: r#"SELECT source.id, source.name, NULL::text
 INSERT_SOURCES: r#"INSERT INTO graph_sources ("user", trusted, name)
      /*sqlite VALUES ($1, $2, $3)*/ /*postgres SELECT $1::bigint, $2::bigint, unnest($3::text[])*/ RETURNING id, name"#;
 
-/// Facts that hold, and who asserts them.
+/// Selects current facts and their assertions.
 CURRENT_FACTS:
     "SELECT fact.id, fact.subject, fact.predicate, fact.object, fact.confidence, source.trusted, source.id
        FROM /*postgres unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS wanted (subject, predicate, object)
@@ -131,7 +131,7 @@ PREDICATES_FROM: r#"SELECT name FROM graph_predicates WHERE "user" = $1 AND key 
 PREDICATES_BEFORE: r#"SELECT name FROM graph_predicates WHERE "user" = $1 AND key < $2 ORDER BY key DESC LIMIT $3"#;
 }
 
-/// Up to `$1` facts that hold, and that ended, in the order of an index.
+/// Builds two statements: one for up to `$1` current facts, one for up to `$1` facts that have ended, in the order of an index.
 macro_rules! lookup {
     ($bound:literal, $order:literal) => {
         lookup!($bound, $order, $order)
@@ -180,7 +180,8 @@ macro_rules! all_of_user {
     };
 }
 
-/// The lookups by the given names: subject counts 4, predicate 2, object 1. Without any the second value is the user.
+/// The lookups by the names that are given. The index is the sum of 4 for the subject, 2 for the predicate and 1 for the object.
+/// If no name is given, the second value is the user.
 pub(crate) const LOOKUPS: [[Sql; 2]; 8] = [
     [
         all_of_user!("IS NULL", "id"),
@@ -190,7 +191,7 @@ pub(crate) const LOOKUPS: [[Sql; 2]; 8] = [
     lookup!("predicate = $2", "id", "valid_to, id"),
     lookup!("predicate = $2 AND object = $3", "subject, id"),
     lookup!("subject = $2", "predicate, object, id"),
-    // Reads all edges of one of them.
+    // This reads all edges of the subject or of the object.
     lookup!(
         "subject = $2 AND object = $3",
         "predicate /*postgres , id*/"
@@ -204,9 +205,9 @@ mod tests {
     use super::*;
     use crate::engine::plans::sqlite_program;
 
-    /// SQLite does not call a partial index covering, but puts off the seek in the table until a column asks for it.
+    /// SQLite does not report a partial index as covering, but defers the seek in the table until a column is read from it.
     #[test]
-    fn a_walk_reads_two_indices_and_no_fact() {
+    fn a_walk_reads_indices_but_not_the_table_of_facts() {
         for statement in [EDGES_OUT, EDGES_OUT_WITH, EDGES_IN, EDGES_IN_WITH] {
             let program = sqlite_program(statement);
             let deferred = program.iter().find(|(code, ..)| code == "DeferredSeek");

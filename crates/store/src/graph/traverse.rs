@@ -1,13 +1,13 @@
-//! Walks along facts, over rows.
+//! Runs a walk on the database.
 //!
-//! The first edges of many entities are fetched at once where a statement costs a round trip. The remaining edges of an entity
-//! are fetched only if most of the first ones do not match. Whole facts are read at the end.
+//! If a statement costs a round trip, the first edges of many entities are fetched together. The remaining edges of an entity are
+//! fetched only if most of the first ones do not match. The facts themselves are read at the end.
 
 use super::query::{entities, facts, name_id, rows_of, user_id};
 use super::statements as sql;
 use super::walker::{Edge, Walker};
-use super::{Direction, NameKind, Step, Traversal, Walk};
-use crate::Answer;
+use super::{Direction, NameKind, Traversal, TraversalStep, Walk};
+use crate::StoreFuture;
 use crate::engine::{FromRow as _, Result, Row, Sql, ToValue as _, Tx, bulk_row, work};
 use crate::store::Store;
 use foldhash::{HashMap, HashMapExt as _};
@@ -15,11 +15,11 @@ use lango_core::UserId;
 use std::ops::ControlFlow;
 
 impl Store {
-    /// Returns the facts around an entity, the nearest first; nothing if there is no such entity. Each fact is returned
-    /// once and each entity followed once, whatever cycles there are.
-    pub fn traverse(&self, user: &UserId, walk: Walk) -> Answer<'_, Option<Traversal>> {
-        let given = (user.clone(), walk);
-        work!(self.engine.snapshot(given), |tx, user, walk| {
+    /// Returns the facts around an entity, nearest first, or `None` if the entity does not exist. Each fact is returned once and
+    /// each entity followed once, even if there are cycles.
+    pub fn traverse(&self, user: &UserId, walk: Walk) -> StoreFuture<'_, Option<Traversal>> {
+        let args = (user.clone(), walk);
+        work!(self.engine.snapshot(args), |tx, user, walk| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(None);
             };
@@ -60,7 +60,7 @@ impl Store {
     }
 }
 
-/// The predicates to follow, sorted; `None` for all of them.
+/// Returns the sorted ids of the predicates to follow, or `None` for all predicates.
 async fn predicates(tx: &mut Tx<'_>, user: i64, walk: &Walk) -> Result<Option<Vec<i64>>> {
     if walk.predicates.is_empty() {
         return Ok(None);
@@ -79,9 +79,9 @@ struct Edges<'a, 'c> {
     /// Whether the walk needs the types of far entities.
     has_kinds: bool,
     predicates: Option<Vec<i64>>,
-    /// One for each direction.
+    /// One statement for each direction.
     statements: Vec<Sql>,
-    /// For each direction the edges that were fetched ahead, by near entity.
+    /// For each direction, the prefetched edges by near entity.
     ahead: Vec<HashMap<i64, Vec<Edge>>>,
 }
 
@@ -94,11 +94,11 @@ impl Edges<'_, '_> {
         direction: usize,
     ) -> Result<ControlFlow<()>> {
         let mut quota = walker.quota(entity);
-        // A statement of PostgreSQL costs a round trip, one of SQLite about as much as a row. Some edges are fetched in excess
-        // of the quota, because they lead to visited entities.
+        // A statement costs PostgreSQL a round trip, and SQLite about as much as a row. A few more edges than the quota are
+        // fetched, because some lead to visited entities.
         let is_remote = self.tx.is_remote();
         let (entities, spare) = if is_remote { (32, 32) } else { (1, 4) };
-        let limit = (quota.edges + spare).min(quota.looks + 1);
+        let limit = (quota.edges + spare).min(quota.inspections + 1);
         if !self.ahead[direction].contains_key(&entity) {
             let near = std::iter::once(entity).chain(walker.ahead());
             let near: Vec<i64> = near.take(entities).collect();
@@ -110,14 +110,14 @@ impl Edges<'_, '_> {
         if taken < limit || quota.is_spent || followed.is_break() {
             return Ok(followed);
         }
-        let limit = taken + quota.looks + 1;
+        let limit = taken + quota.inspections + 1;
         let mut rest = self.fetch(&[entity], direction, limit).await?;
         let rest = rest.remove(&entity).unwrap_or_default();
         let rest = rest.into_iter().skip(taken);
         Ok(walker.take_all((entity, depth), &mut quota, rest))
     }
 
-    /// Up to so many edges of each entity, in the order in which they are followed.
+    /// Reads up to `limit` edges of each entity, in the order in which they are followed.
     async fn fetch(
         &mut self,
         near: &[i64],
@@ -144,7 +144,9 @@ async fn read(tx: &mut Tx<'_>, walked: Walker) -> Result<Traversal> {
     let ids: Vec<i64> = walked.found.iter().map(|(_, id)| *id).collect();
     let facts = facts(tx, &ids).await?;
     let depths = walked.found.iter().map(|(depth, _)| *depth);
-    let steps = depths.zip(facts).map(|(depth, fact)| Step { depth, fact });
+    let steps = depths
+        .zip(facts)
+        .map(|(depth, fact)| TraversalStep { depth, fact });
     let mut truncation = walked.truncation;
     let hubs = entities(tx, &walked.hubs).await?;
     truncation.hubs = hubs.into_iter().map(|hub| hub.name).collect();

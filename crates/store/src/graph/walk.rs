@@ -1,20 +1,20 @@
-//! A walk along facts: where it starts, how far it goes, and its result.
+//! A breadth-first walk along facts: its start, its limits, and its result.
 
 use super::{Entity, Fact, Name};
 
-/// A walk from one entity to those around it, the nearest first.
+/// A walk from one entity to those around it, nearest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walk {
     pub start: Name,
     pub direction: Direction,
-    /// Only facts with one of these predicates are followed; all if there are none.
+    /// Follows only facts with one of these predicates, or all facts if this is empty.
     pub predicates: Vec<Name>,
-    /// Only facts that lead to an entity of one of these types are followed; all if there are none.
+    /// Follows only facts that lead to an entity of one of these types, or all facts if this is empty.
     pub kinds: Vec<Name>,
     pub limits: WalkLimits,
 }
 
-/// Which way facts are followed.
+/// The direction in which facts are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// From subject to object.
@@ -25,22 +25,22 @@ pub enum Direction {
     Both,
 }
 
-/// How far a walk goes. Values beyond the hard limits are lowered to them.
+/// The limits of a walk. Values above the hard limits are lowered to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalkLimits {
-    /// How many facts lie between the start and the farthest entity; up to [`Self::MOST_DEPTH`].
+    /// Maximum number of facts between the start and an entity, up to [`Self::MAX_DEPTH`].
     pub depth: usize,
-    /// How many facts are found; up to [`MOST_FACTS`](super::MOST_FACTS).
+    /// Maximum number of facts in the result, up to [`MAX_FACTS`](super::MAX_FACTS).
     pub facts: usize,
-    /// How many of them are taken each way from one entity that is not the start, so that a hub on the way does not
-    /// crowd out everything else.
+    /// Maximum number of facts taken in each direction from an entity other than the start, so that an entity with many facts does
+    /// not crowd out everything else.
     pub facts_per_entity: usize,
 }
 
 impl WalkLimits {
-    pub const MOST_DEPTH: usize = 6;
+    pub const MAX_DEPTH: usize = 6;
 
-    /// Limits of this depth and size. Each entity on the way gets a quarter of the facts at most.
+    /// Creates limits of this depth and number of facts. Each entity other than the start gets at most a quarter of the facts.
     pub fn new(depth: usize, facts: usize) -> Self {
         Self {
             depth,
@@ -59,34 +59,34 @@ impl Default for WalkLimits {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traversal {
     pub start: Entity,
-    /// The facts on the way, each once, the nearest first, in a stable order.
-    pub steps: Vec<Step>,
+    /// The facts that the walk found, without duplicates, nearest first, in a stable order.
+    pub steps: Vec<TraversalStep>,
     pub truncation: Truncation,
 }
 
-/// One fact on the way.
+/// A fact that the walk followed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// How far from the start it leads: 1 for the facts of the start itself.
+pub struct TraversalStep {
+    /// The distance from the start: 1 for the facts of the start itself.
     pub depth: usize,
     pub fact: Fact,
 }
 
-/// What a walk left out, by the limit that stopped it.
+/// What a walk left out, by the limit that caused it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Truncation {
-    /// It reached the requested number of facts, and there are more.
+    /// Whether the walk reached the requested number of facts and there are more.
     pub facts: bool,
-    /// It looked at as many facts as one walk may, most of which did not match.
+    /// Whether the walk reached its limit of inspected facts, most of which did not match.
     pub work: bool,
     /// Entities with more facts than were taken from them.
     pub hubs: Vec<Name>,
-    /// How many entities lie at the greatest depth, so that their own facts were not looked at.
+    /// Number of entities at the greatest depth, whose own facts were not followed.
     pub not_followed: usize,
 }
 
 impl Truncation {
-    /// Whether nothing within the depth is missing.
+    /// Returns whether no facts within the depth are missing.
     pub fn is_complete(&self) -> bool {
         !self.facts && !self.work && self.hubs.is_empty()
     }

@@ -1,20 +1,20 @@
-//! The walk along facts: breadth first, over ids alone.
+//! The breadth-first walk along facts, on ids only.
 //!
-//! It asks for the edges of one entity after the other and decides which are taken, so that its work is bounded by its
-//! limits, not by the size of the graph.
+//! The walker asks for the edges of one entity after another and decides which to take, so its work is bounded by its limits, not
+//! by the size of the graph.
 
-use super::{MOST_FACTS, Name, Truncation, Walk, WalkLimits};
+use super::{MAX_FACTS, Name, Truncation, Walk, WalkLimits};
 use crate::engine::records;
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use lango_core::Text;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Edges of one entity that are looked at in each direction; more only matter where most do not match.
-const MOST_LOOKED_AT_PER_ENTITY: usize = 2_000;
+/// Maximum number of edges of one entity that are inspected in each direction. It is reached only if most edges do not match.
+const MAX_INSPECTED_PER_ENTITY: usize = 2_000;
 
-/// Edges that one walk looks at.
-const MOST_LOOKED_AT: usize = 20_000;
+/// Maximum number of edges that one walk inspects.
+const MAX_INSPECTED: usize = 20_000;
 
 pub(super) struct Walker {
     kinds: HashSet<String>,
@@ -22,9 +22,9 @@ pub(super) struct Walker {
     pub start: i64,
     /// Facts with their depth, in the order of the walk.
     pub found: Vec<(usize, i64)>,
-    /// The same facts.
+    /// The same facts, for lookups.
     seen: HashSet<i64>,
-    /// Entities that were or will be followed.
+    /// Entities that have been followed or will be.
     visited: HashSet<i64>,
     /// Entities to follow, with their distance from the start.
     queue: VecDeque<(i64, usize)>,
@@ -32,18 +32,18 @@ pub(super) struct Walker {
     matching: HashMap<i64, bool>,
     /// Entities with more edges than were taken.
     pub hubs: Vec<i64>,
-    looked_at: usize,
-    /// Without the names of the hubs.
+    inspected: usize,
+    /// The truncation so far, without the names of the hubs.
     pub truncation: Truncation,
 }
 
-/// A fact that leads on from an entity.
+/// A fact that leads from one entity to another.
 #[derive(Clone)]
 pub(super) struct Edge {
     pub fact: i64,
-    /// The entity at its other end.
+    /// The entity at the other end.
     pub far: i64,
-    /// The type of that, if types matter.
+    /// The type of that entity, if the walk filters by type.
     pub kind: Option<Text>,
 }
 
@@ -56,8 +56,8 @@ impl Walker {
         Self {
             kinds: walk.kinds.iter().map(Name::key).collect(),
             limits: WalkLimits {
-                depth: walk.limits.depth.min(WalkLimits::MOST_DEPTH),
-                facts: walk.limits.facts.min(MOST_FACTS),
+                depth: walk.limits.depth.min(WalkLimits::MAX_DEPTH),
+                facts: walk.limits.facts.min(MAX_FACTS),
                 ..walk.limits
             },
             start,
@@ -67,12 +67,12 @@ impl Walker {
             queue: VecDeque::from([(start, 0)]),
             matching: HashMap::new(),
             hubs: Vec::new(),
-            looked_at: 0,
+            inspected: 0,
             truncation: Truncation::default(),
         }
     }
 
-    /// The entity to follow next, in each direction, and how far from the start its edges lead.
+    /// Returns the entity to follow next, and the distance from the start to which its edges lead.
     pub(super) fn next(&mut self) -> Option<(i64, usize)> {
         while let Some((entity, distance)) = self.queue.pop_front() {
             if distance < self.limits.depth {
@@ -83,7 +83,7 @@ impl Walker {
         None
     }
 
-    /// Entities that will be followed soon, so that their edges can be fetched together.
+    /// Returns entities that will be followed soon, so that their edges can be fetched together.
     pub(super) fn ahead(&self) -> impl Iterator<Item = i64> {
         let followed = |(_, distance): &&(i64, usize)| *distance < self.limits.depth;
         self.queue
@@ -92,7 +92,7 @@ impl Walker {
             .map(|(entity, _)| *entity)
     }
 
-    /// What may be taken from one entity in one direction.
+    /// Returns the limits for one entity in one direction.
     pub(super) fn quota(&self, entity: i64) -> Quota {
         let edges = if entity == self.start {
             self.limits.facts
@@ -101,12 +101,12 @@ impl Walker {
         };
         Quota {
             edges,
-            looks: MOST_LOOKED_AT_PER_ENTITY,
+            inspections: MAX_INSPECTED_PER_ENTITY,
             is_spent: false,
         }
     }
 
-    /// Takes edges of an entity until its quota is spent. The walk is over at a break.
+    /// Takes edges of an entity until its quota is spent. A break ends the walk.
     pub(super) fn take_all(
         &mut self,
         (entity, depth): (i64, usize),
@@ -126,16 +126,16 @@ impl Walker {
     }
 
     fn take(&mut self, edge: Edge, depth: usize, quota: &mut Quota) -> ControlFlow<()> {
-        if self.looked_at == MOST_LOOKED_AT {
+        if self.inspected == MAX_INSPECTED {
             self.truncation.work = true;
             return ControlFlow::Break(());
         }
-        if quota.looks == 0 {
+        if quota.inspections == 0 {
             quota.is_spent = true;
             return ControlFlow::Continue(());
         }
-        self.looked_at += 1;
-        quota.looks -= 1;
+        self.inspected += 1;
+        quota.inspections -= 1;
         if self.seen.contains(&edge.fact) || !self.matches(&edge) {
             return ControlFlow::Continue(());
         }
@@ -161,7 +161,7 @@ impl Walker {
             return true;
         }
         let kinds = &self.kinds;
-        let is_wanted = |kind: &Text| kinds.contains(&Name::stored(kind.clone()).key());
+        let is_wanted = |kind: &Text| kinds.contains(&Name::from_stored(kind.clone()).key());
         *self
             .matching
             .entry(edge.far)
@@ -169,12 +169,12 @@ impl Walker {
     }
 }
 
-/// What may still be taken from one entity in one direction.
+/// The remaining limits for one entity in one direction.
 pub(super) struct Quota {
-    /// Edges that may be taken.
+    /// Number of edges that may still be taken.
     pub edges: usize,
-    /// Edges that may be looked at.
-    pub looks: usize,
-    /// Whether there is more than may be taken.
+    /// Number of edges that may still be inspected.
+    pub inspections: usize,
+    /// Whether there are more edges than the limits allow.
     pub is_spent: bool,
 }

@@ -1,11 +1,11 @@
-//! BM25: the ranking of a search by words, the same over every store.
+//! BM25 ranking of searches by words, the same for every database.
 //!
-//! A store counts the terms of a question and reads postings and lengths; which ones it reads and how chunks are scored is
-//! decided here. Only the chunks of the searched collections count, both as hits and for how rare a term is. A term counts
-//! once for each time the question has it.
+//! The database counts the terms of a query and reads postings and chunk lengths. This module decides which ones to read, and
+//! scores the chunks. Only chunks of the searched collections count, both as hits and for the inverse document frequency. A term is
+//! weighted by the number of times that the query contains it.
 //!
-//! A text that is longer than a chunk may answer a question in several of them. So the best chunk of each document is
-//! scored half by itself and half together with the other candidates of its document, as one text.
+//! The answer to a query may be spread over several chunks of a document. So the best chunk of each document gets half of its score
+//! from itself, and half from all candidates of its document scored as one text.
 
 mod selection;
 
@@ -14,20 +14,21 @@ pub(crate) use selection::{SelectedTerm, Term, TermSelection};
 use super::Ranking;
 use std::collections::{HashMap, HashSet};
 
-/// How fast repetitions of a term saturate, and how much the length of a text matters. The usual values.
+/// How fast repetitions of a term saturate; the usual value.
 const K1: f64 = 1.5;
+/// How much the length of a text matters; the usual value.
 const B: f64 = 0.75;
 
-/// The number of chunks that are scored with their lengths, at least.
+/// Minimum number of chunks that are scored with their lengths.
 const MIN_CANDIDATES: usize = 300;
 
 /// The share of the document in the score of its best chunk.
 const DOCUMENT_SHARE: f64 = 0.5;
 
-/// The chunks of the searched collections that hold a term, in the order of their keys, with how often they do.
+/// The chunks of the searched collections that contain a term, ordered by key, with the number of occurrences.
 pub(crate) type Posting = Vec<(i64, u32)>;
 
-/// What scoring needs of a stored chunk.
+/// The properties of a chunk that scoring needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkLength {
     pub id: i64,
@@ -35,11 +36,11 @@ pub(crate) struct ChunkLength {
     pub words: i64,
 }
 
-/// Scores the chunks that hold any of the selected terms.
+/// Scores the chunks that contain any of the selected terms.
 #[derive(Debug)]
 pub(crate) struct Scorer {
     mean_words: f64,
-    /// Each with its weight: query term frequency times inverse document frequency.
+    /// The postings with their weights: query term frequency times inverse document frequency.
     postings: Vec<(f64, Posting)>,
     unknown: usize,
     left_out: usize,
@@ -48,13 +49,13 @@ pub(crate) struct Scorer {
 /// A text to score: a chunk, or all candidates of a document.
 struct Candidate {
     words: i64,
-    /// How often it has each term, in the order of the postings.
+    /// The number of occurrences of each term, in the order of the postings.
     times: Vec<u32>,
 }
 
 impl Scorer {
-    /// Takes the number of searched chunks and of their words, and one posting for each selected term, in the order of
-    /// [`TermSelection::terms`].
+    /// Creates a scorer from the number of searched chunks and their words, and one posting list for each selected term, in the
+    /// order of [`TermSelection::terms`].
     pub(crate) fn new(
         (chunks, words): (u64, u64),
         selection: TermSelection,
@@ -77,14 +78,14 @@ impl Scorer {
         }
     }
 
-    /// Selects the chunks whose lengths are worth reading for so many hits: the best as if all had the same length.
+    /// Selects the candidates whose lengths are worth reading for `limit` hits: the best chunks if all had the same length.
     pub(crate) fn select(&self, limit: usize) -> Vec<i64> {
         let mut scores: Vec<(i64, f64)> = Vec::new();
         for (weight, posting) in &self.postings {
             let score = |times: u32| weight * saturation(times, 1.0);
             scores.extend(posting.iter().map(|(chunk, times)| (*chunk, score(*times))));
         }
-        // The postings are sorted, so this merges.
+        // The postings are sorted, so this sort merges them.
         scores.sort_by_key(|(chunk, _)| *chunk);
         scores.dedup_by(|next, sum| {
             let is_same = next.0 == sum.0;
@@ -111,7 +112,7 @@ impl Scorer {
             }
         }
         scores.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.id.cmp(&b.id)));
-        // Where every document has one candidate, each document scores what its chunk does.
+        // If every document has one candidate, each document gets the same score as its chunk.
         let chunks_per_document = selected.len() as f64 / documents.len().max(1) as f64;
         let mean_words = self.mean_words * chunks_per_document;
         let mut seen = HashSet::new();
@@ -158,19 +159,19 @@ impl Candidate {
     }
 }
 
-/// The rarer a term is, the more it says.
+/// Returns the inverse document frequency: the rarer a term, the greater its weight.
 fn inverse_frequency(chunks: u64, with_term: usize) -> f64 {
     let with = with_term as f64;
     (1.0 + (chunks as f64 - with + 0.5).max(0.0) / (with + 0.5)).ln()
 }
 
-/// How much it counts that a text of this length, relative to the mean, has a term so often.
+/// Returns the score of a term that occurs `times` times in a text. `length` is relative to the mean length.
 fn saturation(times: u32, length: f64) -> f64 {
     let times = f64::from(times);
     times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
 }
 
-/// The best scores, the best first; of equal ones the older chunk first.
+/// Returns the `limit` best scores, best first. Equal scores are ordered by age, older chunks first.
 fn best(mut scores: Vec<(i64, f64)>, limit: usize) -> Vec<(i64, f64)> {
     let order = |(a, x): &(i64, f64), (b, y): &(i64, f64)| y.total_cmp(x).then(a.cmp(b));
     if scores.len() > limit && limit > 0 {

@@ -1,32 +1,34 @@
-//! Collections, documents and chunks: written and removed in portions, read by key.
+//! Writes and removes collections, documents and chunks in bounded parts.
 //!
-//! Writers of chunks, words or vectors first agree on the model of the vectors, then lock the rows of the collections: in this
-//! order, so that no two wait for each other. Readers never wait.
+//! Writers of chunks, words or vectors first lock the embedding model, then the rows of the collections. They always use this
+//! order, so that no two transactions deadlock. Readers never wait.
 
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
-use super::{CollectionId, DocumentPart, NewDocument, Removal};
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, sql, values, work};
+use super::{CollectionId, DeleteMode, DocumentPart, NewDocument};
+use crate::StoreFuture;
+use crate::engine::{EngineError, Result, Row, Sql, Tx, bulk_row, sql, values, work};
 use crate::store::Store;
-use lango_core::{EmbeddingMaker, SessionId, Text, Trust, UserId};
+use lango_core::{EmbeddingModel, SessionId, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The number of chunks that one transaction deletes, and that SQLite overwrites, which takes about 10 ms each among 100,000.
-const DELETED_AT_ONCE: usize = 200;
-const WIPED_AT_ONCE: usize = 4;
+/// Maximum number of chunks that one transaction deletes.
+const DELETE_BATCH: usize = 200;
+/// Maximum number of chunks that one transaction deletes and overwrites in SQLite, which takes about 10 ms per chunk in a library
+/// of 100,000 chunks.
+const WIPE_BATCH: usize = 4;
 
 impl Store {
-    /// Returns a user's collection of that name; creates it if there is none.
+    /// Returns a user's collection with this name. Creates it if it does not exist.
     pub fn collection(
         &self,
         user: &UserId,
         name: &str,
         session: Option<&SessionId>,
-    ) -> Answer<'_, CollectionId> {
-        let given = (user.clone(), name.to_owned(), session.cloned());
-        work!(self.engine.write(given), |tx, user, name, session| {
+    ) -> StoreFuture<'_, CollectionId> {
+        let args = (user.clone(), name.to_owned(), session.cloned());
+        work!(self.engine.write(args), |tx, user, name, session| {
             let session = session.as_ref().map_or("", SessionId::as_str);
             let key = values![user, name, session];
             if let Some(id) = tx.value(sql::COLLECTION, key).await? {
@@ -36,7 +38,7 @@ impl Store {
             let created = tx.value(sql::COLLECTION, key).await?;
             created
                 .map(CollectionId)
-                .ok_or_else(|| Failure::other("a new collection is gone"))
+                .ok_or_else(|| EngineError::other("the row of a new collection is missing"))
         })
     }
 }
@@ -49,21 +51,23 @@ pub(super) async fn lock(tx: &mut Tx<'_>, collections: BTreeSet<i64>) -> Result<
     Ok(())
 }
 
-/// Returns the model of the stored vectors, if the parts have vectors of another.
-pub(super) async fn other_maker(
+/// Returns the model of the stored vectors if the parts have vectors from another model.
+pub(super) async fn other_model(
     tx: &mut Tx<'_>,
     parts: &[DocumentPart],
-    maker: Option<&EmbeddingMaker>,
-) -> Result<Option<EmbeddingMaker>> {
+    model: Option<&EmbeddingModel>,
+) -> Result<Option<EmbeddingModel>> {
     let mut chunks = parts.iter().flat_map(|part| &part.chunks);
     if chunks.all(|chunk| chunk.vector.is_none()) {
         return Ok(None);
     }
-    let maker = maker.ok_or_else(|| Failure::other("vectors came without their maker"))?;
-    vectors::claim(tx, maker).await
+    let model = model.ok_or_else(|| {
+        EngineError::other("chunks have vectors, but the embedding model is missing")
+    })?;
+    vectors::claim(tx, model).await
 }
 
-/// Writes parts, whose vectors are of the right model, into locked collections. Returns the keys of their documents.
+/// Writes parts into locked collections and returns the keys of their documents. The vectors must be from the stored model.
 pub(super) async fn write_locked(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>> {
     insert_documents(tx, parts).await?;
     let documents = document_keys(tx, parts).await?;
@@ -99,7 +103,7 @@ pub(super) async fn write_locked(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Res
     Ok(documents)
 }
 
-/// Creates the documents of first parts. Their names must be free.
+/// Creates the documents of first parts. Fails if a name is taken.
 async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()> {
     let new = parts.iter().filter(|part| part.before == 0);
     let new: Vec<_> = new.map(|part| &*part.document).collect();
@@ -114,12 +118,14 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()>
         .batch(sql::INSERT_DOCUMENT, &[], &rows, |_| Ok(()))
         .await?;
     if inserted.len() < new.len() || names.len() < new.len() {
-        return Err(Failure::other("a document of that name exists already"));
+        return Err(EngineError::other(
+            "a document with this name already exists",
+        ));
     }
     Ok(())
 }
 
-/// A document is unique by its collection and its name.
+/// Returns the unique key of a document: its collection and its name.
 fn name_of(document: &NewDocument) -> (i64, Text) {
     (document.collection.0, document.source.name.clone())
 }
@@ -130,12 +136,12 @@ async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i6
     let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
     let keys = tx.batch(sql::DOCUMENT_KEY, &[], &rows, key).await?;
     let keys: HashMap<(i64, Text), i64> = keys.into_iter().collect();
-    let missing = || Failure::other("a document was removed while it was written");
+    let missing = || EngineError::other("a document was removed while it was written");
     let keys = names.iter().map(|name| keys.get(name).copied());
     keys.map(|key| key.ok_or_else(missing)).collect()
 }
 
-/// Reserves keys for the chunks of all parts; returns the first of each collection.
+/// Reserves keys for the chunks of all parts. Returns the first key of each collection.
 async fn reserve_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<BTreeMap<i64, i64>> {
     let mut counts: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
     for part in parts {
@@ -147,14 +153,14 @@ async fn reserve_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<BTreeMa
     for (collection, (chunks, words)) in counts {
         let values = values![collection, chunks, words];
         let first = tx.value::<i64>(sql::RESERVE_CHUNK_KEYS, values);
-        let gone = || Failure::other("a collection is gone");
-        let first = first.await?.ok_or_else(gone)?;
+        let missing = || EngineError::other("a collection was removed while it was written");
+        let first = first.await?.ok_or_else(missing)?;
         first_keys.insert(collection, (collection << COLLECTION_SHIFT) + first);
     }
     Ok(first_keys)
 }
 
-/// Indexes the words of chunks with these keys and texts in PostgreSQL. Triggers of SQLite do that.
+/// Adds chunks with these keys and texts to the word index of PostgreSQL. In SQLite triggers do this.
 pub(crate) async fn index_words(
     tx: &mut Tx<'_>,
     keys: &[i64],
@@ -167,45 +173,46 @@ pub(crate) async fn index_words(
     Ok(())
 }
 
-/// What one transaction removed of a document.
+/// The result of one transaction that removes part of a document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Removed {
+pub(super) struct RemovalProgress {
     pub chunks: u64,
     /// Whether nothing is left.
     pub is_complete: bool,
 }
 
-/// Removes a portion of a user's document, of any session, and has SQLite overwrite it. Does nothing if it is not the user's.
+/// Removes a bounded part of a user's document in any session. SQLite overwrites it. Does nothing if another user owns the
+/// document.
 pub(crate) async fn remove_document(tx: &mut Tx<'_>, user: &UserId, document: i64) -> Result<()> {
-    let removed = remove_portion(tx, user, document, Removal::Wiped).await;
+    let removed = remove_portion(tx, user, document, DeleteMode::Overwrite).await;
     removed.map(|_| ())
 }
 
-/// Removes a portion of a user's document, and the document itself with the last of them.
+/// Removes a bounded part of a user's document, and finally the document itself. Returns `None` if it does not exist.
 pub(super) async fn remove_portion(
     tx: &mut Tx<'_>,
     user: &UserId,
     document: i64,
-    removal: Removal,
-) -> Result<Option<Removed>> {
-    if removal == Removal::Plain || tx.as_sqlite().is_none() {
-        return remove_chunks(tx, user, document, DELETED_AT_ONCE).await;
+    removal: DeleteMode,
+) -> Result<Option<RemovalProgress>> {
+    if removal == DeleteMode::Normal || tx.as_sqlite().is_none() {
+        return remove_chunks(tx, user, document, DELETE_BATCH).await;
     }
     tx.execute(WIPE_INDEX, values![true]).await?;
     tx.overwrite_deleted(true)?;
-    let removed = remove_chunks(tx, user, document, WIPED_AT_ONCE).await;
+    let removed = remove_chunks(tx, user, document, WIPE_BATCH).await;
     tx.execute(WIPE_INDEX, values![false]).await?;
     tx.overwrite_deleted(false)?;
     removed
 }
 
-/// Removes up to `limit` chunks of a user's document, and the document itself if it has fewer.
+/// Removes up to `limit` chunks of a user's document, and the document itself if it has fewer chunks.
 pub(super) async fn remove_chunks(
     tx: &mut Tx<'_>,
     user: &UserId,
     document: i64,
     limit: usize,
-) -> Result<Option<Removed>> {
+) -> Result<Option<RemovalProgress>> {
     let values = values![document, user];
     let collection = tx.value::<i64>(sql::COLLECTION_OF_DOCUMENT, values);
     let Some(collection) = collection.await? else {
@@ -231,7 +238,7 @@ pub(super) async fn remove_chunks(
         tx.execute(sql::DELETE_LEARNING, values).await?;
         tx.execute(sql::DELETE_DOCUMENT, values![document]).await?;
     }
-    Ok(Some(Removed {
+    Ok(Some(RemovalProgress {
         chunks,
         is_complete,
     }))
@@ -244,7 +251,8 @@ pub(super) fn trust_word(trust: Trust) -> &'static str {
     }
 }
 
-/// The terms of chunks, and for repeated ones how often they occur, as far as there are marks for it.
+/// Inserts the terms of chunks. A term that occurs 2, 3, 4, 6 or 9 times or more is inserted again with a suffix for each of these
+/// counts.
 const INDEX_WORDS: Sql = sql!(
     sqlite: "",
     postgres: "INSERT INTO library_index (chunk, terms)
@@ -257,7 +265,7 @@ const INDEX_WORDS: Sql = sql!(
        FROM unnest($1::bigint[], $2::text[]) AS chunk (id, folded)"
 );
 
-/// Whether SQLite removes the words of deleted chunks from the index, or only marks them.
+/// Sets whether SQLite removes the words of deleted chunks from the index, or only marks them as deleted.
 const WIPE_INDEX: Sql = sql!(
     sqlite: "INSERT INTO library_index (library_index, rank) VALUES ('secure-delete', ?1)",
     postgres: ""

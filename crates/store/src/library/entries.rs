@@ -1,43 +1,44 @@
-//! What agents saved: versions of knowledge under a key, and learnings. Searches find each by a document of its own, whose
-//! collection is locked while an entry is written.
+//! Entries that agents saved: versions of knowledge under a key, and learnings. Each entry has its own document, by which searches
+//! find it. Its collection is locked while an entry is written.
 
-use super::documents::{lock, other_maker, remove_chunks, trust_word, write_locked};
+use super::documents::{lock, other_model, remove_chunks, trust_word, write_locked};
 use super::rows::in_order;
 use super::statements as sql;
 use super::{DocumentPart, KnowledgeRow, LearningRow, VectorOutcome};
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Tx, values, work};
+use crate::StoreFuture;
+use crate::engine::{EngineError, Result, Row, Tx, values, work};
 use crate::store::Store;
-use lango_core::{EmbeddingMaker, StoreError, UserId};
+use lango_core::{EmbeddingModel, StoreError, UserId};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 
-/// More chunks than an entry can have.
+/// A number greater than the number of chunks that an entry can have.
 const ALL_CHUNKS: usize = 10_000;
 
 impl Store {
-    /// Saves a new version and the document that searches find it by, unless the newest version says the same. Returns the
-    /// version, and whether it is new.
+    /// Saves a new version with its document, unless the newest version has the same content. Returns the version, and whether it
+    /// is new.
     pub fn save_knowledge(
         &self,
         user: &UserId,
         row: KnowledgeRow,
         part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<(u64, bool)>> {
-        let given = (user.clone(), row, part, maker);
-        work!(self.engine.write(given), |tx, user, entry, part, maker| {
+        model: Option<EmbeddingModel>,
+    ) -> StoreFuture<'_, VectorOutcome<(u64, bool)>> {
+        let args = (user.clone(), row, part, model);
+        work!(self.engine.write(args), |tx, user, entry, part, model| {
             let tags = serde_json::to_string(&entry.tags)
-                .map_err(|error| Failure::other(error.to_string()))?;
-            let other = match maker {
-                Some(_) => other_maker(tx, from_ref(part), maker.as_ref()).await?,
+                .map_err(|error| EngineError::other(error.to_string()))?;
+            let other = match model {
+                Some(_) => other_model(tx, from_ref(part), model.as_ref()).await?,
                 None => None,
             };
             lock(tx, BTreeSet::from([part.document.collection.0])).await?;
             let newest = |row: Row<'_>| {
-                let is =
-                    |column, text: &str| Ok::<_, Failure>(row.get::<Cow<'_, str>>(column)? == text);
+                let is = |column, text: &str| {
+                    Ok::<_, EngineError>(row.get::<Cow<'_, str>>(column)? == text)
+                };
                 let is_same = is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?;
                 Ok((row.get::<u64>(0)?, is_same, row.get(4)?))
             };
@@ -47,7 +48,7 @@ impl Store {
                 return Ok(VectorOutcome::Done((newest, false)));
             }
             if let Some(other) = other {
-                return Ok(VectorOutcome::OtherMaker(other));
+                return Ok(VectorOutcome::OtherModel(other));
             }
             let mut version = 1;
             if let Some((newest, _, document)) = newest {
@@ -68,26 +69,25 @@ impl Store {
         })
     }
 
-    /// Saves a learning, with a document so that searches find it. Replaces the learning with the same trigger and fix, if there
-    /// is one, and returns whether there was none.
+    /// Saves a learning with its document. Replaces a learning with the same trigger and fix. Returns whether the learning is new.
     pub fn save_learning(
         &self,
         user: &UserId,
         row: LearningRow,
         part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<bool>> {
-        let given = (user.clone(), row, part, maker);
-        work!(self.engine.write(given), |tx, user, entry, part, maker| {
-            if maker.is_some()
-                && let Some(other) = other_maker(tx, from_ref(part), maker.as_ref()).await?
+        model: Option<EmbeddingModel>,
+    ) -> StoreFuture<'_, VectorOutcome<bool>> {
+        let args = (user.clone(), row, part, model);
+        work!(self.engine.write(args), |tx, user, entry, part, model| {
+            if model.is_some()
+                && let Some(other) = other_model(tx, from_ref(part), model.as_ref()).await?
             {
-                return Ok(VectorOutcome::OtherMaker(other));
+                return Ok(VectorOutcome::OtherModel(other));
             }
             lock(tx, BTreeSet::from([part.document.collection.0])).await?;
             let key = values![user, entry.trigger, entry.fix];
             let known = tx.value::<Option<i64>>(sql::LEARNING_DOCUMENT, key).await?;
-            // This deletes the old row too.
+            // This also deletes the row of the old learning.
             remove_old(tx, user, known.flatten()).await?;
             let document = write_document(tx, part).await?;
             let (trigger, fix, pattern) = (&entry.trigger, &entry.fix, &entry.error_pattern);
@@ -101,7 +101,7 @@ impl Store {
         })
     }
 
-    /// Reads the knowledge that each of these documents belongs to; `None` for a document without knowledge.
+    /// Reads the knowledge that each of these documents belongs to, or `None` for other documents.
     pub async fn knowledge(
         &self,
         user: &UserId,
@@ -120,14 +120,14 @@ impl Store {
         &self,
         user: &UserId,
         key: &str,
-        most: usize,
-    ) -> Answer<'_, Vec<KnowledgeRow>> {
-        let values = values![user, key, most];
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<KnowledgeRow>> {
+        let values = values![user, key, limit];
         self.engine
             .query(sql::KNOWLEDGE_VERSIONS, values, |row| row.read())
     }
 
-    /// Reads learnings by their documents; `None` for other documents.
+    /// Reads the learning that each of these documents belongs to, or `None` for other documents.
     pub async fn learnings(
         &self,
         user: &UserId,
@@ -152,5 +152,5 @@ async fn remove_old(tx: &mut Tx<'_>, user: &UserId, document: Option<i64>) -> Re
 async fn write_document(tx: &mut Tx<'_>, part: &DocumentPart) -> Result<i64> {
     let keys = write_locked(tx, from_ref(part)).await?;
     let key = keys.first().copied();
-    key.ok_or_else(|| Failure::other("a document was not written"))
+    key.ok_or_else(|| EngineError::other("a document was not written"))
 }

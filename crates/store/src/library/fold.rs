@@ -1,17 +1,17 @@
-//! Normalizes text for PostgreSQL's index of words: lower case, no accents, one blank between two words.
+//! Normalizes text for PostgreSQL's word index: lower case, no accents, one space between words.
 //!
-//! PostgreSQL's own functions depend on its locale and extensions; the index must be the same on every server.
+//! PostgreSQL's own functions depend on its locale and extensions, but the index must be the same on every server.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-/// The longest word that is indexed, in bytes.
-const LONGEST_WORD: usize = 200;
+/// Maximum length of an indexed word, in bytes.
+const MAX_WORD_BYTES: usize = 200;
 
 pub(super) fn fold(text: &str) -> String {
-    let parted = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(text.chars());
+    let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(text.chars());
     let mut folded = String::with_capacity(text.len());
     let mut start = 0;
-    for character in parted {
+    for character in decomposed {
         if character.is_alphanumeric() {
             folded.extend(character.to_lowercase().filter(|small| !is_accent(*small)));
         } else if !is_accent(character) {
@@ -23,11 +23,11 @@ pub(super) fn fold(text: &str) -> String {
     folded
 }
 
-/// Ends the word that starts at `start`; returns where the next one starts.
+/// Ends the word that starts at `start`. Returns where the next word starts.
 fn end_word(folded: &mut String, start: usize) -> usize {
     match folded.len() - start {
         0 => {}
-        length if length > LONGEST_WORD => folded.truncate(start),
+        length if length > MAX_WORD_BYTES => folded.truncate(start),
         _ => folded.push(' '),
     }
     folded.len()
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_small_plain_and_parted_by_one_blank() {
+    fn words_are_lower_case_without_accents_and_separated_by_one_space() {
         for (text, folded) in [
             ("", ""),
             (" \0\u{1}--'", ""),
@@ -55,7 +55,7 @@ mod tests {
         ] {
             assert_eq!(fold(text), folded, "{text}");
         }
-        let long = "x".repeat(LONGEST_WORD);
+        let long = "x".repeat(MAX_WORD_BYTES);
         assert_eq!(fold(&format!("a {long} b")), format!("a {long} b"));
         assert_eq!(fold(&format!("a {long}x b {long}x")), "a b");
     }

@@ -1,14 +1,15 @@
-//! Search by words. The rankings of the databases cannot be used: FTS5's cannot ignore the chunks of other users, and
-//! PostgreSQL's know neither how rare a term is nor how long a chunk is on average.
+//! Searches by words. The databases' own rankings are not used: FTS5's cannot ignore the chunks of other users, and PostgreSQL's
+//! considers neither how rare a term is nor the average length of chunks.
 //!
-//! SQLite lists each place of a term. PostgreSQL's index tells the chunks, and how often they have the term up to nine times.
+//! SQLite lists every occurrence of a term. PostgreSQL's index returns the chunks that contain a term, and how often, up to nine
+//! times.
 
 use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Term, TermSelection};
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
 use super::{CollectionId, QueryWord, Ranking};
-use crate::Answer;
+use crate::StoreFuture;
 use crate::engine::{Result, Row, Sql, Tx, records, sql, values, work};
 use crate::store::Store;
 use std::collections::BTreeMap;
@@ -18,23 +19,23 @@ records! {
     Term { word, text, chunks, places }
 }
 
-/// PostgreSQL's estimate is used for a term that is in at least this many chunks; others are counted.
+/// If PostgreSQL estimates that at least this many chunks contain a term, the estimate is used. Otherwise the chunks are counted.
 const MIN_ESTIMATED: u64 = 5_000;
 
-/// The numbers of times that PostgreSQL's index has a mark for; the first has none.
+/// The numbers of occurrences that PostgreSQL's index distinguishes. The first has no suffix.
 const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
 
 impl Store {
-    /// Ranks the chunks that have any of the words by BM25.
+    /// Ranks the chunks that contain any of the words with BM25.
     pub fn search_words(
         &self,
         collections: Vec<CollectionId>,
         words: Vec<QueryWord>,
-        most: usize,
-    ) -> Answer<'_, Ranking> {
+        limit: usize,
+    ) -> StoreFuture<'_, Ranking> {
         let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
-        let given = (collections, words, most);
-        work!(self.engine.snapshot(given), |tx, within, words, limit| {
+        let args = (collections, words, limit);
+        work!(self.engine.snapshot(args), |tx, within, words, limit| {
             let limit = *limit;
             let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
             let selection = TermSelection::new(terms, words);
@@ -58,8 +59,8 @@ impl Store {
         })
     }
 
-    /// Counts the chunks of all users, and those that have each of the words; see [`search_words`](Self::search_words).
-    pub fn word_frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
+    /// Counts the chunks of all users, and for each word those that contain it; see [`search_words`](Self::search_words).
+    pub fn word_frequencies(&self, words: Vec<String>) -> StoreFuture<'_, (u64, Vec<u64>)> {
         work!(self.engine.snapshot(words), |tx, words| {
             let mut frequencies = vec![0; words.len()];
             for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
@@ -71,8 +72,7 @@ impl Store {
     }
 }
 
-/// Looks up what the index has for each word: the lower-case stem without accents. Most words give one term, punctuation
-/// gives none.
+/// Looks up the index term of each word: the lower-case stem without accents. Most words have one term, punctuation has none.
 async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     match tx.as_sqlite() {
         Some(_) => sqlite_terms(tx, words).await,
@@ -80,14 +80,14 @@ async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     }
 }
 
-/// The tokenizer of the index makes terms of the words in a temporary table, so that both always agree.
+/// Converts words to terms with the tokenizer of the index, by inserting them into a temporary table, so that both always agree.
 async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     if let Some(connection) = tx.as_sqlite()
         && !connection.prepare_cached(HAS_QUERY)?.exists([])?
     {
         connection.execute_batch(CREATE_QUERY)?;
     }
-    // An earlier search may have failed before it was done.
+    // A failed search may have left its words in the table.
     tx.execute(CLEAR_QUERY, &[]).await?;
     tx.execute(SET_QUERY, values![words]).await?;
     tx.query(SQLITE_TERMS, &[], |row| row.read()).await
@@ -115,9 +115,9 @@ async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> 
     Ok(terms)
 }
 
-/// A query of PostgreSQL for the chunks that have a term so often.
+/// Returns a PostgreSQL query for the chunks that contain a term at least `times` times.
 fn query(term: &str, times: u32) -> String {
-    // Terms are letters and digits; the quotes join the term and its mark.
+    // Terms have only letters and digits. The quotes join the term and its suffix.
     match times {
         1 => format!("'{term}'"),
         _ => format!("'{term} {times}'"),
@@ -132,7 +132,7 @@ async fn sqlite_postings(
     let mut postings = Vec::with_capacity(terms.len());
     for term in terms {
         let mut posting = Posting::new();
-        // The chunks of a collection come one after the other.
+        // The chunks of a collection are consecutive.
         let (mut current, mut is_searched) = (-1, false);
         let place = |row: Row<'_>| {
             let chunk: i64 = row.get(0)?;
@@ -194,12 +194,12 @@ const SQLITE_TERMS: Sql = sql!(
        LEFT JOIN library_words AS words ON words.term = query.term"
 );
 
-/// All chunks that have a term, by key, once for each place.
+/// Selects all chunks that contain a term, ordered by key, once for each occurrence.
 const TERM_PLACES: Sql = sql!("SELECT doc FROM library_places WHERE term = $1");
 
-/// The terms of words, and how many chunks have them by the statistics of the server, if they are among the most common
-/// ones. For the rest of the transaction it prevents scans of the index' table in any order, which the planner
-/// prefers for common words and which unpack every list of terms.
+/// Selects the terms of words and, for the most common terms, the server's estimate of the number of chunks that contain them. Also
+/// disables sequential and index scans for the rest of the transaction: the planner would prefer them for common words, but they
+/// unpack every list of terms.
 const POSTGRES_TERMS: Sql = sql!(
     "SELECT word.place, term.lexeme, (common.share * common.chunks)::bigint
        FROM set_config('enable_seqscan', 'off', true) AS sequential
@@ -215,20 +215,20 @@ const POSTGRES_TERMS: Sql = sql!(
       ORDER BY word.place, term.lexeme"
 );
 
-/// The number of chunks in all collections that have each term.
+/// Counts the chunks in all collections that contain each term.
 const TERM_COUNTS: Sql = sql!(
     "SELECT (SELECT count(*) FROM library_index WHERE terms @@ query.term::tsquery)
        FROM unnest($1::text[]) WITH ORDINALITY AS query (term, place) ORDER BY query.place"
 );
 
-/// The chunks of some collections that have each term. With a range of keys in place of the shift, the planner would read every
-/// list of terms in the range.
+/// Selects the chunks of some collections that contain each term. With a range of keys instead of the shift, the planner would read
+/// every list of terms in the range.
 const POSTINGS: Sql = sql!(
     "SELECT coalesce((SELECT array_agg(chunk) FROM library_index
                        WHERE terms @@ query.term::tsquery AND chunk >> 32 = ANY ($2)), '{}')
        FROM unnest($1::text[]) WITH ORDINALITY AS query (term, place) ORDER BY query.place"
 );
 
-/// The statements that use PostgreSQL's index of words.
+/// The statements that use PostgreSQL's word index.
 #[cfg(test)]
 pub(crate) const BY_WORDS: [Sql; 2] = [TERM_COUNTS, POSTINGS];

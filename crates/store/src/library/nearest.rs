@@ -1,39 +1,40 @@
-//! The nearest vectors: a coarse scan that counts differing signs, then exact cosines of the best. Scanned signs stay in memory.
+//! Finds the nearest vectors: a coarse scan counts differing signs, then exact cosines are computed for the best candidates.
+//! Scanned signs are cached in memory.
 //!
-//! In PostgreSQL, pgvector's index replaces the scan where it exists.
+//! In PostgreSQL, pgvector's index replaces the scan if it exists.
 
 use super::VectorOutcome;
 use super::statements as sql;
 use super::vectors::{self, BLOCK_CHUNKS, bits_of, blocks_of, cosine};
 use crate::engine::{Result, Row, Tx, values};
 use crate::postgres::pgvector;
-use lango_core::EmbeddingMaker;
+use lango_core::EmbeddingModel;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of chunks whose cosines are computed, at least.
+/// Minimum number of chunks whose cosines are computed.
 const MIN_CANDIDATES: usize = 384;
 
-/// The smallest share of the indexed vectors that the searched collections must have: the index passes over those of all
-/// others. A scan of a smaller share takes less time.
+/// The index is used only if the searched collections have at least 1/16 of the indexed vectors. It visits the vectors of all
+/// other collections too, so for a smaller share a scan is faster.
 const MIN_SHARE: i64 = 16;
 
-/// The size of the cache, in bytes.
+/// Maximum size of the cache, in bytes.
 const MAX_CACHED: usize = 64 * 1024 * 1024;
 
 pub(crate) struct NearestQuery {
     pub cache: Arc<BitsCache>,
     pub collections: Vec<i64>,
-    pub maker: EmbeddingMaker,
+    pub model: EmbeddingModel,
     pub vector: Vec<f32>,
     pub limit: usize,
 }
 
 /// The state of a collection's vectors.
-struct Generation {
+struct CollectionVectors {
     collection: i64,
-    /// Counts the changes.
+    /// Number of changes so far.
     generation: i64,
     vectors: i64,
 }
@@ -45,10 +46,10 @@ pub(super) async fn search(
     let (mut stored, mut indexed) = (None, None);
     let generation = |row: Row<'_>| {
         if row.get::<Option<Cow<'_, str>>>(3)?.is_some() {
-            stored = Some(vectors::maker_in(row, 3)?);
+            stored = Some(vectors::model_in(row, 3)?);
         }
         indexed = row.get::<Option<i64>>(4)?;
-        Ok(Generation {
+        Ok(CollectionVectors {
             collection: row.get(0)?,
             generation: row.get(1)?,
             vectors: row.get(2)?,
@@ -57,11 +58,11 @@ pub(super) async fn search(
     let values = values![query.collections];
     let collections = tx.query(sql::GENERATIONS, values, generation).await?;
     if collections.is_empty() {
-        stored = vectors::maker(tx).await?;
+        stored = vectors::model(tx).await?;
     }
     match stored {
         None => return Ok(VectorOutcome::Done(Vec::new())),
-        Some(stored) if stored != query.maker => return Ok(VectorOutcome::OtherMaker(stored)),
+        Some(stored) if stored != query.model => return Ok(VectorOutcome::OtherModel(stored)),
         Some(_) => {}
     }
     let vectors: i64 = collections.iter().map(|of| of.vectors).sum();
@@ -76,7 +77,7 @@ pub(super) async fn search(
 async fn scan(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
-    collections: &[Generation],
+    collections: &[CollectionVectors],
 ) -> Result<Vec<(i64, f64)>> {
     let signs: Vec<u64> = words_of(&bits_of(&query.vector)).collect();
     let mut all = Vec::with_capacity(collections.len());
@@ -99,7 +100,7 @@ async fn scan(
 async fn read_bits(
     tx: &mut Tx<'_>,
     cache: &BitsCache,
-    of: &Generation,
+    of: &CollectionVectors,
     width: usize,
 ) -> Result<Arc<Bits>> {
     if let Some(bits) = cache.get(of) {
@@ -123,18 +124,18 @@ async fn read_bits(
     Ok(bits)
 }
 
-/// The signs of collections that were scanned, each with its generation: reading them takes longer than comparing them.
+/// A cache of the signs of scanned collections, with their generations. Reading signs takes longer than comparing them.
 #[derive(Default)]
 pub(crate) struct BitsCache(Mutex<HashMap<i64, (i64, Arc<Bits>)>>);
 
 impl BitsCache {
-    fn get(&self, of: &Generation) -> Option<Arc<Bits>> {
+    fn get(&self, of: &CollectionVectors) -> Option<Arc<Bits>> {
         let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (generation, bits) = cached.get(&of.collection)?;
         (*generation == of.generation).then(|| Arc::clone(bits))
     }
 
-    fn insert(&self, of: &Generation, bits: &Arc<Bits>) {
+    fn insert(&self, of: &CollectionVectors, bits: &Arc<Bits>) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         cached.remove(&of.collection);
         let others: usize = cached.values().map(|(_, bits)| bits.size()).sum();
@@ -147,7 +148,7 @@ impl BitsCache {
     }
 }
 
-/// The signs of a collection: the keys of its chunks, and for each the same number of words.
+/// The signs of a collection's vectors: the keys of its chunks, and for each chunk `width` words of 64 signs.
 struct Bits {
     keys: Vec<i64>,
     words: Vec<u64>,
@@ -172,11 +173,11 @@ impl Bits {
     }
 }
 
-/// The number of differing signs of every chunk.
+/// The number of differing signs (Hamming distance) of every chunk.
 struct Scan {
     wanted: Vec<u64>,
     distances: Vec<(u32, i64)>,
-    /// The number of chunks at each distance.
+    /// Number of chunks at each distance.
     counts: Vec<usize>,
 }
 
@@ -192,7 +193,7 @@ impl Scan {
     fn add(&mut self, bits: &Bits) {
         let wanted = &self.wanted;
         if bits.width != wanted.len() || wanted.is_empty() {
-            // The vectors of another model, which was replaced just now.
+            // The vectors are from another model, which has just been replaced.
             return;
         }
         self.distances.reserve(bits.keys.len());
@@ -207,9 +208,9 @@ impl Scan {
         }
     }
 
-    /// The keys of at least `most` of the nearest, if there are as many: all at the last distance are included.
-    fn best(&self, most: usize) -> impl Iterator<Item = i64> {
-        let mut left = most;
+    /// Returns the keys of at least `limit` of the nearest chunks, if there are that many. Includes all chunks at the last distance.
+    fn best(&self, limit: usize) -> impl Iterator<Item = i64> {
+        let mut left = limit;
         let farthest = self.counts.iter().position(|count| {
             left = left.saturating_sub(*count);
             left == 0
@@ -220,10 +221,10 @@ impl Scan {
     }
 }
 
-/// Sorts by cosine, the nearest first, and equal ones by key.
-pub(crate) fn nearest_first(mut cosines: Vec<(i64, f64)>, most: usize) -> Vec<(i64, f64)> {
+/// Sorts by cosine, nearest first, then by key, and returns the first `limit`.
+pub(crate) fn nearest_first(mut cosines: Vec<(i64, f64)>, limit: usize) -> Vec<(i64, f64)> {
     cosines.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
-    cosines.truncate(most);
+    cosines.truncate(limit);
     cosines
 }
 

@@ -1,58 +1,62 @@
-//! Access to the rows of the library.
+//! Public methods that read and write the library.
 //!
-//! A write changes a few hundred rows at most, because turns wait behind it; callers split larger ones. Reads are bounded by
-//! what they look for, except that a scan for vectors reads one bit per number of all vectors in its collections.
+//! A write changes at most a few hundred rows, because turns wait behind it; callers split larger writes. Reads are bounded by
+//! their limits, except that a scan for vectors reads one bit per number of all vectors in the searched collections.
 
 use super::nearest::NearestQuery;
 use super::statements as sql;
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, Removal, SearchHit,
+    CollectionId, CollectionRow, DeleteMode, DocumentFilter, DocumentPart, DocumentRow, SearchHit,
     VectorOutcome, VectorSearch, documents, nearest, vectors,
 };
-use crate::Answer;
+use crate::StoreFuture;
 use crate::engine::{Engine, Row, bulk_row, values, work};
 use crate::postgres::pgvector;
 use crate::store::Store;
-use lango_core::{EmbeddingMaker, SessionId, StoreError, UserId};
+use lango_core::{EmbeddingModel, SessionId, StoreError, UserId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The rows of the library in a database.
+/// Access to the library.
 impl Store {
-    /// Lists the collections that a user sees in a session, with the model of their vectors. Without a session, those that
-    /// every session sees.
+    /// Lists the collections that a user can see in a session, and the model of the stored vectors. Without a session, lists the
+    /// collections that every session can see.
     pub fn visible_collections(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
-    ) -> Answer<'_, (Vec<CollectionRow>, Option<EmbeddingMaker>)> {
+    ) -> StoreFuture<'_, (Vec<CollectionRow>, Option<EmbeddingModel>)> {
         let session = session.map_or("", SessionId::as_str).to_owned();
-        let given = (user.clone(), session);
-        work!(self.engine.snapshot(given), |tx, user, session| {
+        let args = (user.clone(), session);
+        work!(self.engine.snapshot(args), |tx, user, session| {
             let values = values![user, session];
             let visible = tx.query(sql::COLLECTIONS, values, |row| row.read());
             let visible = visible.await?;
-            Ok((visible, vectors::maker(tx).await?))
+            Ok((visible, vectors::model(tx).await?))
         })
     }
 
-    /// Lists all collections of a user, those of every session included, by name.
-    pub fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>> {
+    /// Lists all collections of a user by name, including those of single sessions.
+    pub fn all_collections(&self, user: &UserId) -> StoreFuture<'_, Vec<CollectionRow>> {
         let values = values![user, None::<&str>];
         self.engine
             .query(sql::COLLECTIONS, values, |row| row.read())
     }
 
-    /// Lists documents of a user by name, those of all sessions included.
-    pub fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>> {
+    /// Lists documents of a user by name, including those of single sessions.
+    pub fn documents(
+        &self,
+        user: &UserId,
+        filter: DocumentFilter,
+    ) -> StoreFuture<'_, Vec<DocumentRow>> {
         let (statement, values) = match &filter {
             DocumentFilter::Range {
                 collection,
                 from,
                 before,
-                most,
+                limit,
             } => {
-                let values = bulk_row![user, collection.0, from, before, most];
+                let values = bulk_row![user, collection.0, from, before, limit];
                 (sql::DOCUMENTS_IN_RANGE, values)
             }
             DocumentFilter::Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
@@ -61,17 +65,17 @@ impl Store {
         self.engine.query(statement, &values, |row| row.read())
     }
 
-    /// Writes parts of documents in one transaction. The name of a first part must be free: see
-    /// [`remove_document`](Self::remove_document). Chunks with vectors need the model.
+    /// Writes parts of documents in one transaction. Fails if the name of a first part is taken; see
+    /// [`remove_document`](Self::remove_document). The model is required for chunks with vectors.
     pub fn write_documents(
         &self,
         parts: Vec<DocumentPart>,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<()>> {
-        let given = (parts, maker);
-        work!(self.engine.write(given), |tx, parts, maker| {
-            if let Some(other) = documents::other_maker(tx, parts, maker.as_ref()).await? {
-                return Ok(VectorOutcome::OtherMaker(other));
+        model: Option<EmbeddingModel>,
+    ) -> StoreFuture<'_, VectorOutcome<()>> {
+        let args = (parts, model);
+        work!(self.engine.write(args), |tx, parts, model| {
+            if let Some(other) = documents::other_model(tx, parts, model.as_ref()).await? {
+                return Ok(VectorOutcome::OtherModel(other));
             }
             let collections = parts.iter().map(|part| part.document.collection.0);
             documents::lock(tx, collections.collect()).await?;
@@ -80,18 +84,18 @@ impl Store {
         })
     }
 
-    /// Removes a user's document with its words and vectors, in as many transactions as that takes. Returns the number of its
-    /// chunks, or `None` if there is no such document.
+    /// Removes a user's document with its words and vectors, in as many transactions as necessary. Returns the number of chunks, or
+    /// `None` if the document does not exist.
     pub async fn remove_document(
         &self,
         user: &UserId,
         document: i64,
-        removal: Removal,
+        removal: DeleteMode,
     ) -> Result<Option<u64>, StoreError> {
         let mut chunks = 0;
         loop {
-            let given = (user.clone(), document, removal);
-            let portion = self.engine.write(given, |tx, (user, document, removal)| {
+            let args = (user.clone(), document, removal);
+            let portion = self.engine.write(args, |tx, (user, document, removal)| {
                 Box::pin(documents::remove_portion(tx, user, *document, *removal))
             });
             let Some(removed) = portion.await? else {
@@ -104,45 +108,45 @@ impl Store {
         }
     }
 
-    /// Returns the model of the stored vectors, if there are any.
-    pub fn vector_maker(&self) -> Answer<'_, Option<EmbeddingMaker>> {
-        self.engine.read((), |tx, ()| Box::pin(vectors::maker(tx)))
+    /// Returns the embedding model of the stored vectors, if one is set.
+    pub fn vector_model(&self) -> StoreFuture<'_, Option<EmbeddingModel>> {
+        self.engine.read((), |tx, ()| Box::pin(vectors::model(tx)))
     }
 
-    /// Lists chunks without a vector after a key, by key: key, heading and text.
-    pub fn without_vectors(
+    /// Lists chunks without a vector, ordered by key, starting after a key. Returns key, heading and text of each.
+    pub fn chunks_without_vectors(
         &self,
         after: i64,
-        most: usize,
-    ) -> Answer<'_, Vec<(i64, String, String)>> {
-        let values = values![after, most];
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<(i64, String, String)>> {
+        let values = values![after, limit];
         let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         self.engine.query(sql::MISSING_VECTORS, values, chunk)
     }
 
-    /// Finds the chunks with the nearest vectors: their keys and cosines, the nearest first.
+    /// Finds the chunks with the nearest vectors. Returns their keys and cosines, nearest first.
     pub fn search_vectors(
         &self,
         collections: Vec<CollectionId>,
-        maker: EmbeddingMaker,
+        model: EmbeddingModel,
         vector: Vec<f32>,
-        most: usize,
-    ) -> Answer<'_, VectorOutcome<Vec<(i64, f64)>>> {
+        limit: usize,
+    ) -> StoreFuture<'_, VectorOutcome<Vec<(i64, f64)>>> {
         let query = NearestQuery {
             cache: Arc::clone(&self.bits),
             collections: collections.iter().map(|id| id.0).collect(),
-            maker,
+            model,
             vector,
-            limit: most,
+            limit: limit,
         };
         self.engine
             .snapshot(query, |tx, query| Box::pin(nearest::search(tx, query)))
     }
 
-    /// Describes how [`search_vectors`](Self::search_vectors) works in this database.
-    pub fn vector_search(&self) -> Answer<'_, VectorSearch> {
+    /// Describes how [`search_vectors`](Self::search_vectors) finds vectors in this database.
+    pub fn vector_search(&self) -> StoreFuture<'_, VectorSearch> {
         match &self.engine {
-            Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Plain { why: None }) }),
+            Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Scan { reason: None }) }),
             Engine::Postgres(postgres) => {
                 let min_indexed = postgres.database.options.min_indexed_vectors;
                 self.engine.snapshot(min_indexed, |tx, min_indexed| {
@@ -152,15 +156,15 @@ impl Store {
         }
     }
 
-    /// Creates the index of vectors if it is possible, useful and missing, however long that takes, without blocking others.
-    pub fn index_vectors(&self) -> Answer<'_, VectorSearch> {
+    /// Creates the vector index if it is missing, possible and useful. This may take long, but does not block other work.
+    pub fn index_vectors(&self) -> StoreFuture<'_, VectorSearch> {
         match &self.engine {
             Engine::Sqlite(_) => self.vector_search(),
             Engine::Postgres(postgres) => Box::pin(postgres.index_vectors()),
         }
     }
 
-    /// Reads chunks in the order of these keys, without those that do not exist.
+    /// Reads chunks in the order of these keys. Skips those that do not exist.
     pub async fn chunks(&self, ids: Vec<i64>) -> Result<Vec<SearchHit>, StoreError> {
         let hit = |row: Row<'_>| row.read::<SearchHit>().map(|hit| (hit.id, hit));
         let hits = self.engine.query(sql::CHUNKS, values![ids], hit).await?;
@@ -168,7 +172,7 @@ impl Store {
     }
 }
 
-/// Puts rows into the order of keys.
+/// Returns rows in the order of keys, with `None` for missing rows.
 pub(super) fn in_order<T: Clone>(
     keys: &[i64],
     rows: impl IntoIterator<Item = (i64, T)>,

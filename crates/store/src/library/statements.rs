@@ -1,8 +1,8 @@
-//! The everyday SQL of the library. Each statement finds its rows by a key.
+//! The statements on the library. Each finds its rows by key.
 
 use crate::engine::{Sql, sql, statements};
 
-/// A condition that a column is in an array.
+/// Tests whether a column is in an array.
 macro_rules! any {
     ($array:literal) => {
         concat!(
@@ -34,18 +34,18 @@ INSERT_COLLECTION: r#"INSERT INTO library_collections ("user", name, session) VA
 
 COLLECTION: r#"SELECT id FROM library_collections WHERE "user" = $1 AND name = $2 AND session = $3"#;
 
-/// Locks collections in one order, so that no two transactions wait for each other.
+/// Locks collections in a fixed order, so that no two transactions deadlock.
 LOCK_COLLECTIONS: concat!("SELECT id FROM library_collections WHERE id ", any!("$1"),
     " ORDER BY id /*postgres FOR UPDATE*/");
 
-/// With a session, only those that are visible in it.
+/// Selects a user's collections. With a session, selects only those that are visible in it.
 COLLECTIONS: r#"SELECT id, name, nullif(session, ''), chunks, words, vectors FROM library_collections
       WHERE "user" = $1 AND ($2::text IS NULL OR session = '' OR session = $2) ORDER BY name, session"#;
 
 SIZE: concat!("SELECT coalesce(sum(chunks), 0)::bigint, coalesce(sum(words), 0)::bigint
        FROM library_collections WHERE id ", any!("$1"));
 
-/// Bulk. Inserts nothing where the name is taken.
+/// Inserts documents with [`Tx::batch`](crate::engine::Tx::batch). Skips those whose name is taken.
 INSERT_DOCUMENT: "INSERT INTO library_documents (collection, source, trust, title, hash, size, added)
      /*sqlite VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING*/
      /*postgres SELECT new.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
@@ -57,7 +57,7 @@ INSERT_DOCUMENT: "INSERT INTO library_documents (collection, source, trust, titl
                AND old.source = new.source LIMIT 1)*/
      RETURNING id";
 
-/// Bulk.
+/// Selects documents by name with [`Tx::batch`](crate::engine::Tx::batch).
 DOCUMENT_KEY: "SELECT document.id, document.collection, document.source FROM library_documents AS document
      /*sqlite WHERE collection = $1 AND source = $2*/
      /*postgres JOIN unnest($1::bigint[], $2::text[]) AS key (collection, source)
@@ -67,7 +67,7 @@ DOCUMENT_KEY: "SELECT document.id, document.collection, document.source FROM lib
 
 COMPLETE_DOCUMENTS: concat!("UPDATE library_documents SET complete = 1 WHERE id ", any!("$1"));
 
-/// Reserves numbers for new chunks of a collection; returns the first.
+/// Reserves numbers for new chunks of a collection. Returns the first.
 RESERVE_CHUNK_KEYS: "UPDATE library_collections
         SET next_chunk = next_chunk + $2, chunks = chunks + $2, words = words + $3
       WHERE id = $1 RETURNING next_chunk - $2";
@@ -75,13 +75,13 @@ RESERVE_CHUNK_KEYS: "UPDATE library_collections
 ADD_CHUNK_COUNTS:
     "UPDATE library_collections SET chunks = chunks + $2, words = words + $3 WHERE id = $1";
 
-/// Bulk. A trigger of SQLite indexes the words.
+/// Inserts chunks with [`Tx::batch`](crate::engine::Tx::batch). In SQLite a trigger indexes the words.
 INSERT_CHUNK: "INSERT INTO library_chunks (id, document, ordinal, position, words, heading, text)
      /*sqlite VALUES ($1, $2, $3, $4, $5, $6, $7)*/
      /*postgres SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
                           $6::text[], $7::text[])*/";
 
-/// The collection of a document, if the user owns it.
+/// Selects the collection of a document, if the user owns it.
 COLLECTION_OF_DOCUMENT: r#"SELECT document.collection FROM library_documents AS document
        JOIN library_collections AS collection ON collection.id = document.collection
       WHERE document.id = $1 AND collection."user" = $2"#;
@@ -93,7 +93,8 @@ DELETE_CHUNKS: concat!("DELETE FROM library_chunks WHERE id ", any!("$1"));
 
 DELETE_DOCUMENT: "DELETE FROM library_documents WHERE id = $1";
 
-/// PostgreSQL's index has the first 300 characters of the names. In SQLite a blob is greater than any text.
+/// Selects documents by a range of names. PostgreSQL's index has the first 300 characters of the names. In SQLite the blob that
+/// replaces a missing end is greater than any text.
 DOCUMENTS_IN_RANGE: documents!(
     r#"WHERE collection.id = $2 AND collection."user" = $1 AND document.source >= $3
        /*sqlite AND document.source < coalesce($4, x'00') ORDER BY document.source*/
@@ -122,24 +123,24 @@ CHUNK_LENGTHS: concat!("SELECT id, document, words FROM library_chunks WHERE id 
 
 EXISTING_CHUNKS: concat!("SELECT id FROM library_chunks WHERE id ", any!("$1"));
 
-MAKER: r#"SELECT maker FROM library_maker WHERE "only" = 1"#;
+MODEL: r#"SELECT maker FROM library_maker WHERE "only" = 1"#;
 
-MAKER_FOR_SHARE: r#"SELECT maker FROM library_maker WHERE "only" = 1 /*postgres FOR SHARE*/"#;
+MODEL_FOR_SHARE: r#"SELECT maker FROM library_maker WHERE "only" = 1 /*postgres FOR SHARE*/"#;
 
-MAKER_FOR_UPDATE: r#"SELECT maker FROM library_maker WHERE "only" = 1 /*postgres FOR UPDATE*/"#;
+MODEL_FOR_UPDATE: r#"SELECT maker FROM library_maker WHERE "only" = 1 /*postgres FOR UPDATE*/"#;
 
-INSERT_MAKER: r#"INSERT INTO library_maker ("only", maker) VALUES (1, $1) ON CONFLICT ("only") DO NOTHING"#;
+INSERT_MODEL: r#"INSERT INTO library_maker ("only", maker) VALUES (1, $1) ON CONFLICT ("only") DO NOTHING"#;
 
-SET_MAKER: r#"UPDATE library_maker SET maker = $1 WHERE "only" = 1"#;
+SET_MODEL: r#"UPDATE library_maker SET maker = $1 WHERE "only" = 1"#;
 
-/// Bulk. Returns the chunks that had no vector.
+/// Inserts vectors with [`Tx::batch`](crate::engine::Tx::batch). Returns the chunks that had no vector.
 INSERT_VECTOR: "INSERT INTO library_vectors (chunk, numbers)
      /*sqlite VALUES ($1, $2)*/ /*postgres SELECT * FROM unnest($1::bigint[], $2::bytea[])*/
      ON CONFLICT DO NOTHING RETURNING chunk";
 
 VECTORS: concat!("SELECT chunk, numbers FROM library_vectors WHERE chunk ", any!("$1"));
 
-/// Returns the chunks that had a vector.
+/// Deletes the vectors of chunks. Returns the chunks that had one.
 DELETE_VECTORS: concat!("DELETE FROM library_vectors WHERE chunk ", any!("$1"), " RETURNING chunk");
 
 BLOCKS: concat!("SELECT block, present, bits FROM library_bits WHERE block ", any!("$1"));
@@ -147,15 +148,15 @@ BLOCKS: concat!("SELECT block, present, bits FROM library_bits WHERE block ", an
 BLOCKS_IN_RANGE:
     "SELECT block, present, bits FROM library_bits WHERE block >= $1 AND block < $2 ORDER BY block";
 
-/// The generation and number of the vectors of collections, the model of all vectors, and about how many vectors pgvector's index
-/// has, if it exists.
+/// Selects the generation and number of vectors of each collection, the model of all vectors, and the approximate number of vectors
+/// in pgvector's index, if it exists.
 GENERATIONS: concat!(r#"SELECT id, generation, vectors, (SELECT maker FROM library_maker WHERE "only" = 1),
             /*sqlite NULL*/ /*postgres (SELECT max(reltuples)::bigint
                 FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
                WHERE indrelid = 'library_vectors'::regclass AND relname LIKE 'library_near_%')*/
        FROM library_collections WHERE id "#, any!("$1"));
 
-/// Bulk.
+/// Inserts or replaces blocks with [`Tx::batch`](crate::engine::Tx::batch).
 SET_BLOCK: "INSERT INTO library_bits (block, present, bits)
      /*sqlite VALUES ($1, $2, $3)*/ /*postgres SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])*/
      ON CONFLICT (block) DO UPDATE SET present = excluded.present, bits = excluded.bits";
@@ -165,7 +166,7 @@ DELETE_BLOCKS: concat!("DELETE FROM library_bits WHERE block ", any!("$1"));
 ADD_VECTOR_COUNT: "UPDATE library_collections
         SET vectors = vectors + $2, generation = generation + 1 WHERE id = $1";
 
-/// A subquery for each row, because PostgreSQL would sort all rows of a join.
+/// Selects chunks without a vector. It uses a subquery for each row, because PostgreSQL would sort all rows of a join.
 MISSING_VECTORS: "SELECT id, heading, text FROM library_chunks
       WHERE id > $1
         AND (SELECT chunk FROM library_vectors WHERE chunk = library_chunks.id) IS NULL
@@ -207,7 +208,7 @@ LEARNINGS_OF_DOCUMENTS: concat!(
        FROM learnings WHERE document ", any!("$2"), r#" AND /*sqlite +*/"user" = $1"#);
 }
 
-/// Delete all vectors, when the model changes. Without a condition, SQLite drops whole pages.
+/// Deletes all vectors, when the model changes. Without a condition, SQLite frees whole pages, which is fast.
 pub(super) const DELETE_ALL_VECTORS: [Sql; 3] = [
     sql!("DELETE FROM library_vectors"),
     sql!("DELETE FROM library_bits"),

@@ -1,35 +1,35 @@
-//! Vectors as they are stored: a signed byte for each number, and blocks of their signs, which searches scan first.
+//! Stores vectors: a signed byte for each number, and blocks of their signs, which searches scan first.
 //!
-//! A block holds the signs of 128 chunks with neighbouring keys, so that a scan reads few large rows. The place of a chunk in
-//! its block follows from its key.
+//! A block has the signs of 128 chunks with consecutive keys, so that a scan reads few large rows. The key of a chunk determines
+//! its slot in the block.
 //!
-//! All vectors are of one embedding model. Its row is locked while vectors are stored.
+//! All vectors are from one embedding model. Its row is locked while vectors are stored.
 
 use super::VectorOutcome;
 use super::documents::lock;
 use super::statements as sql;
-use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, values, work};
+use crate::StoreFuture;
+use crate::engine::{EngineError, Result, Row, Sql, Tx, bulk_row, values, work};
 use crate::store::Store;
-use lango_core::EmbeddingMaker;
+use lango_core::EmbeddingModel;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// How far the key of a collection is shifted in the keys of its chunks.
+/// Number of bits by which a collection's key is shifted in the keys of its chunks.
 pub(crate) const COLLECTION_SHIFT: u32 = 32;
 
-/// How many chunks share a block.
+/// Number of chunks in a block.
 pub(crate) const BLOCK_CHUNKS: usize = 128;
 
-/// How far the key of a collection is shifted in the keys of its blocks: 2^32 chunks, 128 to a block.
+/// Number of bits by which a collection's key is shifted in the keys of its blocks: 2^32 chunks in blocks of 128.
 const BLOCK_SHIFT: u32 = 25;
 
-/// The keys of a collection's blocks: the first, and the one after the last.
+/// Returns the range of a collection's block keys: the first, and the one after the last.
 pub(crate) fn blocks_of(collection: i64) -> (i64, i64) {
     (collection << BLOCK_SHIFT, (collection + 1) << BLOCK_SHIFT)
 }
 
-/// The block of a chunk.
+/// Returns the key of a chunk's block.
 pub(crate) fn block_of(chunk: i64) -> i64 {
     chunk / BLOCK_CHUNKS as i64
 }
@@ -38,7 +38,7 @@ fn slot_of(chunk: i64) -> usize {
     (chunk % BLOCK_CHUNKS as i64) as usize
 }
 
-/// The signs of a vector, one bit each, filled up to whole words of eight bytes.
+/// Returns the signs of a vector, one bit each, padded to whole words of eight bytes.
 pub(crate) fn bits_of(vector: &[f32]) -> Vec<u8> {
     let mut bits = vec![0; width(vector.len())];
     for (at, number) in vector.iter().enumerate() {
@@ -49,14 +49,14 @@ pub(crate) fn bits_of(vector: &[f32]) -> Vec<u8> {
     bits
 }
 
-/// A vector with a signed byte for each number, scaled so that the greatest is 127.
+/// Converts a vector to signed bytes, scaled so that the greatest magnitude is 127.
 pub(crate) fn bytes_of(vector: &[f32]) -> Vec<u8> {
     let greatest = vector
         .iter()
         .filter(|number| number.is_finite())
-        .fold(f32::MIN_POSITIVE, |most, number| most.max(number.abs()));
+        .fold(f32::MIN_POSITIVE, |limit, number| limit.max(number.abs()));
     let scale = 127.0 / greatest;
-    // A number that is none becomes 0; the conversion is bounded.
+    // NaN becomes 0, and the conversion saturates.
     let byte = |number: &f32| (number * scale).round() as i8;
     vector
         .iter()
@@ -64,7 +64,7 @@ pub(crate) fn bytes_of(vector: &[f32]) -> Vec<u8> {
         .collect()
 }
 
-/// The cosine of the angle between a vector and a stored one.
+/// Returns the cosine of the angle between a vector and a stored one.
 pub(crate) fn cosine(vector: &[f32], stored: &[u8]) -> f64 {
     let (mut dot, mut own, mut other) = (0.0_f32, 0.0_f32, 0.0_f32);
     for (number, byte) in vector.iter().zip(stored) {
@@ -81,46 +81,47 @@ pub(crate) fn cosine(vector: &[f32], stored: &[u8]) -> f64 {
     }
 }
 
-pub(super) async fn maker(tx: &mut Tx<'_>) -> Result<Option<EmbeddingMaker>> {
-    read_maker(tx, sql::MAKER).await
+pub(super) async fn model(tx: &mut Tx<'_>) -> Result<Option<EmbeddingModel>> {
+    read_model(tx, sql::MODEL).await
 }
 
-async fn read_maker(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingMaker>> {
-    tx.query_opt(statement, &[], |row| maker_in(row, 0)).await
+async fn read_model(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingModel>> {
+    tx.query_opt(statement, &[], |row| model_in(row, 0)).await
 }
 
-pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker> {
-    serde_json::from_str(&row.get::<Cow<'_, str>>(column)?)
-        .map_err(|error| Failure::other(format!("the maker of the vectors: {error}")))
+pub(super) fn model_in(row: Row<'_>, column: usize) -> Result<EmbeddingModel> {
+    serde_json::from_str(&row.get::<Cow<'_, str>>(column)?).map_err(|error| {
+        EngineError::other(format!("the stored embedding model is invalid: {error}"))
+    })
 }
 
-/// Sets the embedding model if there is none, and locks it until the end of the transaction. Returns the stored model if it
-/// differs from the wanted one.
+/// Sets the embedding model if none is set, and locks it until the end of the transaction. Returns the stored model if it differs
+/// from `wanted`.
 pub(super) async fn claim(
     tx: &mut Tx<'_>,
-    wanted: &EmbeddingMaker,
-) -> Result<Option<EmbeddingMaker>> {
-    let mut stored = read_maker(tx, sql::MAKER_FOR_SHARE).await?;
+    wanted: &EmbeddingModel,
+) -> Result<Option<EmbeddingModel>> {
+    let mut stored = read_model(tx, sql::MODEL_FOR_SHARE).await?;
     if stored.is_none() {
-        tx.execute(sql::INSERT_MAKER, values![json(wanted)?])
+        tx.execute(sql::INSERT_MODEL, values![json(wanted)?])
             .await?;
-        stored = read_maker(tx, sql::MAKER_FOR_SHARE).await?;
+        stored = read_model(tx, sql::MODEL_FOR_SHARE).await?;
     }
     Ok(stored.filter(|stored| stored != wanted))
 }
 
 impl Store {
     /// Sets the embedding model of the library, and deletes the vectors of any other model.
-    pub fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
-        work!(self.engine.write(maker), |tx, wanted| {
+    pub fn set_vector_model(&self, model: EmbeddingModel) -> StoreFuture<'_, ()> {
+        work!(self.engine.write(model), |tx, wanted| {
             let json = json(wanted)?;
-            tx.execute(sql::INSERT_MAKER, values![json]).await?;
-            let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
+            tx.execute(sql::INSERT_MODEL, values![json]).await?;
+            let stored = read_model(tx, sql::MODEL_FOR_UPDATE).await?;
             if stored.is_some_and(|stored| stored != *wanted) {
                 for statement in sql::DELETE_ALL_VECTORS {
                     tx.execute(statement, &[]).await?;
                 }
-                tx.execute(sql::SET_MAKER, values![json]).await?;
+                tx.execute(sql::SET_MODEL, values![json]).await?;
             }
             Ok(())
         })
@@ -129,57 +130,63 @@ impl Store {
     /// Stores the vectors of chunks. Skips chunks that were deleted since the vectors were computed.
     pub fn set_vectors(
         &self,
-        maker: EmbeddingMaker,
-        made: Vec<(i64, Vec<f32>)>,
-    ) -> Answer<'_, VectorOutcome<()>> {
-        let given = (maker, made);
-        work!(self.engine.write(given), |tx, maker, made| {
-            if let Some(other) = claim(tx, maker).await? {
-                return Ok(VectorOutcome::OtherMaker(other));
+        model: EmbeddingModel,
+        vectors: Vec<(i64, Vec<f32>)>,
+    ) -> StoreFuture<'_, VectorOutcome<()>> {
+        let args = (model, vectors);
+        work!(self.engine.write(args), |tx, model, vectors| {
+            if let Some(other) = claim(tx, model).await? {
+                return Ok(VectorOutcome::OtherModel(other));
             }
-            let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+            let keys: Vec<i64> = vectors.iter().map(|(key, _)| *key).collect();
             lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
             let existing = tx.column(sql::EXISTING_CHUNKS, values![keys]).await?;
             let existing: HashSet<i64> = existing.into_iter().collect();
-            let made = made.iter().filter(|(key, _)| existing.contains(key));
-            let made: Vec<(i64, &[f32])> = made.map(|(key, vector)| (*key, &vector[..])).collect();
-            store(tx, &made).await?;
+            let vectors = vectors.iter().filter(|(key, _)| existing.contains(key));
+            let vectors = vectors.map(|(key, vector)| (*key, &vector[..]));
+            let vectors: Vec<(i64, &[f32])> = vectors.collect();
+            store(tx, &vectors).await?;
             Ok(VectorOutcome::Done(()))
         })
     }
 }
 
-fn json(maker: &EmbeddingMaker) -> Result<String> {
-    serde_json::to_string(maker).map_err(|error| Failure::other(error.to_string()))
+fn json(model: &EmbeddingModel) -> Result<String> {
+    serde_json::to_string(model).map_err(|error| EngineError::other(error.to_string()))
 }
 
-/// Stores the vectors of chunks, which are of the right model, in locked collections.
-pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<()> {
-    let Some((_, any)) = made.first() else {
+/// Stores the vectors of chunks in locked collections. The vectors must be from the stored model.
+pub(super) async fn store(tx: &mut Tx<'_>, vectors: &[(i64, &[f32])]) -> Result<()> {
+    let Some((_, any)) = vectors.first() else {
         return Ok(());
     };
-    let maker = maker(tx).await?;
-    let dimensions = maker.map_or(any.len(), |maker| maker.dimensions as usize);
-    if let Some((_, wrong)) = made.iter().find(|(_, vector)| vector.len() != dimensions) {
+    let model = model(tx).await?;
+    let dimensions = model.map_or(any.len(), |model| model.dimensions as usize);
+    if let Some((_, wrong)) = vectors
+        .iter()
+        .find(|(_, vector)| vector.len() != dimensions)
+    {
         let length = wrong.len();
-        return Err(Failure::other(format!(
-            "a vector has {length} numbers, its maker says {dimensions}"
+        return Err(EngineError::other(format!(
+            "a vector has {length} dimensions, but its embedding model has {dimensions}"
         )));
     }
-    let bytes = made.iter().map(|(key, vector)| (key, bytes_of(vector)));
+    let bytes = vectors.iter().map(|(key, vector)| (key, bytes_of(vector)));
     let bytes: Vec<(&i64, Vec<u8>)> = bytes.collect();
     let rows = bytes.iter().map(|(key, bytes)| bulk_row![key, bytes]);
     let rows: Vec<_> = rows.collect();
     let new = tx
         .batch(sql::INSERT_VECTOR, &[], &rows, |row| row.get(0))
         .await?;
-    let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+    let keys: Vec<i64> = vectors.iter().map(|(key, _)| *key).collect();
     let mut blocks = read_blocks(tx, &keys).await?;
-    for (key, vector) in made {
+    for (key, vector) in vectors {
         let block = blocks.entry(block_of(*key));
         let block = block.or_insert_with(|| Block::empty(dimensions));
         if !block.set(*key, &bits_of(vector)) {
-            return Err(Failure::other("vectors of different lengths are stored"));
+            return Err(EngineError::other(
+                "the stored vectors have different lengths",
+            ));
         }
     }
     write_blocks(tx, &blocks).await?;
@@ -202,7 +209,7 @@ pub(super) async fn remove(tx: &mut Tx<'_>, keys: &[i64]) -> Result<()> {
     count(tx, &removed, -1).await
 }
 
-/// Counts new or removed vectors per collection. The new generation makes cached signs outdated.
+/// Updates the number of vectors of each collection. The new generation invalidates cached signs.
 async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<()> {
     let mut counts = BTreeMap::new();
     for key in keys {
@@ -240,11 +247,11 @@ async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<
     Ok(())
 }
 
-/// The signs of chunks with neighbouring keys, and which of them have any.
+/// The signs of chunks with consecutive keys.
 struct Block {
-    /// A bit for each chunk.
+    /// A bit for each chunk, set if the chunk has a vector.
     present: Vec<u8>,
-    /// The signs of each, one after the other.
+    /// The signs of all chunks, one after the other.
     bits: Vec<u8>,
 }
 
@@ -260,7 +267,7 @@ impl Block {
         self.present.iter().all(|byte| *byte == 0)
     }
 
-    /// Gives a chunk its signs. False if the others have another length.
+    /// Sets the signs of a chunk. Returns false if the other signs have another length.
     #[must_use]
     fn set(&mut self, chunk: i64, bits: &[u8]) -> bool {
         let (width, slot) = (bits.len(), slot_of(chunk));
@@ -272,7 +279,7 @@ impl Block {
         true
     }
 
-    /// Takes the signs of a chunk away.
+    /// Removes the signs of a chunk.
     fn clear(&mut self, chunk: i64) {
         let (width, slot) = (self.bits.len() / BLOCK_CHUNKS, slot_of(chunk));
         self.present[slot / 8] &= !(1 << (slot % 8));
@@ -280,7 +287,7 @@ impl Block {
     }
 }
 
-/// How many bytes the signs of so many numbers take.
+/// Returns the size in bytes of the signs of a vector.
 fn width(dimensions: usize) -> usize {
     dimensions.div_ceil(64) * 8
 }

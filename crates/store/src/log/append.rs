@@ -1,35 +1,36 @@
-//! Appending to a log, with what follows from the events on other tables.
+//! Appends events to a log and updates the tables that are derived from the events.
 //!
-//! SQLite writes row by row in the writer's transaction. PostgreSQL gets one statement, which writes only under the guard and
-//! only at the end that the batch was made for, and returns what it found. If the reply is lost the same rows are sent
-//! again, and their hashes tell whether they were stored already.
+//! SQLite writes row by row in the writer's transaction. PostgreSQL gets one statement, which writes only if the guard allows it
+//! and the log ends where the batch expects, and reports what it found. If the reply is lost, the same rows are sent again; their
+//! hashes show whether they were already stored.
 
 use super::apply::apply;
-use super::batch::{End, Rows, session_of};
+use super::batch::{EventRows, LogEnd, session_of};
 use super::statements::*;
 use crate::archive::{HIDDEN_USER, LogRow};
-use crate::chain::{Chain, StoredEvent};
-use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, values};
+use crate::chain::{LogVerifier, StoredEvent};
+use crate::decode::{damaged, not_found};
+use crate::engine::{EngineError, Result, Row, ToValue as _, Tx, Value, values};
 use crate::projection::without_arguments;
-use crate::stored::{damaged, not_found};
-use crate::tasks::{self, TaskWrite, TaskWritten};
-use lango_core::{Batch, Event, Opened, Put, SessionId, StoreError};
+use crate::tasks::{self, TaskWrite, TaskWriteOutcome};
+use lango_core::{Event, EventBatch, SessionId, StoreError, TaskInsertOutcome, TaskPutOutcome};
 use std::borrow::Cow;
 
-/// Attempts to append while the log does not end as remembered, or another append is faster.
+/// How often to try an append whose cached log end is out of date, or that loses a race against another append.
 const ATTEMPTS: usize = 4;
 
+/// Decides who may append to a session.
 #[derive(Debug, Clone)]
 pub(super) enum Guard {
-    /// The owner of the lease with this fence.
+    /// Only the owner of the lease with this fencing token.
     Lease(i64),
-    /// Any caller while no other replica has the lease.
+    /// Any caller, as long as no other replica has the lease.
     Free { replica: String },
-    /// The import that a hidden session belongs to.
+    /// The import that created this hidden session.
     Hidden,
 }
 
-/// The guard in SQLite, where the caller has locked the session.
+/// The guard for SQLite, where the caller has locked the session.
 impl Default for Guard {
     fn default() -> Self {
         Self::Free {
@@ -39,33 +40,32 @@ impl Default for Guard {
 }
 
 pub(super) struct NewEvents {
-    pub events: Batch,
+    pub events: EventBatch,
     pub guard: Guard,
-    /// The remembered end of the log.
-    pub known: Option<End>,
-    /// A write of the task of these events. The one that ends the task also releases the lease.
+    /// The cached end of the log.
+    pub known: Option<LogEnd>,
+    /// A write of the task that these events belong to. The write that ends the task also releases the lease.
     pub task: Option<TaskWrite>,
 }
 
-/// The result of an append.
 #[derive(Default)]
-pub(super) struct Appended {
+pub(super) struct AppendOutcome {
     /// The new end of the log. `None` if nothing was stored.
-    pub end: Option<End>,
-    pub task: Option<TaskWritten>,
+    pub end: Option<LogEnd>,
+    pub task: Option<TaskWriteOutcome>,
 }
 
-pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Appended> {
+pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<AppendOutcome> {
     let Some(session) = session_of(&new.events)? else {
-        return Ok(Appended::default());
+        return Ok(AppendOutcome::default());
     };
     let body = |event: &Event| {
         serde_json::to_string(&event.body).map_err(|error| {
-            Failure::other(format!("event {} cannot be written: {error}", event.seq))
+            EngineError::other(format!("event {} cannot be written: {error}", event.seq))
         })
     };
     let bodies: Vec<String> = new.events.iter().map(body).collect::<Result<_, _>>()?;
-    let mut rows = Rows::of(session, &new.events, bodies.iter().map(String::as_str))?;
+    let mut rows = EventRows::new(session, &new.events, bodies.iter().map(String::as_str))?;
     complete_grants(tx, &mut rows).await?;
     if !tx.is_sqlite() {
         return send(tx, &rows, new).await;
@@ -73,10 +73,10 @@ pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Appended>
     let mut written = None;
     if let Some(TaskWrite::Insert { task, message }) = &new.task {
         let opened = tasks::open(tx, task, message).await?;
-        let is_known = opened != Opened::New;
-        written = Some(TaskWritten::Opened(opened));
+        let is_known = opened != TaskInsertOutcome::New;
+        written = Some(TaskWriteOutcome::Inserted(opened));
         if is_known {
-            return Ok(Appended {
+            return Ok(AppendOutcome {
                 end: None,
                 task: written,
             });
@@ -88,9 +88,9 @@ pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Appended>
     }
     let end = write(tx, &rows, &rows.hashes_after(&end.hash)).await?;
     if let Some(TaskWrite::Put(task)) = &new.task {
-        written = Some(TaskWritten::Put(tasks::put(tx, task).await?));
+        written = Some(TaskWriteOutcome::Put(tasks::put(tx, task).await?));
     }
-    Ok(Appended {
+    Ok(AppendOutcome {
         end: Some(end),
         task: written,
     })
@@ -105,29 +105,29 @@ pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<()> {
     let end = if tx.is_sqlite() {
         sqlite_end(tx, session, &Guard::Hidden).await?
     } else {
-        End {
+        LogEnd {
             seq: first.seq.saturating_sub(1),
             hash: previous_hash(tx, session, first.seq).await?,
         }
     };
-    let mut chain = Chain::at(session, end.seq, end.hash.clone());
-    let events = rows.iter().map(|row| Ok(row.event(chain.take(row)?)));
+    let mut chain = LogVerifier::after(session, end.seq, end.hash.clone());
+    let events = rows.iter().map(|row| Ok(row.event(chain.verify(row)?)));
     let events: Vec<Event> = events.collect::<Result<_, StoreError>>()?;
-    let mut new = Rows::of(session, &events, rows.iter().map(|row| &*row.body))?;
+    let mut new = EventRows::new(session, &events, rows.iter().map(|row| &*row.body))?;
     complete_grants(tx, &mut new).await?;
     let hashes: Vec<&[u8]> = rows.iter().map(|row| &row.hash[..]).collect();
     if tx.is_sqlite() {
         return write(tx, &new, &hashes).await.map(drop);
     }
-    let found = send_once(tx, &new, (&end.hash, &hashes), &Guard::Hidden, None).await?;
-    if found.is_stored(tx, &hashes) {
+    let reply = send_once(tx, &new, (&end.hash, &hashes), &Guard::Hidden, None).await?;
+    if reply.is_stored(tx, &hashes) {
         return Ok(());
     }
     Err(not_found(session).into())
 }
 
-/// Returns the end of a log to which the guard lets the caller append.
-async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Result<End> {
+/// Returns the end of a log. Fails if the guard does not let the caller append to it.
+async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Result<LogEnd> {
     let check = match guard {
         Guard::Hidden => HIDDEN_USER,
         _ => IS_VISIBLE,
@@ -138,21 +138,21 @@ async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Resu
     log_end(tx, session).await
 }
 
-/// Returns the end of a log, which is the default one if the log is empty.
-pub(crate) async fn log_end(tx: &mut Tx<'_>, session: &SessionId) -> Result<End> {
+/// Returns the end of a log, or the default if the log is empty.
+pub(crate) async fn log_end(tx: &mut Tx<'_>, session: &SessionId) -> Result<LogEnd> {
     let values = values![session];
     let end = tx.query_opt(LOG_END, values, |row| {
         let (seq, hash) = (row.get(0)?, row.get(1)?);
-        Ok(End { seq, hash })
+        Ok(LogEnd { seq, hash })
     });
     Ok(end.await?.unwrap_or_default())
 }
 
 async fn write<H: AsRef<[u8]> + Sync>(
     tx: &mut Tx<'_>,
-    rows: &Rows<'_>,
+    rows: &EventRows<'_>,
     hashes: &[H],
-) -> Result<End> {
+) -> Result<LogEnd> {
     for (event, hash) in rows.events.iter().zip(hashes) {
         let hash = hash.as_ref();
         let values = values![
@@ -171,8 +171,8 @@ async fn write<H: AsRef<[u8]> + Sync>(
     Ok(rows.end(hashes.last().map(AsRef::as_ref)))
 }
 
-/// Adds to grants the requests that they answer.
-async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<()> {
+/// Copies into each grant the stored request that it answers.
+async fn complete_grants(tx: &mut Tx<'_>, rows: &mut EventRows<'_>) -> Result<()> {
     let granted = &mut rows.changes.granted;
     if granted.is_empty() {
         return Ok(());
@@ -192,9 +192,9 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<()> {
 }
 
 /// Sends the statement until the batch is stored or refused.
-async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<Appended> {
+async fn send(tx: &mut Tx<'_>, rows: &EventRows<'_>, new: &NewEvents) -> Result<AppendOutcome> {
     let first_seq = rows.first_seq.unsigned_abs();
-    // After a lost reply the log may end with these events.
+    // After a lost reply the log may already end with these events.
     let mut known = new.known.as_ref().filter(|_| !tx.is_repeated());
     let mut task = new.task.as_ref();
     for _ in 0..ATTEMPTS {
@@ -205,26 +205,26 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<Appen
         let hashes = rows.hashes_after(&previous);
         let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
         match send_once(tx, rows, (&previous, &hashes), &new.guard, task).await {
-            Ok(found) if found.is_stored(tx, &hashes) => {
-                return Ok(Appended {
+            Ok(reply) if reply.is_stored(tx, &hashes) => {
+                return Ok(AppendOutcome {
                     end: Some(rows.end(hashes.last().copied())),
-                    task: task_written(tx, new.task.as_ref(), &found).await?,
+                    task: task_written(tx, new.task.as_ref(), &reply).await?,
                 });
             }
-            // Otherwise the log did not end as remembered, or the message opened a task before.
-            Ok(found) => found.refusal(rows.session, first_seq)?,
-            // Another append was faster.
-            Err(failure) if failure.broken_rule() == Some("events_pkey") => {}
+            // Otherwise the cached end was out of date, or an earlier delivery of the message has opened a task.
+            Ok(reply) => reply.refusal(rows.session, first_seq)?,
+            // Another append won the race.
+            Err(failure) if failure.violated_constraint() == Some("events_pkey") => {}
             Err(failure) => return Err(failure),
         }
         if let Some(TaskWrite::Insert { task: new, message }) = task {
             match tasks::opened_by(tx, new, message).await? {
                 // An earlier attempt stored the task without the events.
-                Some(Opened::New) => task = None,
+                Some(TaskInsertOutcome::New) => task = None,
                 Some(known) => {
-                    return Ok(Appended {
+                    return Ok(AppendOutcome {
                         end: None,
-                        task: Some(TaskWritten::Opened(known)),
+                        task: Some(TaskWriteOutcome::Inserted(known)),
                     });
                 }
                 None => {}
@@ -234,21 +234,25 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<Appen
     Err(conflict(rows.session).into())
 }
 
-/// Returns the result of the write of a task whose events are stored.
+/// Returns the result of writing a task whose events are stored.
 async fn task_written(
     tx: &mut Tx<'_>,
     task: Option<&TaskWrite>,
-    found: &AppendReply,
-) -> Result<Option<TaskWritten>> {
+    reply: &AppendReply,
+) -> Result<Option<TaskWriteOutcome>> {
     Ok(match task {
         None => None,
-        Some(TaskWrite::Insert { .. }) => Some(TaskWritten::Opened(Opened::New)),
-        Some(TaskWrite::Put(_)) if found.tasks > 0 => Some(TaskWritten::Put(Put::Stored)),
-        Some(TaskWrite::Put(task)) => Some(TaskWritten::Put(tasks::not_replaced(tx, task).await?)),
+        Some(TaskWrite::Insert { .. }) => Some(TaskWriteOutcome::Inserted(TaskInsertOutcome::New)),
+        Some(TaskWrite::Put(_)) if reply.tasks > 0 => {
+            Some(TaskWriteOutcome::Put(TaskPutOutcome::Stored))
+        }
+        Some(TaskWrite::Put(task)) => {
+            Some(TaskWriteOutcome::Put(tasks::not_replaced(tx, task).await?))
+        }
     })
 }
 
-/// Returns the hash of the event before this one; an empty one if there is none.
+/// Returns the hash of the event before `seq`, or an empty one if there is none.
 async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result<Vec<u8>> {
     let before = seq.saturating_sub(1);
     let hash = tx.value(PREVIOUS_HASH, values![session, before]).await?;
@@ -257,7 +261,7 @@ async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result
 
 async fn send_once<'a>(
     tx: &mut Tx<'_>,
-    rows: &Rows<'a>,
+    rows: &EventRows<'a>,
     (previous, hashes): (&[u8], &[&[u8]]),
     guard: &Guard,
     task: Option<&TaskWrite>,
@@ -289,26 +293,28 @@ async fn send_once<'a>(
         append.log_only
     } else {
         changes = serde_json::to_string(&rows.changes)
-            .map_err(|error| Failure::other(format!("rows cannot be written: {error}")))?;
+            .map_err(|error| EngineError::other(format!("rows cannot be written: {error}")))?;
         values.push(changes.to_value());
         values.extend(task.iter().flat_map(|task| task.values()));
         let forms = match task {
             None => [append.with_turn, append.with_changes],
             Some(_) if !matches!(guard, Guard::Lease(_)) => {
-                return Err(Failure::other("a task and its events need a lease"));
+                return Err(EngineError::other("a task and its events need a lease"));
             }
             Some(TaskWrite::Insert { .. }) => APPEND_FIRST,
             Some(TaskWrite::Put(_)) => APPEND_LAST,
         };
         let [with_turn, with_changes] = forms;
-        if rows.changes.is_of_turn() {
+        if rows.changes.changes_only_turns() {
             with_turn
         } else {
             with_changes
         }
     };
-    let found = tx.query_opt(statement, &values, AppendReply::of).await?;
-    found.ok_or_else(|| Failure::other("an append was not answered"))
+    let reply = tx
+        .query_opt(statement, &values, AppendReply::from_row)
+        .await?;
+    reply.ok_or_else(|| EngineError::other("PostgreSQL returned no row for an append"))
 }
 
 /// The reply of PostgreSQL to the statement that appends.
@@ -319,12 +325,12 @@ struct AppendReply {
     written: usize,
     /// The hash stored at the batch's last `seq`, by this append or an earlier one.
     hash: Option<Vec<u8>>,
-    /// How many tasks were written.
+    /// Number of tasks written.
     tasks: usize,
 }
 
 impl AppendReply {
-    fn of(row: Row<'_>) -> Result<Self> {
+    fn from_row(row: Row<'_>) -> Result<Self> {
         Ok(Self {
             has_session: row.get(0)?,
             is_allowed: row.get(1)?,
@@ -337,16 +343,16 @@ impl AppendReply {
 
     /// Returns whether the batch is stored: by this attempt, or by an earlier one whose reply was lost.
     fn is_stored(&self, tx: &Tx<'_>, hashes: &[&[u8]]) -> bool {
-        let is_there = self.hash.as_deref() == hashes.last().copied();
-        self.written == hashes.len() || tx.is_repeated() && self.hash.is_some() && is_there
+        let is_same = self.hash.as_deref() == hashes.last().copied();
+        self.written == hashes.len() || tx.is_repeated() && self.hash.is_some() && is_same
     }
 
-    /// Returns the error of a refused append, or `Ok` if only the remembered end of the log was out of date.
+    /// Returns the error of a refused append, or `Ok` if only the cached end of the log was out of date.
     fn refusal(&self, session: &SessionId, first_seq: u64) -> Result<(), StoreError> {
         if !self.has_session {
             Err(not_found(session))
         } else if !self.is_allowed {
-            Err(StoreError::Lost {
+            Err(StoreError::LeaseLost {
                 id: session.clone(),
             })
         } else if self.last_seq.checked_add(1) != Some(first_seq) {

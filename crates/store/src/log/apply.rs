@@ -1,10 +1,10 @@
-//! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
+//! Applies row changes in SQLite, one statement each. In PostgreSQL they are part of the statement that appends.
 
 use crate::engine::{Result, Tx, statements, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 
-/// Writes the changes of a batch that was just stored.
+/// Applies the row changes of a batch that was just stored.
 pub(super) async fn apply(
     tx: &mut Tx<'_>,
     session: &SessionId,
@@ -68,7 +68,7 @@ pub(super) async fn apply(
     }
     for digest in &changes.attachments {
         let user: Option<Text> = tx.value(INSERT_REFERENCE, values![session, digest]).await?;
-        // The first event of a session that refers to bytes uses up their oldest put.
+        // The first event of a session that refers to an attachment consumes its oldest put.
         if let Some(user) = user {
             tx.execute(USE_PUT, values![user, digest]).await?;
         }
@@ -77,12 +77,12 @@ pub(super) async fn apply(
 }
 
 statements! {
-    /// Changes the last turn, if it has this id.
+    /// Updates the last turn, if it has this id.
     CONTINUE_TURN: "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
             answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
       WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)";
 
-    /// Returns the ordinal of the new turn.
+    /// Inserts a turn and returns its ordinal.
     INSERT_TURN: "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
      VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
      RETURNING ordinal";
@@ -99,16 +99,16 @@ statements! {
     SET_REMOTE_THREAD: "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
      ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task";
 
-    /// Ends the task of a conversation that goes on.
+    /// Clears the task of a remote conversation, which continues without it.
     END_REMOTE_TASK: "UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2";
 
-    /// Refers to bytes from a session, hidden or not; returns its user if it did not before.
+    /// Adds a reference from a session, which may be hidden, to an attachment. Returns the session's user if the reference is new.
     INSERT_REFERENCE: "INSERT INTO attachment_references (session, digest, \"user\")
      SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
        FROM sessions WHERE id = $1
          ON CONFLICT DO NOTHING RETURNING \"user\"";
 
-    /// Uses up the oldest put of bytes.
+    /// Deletes the oldest put of an attachment.
     USE_PUT: r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
         (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#;
 }

@@ -1,16 +1,16 @@
-//! A batch of events as the rows that it becomes, and the ends of logs.
+//! The rows of a batch of events, and the cached ends of logs.
 
 use crate::chain::StoredEvent;
-use crate::engine::{Result, stored};
+use crate::decode::failed;
+use crate::engine::{Result, checked_i64};
 use crate::projection::RowChanges;
-use crate::stored::failed;
 use lango_core::{Event, SessionId, StoreError};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The end of a log: the last `seq`, and its hash.
+/// The end of a log: the last event's `seq` and hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct LogEnd {
     pub seq: u64,
     pub hash: Vec<u8>,
 }
@@ -18,12 +18,12 @@ pub(crate) struct End {
 /// Number of sessions whose ends are cached.
 const CACHED_ENDS: usize = 4096;
 
-/// The ends of logs that this replica knows, which saves appends to PostgreSQL a query.
+/// A cache of the ends of logs, which saves appends to PostgreSQL a query.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(Mutex<HashMap<SessionId, End>>);
+pub(crate) struct LogEndCache(Mutex<HashMap<SessionId, LogEnd>>);
 
-impl Ends {
-    pub(super) fn remember(&self, session: &SessionId, end: End) {
+impl LogEndCache {
+    pub(super) fn remember(&self, session: &SessionId, end: LogEnd) {
         let mut ends = self.ends();
         if ends.len() >= CACHED_ENDS {
             ends.clear();
@@ -31,27 +31,27 @@ impl Ends {
         ends.insert(session.clone(), end);
     }
 
-    /// Takes the end of a log that is about to change.
-    pub(super) fn take(&self, session: &SessionId) -> Option<End> {
+    /// Removes and returns the cached end of a log that is about to change.
+    pub(super) fn take(&self, session: &SessionId) -> Option<LogEnd> {
         self.ends().remove(session)
     }
 
-    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
+    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, LogEnd>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The rows of a batch that is not empty, without their hashes.
-pub(super) struct Rows<'a> {
+/// The rows of a non-empty batch, without their hashes.
+pub(super) struct EventRows<'a> {
     pub session: &'a SessionId,
     pub first_seq: i64,
     pub events: Vec<StoredEvent<'a>>,
     pub changes: RowChanges<'a>,
 }
 
-impl<'a> Rows<'a> {
-    /// Makes rows of events of one session and their JSON.
-    pub(super) fn of(
+impl<'a> EventRows<'a> {
+    /// Builds the rows of events of one session. `bodies` is the JSON of each event.
+    pub(super) fn new(
         session: &'a SessionId,
         events: &'a [Event],
         bodies: impl Iterator<Item = &'a str>,
@@ -59,11 +59,11 @@ impl<'a> Rows<'a> {
         let row = |(event, body): (&'a Event, &'a str)| {
             Ok(StoredEvent {
                 session: session.as_str(),
-                seq: stored(event.seq)?,
+                seq: checked_i64(event.seq)?,
                 turn: event.turn.as_str(),
                 frame: event.frame.as_str(),
                 author: event.author.as_str(),
-                time: stored(event.time.0)?,
+                time: checked_i64(event.time.0)?,
                 body,
             })
         };
@@ -73,11 +73,11 @@ impl<'a> Rows<'a> {
             session,
             first_seq: rows.first().map_or(0, |row| row.seq),
             events: rows,
-            changes: RowChanges::of(events)?,
+            changes: RowChanges::from_events(events)?,
         })
     }
 
-    /// Computes their hashes after a row with this one.
+    /// Computes the hashes of the rows, given the hash of the row before them.
     pub(super) fn hashes_after(&self, previous: &[u8]) -> Vec<[u8; 32]> {
         let mut hashes: Vec<[u8; 32]> = Vec::with_capacity(self.events.len());
         for event in &self.events {
@@ -87,17 +87,17 @@ impl<'a> Rows<'a> {
         hashes
     }
 
-    /// Returns the end of the log once they are stored.
-    pub(super) fn end(&self, last_hash: Option<&[u8]>) -> End {
+    /// Returns the end of the log after these rows are stored.
+    pub(super) fn end(&self, last_hash: Option<&[u8]>) -> LogEnd {
         let seq = self.events.last().map_or(0, |event| event.seq);
-        End {
+        LogEnd {
             seq: seq.unsigned_abs(),
             hash: last_hash.unwrap_or_default().to_vec(),
         }
     }
 }
 
-/// Returns the session of a batch, or nothing if the batch is empty. Fails if it is of several sessions or has a gap.
+/// Returns the session of a batch, or `None` if the batch is empty. Fails if it has events of several sessions, or a gap.
 pub(super) fn session_of(events: &[Event]) -> Result<Option<&SessionId>, StoreError> {
     let Some(Event { session, seq, .. }) = events.first() else {
         return Ok(None);
@@ -112,7 +112,7 @@ pub(super) fn session_of(events: &[Event]) -> Result<Option<&SessionId>, StoreEr
         }
         if event.seq != expected {
             return Err(failed(format!(
-                "a batch of session `{session}` has event {} in the place of {expected}",
+                "a batch of session `{session}` has event {} where {expected} was expected",
                 event.seq
             )));
         }

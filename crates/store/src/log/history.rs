@@ -1,8 +1,8 @@
-//! The state of a session that a new turn needs: the end of the log and the exchanges of its history, read by key.
+//! Reads what a new turn needs of a session: the end of its log, and the question and answer of earlier turns.
 
-use super::batch::End;
+use super::batch::LogEnd;
+use crate::decode::{exchange_in, not_found};
 use crate::engine::{Result, Row, Sql, Tx, sql, values};
-use crate::stored::{exchange_in, not_found};
 use lango_core::{AgentName, Exchange, SessionHead, SessionId, TurnId};
 
 /// Returns the head of a session and the end of its log.
@@ -10,7 +10,7 @@ pub(super) async fn head(
     tx: &mut Tx<'_>,
     session: &SessionId,
     root_agent: &AgentName,
-) -> Result<(SessionHead, End)> {
+) -> Result<(SessionHead, LogEnd)> {
     let (mut head, mut turns) = (None, Vec::new());
     let values = values![session, SessionHead::BLOCK];
     tx.query(HEAD, values, |row| {
@@ -35,7 +35,7 @@ pub(super) async fn head(
     Ok((head, end))
 }
 
-/// Returns the exchanges that a turn was shown as its history. They are those that [`head`] returned when the turn started.
+/// Returns the history that a turn was shown: the same exchanges that [`head`] returned when the turn started.
 pub(super) async fn history_of(
     tx: &mut Tx<'_>,
     session: &SessionId,
@@ -52,8 +52,8 @@ pub(super) async fn history_of(
     .await
 }
 
-fn without_history(row: Row<'_>) -> Result<(SessionHead, End)> {
-    let end = End {
+fn without_history(row: Row<'_>) -> Result<(SessionHead, LogEnd)> {
+    let end = LogEnd {
         seq: row.get::<Option<u64>>(1)?.unwrap_or(0),
         hash: row.get::<Option<_>>(2)?.unwrap_or_default(),
     };
@@ -67,11 +67,11 @@ fn without_history(row: Row<'_>) -> Result<(SessionHead, End)> {
     Ok((head, end))
 }
 
-/// The user of a session, the end of its log, the number of its turns, and those from the block of `$2` turns before the last
-/// full one on, with question, answer and delegation.
+/// Selects the user of a session, the end of its log, the number of its turns, and the turns of its history with question,
+/// answer and delegation. The history consists of blocks of `$2` turns: the last full block and the turns after it.
 ///
-/// The laterals make PostgreSQL read the last turns from their index and each event by its key, whatever its statistics are.
-/// Without them it has read all turns and all events of a session.
+/// The laterals make PostgreSQL read the last turns from their index and each event by its key, whatever its statistics say.
+/// Without them it may read all turns and all events of a session.
 pub(super) const HEAD: Sql = sql!(
     sqlite: r#"SELECT sessions.user,
             (SELECT seq FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),
@@ -113,7 +113,7 @@ pub(super) const HEAD: Sql = sql!(
 pub(super) const ORDINAL: Sql =
     sql!("SELECT max(ordinal) FROM turns WHERE session = $1 AND turn = $2");
 
-/// The turns of a session from `$2` to before `$3`, with question, answer and delegation.
+/// Selects the turns of a session with `$2 <= ordinal < $3`, with question, answer and delegation.
 pub(super) const EXCHANGES: Sql = sql!(
     "SELECT shown.turn, shown.first_seq, shown.finished, question.body,
             shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body

@@ -1,5 +1,5 @@
-//! How both databases go about the statements on sessions: each finds its rows by a key, so that none reads more because a
-//! session, or the list of sessions, grew long.
+//! Tests of the query plans for sessions: every statement finds its rows by key, so its cost does not grow with the length of a
+//! session or the number of sessions.
 
 use super::apply;
 use super::history::{EXCHANGES, HEAD, ORDINAL};
@@ -10,7 +10,7 @@ use crate::catalog::{self, UNFINISHED};
 use crate::engine::Sql;
 use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
 
-fn both() -> impl Iterator<Item = Sql> {
+fn shared_statements() -> impl Iterator<Item = Sql> {
     let history = &[HEAD, ORDINAL, EXCHANGES];
     let all = [
         statements::ALL,
@@ -24,7 +24,7 @@ fn both() -> impl Iterator<Item = Sql> {
 
 #[test]
 fn sqlite_scans_no_table_and_sorts_nothing() {
-    for statement in both().chain(apply::ALL.iter().copied()) {
+    for statement in shared_statements().chain(apply::ALL.iter().copied()) {
         assert_sqlite_uses_keys(statement, &[]);
     }
     let plan = sqlite_plan(HEAD);
@@ -38,10 +38,10 @@ fn sqlite_scans_no_table_and_sorts_nothing() {
 async fn postgresql_scans_no_table_and_sorts_nothing() {
     let postgres = ManyRows::open("").await;
     let appends = [APPEND_FREE.log_only, APPEND_LEASED.log_only];
-    for statement in both().chain(appends) {
+    for statement in shared_statements().chain(appends) {
         let plan = postgres.plan(statement).await;
-        // All that a person is asked and granted is listed, so that putting it in order reads no more rows. Turns without an
-        // outcome are few, and in an index of their own.
+        // All approvals of a user are listed, so sorting them reads no extra rows. Unfinished turns are few and have their own
+        // index.
         let is_listed = [APPROVALS, UNFINISHED].map(|listed| listed.postgres);
         let is_listed = is_listed.contains(&statement.postgres);
         let sorts = plan.contains("Sort") && !is_listed;
@@ -50,13 +50,13 @@ async fn postgresql_scans_no_table_and_sorts_nothing() {
     }
     for append in [APPEND_FREE, APPEND_LEASED] {
         let plan = postgres.plan(append.with_changes).await;
-        // There are none: see the tests of attachments.
+        // That table is empty here; the tests of attachments cover it.
         let plan = plan.replace("Seq Scan on attachment_puts", "");
         assert!(!plan.contains("Seq Scan"), "{plan}");
     }
     let plan = postgres.plan(UNFINISHED).await;
     assert!(plan.contains("using turns_unfinished on turns"), "{plan}");
-    // The history reads each of its events by its key, and of the turns the last ones in the order of their key.
+    // The history reads each event by its key, and the last turns in the order of their key.
     let plan = postgres.plan(HEAD).await;
     let by_key = "using events_pkey on events";
     assert_eq!(plan.matches(by_key).count(), 4, "{plan}");
@@ -64,7 +64,7 @@ async fn postgresql_scans_no_table_and_sorts_nothing() {
     assert_eq!(plan.matches(last).count(), 2, "{plan}");
 }
 
-/// A session with seven thousand turns, and nothing else: whatever is true of one of its rows is true of all.
+/// Inserts only one session, with 7,000 turns. PostgreSQL's statistics then say that every row matches any session.
 const ONE_LONG_SESSION: &str = r#"
 INSERT INTO sessions (id, "user", created, updated) VALUES ('s_1', 'u_1', 0, 0);
 INSERT INTO events (session, seq, turn, frame, time, body)
@@ -75,7 +75,7 @@ ANALYZE sessions, events, turns;
 SET plan_cache_mode = force_generic_plan"#;
 
 #[tokio::test]
-async fn a_turn_reads_events_and_turns_by_their_keys_even_where_there_is_but_one_session() {
+async fn a_turn_reads_events_and_turns_by_key_even_if_only_one_session_exists() {
     let postgres = ManyRows::only(ONE_LONG_SESSION).await;
     for statement in [
         APPEND_FREE.log_only,

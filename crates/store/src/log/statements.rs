@@ -1,9 +1,9 @@
-//! The statements that write sessions and logs.
+//! The statements that write sessions and their logs.
 //!
-//! PostgreSQL appends with one statement. It locks the row that says who owns the session, so that no other replica can take
-//! the session over between its check and its commit, and writes only if the log ends where the batch begins. Batches
-//! that change few other tables use shorter forms of the statement, because PostgreSQL sets up a write for every table that a
-//! statement names, even if it writes no row.
+//! PostgreSQL appends with one statement. It locks the session's lease row, so that no other replica can take the session over
+//! between the check and the commit, and writes only if the log ends where the batch begins. Batches that change few other tables
+//! use shorter forms of the statement, because PostgreSQL sets up a write for every table that a statement names, even if it
+//! writes no row.
 
 use crate::archive::is_hidden;
 use crate::engine::{Sql, statements};
@@ -11,7 +11,7 @@ use crate::engine::{Sql, statements};
 statements! {
     INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;
 
-    /// Whether a session has no events yet, and this user and time.
+    /// Has a row if the session has this user and creation time, and no events yet.
     IS_NEW: r#"SELECT 1 FROM sessions
       WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#;
 
@@ -34,7 +34,7 @@ statements! {
     EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3";
 
-    /// The events of one turn: from its first one to that of the next turn.
+    /// Selects the events of one turn: from its first event to the one before the next turn's first event.
     TURN_EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = $1
        AND seq >= (SELECT max(first_seq) FROM turns WHERE session = $1 AND turn = $2)
@@ -65,31 +65,31 @@ macro_rules! append {
         Append {
             log_only: Sql::only_postgres(concat!(
                 $guard,
-                may!("may"),
-                written!(),
-                found!("0::bigint")
+                check_end!("allowed"),
+                insert_events!(),
+                select_reply!("0::bigint")
             )),
             with_turn: Sql::only_postgres(concat!(
                 $guard,
-                may!("may"),
-                written!(),
-                turn_changed!(),
-                found!("0::bigint")
+                check_end!("allowed"),
+                insert_events!(),
+                update_turns!(),
+                select_reply!("0::bigint")
             )),
             with_changes: Sql::only_postgres(concat!(
                 $guard,
-                may!("may"),
-                written!(),
-                turn_changed!(),
-                changed!(),
-                found!("0::bigint")
+                check_end!("allowed"),
+                insert_events!(),
+                update_turns!(),
+                update_others!(),
+                select_reply!("0::bigint")
             )),
         }
     };
 }
 
 /// Has a row if the guard has one and the log ends where the batch begins.
-macro_rules! may {
+macro_rules! check_end {
     ($name:literal) => {
         concat!(
             r#"
@@ -108,78 +108,78 @@ macro_rules! may {
     };
 }
 
-/// Writes the log if `may` has a row.
-macro_rules! written {
+/// Writes the log if `allowed` has a row.
+macro_rules! insert_events {
     () => {
         r#"
      written AS (
         INSERT INTO events (session, seq, turn, frame, author, time, body, hash)
         SELECT $1, $3 + event.place - 1, event.turn, event.frame, event.author, event.time, event.body, event.hash
-          FROM may, unnest($5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::bytea[])
+          FROM allowed, unnest($5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::bytea[])
                WITH ORDINALITY AS event (turn, frame, author, time, body, hash, place)
         RETURNING 1)"#
     };
 }
 
-/// The part that updates `turns` and `sessions`.
-macro_rules! turn_changed {
+/// Updates `turns` and `sessions`.
+macro_rules! update_turns {
     () => {
         r#",
      started AS (
         INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
-        SELECT $1, may.turns + new.place, new.turn, new.first_seq, new.first_seq, new.delegation, new.answer, new.finished
-          FROM may, jsonb_to_recordset($11::jsonb -> 'started')
+        SELECT $1, allowed.turns + new.place, new.turn, new.first_seq, new.first_seq, new.delegation, new.answer, new.finished
+          FROM allowed, jsonb_to_recordset($11::jsonb -> 'started')
                AS new (place bigint, turn text, first_seq bigint, delegation bigint, answer bigint, finished bigint)),
      continued AS (
         UPDATE turns
            SET delegation_seq = coalesce(more.delegation, turns.delegation_seq),
                answer_seq = CASE more.finished WHEN 1 THEN more.answer ELSE turns.answer_seq END,
                finished = greatest(more.finished, turns.finished)
-          FROM may, jsonb_to_recordset($11 -> 'continued')
+          FROM allowed, jsonb_to_recordset($11 -> 'continued')
                AS more (turn text, delegation bigint, answer bigint, finished bigint)
-         WHERE turns.session = $1 AND turns.ordinal = may.turns - 1 AND turns.turn = more.turn),
+         WHERE turns.session = $1 AND turns.ordinal = allowed.turns - 1 AND turns.turn = more.turn),
      used AS (
         UPDATE sessions
-           SET updated = coalesce(change.last_finished, CASE may.turns WHEN 0 THEN change.first_asked END, updated),
-               title = coalesce(CASE may.turns WHEN 0 THEN change.title END, sessions.title)
-          FROM may, jsonb_to_record($11 -> 'session') AS change (title text, first_asked bigint, last_finished bigint)
-         WHERE id = $1 AND (change.last_finished IS NOT NULL OR may.turns = 0 AND change.first_asked IS NOT NULL))"#
+           SET updated = coalesce(change.last_finished, CASE allowed.turns WHEN 0 THEN change.first_asked END, updated),
+               title = coalesce(CASE allowed.turns WHEN 0 THEN change.title END, sessions.title)
+          FROM allowed, jsonb_to_record($11 -> 'session') AS change (title text, first_asked bigint, last_finished bigint)
+         WHERE id = $1 AND (change.last_finished IS NOT NULL OR allowed.turns = 0 AND change.first_asked IS NOT NULL))"#
     };
 }
 
-/// The part that updates all other tables. Digests are passed as an array, because PostgreSQL expects an array to be short and
-/// then looks up `attachment_puts` by key.
-macro_rules! changed {
+/// Updates all other tables. Digests are passed as an array, because PostgreSQL expects an array to be short and then looks up
+/// `attachment_puts` by key.
+macro_rules! update_others {
     () => {
         r#",
      requested AS (
         INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
-        SELECT $1, ask.id, may.owner, ask.turn, ask.time, ask.request, ask.pattern, ask.folder
-          FROM may, jsonb_to_recordset($11 -> 'requested')
+        SELECT $1, ask.id, allowed.owner, ask.turn, ask.time, ask.request, ask.pattern, ask.folder
+          FROM allowed, jsonb_to_recordset($11 -> 'requested')
                AS ask (id text, turn text, time bigint, request text, pattern text, folder text)),
      granted AS (
         UPDATE approvals
            SET time = yes.time, pattern = yes.pattern, folder = yes.folder, request = yes.request
-          FROM may, jsonb_to_recordset($11 -> 'granted')
+          FROM allowed, jsonb_to_recordset($11 -> 'granted')
                AS yes (id text, time bigint, pattern text, folder text, request text)
          WHERE approvals.session = $1 AND approvals.id = yes.id),
      answered AS (
-        DELETE FROM approvals USING may, jsonb_array_elements_text($11 -> 'answered') AS answer (id)
+        DELETE FROM approvals USING allowed, jsonb_array_elements_text($11 -> 'answered') AS answer (id)
          WHERE approvals.session = $1 AND approvals.id = answer.id),
      called AS (
         INSERT INTO remote_threads (session, agent, context, task)
         SELECT $1, remote.agent, remote.context, remote.task
-          FROM may, jsonb_to_recordset($11 -> 'threads') AS remote (agent text, context text, task text)
+          FROM allowed, jsonb_to_recordset($11 -> 'threads') AS remote (agent text, context text, task text)
             ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task),
      returned AS (
         UPDATE remote_threads SET task = NULL
-          FROM may, jsonb_array_elements_text($11 -> 'ended_threads') AS ended (agent)
+          FROM allowed, jsonb_array_elements_text($11 -> 'ended_threads') AS ended (agent)
          WHERE remote_threads.session = $1 AND remote_threads.agent = ended.agent),
      referred AS (
         INSERT INTO attachment_references (session, digest, "user")
         SELECT $1, file.digest,
-               CASE WHEN starts_with(may.owner, chr(1) || '1') THEN substr(may.owner, 3) ELSE may.owner END
-          FROM may, unnest(ARRAY(SELECT jsonb_array_elements_text($11 -> 'attachments'))) AS file (digest)
+               CASE WHEN starts_with(allowed.owner, chr(1) || '1') THEN substr(allowed.owner, 3) ELSE allowed.owner END
+          FROM allowed, unnest(ARRAY(SELECT jsonb_array_elements_text($11 -> 'attachments'))) AS file (digest)
             ON CONFLICT (session, digest) DO NOTHING
         RETURNING "user", digest),
      used_up AS (
@@ -190,8 +190,8 @@ macro_rules! changed {
     };
 }
 
-/// The result of an append.
-macro_rules! found {
+/// Selects the reply of an append, which `AppendReply` reads.
+macro_rules! select_reply {
     ($tasks:literal) => {
         concat!(
             r#"
@@ -205,8 +205,8 @@ macro_rules! found {
     };
 }
 
-/// The guard of the owner of a session: `$2` is the fence of its lease.
-macro_rules! leased {
+/// The guard for the owner of a session: `$2` is the fencing token of its lease.
+macro_rules! lease_guard {
     () => {
         r#"WITH guard AS MATERIALIZED (
         SELECT 1 FROM holds
@@ -216,57 +216,57 @@ macro_rules! leased {
     };
 }
 
-pub(crate) const APPEND_LEASED: Append = append!(leased!());
+pub(crate) const APPEND_LEASED: Append = append!(lease_guard!());
 
 macro_rules! append_first {
     ($changed:expr) => {
         Sql::only_postgres(concat!(
-            leased!(),
-            may!("ready"),
+            lease_guard!(),
+            check_end!("ready"),
             r#"
      task AS (
         INSERT INTO tasks (id, "user", context, state, running, updated, body, revision, attempts, message)
         SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM ready
             ON CONFLICT ("user", message) WHERE message IS NOT NULL DO NOTHING
         RETURNING 1),
-     may AS MATERIALIZED (SELECT ready.* FROM ready, task),"#,
-            written!(),
-            turn_changed!(),
+     allowed AS MATERIALIZED (SELECT ready.* FROM ready, task),"#,
+            insert_events!(),
+            update_turns!(),
             $changed,
-            found!("(SELECT count(*) FROM task)")
+            select_reply!("(SELECT count(*) FROM task)")
         ))
     };
 }
 
-/// Appends the first events of a turn and inserts its task, whose columns and message are `$12` to `$21`: with a turn, and with
-/// any changes.
-pub(crate) const APPEND_FIRST: [Sql; 2] = [append_first!(""), append_first!(changed!())];
+/// Appends the first events of a turn and inserts its task, whose columns and message are `$12` to `$21`. The first form is for
+/// batches that change only turns, the second for any changes.
+pub(crate) const APPEND_FIRST: [Sql; 2] = [append_first!(""), append_first!(update_others!())];
 
 macro_rules! append_last {
     ($changed:expr) => {
         Sql::only_postgres(concat!(
-            leased!(),
-            may!("may"),
-            written!(),
-            turn_changed!(),
+            lease_guard!(),
+            check_end!("allowed"),
+            insert_events!(),
+            update_turns!(),
             $changed,
             r#",
      task AS (
         UPDATE tasks SET context = $14, state = $15, running = $16, updated = $17, body = $18, revision = $19, attempts = $20,
                cancelled = least(cancelled, $16)
-          FROM may WHERE id = $12 AND "user" = $13 AND revision = $19 - 1
+          FROM allowed WHERE id = $12 AND "user" = $13 AND revision = $19 - 1
         RETURNING 1),
-     released AS (UPDATE holds SET until = '-infinity' FROM may WHERE session = $1 AND fence = $2)"#,
-            found!("(SELECT count(*) FROM task)")
+     released AS (UPDATE holds SET until = '-infinity' FROM allowed WHERE session = $1 AND fence = $2)"#,
+            select_reply!("(SELECT count(*) FROM task)")
         ))
     };
 }
 
-/// Appends the last events of a turn, replaces its task, whose columns are `$12` to `$20`, and releases the lease: with a turn, and
-/// with any changes.
-pub(crate) const APPEND_LAST: [Sql; 2] = [append_last!(""), append_last!(changed!())];
+/// Appends the last events of a turn, replaces its task, whose columns are `$12` to `$20`, and releases the lease. The first form
+/// is for batches that change only turns, the second for any changes.
+pub(crate) const APPEND_LAST: [Sql; 2] = [append_last!(""), append_last!(update_others!())];
 
-/// An append to a session that no other replica owns: `$2` is this replica.
+/// Appends to a session that no other replica owns: `$2` is this replica.
 pub(crate) const APPEND_FREE: Append = append!(
     r#"WITH guard AS (
         INSERT INTO holds (session, holder, fence, until)
@@ -276,14 +276,14 @@ pub(crate) const APPEND_FREE: Append = append!(
         RETURNING 1),"#
 );
 
-/// An append to a session that is hidden: `$2` is not used.
+/// Appends to a hidden session: `$2` is not used.
 pub(crate) const APPEND_HIDDEN: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT $2::bigint FROM sessions
          WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#
 );
 
-/// Appends of imports and of events that change other rows.
+/// The appends of imports and of events that change other tables.
 #[cfg(test)]
 pub(crate) const RARE_APPENDS: [Sql; 11] = [
     APPEND_FIRST[0],

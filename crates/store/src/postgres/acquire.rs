@@ -1,21 +1,21 @@
-//! Acquiring the lease of a session: first within this replica, then among all of them.
+//! Acquires the lease of a session: first within this replica, then among all replicas.
 //!
-//! If the session has an owner, the waiter gets a ticket in the database, and with it a place in the order of arrival over all
-//! replicas. It tries again when it is notified that the session was released, and also regularly, since a replica that crashed
+//! If the session has an owner, the waiter gets a ticket in the database, which fixes its position in the queue over all replicas.
+//! It tries again when it is notified that the session was released, and also at regular intervals, because a crashed replica
 //! sends no notification.
 
 use super::PostgresEngine;
-use super::failure::Failure;
+use super::error::EngineError;
 use super::leases::{OwnedLease, Ticket, now};
 use super::statements::{CLAIM, JOIN_QUEUE};
-use crate::engine::{Mode, ToValue, Value, owned, values};
-use crate::queue::{QueuePlace, busy};
-use crate::stored::failed;
+use crate::decode::failed;
+use crate::engine::{ToValue, Value, WorkMode, owned, values};
+use crate::queue::{QueueFront, busy};
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between two attempts of a waiter.
+/// Interval between the attempts of a waiter.
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
 impl PostgresEngine {
@@ -36,7 +36,7 @@ impl PostgresEngine {
                 _ => Ok(None),
             }
         };
-        // The front is polled first: its order is that of polling.
+        // `front` must be polled first, because the order of polling decides the order in the queue.
         let front = async { Ok(waiter.front().await) };
         let (mut place, mut ticket) = tokio::try_join!(biased; front, ticket)?;
         let mut released = self.leases.released.subscribe();
@@ -52,16 +52,16 @@ impl PostgresEngine {
                 ticket = Some(self.join(session, max_waiters).await?);
                 continue;
             }
-            // Until the session was released, or notifications were lost.
+            // This waits until the session is released or notifications are lost.
             let notified =
                 async { while released.recv().await.is_ok_and(|other| other != *session) {} };
-            // After the timeout it tries too.
+            // A timeout also leads to another attempt.
             let _ = tokio::time::timeout(TRY_EVERY, notified).await;
         }
     }
 
-    /// Returns values of statements: the session, this replica, the length of a lease or ticket in seconds, the tickets that
-    /// this replica has released, and one more.
+    /// Returns the values that `CLAIM` and `JOIN_QUEUE` share: the session, this replica, the length of a lease in seconds, and the
+    /// tickets that this replica has released. `last` comes after them.
     fn values(&self, session: &SessionId, last: impl ToValue) -> Vec<Value<'static>> {
         let leases = &self.leases;
         let released = leases.released_tickets(session);
@@ -69,28 +69,30 @@ impl PostgresEngine {
         owned(values![session, leases.replica(), seconds, released, last])
     }
 
-    /// Claims a session for the waiter in this place, if it is free and no other waiter came before; otherwise returns the place.
+    /// Claims a session for the waiter at the front of this replica's queue, if the session is free and no waiter of another
+    /// replica came before. Otherwise returns the waiter's place.
     async fn claim(
         &self,
         session: &SessionId,
-        place: QueuePlace,
+        place: QueueFront,
         ticket: &mut Option<Ticket>,
-    ) -> Result<Result<OwnedLease, QueuePlace>, StoreError> {
+    ) -> Result<Result<OwnedLease, QueueFront>, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(&self.leases));
         let number = ticket.as_ref().map(|ticket| ticket.number);
         let values = self.values(session, number);
         let session = session.clone();
-        // In a task of its own: if the waiter is dropped, the claim is released when the database has answered, and then the place.
+        // This runs in a separate task: if the waiter is dropped, the claim is released once the database has answered, and only
+        // then the place in the queue.
         let claim = tokio::spawn(async move {
-            let asked = now();
-            let claimed = database.query_opt(Mode::WriteOne, CLAIM, values, |row| {
+            let requested = now();
+            let claimed = database.query_opt(WorkMode::WriteAutocommit, CLAIM, values, |row| {
                 Ok((row.get(0)?, row.get(1)?))
             });
             let (fence, has_ticket): (Option<i64>, bool) = claimed.await?.unwrap_or_default();
             let Some(fence) = fence else {
                 return Ok((Err(place), has_ticket));
             };
-            let lease = leases.add(session, fence, asked);
+            let lease = leases.add(session, fence, requested);
             let owned = OwnedLease {
                 lease,
                 leases,
@@ -99,13 +101,13 @@ impl PostgresEngine {
             if owned.is_valid() {
                 Ok((Ok(owned), false))
             } else {
-                Err(database.error(Failure::Timeout))
+                Err(database.error(EngineError::Timeout))
             }
         });
         let (claimed, has_ticket) = claim.await.map_err(stopped)??;
-        // The claim deleted it, or it expired while the database could not be reached.
-        if !has_ticket && let Some(gone) = ticket.take() {
-            self.leases.state().tickets.remove(&gone.number);
+        // The claim deleted the ticket, or it expired while the database could not be reached.
+        if !has_ticket && let Some(old) = ticket.take() {
+            self.leases.state().tickets.remove(&old.number);
         }
         Ok(claimed)
     }
@@ -114,9 +116,9 @@ impl PostgresEngine {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(&self.leases));
         let values = self.values(session, max_waiters);
         let session = session.clone();
-        // In a task of its own: if the waiter is dropped, the ticket is released when the database has answered.
+        // This runs in a separate task: if the waiter is dropped, the ticket is released once the database has answered.
         let join = tokio::spawn(async move {
-            let joined = database.query_opt(Mode::WriteOne, JOIN_QUEUE, values, |row| {
+            let joined = database.query_opt(WorkMode::WriteAutocommit, JOIN_QUEUE, values, |row| {
                 Ok((row.get::<Option<i64>>(0)?, row.get(1)?))
             });
             let (number, waiting) = joined.await?.unwrap_or_default();
@@ -133,7 +135,5 @@ impl PostgresEngine {
 }
 
 fn stopped(error: tokio::task::JoinError) -> StoreError {
-    failed(format!(
-        "the runtime ended while a session was claimed: {error}"
-    ))
+    failed(format!("acquiring the session did not finish: {error}"))
 }

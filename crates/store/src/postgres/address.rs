@@ -1,6 +1,6 @@
-//! The address of a PostgreSQL server.
+//! Parses the address of a PostgreSQL database.
 //!
-//! It usually has a password, which is in no error and is never shown.
+//! An address usually contains a password, which must not appear in any error or output.
 
 use super::password::complete;
 use super::tls::Tls;
@@ -9,19 +9,19 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// The parameters that an address may override. `tcp_user_timeout` is how many seconds the server may leave sent data
+/// Default parameters, which an address may override. `tcp_user_timeout` is the number of seconds that sent data may remain
 /// unacknowledged before the connection is closed.
 const DEFAULTS: &str = "connect_timeout=5&tcp_user_timeout=15&application_name=lango";
 
-/// The parameters of an address besides `sslmode` and `sslrootcert`.
+/// The supported parameters of an address, except `sslmode` and `sslrootcert`.
 const PARAMETERS: &str = "application_name, channel_binding, connect_timeout, dbname, host, hostaddr, keepalives, \
     keepalives_idle, keepalives_interval, keepalives_retries, load_balance_hosts, options, password, port, sslnegotiation, \
     target_session_attrs, tcp_user_timeout, user";
 
-const MISREAD: &str = "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
-    characters with a meaning in addresses are written as %40 and so on";
+const INVALID_ADDRESS: &str = "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
+    percent-encode special characters, such as %40 for @";
 
-/// A server, a database on it, and how to connect.
+/// A parsed address of a database.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub config: Config,
@@ -30,16 +30,16 @@ pub(crate) struct Address {
     pub place: String,
     /// The address without its password.
     pub shown: String,
-    /// Why no password was found.
+    /// The reason why no password was found, for errors.
     pub hint: Option<String>,
 }
 
-/// Returns an address with its user and without its password.
+/// Removes the password from an address.
 pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return "postgres://".to_owned();
     };
-    // The last `@`: a password that was not encoded may have others.
+    // A password that was not percent-encoded may contain other `@`, so this takes the last one.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (user.split(':').next(), rest),
         None => (None, rest),
@@ -63,20 +63,20 @@ impl Address {
 
     fn try_parse(address: &str) -> Result<Self, String> {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
-            return Err("an address begins with `postgres://`".to_owned());
+            return Err("an address starts with `postgres://`".to_owned());
         }
-        let (bare, mode, tls) = take_security(address)?;
-        // The parser's error may quote a part of the password.
+        let (bare, mode, tls) = take_tls_parameters(address)?;
+        // The parser's own error may quote part of the password, so it is not used.
         let mut config: Config = bare
             .parse()
-            .map_err(|_| wrong_parameter(&bare).unwrap_or_else(|| MISREAD.to_owned()))?;
+            .map_err(|_| wrong_parameter(&bare).unwrap_or_else(|| INVALID_ADDRESS.to_owned()))?;
         let hint = complete(&mut config, |name| {
             std::env::var(name).ok().filter(|text| !text.is_empty())
         });
         let place = place_of(&config);
         if place.contains('@') {
-            // The password has an `@` too, and the text behind it was parsed as the host.
-            return Err(MISREAD.to_owned());
+            // The password contains an `@`, and the text after it was parsed as the host.
+            return Err(INVALID_ADDRESS.to_owned());
         }
         config.ssl_mode(mode);
         Ok(Self {
@@ -89,8 +89,9 @@ impl Address {
     }
 }
 
-/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values, and adds the defaults.
-fn take_security(address: &str) -> Result<(String, SslMode, Tls), String> {
+/// Extracts `sslmode` and `sslrootcert` from an address, because the driver does not support all their values, and adds the
+/// default parameters to it.
+fn take_tls_parameters(address: &str) -> Result<(String, SslMode, Tls), String> {
     let begin = address.find('@').unwrap_or(0);
     let mark = address[begin..].find('?').map(|mark| begin + mark);
     let (path, query) = address.split_at(mark.unwrap_or(address.len()));
@@ -106,7 +107,7 @@ fn take_security(address: &str) -> Result<(String, SslMode, Tls), String> {
     Ok((format!("{path}?{}", others.join("&")), mode, tls))
 }
 
-/// Names the parameter that makes an address invalid, unless the name may be a part of the password.
+/// Describes the parameter that makes an address invalid. Returns `None` if its name may be part of the password.
 fn wrong_parameter(address: &str) -> Option<String> {
     let (_, query) = address.rsplit_once('?')?;
     let is_wrong = |pair: &&str| format!("postgres://h/d?{pair}").parse::<Config>().is_err();
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_wrong_parameter_and_has_no_part_of_a_password() {
+    fn an_error_names_the_wrong_parameter_and_contains_no_part_of_a_password() {
         for (address, named) in [
             ("postgres://ann:p@s3cret@host/db", ""),
             ("postgres://ann:p@a/s3cret@host/db", ""),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_says_what_is_verified() {
+    fn sslmode_selects_what_is_verified() {
         let missing = "postgres://h/d?sslmode=verify-full&sslrootcert=/no/such%20file";
         assert!(refusal(missing).contains("/no/such file"));
         let empty = "postgres://h/d?sslmode=verify-ca&sslrootcert=/dev/null";

@@ -1,14 +1,14 @@
-//! A database on a PostgreSQL server: a pool of connections, opened when they are first needed.
+//! A PostgreSQL database: a pool of connections, opened on demand.
 //!
-//! Work is run again when the connection breaks or the server restarts, for a bounded time. Work that writes learns whether an
-//! earlier attempt may have been committed, and makes sure that nothing happens twice.
+//! Work is retried for a bounded time when the connection breaks or the server restarts. Work that writes can ask whether an
+//! earlier attempt may have been committed, and must make sure that nothing is written twice.
 
 use super::address::Address;
-use super::failure::Failure;
+use super::error::EngineError;
 use super::statements::set_up;
 use super::{PostgresOptions, migrations, pgvector};
-use crate::engine::{Input, Mode, Output, Result, Row, Sql, Tx, Value, Work};
-use crate::stored::failed;
+use crate::decode::failed;
+use crate::engine::{Input, Output, Result, Row, Sql, Tx, Value, Work, WorkMode};
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, Object, Pool, QueueMode, Runtime,
@@ -22,13 +22,13 @@ use tokio_postgres::IsolationLevel;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-/// How long one attempt may take.
+/// Time limit of one attempt.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// How long to try the first connection: a wrong address should fail soon.
+/// How long to retry the first connection. It is short, so that a wrong address fails soon.
 const FIRST_CONNECTION: Duration = Duration::from_secs(3);
 
-/// The first and the longest pause between two attempts.
+/// The first and the longest pause between attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
 /// The values of a statement.
@@ -49,7 +49,7 @@ impl Database {
         });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
-            // The connection that was used last has the most statements in its cache.
+            // The most recently used connection has the most statements in its cache.
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(options.lease))
@@ -66,7 +66,7 @@ impl Database {
         })
     }
 
-    /// Connects and migrates the schema, unless that has happened.
+    /// Connects and migrates the schema, unless that has already happened.
     pub(crate) async fn open(&self) -> Result<(), StoreError> {
         let open = || retry(FIRST_CONNECTION, |_| self.try_open());
         let opened = self.is_open.get_or_try_init(open).await;
@@ -107,23 +107,23 @@ impl Database {
         checked.map(drop).map_err(|failure| self.error(failure))
     }
 
-    /// Runs work, again if it fails in a way that may pass.
+    /// Runs work, and retries it after transient failures.
     pub(crate) async fn run<A: Input, T: Output>(
         &self,
-        mode: Mode,
-        given: A,
+        mode: WorkMode,
+        args: A,
         work: Work<A, T>,
     ) -> Result<T, StoreError> {
         self.open().await?;
-        let attempt = |is_repeated| self.attempt(mode, &given, work, is_repeated);
+        let attempt = |is_repeated| self.attempt(mode, &args, work, is_repeated);
         let result = retry(self.options.lease, attempt);
         result.await.map_err(|failure| self.error(failure))
     }
 
-    /// Reads the first row of one statement, if there is one.
+    /// Reads the first row of one statement, or `None` if it has no rows.
     pub(super) async fn query_opt<T: Output>(
         &self,
-        mode: Mode,
+        mode: WorkMode,
         sql: Sql,
         values: Vec<Value<'static>>,
         read: fn(Row<'_>) -> Result<T>,
@@ -136,39 +136,40 @@ impl Database {
 
     async fn attempt<A: Input, T: Output>(
         &self,
-        mode: Mode,
-        given: &A,
+        mode: WorkMode,
+        args: &A,
         work: Work<A, T>,
         is_repeated: bool,
     ) -> Result<T> {
         let mut client = self.pool.get().await?;
         let limit = match mode {
-            Mode::Log(_) => answer_limit(self.options.lease),
+            WorkMode::Log(_) => answer_limit(self.options.lease),
             _ => ATTEMPT,
         };
         let mut is_committing = false;
         let result = match mode {
-            Mode::Lookup | Mode::Read | Mode::WriteOne | Mode::Log(_) => {
-                in_time(limit, work(&mut Tx::client(&client, is_repeated), given)).await
+            WorkMode::Lookup | WorkMode::Read | WorkMode::WriteAutocommit | WorkMode::Log(_) => {
+                in_time(limit, work(&mut Tx::client(&client, is_repeated), args)).await
             }
-            Mode::Snapshot | Mode::Write | Mode::WriteTwice => {
-                transaction(&mut client, mode, given, work, &mut is_committing).await
+            WorkMode::Snapshot | WorkMode::Write | WorkMode::WriteIdempotent => {
+                transaction(&mut client, mode, args, work, &mut is_committing).await
             }
         };
         if let Err(failure) = &result
-            && (matches!(failure, Failure::Timeout)
-                || failure.is(&SqlState::READ_ONLY_SQL_TRANSACTION))
+            && (matches!(failure, EngineError::Timeout)
+                || failure.has_code(&SqlState::READ_ONLY_SQL_TRANSACTION))
         {
-            // The server may still be busy with the work, or it is a standby. Idle connections would cost an attempt each.
+            // The server may still be busy with the work, or it is a standby. Every idle connection would cost a failed attempt, so
+            // all of them are closed.
             drop(Object::take(client));
             self.pool.retain(|_, _| false);
         }
         match result {
             // The transaction may have been committed.
-            Err(failure) if mode == Mode::Write && is_committing && failure.is_uncertain() => {
-                Err(Failure::Store(StoreError::Unreachable {
+            Err(failure) if mode == WorkMode::Write && is_committing && failure.may_be_committed() => {
+                Err(EngineError::Store(StoreError::Unreachable {
                     place: self.address.place.clone(),
-                    detail: "it broke off while a change was made, which may be there or not"
+                    detail: "the connection was lost during a commit, so the change may or may not be stored"
                         .to_owned(),
                 }))
             }
@@ -176,28 +177,28 @@ impl Database {
         }
     }
 
-    pub(super) fn error(&self, failure: Failure) -> StoreError {
+    pub(super) fn error(&self, failure: EngineError) -> StoreError {
         failure.about(&self.address.place)
     }
 }
 
-/// Runs work in a transaction. A failure before `is_committing` is set rolled it back.
+/// Runs work in a transaction. If it fails before `is_committing` is set, the transaction was rolled back.
 async fn transaction<A: Input, T: Output>(
     client: &mut Object,
-    mode: Mode,
-    given: &A,
+    mode: WorkMode,
+    args: &A,
     work: Work<A, T>,
     is_committing: &mut bool,
 ) -> Result<T> {
     let started = in_time(ATTEMPT, async {
         let mut builder = client.build_transaction();
-        if mode == Mode::Snapshot {
+        if mode == WorkMode::Snapshot {
             builder = builder
                 .read_only(true)
                 .isolation_level(IsolationLevel::RepeatableRead);
         }
         let transaction = builder.start().await?;
-        let result = work(&mut Tx::transaction(&transaction), given).await?;
+        let result = work(&mut Tx::transaction(&transaction), args).await?;
         Ok((transaction, result))
     });
     let (transaction, result) = started.await?;
@@ -206,7 +207,7 @@ async fn transaction<A: Input, T: Output>(
     Ok(result)
 }
 
-/// How long to wait for an answer so that there is time for another attempt while a lease lasts.
+/// Returns how long to wait for an answer, so that there is time for another attempt before a lease expires.
 pub(super) fn answer_limit(lease: Duration) -> Duration {
     (lease / 3).max(Duration::from_secs(1))
 }
@@ -215,11 +216,13 @@ pub(super) async fn in_time<T>(
     limit: Duration,
     work: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    timeout(limit, work).await.unwrap_or(Err(Failure::Timeout))
+    timeout(limit, work)
+        .await
+        .unwrap_or(Err(EngineError::Timeout))
 }
 
-/// Repeats attempts that fail in a way that may pass, for a bounded time. An attempt learns whether an earlier one may have been
-/// committed although it failed.
+/// Retries after transient failures, for a bounded time. `attempt` is told whether an earlier attempt may have been committed
+/// although it failed.
 async fn retry<T, F: Future<Output = Result<T>>>(
     limit: Duration,
     attempt: impl Fn(bool) -> F,
@@ -232,10 +235,10 @@ async fn retry<T, F: Future<Output = Result<T>>>(
             Ok(result) => return Ok(result),
             Err(failure) => failure,
         };
-        if !failure.may_pass() || Instant::now() + pause > end {
+        if !failure.is_transient() || Instant::now() + pause > end {
             return Err(failure);
         }
-        is_repeated |= failure.is_uncertain();
+        is_repeated |= failure.may_be_committed();
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest_pause);
     }
@@ -249,13 +252,13 @@ mod tests {
     const INSERT: Sql = Sql::only_postgres("INSERT INTO slow VALUES (1)");
 
     #[tokio::test]
-    async fn a_connection_whose_commit_was_not_answered_is_not_used_again() {
+    async fn a_connection_whose_commit_timed_out_is_not_reused() {
         const SLOW_COMMIT: &str = "CREATE TABLE slow (id INT);
             CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
                 'BEGIN PERFORM pg_sleep(5); RETURN NULL; END';
             CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW EXECUTE FUNCTION wait()";
-        let address = Address::parse(&postgres::empty()).unwrap();
+        let address = Address::parse(&postgres::fresh_schema()).unwrap();
         let options = PostgresOptions {
             connections: 1,
             ..PostgresOptions::default()
@@ -265,10 +268,10 @@ mod tests {
         let client = database.pool.get().await.unwrap();
         client.batch_execute(SLOW_COMMIT).await.unwrap();
         drop(client);
-        let change = database.run(Mode::Write, (), |tx, ()| {
+        let change = database.run(WorkMode::Write, (), |tx, ()| {
             Box::pin(async move {
                 tx.execute(INSERT, &[]).await?;
-                // Only the commit is under way now, so that the clock jumps to its timeout.
+                // From here on only the commit is pending, so the paused clock jumps to its timeout.
                 tokio::time::pause();
                 Ok(())
             })

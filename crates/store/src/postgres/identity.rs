@@ -1,7 +1,7 @@
-//! A replica name that survives a crash. The next server in the same folder has the same name, and takes over the leases of the
-//! crashed one at once instead of waiting until they expire.
+//! A replica name that survives a crash. The next server in the same folder gets the same name, and takes over the leases of the
+//! crashed server immediately instead of waiting until they expire.
 //!
-//! Two running processes must never share a name. The name comes from a file that is locked while the process lives. It also
+//! Two running processes must never share a name. The name is derived from a file that is locked while the process runs. It also
 //! depends on the machine's boot id and the file's inode, so a copy of the folder gets another name. After a reboot the name is
 //! new, and leases under the old name expire.
 
@@ -12,13 +12,13 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The file in the folder of the server.
+/// The name of the file in the server's folder.
 const FILE: &str = "replica-id";
 
-/// A random id that the kernel creates at each boot.
+/// Has a random id that the kernel generates at each boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A name that no other process has while this lives.
+/// A replica name that no other process can take while this value exists.
 #[derive(Debug)]
 pub(super) struct Identity {
     pub name: String,
@@ -26,7 +26,8 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Takes the name of this folder. Returns `None` if another process uses it, or if the system has no boot id.
+    /// Takes the name that belongs to this folder. Returns `None` if another process uses it, or if the system has no boot id.
+    /// Stores `random` as the folder's id if it has none.
     pub(super) fn take(folder: &Path, random: &str) -> io::Result<Option<Self>> {
         let Ok(boot) = fs::read_to_string(BOOT_ID) else {
             return Ok(None);
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_process_at_a_time_has_the_name_of_a_folder_and_none_that_of_a_copy() {
+    fn only_one_process_takes_the_name_of_a_folder_and_a_copy_gets_another_name() {
         let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let take = |folder: &Path| Identity::take(folder, "a1b2").unwrap();
         let first = take(folder.path()).unwrap();

@@ -1,12 +1,13 @@
-//! The leases and tickets of this replica, as far as it knows: the state that turns, appends and the renewer share.
+//! The leases and tickets of this replica: the state that turns, appends and the renewer share.
 //!
-//! A lease expires here by a clock that also counts while the machine is suspended, starting before the request was sent to the
-//! database. So it expires here before it expires there, and no other replica can own the session while this one still does.
+//! A lease is timed here with a clock that also runs while the machine is suspended, from before the request is sent to the
+//! database. So it expires here before it expires in the database, and no other replica can own the session while this one
+//! believes that it does.
 
 use super::identity::Identity;
 use super::renewer::LEASES;
-use crate::queue::QueuePlace;
-use lango_core::{BoxFuture, Change, SessionId, SessionLease};
+use crate::queue::QueueFront;
+use lango_core::{BoxFuture, SessionId, SessionLease, StoreChange};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -14,14 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
 
-/// Number of notifications that can be queued to be sent, or to be received by a listener. Beyond that they are replaced by
-/// [`Change::Anything`].
+/// Maximum number of notifications that are queued for sending, or for a subscriber. Further ones are replaced by
+/// [`StoreChange::Anything`].
 const NOTIFICATIONS: usize = 1024;
 
-/// Time since the machine was started, including the time that it was suspended.
+/// Time since the machine was booted, including the time that it was suspended.
 pub(super) type Moment = Duration;
 
-/// The clock that also counts while the machine is suspended. On other systems, such as macOS, the monotonic clock does.
+/// The clock that also runs while the machine is suspended. On other systems, such as macOS, that is the monotonic clock.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "openbsd"))]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
@@ -36,14 +37,14 @@ pub(crate) struct Lease {
     pub session: SessionId,
     /// The fencing token, unique to this lease.
     pub fence: i64,
-    /// When it expires; `None` once another replica owns the session.
+    /// When the lease expires, or `None` if another replica owns the session.
     end: watch::Sender<Option<Moment>>,
     /// Whether the lease is already released in the database, although its owner has not dropped it yet.
     is_released: AtomicBool,
 }
 
 impl Lease {
-    /// Returns whether it ended because it was not renewed in time, and not because another replica owns the session.
+    /// Returns whether the lease ended because it was not renewed in time, and not because another replica owns the session.
     pub(super) fn has_expired(&self) -> bool {
         self.end.borrow().is_some_and(|end| now() >= end)
     }
@@ -57,8 +58,8 @@ impl Lease {
         self.is_released.load(Ordering::Relaxed)
     }
 
-    /// Renews a valid lease, or ends it (`None`) because another replica owns the session. A lease that ended stays as it is,
-    /// even if the database renewed it in time: its owner may have been notified.
+    /// Extends a valid lease, or ends it (`None`) because another replica owns the session. A lease that has ended stays ended,
+    /// even if the database renewed it in time, because its owner may already have been notified.
     pub(super) fn set_end(&self, end: Option<Moment>) {
         self.end.send_if_modified(|current| {
             let is_valid = current.is_some_and(|end| now() < end);
@@ -70,11 +71,11 @@ impl Lease {
     }
 }
 
-/// A session that this replica owns. Dropping it releases the lease, and then the place in the queue of this replica.
+/// A lease that this replica owns. Dropping it releases the lease, and then the place in this replica's queue.
 pub(super) struct OwnedLease {
     pub lease: Arc<Lease>,
     pub leases: Arc<LeaseTable>,
-    pub _place: QueuePlace,
+    pub _place: QueueFront,
 }
 
 impl SessionLease for OwnedLease {
@@ -83,16 +84,16 @@ impl SessionLease for OwnedLease {
     }
 
     fn lost(&self) -> BoxFuture<'_, ()> {
-        let mut seen = self.lease.end.subscribe();
+        let mut renewed = self.lease.end.subscribe();
         Box::pin(async move {
             loop {
-                let end = *seen.borrow_and_update();
+                let end = *renewed.borrow_and_update();
                 let left = end.map_or(Duration::ZERO, |end| end.saturating_sub(now()));
                 if left.is_zero() {
                     return;
                 }
-                // Checked again after a renewal and after the timeout.
-                let _ = tokio::time::timeout(left, seen.changed()).await;
+                // The loop checks again after a renewal and after the timeout.
+                let _ = tokio::time::timeout(left, renewed.changed()).await;
             }
         })
     }
@@ -104,7 +105,7 @@ impl Drop for OwnedLease {
     }
 }
 
-/// A place in the queue of a session over all replicas. Dropping it leaves the queue.
+/// A ticket in a session's queue over all replicas. Dropping it leaves the queue.
 pub(super) struct Ticket {
     pub number: i64,
     pub session: SessionId,
@@ -126,7 +127,7 @@ impl Drop for Ticket {
     }
 }
 
-/// A lease or a ticket that was released here, but not yet in the database as far as is known.
+/// A lease or ticket that was released here, but perhaps not yet in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Release {
     pub session: SessionId,
@@ -135,21 +136,22 @@ pub(super) struct Release {
 }
 
 pub(super) struct LeaseTable {
-    /// The name of a replica without an identity.
+    /// The name of this replica if it has no identity.
     pub random_name: String,
-    /// Set if this replica is a server; the identity is missing if another process uses the name in the folder.
+    /// Set if this replica is a server. The identity is `None` if another process uses the name in the folder.
     pub server: OnceLock<Option<Identity>>,
     pub length: Duration,
     state: Mutex<State>,
     pub wake: Notify,
-    /// The process id of the renewer's connection on the server, which also delivers notifications to their sender.
+    /// The process id of the renewer's connection on the server. It identifies this replica's own notifications, which the server
+    /// also delivers to their sender.
     pub connection: AtomicI32,
     /// Whether the store is being dropped.
     pub closing: watch::Sender<bool>,
     /// Sessions that other replicas released.
     pub released: broadcast::Sender<SessionId>,
     /// Sessions and tasks that other replicas changed.
-    pub changed: broadcast::Sender<Change>,
+    pub changed: broadcast::Sender<StoreChange>,
 }
 
 #[derive(Debug, Default)]
@@ -188,27 +190,27 @@ impl LeaseTable {
         identity.map_or(&self.random_name, |identity| &identity.name)
     }
 
-    /// Returns the lease of a session, valid or not, that was not released.
+    /// Returns the lease of a session that was not released. It may have expired.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Lease>> {
         self.state().owned.get(session).cloned()
     }
 
-    /// Adds a lease that was requested at `asked`, to be renewed.
-    pub(super) fn add(&self, session: SessionId, fence: i64, asked: Moment) -> Arc<Lease> {
+    /// Adds a lease that was requested at `requested`, and schedules its renewal.
+    pub(super) fn add(&self, session: SessionId, fence: i64, requested: Moment) -> Arc<Lease> {
         let lease = Arc::new(Lease {
             session: session.clone(),
             fence,
-            end: watch::Sender::new(Some(asked + self.length)),
+            end: watch::Sender::new(Some(requested + self.length)),
             is_released: AtomicBool::new(false),
         });
         self.update(|state| {
             state.owned.insert(session, Arc::clone(&lease));
-            state.is_renewal_due |= now().saturating_sub(asked) > self.length / 3;
+            state.is_renewal_due |= now().saturating_sub(requested) > self.length / 3;
         });
         lease
     }
 
-    /// Returns the tickets of a session that were released here, and that the database may still have.
+    /// Returns the tickets of a session that were released here but may still be in the database.
     pub(super) fn released_tickets(&self, session: &SessionId) -> Vec<i64> {
         let state = self.state();
         let releases = state.releases.iter();
@@ -216,7 +218,7 @@ impl LeaseTable {
         releases.filter_map(|release| release.ticket).collect()
     }
 
-    /// Queues a notification of other replicas.
+    /// Queues a notification for other replicas.
     pub(super) fn notify(&self, channel: &'static str, subject: &str) {
         self.update(|state| {
             // An empty subject means that anything may have changed.
@@ -228,7 +230,7 @@ impl LeaseTable {
         });
     }
 
-    /// Forgets a lease, and has the renewer release it, unless the database has released it.
+    /// Removes a lease and lets the renewer release it, unless the database has already released it.
     fn end(&self, lease: &Lease) {
         let Lease { session, fence, .. } = lease;
         self.update(|state| {
@@ -267,7 +269,7 @@ impl LeaseTable {
         (owned, state.tickets.iter().copied().collect())
     }
 
-    /// Returns whether the store is being dropped and the database knows of all releases.
+    /// Returns whether the store is being dropped and all releases and notifications have been sent.
     pub(super) fn is_done(&self) -> bool {
         let state = self.state();
         *self.closing.borrow() && state.releases.is_empty() && state.notifications.is_empty()

@@ -1,9 +1,9 @@
-//! Migrations from any older schema to the newest, one numbered file at a time.
+//! Migrates any older PostgreSQL schema to the newest, one numbered file at a time.
 //!
-//! The table `lango_migrations` has a row for each applied file. All missing files are applied in one transaction behind a lock, so
-//! that of many replicas that start at once one does it, and a crash leaves no half of them.
+//! The table `lango_migrations` has a row for each applied file. All missing files are applied in one transaction behind a lock.
+//! So only one of several replicas that start together migrates, and a crash leaves the schema unchanged.
 
-use super::failure::Failure;
+use super::error::EngineError;
 use super::statements::LOCK_MIGRATIONS;
 use crate::engine::Result;
 use deadpool_postgres::Object;
@@ -20,7 +20,7 @@ macro_rules! migration {
     };
 }
 
-/// The files in their order. They are never edited once released, only added to.
+/// The migrations in order. A released migration is never changed; add a new one instead.
 const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0001_sessions"),
     migration!("0002_knowledge"),
@@ -36,7 +36,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
 /// The oldest supported version of PostgreSQL.
 const OLDEST: i32 = 13;
 
-/// Returns the encoding, the current schema (NULL if it does not exist), and the version of the server.
+/// Returns the server's encoding, the current schema (NULL if it does not exist), and the server's major version.
 const SERVER: &str = "SELECT current_setting('server_encoding'), current_schema()::text,
             current_setting('server_version_num')::int / 10000";
 
@@ -49,7 +49,7 @@ const CREATE_SCHEMA: &str = "DO $$ BEGIN
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS lango_migrations (
      version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())";
 
-/// Applies the missing files.
+/// Applies the missing migrations. Fails if the server is too old or its encoding is not UTF-8.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     let server = client.query_one(SERVER, &[]).await?;
     let (encoding, version): (&str, i32) = (server.try_get(0)?, server.try_get(2)?);
@@ -91,7 +91,7 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of applied files. Refuses the schema of a newer version of lango.
+/// Returns the number of applied migrations. Fails if a newer version of lango has migrated the schema.
 pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
     let exists = "SELECT to_regclass('lango_migrations') IS NOT NULL";
     if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
@@ -101,7 +101,7 @@ pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<u
     let applied: i64 = client.query_one(applied, &[]).await?.try_get(0)?;
     let applied = usize::try_from(applied).unwrap_or(usize::MAX);
     if applied > MIGRATIONS.len() {
-        return Err(Failure::Store(StoreError::TooNew {
+        return Err(EngineError::Store(StoreError::TooNew {
             place: place.to_owned(),
             found: u32::try_from(applied).unwrap_or(u32::MAX),
             known: u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX),
@@ -110,12 +110,12 @@ pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<u
     Ok(applied)
 }
 
-fn foreign(place: &str) -> Failure {
-    Failure::Store(StoreError::Foreign {
+fn foreign(place: &str) -> EngineError {
+    EngineError::Store(StoreError::Foreign {
         place: place.to_owned(),
         detail:
-            "it has tables of another program under the same names; give lango a schema of its own \
-                 with `?options=-csearch_path%3Dlango`"
+            "another program has tables with the same names there; give lango its own schema by adding \
+                 `?options=-csearch_path%3Dlango` to the address"
                 .to_owned(),
     })
 }

@@ -1,5 +1,5 @@
-//! The user and the password, where the address has none: as PostgreSQL's own programs do, from `PGUSER`, `PGPASSWORD` and the
-//! password file.
+//! Finds the user and password if the address has none: in `PGUSER`, `PGPASSWORD` and the password file, as PostgreSQL's own
+//! programs do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,16 +7,17 @@ use std::path::Path;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// The usual folders of PostgreSQL's socket; a password file calls them `localhost`.
+/// The usual folders of PostgreSQL's socket. A password file has the host `localhost` for them.
 const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
 
-/// The largest password file that is read.
+/// Maximum size of a password file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-const NO_PASSWORD: &str = "no password is in the address, in PGPASSWORD or in the password file";
+const NO_PASSWORD: &str =
+    "there is no password in the address, in PGPASSWORD or in the password file";
 
-/// Adds the user and the password, if they are missing, by the variables of the environment. Returns why there is no password, for
-/// the error that the server rejects the connection.
+/// Adds the user and the password if they are missing. `variable` looks up environment variables. Returns the reason why there is
+/// no password, to be shown if the server rejects the connection.
 pub(super) fn complete(
     config: &mut Config,
     variable: impl Fn(&str) -> Option<String>,
@@ -53,19 +54,19 @@ fn from_file(file: &str, config: &Config) -> Result<Option<Vec<u8>>, String> {
     };
     if !about.is_file() || about.len() > MAX_FILE_BYTES {
         return Err(format!(
-            "`{file}` is not used: it is not a regular file of at most 1 MiB"
+            "`{file}` is ignored: it is not a regular file of at most 1 MiB"
         ));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "`{file}` is not used, since others can read it; `chmod 600 {file}` fixes that"
+            "`{file}` is ignored because other users can read it; run `chmod 600 {file}`"
         ));
     }
     let text = fs::read(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     Ok(look_up(&text, &wanted(config)))
 }
 
-/// Returns the host, port, database and user that a line must have.
+/// Returns the host, port, database and user that a line must match.
 fn wanted(config: &Config) -> [String; 4] {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
@@ -80,7 +81,7 @@ fn wanted(config: &Config) -> [String; 4] {
     [host, port.to_string(), database.to_owned(), user.to_owned()]
 }
 
-/// Returns the password of the first line that matches.
+/// Returns the password of the first matching line.
 fn look_up(text: &[u8], wanted: &[String; 4]) -> Option<Vec<u8>> {
     let mut lines = text.split(|byte| *byte == b'\n');
     lines.find_map(|line| {
@@ -100,8 +101,7 @@ fn look_up(text: &[u8], wanted: &[String; 4]) -> Option<Vec<u8>> {
     })
 }
 
-/// Splits a line at the first colon without a backslash before it. Returns the field without backslashes, and the rest if there
-/// is a colon.
+/// Splits a line at the first unescaped colon. Returns the unescaped field, and the rest if there is a colon.
 fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
     let mut bytes = line.iter().enumerate();
     let mut field = Vec::new();
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_matches_has_the_password() {
+    fn the_first_matching_line_provides_the_password() {
         let text = "# db:5432:lango:ann:no\ndb:5432:other:ann:no\ndb:5433:lango:ann:no\r\n\
                     db:5432:lango:bob:no\ndb:5432:lango:ann:yes\r\n*:*:*:*:late\n";
         for (text, address, password) in [
             (text, "ann@db/lango", Some("yes")),
             (text, "ann@db:5433/lango", Some("no")),
-            (text, "eve@elsewhere/x", Some("late")),
+            (text, "eve@other/x", Some("late")),
             ("db:5432:lango:ann", "ann@db/lango", None),
             ("db:5432:ann:ann:own", "ann@db", Some("own")),
             ("d:*:*:*:no", "ann@db/lango", None),
@@ -137,7 +137,7 @@ mod tests {
                 "c%5Cd@db/a%3Ab",
                 Some("p:q\\r"),
             ),
-            // The usual sockets have a name.
+            // The usual socket folders are called `localhost`.
             (
                 "localhost:*:*:*:s",
                 "ann@%2Fvar%2Frun%2Fpostgresql/lango",

@@ -1,17 +1,18 @@
-//! Search for the nearest vectors by an index of the server, where the database has the extension pgvector (`vector`) in
-//! version 0.8 or newer.
+//! Finds the nearest vectors with an index of the server, if the database has version 0.8 or newer of the extension pgvector
+//! (`vector`).
 //!
-//! The vectors are stored as in every database. The index is over a function of the stored bytes, so that the server updates
-//! it with every write, and drops it with the extension. A byte is exact in the extension's half precision, which takes half
-//! the room and allows 4,000 dimensions; longer vectors are scanned. The index holds the vectors of one length only.
+//! The vectors are stored as bytes, as in every database. The index is on a function of the stored bytes, so the server updates it
+//! with every write and drops it with the extension. The index uses half-precision numbers, which represent a byte exactly, take
+//! half the space and allow 4,000 dimensions; longer vectors are scanned. The index covers vectors of one length only.
 //!
-//! Adding to the index takes many times as long as adding without it, and building it at once a tenth of that. So it is
-//! created once there are many vectors ([`PostgresOptions::min_indexed_vectors`](super::PostgresOptions)): at the next start if
-//! that is quick, and otherwise by `lango store compact`, concurrently with other work. Once it exists, searches use it. Without
-//! it, with an older version of the extension and in a small share of the vectors, they scan.
+//! Inserting a vector takes many times as long with the index as without it, and building the index later takes a tenth of that
+//! time. So lango creates it only when there are many vectors
+//! ([`PostgresOptions::min_indexed_vectors`](super::PostgresOptions)): at the next start if that is quick, otherwise when the user
+//! runs `lango store compact`, concurrently with other work. Searches use the index once it exists. They scan if it does not exist,
+//! if the extension is too old, or if they search only a small part of the vectors.
 
 use super::database::Database;
-use super::failure::Failure;
+use super::error::EngineError;
 use super::statements::LOCK_MIGRATIONS;
 use crate::engine::{Result, Tx};
 use crate::library::VectorSearch;
@@ -20,45 +21,47 @@ use crate::library::vectors::cosine;
 use deadpool_postgres::Object;
 use tokio_postgres::{GenericClient, Row};
 
-/// The oldest version with iterative scans, which continue when a filter leaves too few.
+/// The oldest version with iterative scans, which continue if a filter leaves too few results.
 const MIN_VERSION: [u32; 2] = [0, 8];
 
-/// The longest vectors that it indexes.
+/// Maximum length of indexed vectors.
 const MAX_DIMENSIONS: i64 = 4000;
 
-/// The number of vectors times their dimensions that are indexed at a start: 50,000 vectors of 256 take about ten seconds.
+/// Maximum number of vectors times dimensions to index at a start. Indexing 50,000 vectors of 256 dimensions takes about ten
+/// seconds.
 const MAX_INDEXED_AT_START: i64 = 50_000 * 256;
 
-/// The number of vectors that the index keeps in view for one hit, and its limits.
-const IN_VIEW: usize = 2;
-const MIN_IN_VIEW: usize = 100;
-const MAX_IN_VIEW: usize = 1000;
+/// Number of search candidates (`hnsw.ef_search`) per requested hit, and its limits.
+const CANDIDATES_PER_HIT: usize = 2;
+const MIN_CANDIDATES: usize = 100;
+const MAX_CANDIDATES: usize = 1000;
 
-/// The number of vectors that a search visits, and the place among them that the last hit may have. After all visits the
-/// index returns whatever it has seen, which need not be the nearest; so such a result is discarded.
+/// Maximum number of vectors that a search visits.
 const MAX_VISITED: i64 = 20_000;
-const MAX_PLACE: i64 = 4000;
+/// Maximum rank of the last hit among the visited vectors. A search that reaches [`MAX_VISITED`] returns whatever it has visited,
+/// which need not be the nearest vectors, so a result with a higher rank is discarded.
+const MAX_RANK: i64 = 4000;
 
-/// What the database has of the extension and its index.
+/// The state of the extension and its index in the database.
 #[derive(Debug)]
 struct State {
-    /// The version of the installed extension, and its schema, quoted.
+    /// The version of the installed extension, and its quoted schema.
     installed: Option<(String, String)>,
-    /// The length of the vectors, if there is an embedding model.
+    /// The length of the vectors, if an embedding model is set.
     dimensions: Option<i64>,
     vectors: i64,
-    /// Whether the index can be used, if it exists.
+    /// Whether the index is valid, or `None` if it does not exist.
     index: Option<bool>,
-    /// Whether we may create indexes.
+    /// Whether this user may create indexes on the table.
     is_owner: bool,
-    /// The version that could be installed.
+    /// The version that could be installed, if none is.
     available: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Index {
     dimensions: i64,
-    /// The schema of the extension, quoted.
+    /// The quoted schema of the extension.
     schema: String,
 }
 
@@ -79,7 +82,7 @@ impl State {
         })
     }
 
-    /// The index that can exist here.
+    /// Returns the index that can exist in this database, if any.
     fn possible(&self) -> Option<Index> {
         let (version, schema) = self.installed.as_ref()?;
         let dimensions = self.dimensions?;
@@ -96,8 +99,8 @@ impl State {
         u64::try_from(self.vectors).is_ok_and(|vectors| vectors > min_indexed)
     }
 
-    /// The index, if it is missing, useful, and created in little time. One that cannot be used is being created, or was left
-    /// by an attempt that failed.
+    /// Returns the index if it is missing, useful and quick to create. An invalid index counts as existing: it is being created, or
+    /// was left by a failed attempt.
     fn quickly_created(&self, min_indexed: u64) -> Option<Index> {
         let is_missing = self.index.is_none() && self.is_owner && self.is_useful(min_indexed);
         let is_quick =
@@ -117,43 +120,43 @@ impl State {
                 format!("pgvector {version} is older than {major}.{minor}")
             }
             (_, Some(dimensions)) if dimensions > MAX_DIMENSIONS => format!(
-                "pgvector indexes {MAX_DIMENSIONS} numbers at most, and they have {dimensions}"
+                "pgvector indexes at most {MAX_DIMENSIONS} dimensions, and the vectors have {dimensions}"
             ),
             (Some((version, _)), _) if self.usable().is_some() => {
                 let by = format!("pgvector {version}");
                 return VectorSearch::Indexed { by };
             }
             (Some((version, _)), _) if !self.is_useful(min_indexed) => {
-                format!("pgvector {version} is of use from {min_indexed} vectors on")
+                format!("pgvector {version} is used from {min_indexed} vectors on")
             }
             _ if !self.is_owner => {
-                "the table of the vectors has another owner, so lango cannot create pgvector's index".to_owned()
+                "another user owns the table of the vectors, so lango cannot create pgvector's index".to_owned()
             }
-            _ => "pgvector's index is not created yet: `lango store compact` does that".to_owned(),
+            _ => "pgvector's index does not exist yet; `lango store compact` creates it".to_owned(),
         };
-        VectorSearch::Plain { why: Some(why) }
+        VectorSearch::Scan { reason: Some(why) }
     }
 }
 
-/// Whether a version such as `0.8.5` is supported.
+/// Returns whether a version such as `0.8.5` is supported.
 fn is_new_enough(version: &str) -> bool {
     let parts = version.split(['.', '-']);
     let numbers = parts.map_while(|part| part.parse::<u32>().ok());
     numbers.ge(MIN_VERSION)
 }
 
-/// Describes how the nearest vectors are found.
+/// Describes how the nearest vectors are found, for users.
 pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<VectorSearch> {
     let transaction = tx.as_postgres();
-    let transaction = transaction.ok_or_else(|| Failure::other("this is not PostgreSQL"))?;
+    let transaction = transaction.ok_or_else(|| EngineError::other("this is not PostgreSQL"))?;
     Ok(State::of(&**transaction).await?.describe(min_indexed))
 }
 
-/// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
-/// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
+/// Prepares the index at a start, after migrations: installs the extension if possible, and creates the index if that is useful
+/// and quick. If there is nothing to do, this takes one statement. If installing or creating fails, searches scan.
 pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()> {
     match install_and_create(client, min_indexed).await {
-        Err(failure) if failure.is_uncertain() => Err(failure),
+        Err(failure) if failure.may_be_committed() => Err(failure),
         _ => Ok(()),
     }
 }
@@ -167,18 +170,18 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()>
     let transaction = client.transaction().await?;
     transaction.batch_execute(LOCK_MIGRATIONS).await?;
     transaction.batch_execute(INSTALL).await?;
-    // Another replica may have been faster while this one waited for the lock.
+    // Another replica may have created it while this one waited for the lock.
     if let Some(index) = State::of(&*transaction).await?.quickly_created(min_indexed) {
         transaction.batch_execute(&index.create_at_start()).await?;
     }
     Ok(transaction.commit().await?)
 }
 
-/// Creates the index of any number of vectors, concurrently with other work, and drops useless ones. Describes how the nearest
-/// vectors are found then.
+/// Creates the index if it is useful, even if that takes long, concurrently with other work. Also drops useless indexes. Returns
+/// how the nearest vectors are found afterwards.
 pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
     let min_indexed = database.options.min_indexed_vectors;
-    // Taken out of the pool, because its settings and its lock must end with it.
+    // The connection is taken out of the pool, because its settings and its lock must end with it.
     let client = Object::take(database.pool.get().await?);
     let state = State::of(&*client).await?;
     let Some(index) = state.possible() else {
@@ -189,8 +192,8 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
         let locked = client.query_one(TRY_TO_LOCK, &[]).await?;
         if !locked.try_get(0)? {
             let detail =
-                "another `lango store compact` is creating the index; retry when it is done";
-            return Err(Failure::other(detail));
+                "another `lango store compact` is creating the index; retry when it has finished";
+            return Err(EngineError::other(detail));
         }
         for useless in client.query(USELESS, &[&index.dimensions]).await? {
             let name: &str = useless.try_get(0)?;
@@ -205,7 +208,8 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
     Ok(State::of(&*client).await?.describe(min_indexed))
 }
 
-/// Finds the nearest of so many vectors in the searched collections by the index, if it exists and fits.
+/// Finds the nearest vectors with the index. `vectors` is the number of vectors in the searched collections. Returns `None` if
+/// there is no suitable index or its result is not reliable.
 pub(crate) async fn nearest(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
@@ -220,16 +224,18 @@ pub(crate) async fn nearest(
     let Some(index) = state.usable().filter(fits) else {
         return Ok(None);
     };
-    let in_view = (query.limit.saturating_mul(IN_VIEW)).clamp(MIN_IN_VIEW, MAX_IN_VIEW);
+    let candidates =
+        (query.limit.saturating_mul(CANDIDATES_PER_HIT)).clamp(MIN_CANDIDATES, MAX_CANDIDATES);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let rows = async {
-        transaction.batch_execute(&settings(in_view)).await?;
+        transaction.batch_execute(&settings(candidates)).await?;
         let statement = transaction.prepare_cached(&index.nearest()).await?;
         let values: super::database::Values<'_> = &[&vector, &query.collections, &limit];
         Ok(transaction.query(&statement, values).await?)
     };
     let rows: Vec<Row> = match rows.await {
-        Err(failure @ Failure::Postgres(_)) if !failure.may_pass() => Vec::new(), // The extension may be gone.
+        // The extension may have been removed.
+        Err(failure @ EngineError::Postgres(_)) if !failure.is_transient() => Vec::new(),
         rows => rows?,
     };
     let expected = query.limit.min(usize::try_from(vectors).unwrap_or(0));
@@ -237,7 +243,7 @@ pub(crate) async fn nearest(
         .last()
         .map(|row| row.try_get::<_, i64>(2))
         .transpose()?;
-    if rows.len() < expected || last.is_some_and(|place| place > MAX_PLACE) {
+    if rows.len() < expected || last.is_some_and(|rank| rank > MAX_RANK) {
         transaction.batch_execute(ROLL_BACK).await?;
         return Ok(None);
     }
@@ -246,7 +252,7 @@ pub(crate) async fn nearest(
     Ok(Some(nearest_first(cosines?, query.limit)))
 }
 
-/// The vector in the notation of the extension, scaled for half precision; `None` if it has no direction.
+/// Formats a vector for the extension, scaled for half precision. Returns `None` if it is zero or not finite.
 fn vector_text(vector: &[f32]) -> Option<String> {
     let greatest = vector
         .iter()
@@ -258,8 +264,8 @@ fn vector_text(vector: &[f32]) -> Option<String> {
     serde_json::to_string(&scaled.collect::<Vec<_>>()).ok()
 }
 
-/// The version and schema of the extension; the length and number of the vectors; whether the index can be used; whether we
-/// may create it; and where the extension is not installed, the version that could be.
+/// Selects the version and schema of the extension, the length and number of the vectors, whether the index is valid, whether this
+/// user may create it, and, if the extension is not installed, the version that could be.
 const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
             (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
             index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'),
@@ -273,18 +279,18 @@ const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspnam
        LEFT JOIN pg_index AS index ON index.indrelid = vectors.oid
         AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)"#;
 
-/// Installs the extension; does nothing if that is refused.
+/// Installs the extension. Does nothing if that fails.
 const INSTALL: &str = "DO $$ BEGIN
      EXECUTE format('CREATE EXTENSION IF NOT EXISTS vector SCHEMA %I',
         CASE WHEN to_regnamespace('public') IS NULL THEN current_schema() ELSE 'public' END);
      EXCEPTION WHEN OTHERS THEN NULL;
      END $$";
 
-/// Only one process creates the index concurrently. The lock ends with the connection.
+/// Takes the lock that lets only one process at a time create the index. The lock ends with the connection.
 const TRY_TO_LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended('lango near ' || current_setting('search_path'), 0))";
 
-/// The time and memory for creating it; beyond that memory it is built on disk, more slowly. Many servers in containers
-/// have too little shared memory for parallel workers.
+/// Sets the time and memory for creating the index. With less memory it is built on disk, more slowly. Parallel workers are
+/// switched off, because many servers in containers have too little shared memory for them.
 const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
      SET max_parallel_maintenance_workers = 0;
      SELECT set_config('maintenance_work_mem', '256MB', false)
@@ -292,17 +298,17 @@ const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
 
 const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
 
-/// Indexes of another length, and the remains of failed attempts.
+/// Selects indexes of another length, and those left by failed attempts.
 const USELESS: &str = r"SELECT quote_ident(class.relname) FROM pg_index AS index
        JOIN pg_class AS class ON class.oid = index.indexrelid
       WHERE index.indrelid = 'library_vectors'::regclass AND class.relname ~ '^library_near_[0-9]+$'
         AND (class.relname <> 'library_near_' || $1::bigint OR NOT index.indisvalid)";
 
-/// Sets how the index is searched, for the rest of the transaction.
-fn settings(in_view: usize) -> String {
+/// Returns statements that configure searches of the index for the rest of the transaction.
+fn settings(candidates: usize) -> String {
     format!(
         "SAVEPOINT near;
-         SET LOCAL hnsw.ef_search = {in_view};
+         SET LOCAL hnsw.ef_search = {candidates};
          SET LOCAL hnsw.iterative_scan = relaxed_order;
          SET LOCAL hnsw.max_scan_tuples = {MAX_VISITED};
          SET LOCAL enable_seqscan = off;
@@ -312,7 +318,7 @@ fn settings(in_view: usize) -> String {
 
 /// Statements that depend on the schema of the extension and on the length of the vectors.
 impl Index {
-    /// Creates the function that makes numbers from -127 to 127 of bytes.
+    /// Returns the statement that creates the function from bytes to a vector of numbers from -127 to 127.
     fn function(&self) -> String {
         format!(
             "CREATE OR REPLACE FUNCTION library_near (numbers bytea) RETURNS {}.halfvec
@@ -324,16 +330,16 @@ impl Index {
         )
     }
 
-    fn create(&self, how: &str) -> String {
+    fn create(&self, option: &str) -> String {
         let Self { dimensions, schema } = self;
         format!(
-            "CREATE INDEX {how} IF NOT EXISTS library_near_{dimensions} ON library_vectors
+            "CREATE INDEX {option} IF NOT EXISTS library_near_{dimensions} ON library_vectors
              USING hnsw ((library_near(numbers)::{schema}.halfvec({dimensions})) {schema}.halfvec_cosine_ops)
              WHERE length(numbers) = {dimensions}"
         )
     }
 
-    /// Creates both, without waiting long for writers; does nothing if that fails.
+    /// Returns statements that create the function and the index without waiting long for writers. They do nothing on failure.
     fn create_at_start(&self) -> String {
         let (function, create) = (self.function(), self.create(""));
         format!(
@@ -345,7 +351,8 @@ impl Index {
         )
     }
 
-    /// The vectors of some collections that are nearest to `$1`, nearly in this order, and the place of each among all.
+    /// Returns the statement that selects the vectors of collections `$2` nearest to `$1`, approximately in that order, with the
+    /// rank of each among the visited vectors.
     fn nearest(&self) -> String {
         let Self { dimensions, schema } = self;
         format!(
@@ -368,7 +375,7 @@ mod tests {
     use tokio_postgres::NoTls;
 
     #[test]
-    fn a_version_is_compared_by_its_numbers() {
+    fn versions_are_compared_by_their_numbers() {
         for version in ["0.8.0", "0.8.5", "0.10.0", "1.0", "0.8-dev"] {
             assert!(is_new_enough(version), "{version}");
         }
@@ -378,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_without_a_direction_is_not_searched_for() {
+    fn a_zero_or_infinite_vector_is_not_searched_for() {
         assert_eq!(vector_text(&[]), None);
         assert_eq!(
             vector_text(&[0.5, -0.25]).as_deref(),
@@ -389,7 +396,7 @@ mod tests {
         }
     }
 
-    /// Two collections, and vectors of another length.
+    /// Inserts two collections, and vectors of another length.
     const FILL: &str = r#"
 INSERT INTO library_maker VALUES (1, '{"provider": "p", "model": "m", "dimensions": 64, "version": 1}');
 INSERT INTO library_collections ("user", name, vectors) VALUES ('ada', 'c', 4000), ('bob', 'c', 90000);
@@ -399,8 +406,8 @@ SELECT ((1 + n % 2)::bigint << 32) + n, decode(md5(n::text) || md5('a' || n) || 
 INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x0102' FROM generate_series(1, 100) AS n"#;
 
     #[tokio::test]
-    async fn a_search_uses_the_index_whatever_the_values_are() {
-        let address = postgres::empty_with_pgvector();
+    async fn a_search_uses_the_index_with_generic_and_constant_values() {
+        let address = postgres::fresh_schema_with_pgvector();
         let store = Store::at(&address, "root".into()).unwrap();
         store.open_now().await.unwrap();
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
@@ -434,7 +441,7 @@ INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x01
             assert!(by_index && !scans, "{plan}");
         }
 
-        // The vectors of another length are not in it, and it is none for them.
+        // The index has no vectors of another length, and a search for those does not use it.
         let count =
             "SELECT reltuples::bigint FROM pg_class WHERE oid = 'library_near_64'::regclass";
         let indexed: i64 = client.query_one(count, &[]).await.unwrap().get(0);

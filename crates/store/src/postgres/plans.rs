@@ -1,6 +1,6 @@
-//! Tests that the databases find rows by their keys in large tables.
+//! Tests that both databases find rows by key in large tables.
 
-use super::statements::{CLAIM, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
+use super::statements::{CLAIM, HAS_SUCCESSOR, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE};
 use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
 use crate::engine::{Sql, sql};
 use crate::library;
@@ -65,7 +65,7 @@ fn scanned(plan: &str) -> Option<&str> {
 async fn no_statement_on_leases_scans_a_table_or_sorts() {
     let rows = ManyRows::open("").await;
     let of_renewer = [RELEASE, RENEW, RENEW_ALONE].map(Sql::only_postgres);
-    let statements = [CLAIM, JOIN_QUEUE, SUCCEEDED].into_iter();
+    let statements = [CLAIM, JOIN_QUEUE, HAS_SUCCESSOR].into_iter();
     for statement in statements.chain(of_renewer) {
         rows.assert_uses_keys(statement).await;
     }
@@ -79,10 +79,10 @@ async fn no_everyday_statement_of_knowledge_scans_a_table() {
         graph::STATEMENTS,
         graph::LOOKUPS.as_flattened(),
         library::STATEMENTS,
-        agent_memory::EVERYDAY,
+        agent_memory::STATEMENTS,
     ];
     for statement in all.concat() {
-        // Results of subqueries.
+        // The names are subqueries, whose results may be scanned.
         assert_sqlite_uses_keys(statement, &["wanted VIRTUAL TABLE", "newest"]);
         let plan = rows.plan(statement).await;
         if scanned(&plan).is_some() {
@@ -90,7 +90,7 @@ async fn no_everyday_statement_of_knowledge_scans_a_table() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n\n"));
-    // The check itself can fail.
+    // This proves that the check can fail.
     let plan = rows
         .plan(sql!("SELECT count(created) FROM graph_facts"))
         .await;
@@ -98,7 +98,7 @@ async fn no_everyday_statement_of_knowledge_scans_a_table() {
 }
 
 #[tokio::test]
-async fn words_are_looked_up_in_their_index_however_common_they_are() {
+async fn even_common_words_are_looked_up_in_the_index() {
     let rows = filled().await;
     let first = "SET enable_seqscan = off; SET enable_indexscan = off";
     rows.client.batch_execute(first).await.unwrap();
@@ -108,7 +108,7 @@ async fn words_are_looked_up_in_their_index_however_common_they_are() {
         let others = scanned(&plan).is_some() || plan.contains("library_index_pkey");
         assert!(index && !others, "{plan}");
     }
-    // A common word is not counted: the server's statistics have an estimate.
+    // The frequency of a common word is not counted but estimated from the server's statistics.
     let words = ["word", "n7", "nowhere"].map(str::to_owned).to_vec();
     let (_, frequencies) = rows.store.word_frequencies(words).await.unwrap();
     assert!(

@@ -1,22 +1,22 @@
-//! The renewer: one thread with one connection that renews and releases the leases of this replica, and sends and receives
+//! The lease renewer: one thread with one connection that renews and releases the leases of this replica, and sends and receives
 //! notifications.
 //!
-//! It is a thread so that a busy runtime loses no lease, and so that the end of the program can wait a moment for the last
-//! releases. When its connection breaks it opens another one; meanwhile leases may expire.
+//! It has its own thread, so that a busy runtime does not make leases expire, and so that the program can wait briefly for the last
+//! releases when it exits. If its connection breaks it opens another one; leases may expire in between.
 
 use super::PostgresEngine;
 use super::address::Address;
 use super::database::{Values, answer_limit, in_time};
-use super::failure::Failure;
+use super::error::EngineError;
 use super::leases::{Lease, LeaseTable, Moment, now};
 use super::statements::{
     ATTACH_SERVER, CLOCK, NOTIFY, RELEASE, RENEW, RENEW_ALONE, SHORTEN, set_up,
 };
-use super::tls::Encrypted;
-use crate::engine::text::Words;
-use crate::stored::failed;
+use super::tls::EncryptedStream;
+use crate::decode::failed;
+use crate::engine::text::SqlText;
 use deadpool_postgres::ClientWrapper;
-use lango_core::{Change, SessionId, StoreError, Text};
+use lango_core::{SessionId, StoreChange, StoreError, Text};
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::io;
@@ -29,34 +29,33 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Connection, Row, Socket};
 
-/// The channel with the sessions whose log grew.
+/// The channel that announces sessions whose log has grown.
 pub(crate) const EVENTS: &str = "lango_events";
-/// The channel with the tasks that changed.
+/// The channel that announces changed tasks.
 pub(crate) const TASKS: &str = "lango_tasks";
-/// The channel with the sessions whose lease was released.
+/// The channel that announces sessions whose lease was released.
 pub(super) const LEASES: &str = "lango_holds";
 
-/// Pause between two attempts to connect, or to renew or release a locked row.
+/// Pause between attempts to connect, or to renew or release a locked row.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How many seconds the database's clock may fall behind between two renewals before it counts as set back.
+/// Seconds that the database's clock may fall behind between two renewals before lango assumes that it was set back.
 const MAX_DRIFT: f64 = 0.5;
 
-/// How long a notification waits for others that are sent with it.
-const GATHERING: Duration = Duration::from_millis(5);
+/// How long a notification waits for others, so that they are sent together.
+const NOTIFY_DELAY: Duration = Duration::from_millis(5);
 
-/// How long the end of the program waits for the last releases.
-const LAST_RELEASES: Duration = Duration::from_secs(2);
+/// How long dropping the store waits for the last releases.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl PostgresEngine {
-    /// Starts the thread that renews leases and notifies other replicas, unless it runs. Replaces one that panicked.
+    /// Starts the thread that renews leases and notifies other replicas, unless it is running. Replaces a thread that panicked.
     pub(crate) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.renewer.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
-        let failed =
-            |error: io::Error| failed(format!("cannot start the renewer of leases: {error}"));
+        let failed = |error: io::Error| failed(format!("cannot start the lease renewer: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -66,7 +65,7 @@ impl PostgresEngine {
             .name("lango-renewer".to_owned())
             .spawn(move || {
                 runtime.block_on(run(&leases, &address));
-                // Without waiting for a name that is being looked up.
+                // This does not wait for a pending name lookup.
                 runtime.shutdown_background();
             })
             .map_err(failed)?;
@@ -91,17 +90,17 @@ async fn run(leases: &Arc<LeaseTable>, address: &Address) {
     let last_releases = async {
         // The sender is in `leases`, so this cannot fail.
         let _ = closing.wait_for(|is_closing| *is_closing).await;
-        // Even if nothing is left to send, an answer may be on its way.
+        // Even if nothing is left to send, a reply may still be pending.
         let limit = if leases.is_done() {
             PAUSE
         } else {
-            LAST_RELEASES
+            SHUTDOWN_TIMEOUT
         };
         tokio::time::sleep(limit).await;
     };
     let work = async {
         loop {
-            if let Ok(mut connected) = Connected::open(address, leases).await
+            if let Ok(mut connected) = RenewerConnection::open(address, leases).await
                 && connected.serve().await.is_ok()
             {
                 return;
@@ -115,20 +114,20 @@ async fn run(leases: &Arc<LeaseTable>, address: &Address) {
     }
 }
 
-/// The connection to the database.
-struct Connected<'a> {
+/// The renewer's connection to the database.
+struct RenewerConnection<'a> {
     leases: &'a LeaseTable,
     client: ClientWrapper,
     /// Resolves when the connection is lost.
     lost: oneshot::Receiver<()>,
-    /// How many seconds the database's clock is ahead of [`now`].
+    /// Seconds by which the database's clock is ahead of [`now`].
     clock: Option<f64>,
-    /// When a step of the clock was last noticed, or the clock was first read.
+    /// When the clock was first read, or last found to be set back.
     clock_set: Moment,
 }
 
-impl<'a> Connected<'a> {
-    async fn open(address: &Address, leases: &'a Arc<LeaseTable>) -> Result<Self, Failure> {
+impl<'a> RenewerConnection<'a> {
+    async fn open(address: &Address, leases: &'a Arc<LeaseTable>) -> Result<Self, EngineError> {
         let open = async {
             let (client, connection) = address.config.connect(address.tls.clone()).await?;
             let (is_open, lost) = oneshot::channel();
@@ -139,7 +138,7 @@ impl<'a> Connected<'a> {
             leases.connection.store(own.try_get(0)?, Ordering::Relaxed);
             let listen = format!("LISTEN {EVENTS}; LISTEN {TASKS}; LISTEN {LEASES}");
             client.batch_execute(&listen).await?;
-            // Prepared now, so that the first release takes one round trip.
+            // These are prepared now, so that the first release takes one round trip.
             for statement in [RENEW, RENEW_ALONE, RELEASE, NOTIFY] {
                 client.prepare_cached(statement).await?;
             }
@@ -154,7 +153,7 @@ impl<'a> Connected<'a> {
         in_time(answer_limit(leases.length), open).await
     }
 
-    async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+    async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, EngineError> {
         let query = async {
             let statement = self.client.prepare_cached(statement).await?;
             Ok(self.client.query(&statement, values).await?)
@@ -162,10 +161,10 @@ impl<'a> Connected<'a> {
         in_time(answer_limit(self.leases.length), query).await
     }
 
-    /// Renews, releases and notifies until the store is dropped, or fails when the connection is lost.
-    async fn serve(&mut self) -> Result<(), Failure> {
-        // Earlier notifications were missed.
-        let _ = self.leases.changed.send(Change::Anything);
+    /// Renews, releases and notifies until the store is dropped. Fails when the connection is lost.
+    async fn serve(&mut self) -> Result<(), EngineError> {
+        // Notifications may have been missed while there was no connection.
+        let _ = self.leases.changed.send(StoreChange::Anything);
         let mut renewal = interval(self.leases.length / 3);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_attached = false;
@@ -190,39 +189,39 @@ impl<'a> Connected<'a> {
                     self.renew().await?;
                 }
                 () = tokio::time::sleep(PAUSE), if is_left || must_attach || self.leases.state().is_renewal_due => {}
-                _ = &mut self.lost => return Err(Failure::Timeout),
+                _ = &mut self.lost => return Err(EngineError::Timeout),
             }
         }
     }
 
-    /// Shortens leases that end too late because the database's clock was set back. Also does so after the first reading, since the
-    /// clock may have been set back before.
-    async fn check_clock(&mut self) -> Result<(), Failure> {
-        let asked = now();
+    /// Shortens leases that end too late because the database's clock was set back. Does this after the first reading too, because
+    /// the clock may have been set back before.
+    async fn check_clock(&mut self) -> Result<(), EngineError> {
+        let requested = now();
         let read: f64 = match self.query(CLOCK, &[]).await?.first() {
             Some(row) => row.try_get(0)?,
             None => return Ok(()),
         };
-        let ahead = read - asked.as_secs_f64();
+        let ahead = read - requested.as_secs_f64();
         let before = self.clock.replace(ahead);
         if before.is_none_or(|before| ahead <= before - MAX_DRIFT) {
-            self.clock_set = asked;
+            self.clock_set = requested;
         }
-        // More than once, because rows that are locked are skipped.
+        // This is repeated for a while, because locked rows are skipped.
         let length = self.leases.length;
-        if asked.saturating_sub(self.clock_set) <= length {
+        if requested.saturating_sub(self.clock_set) <= length {
             self.query(SHORTEN, &[&length.as_secs_f64()]).await?;
         }
         Ok(())
     }
 
-    /// Renews everything. Waits a short time for each row that is locked, and tries it again soon.
-    async fn renew(&self) -> Result<(), Failure> {
-        let (asked, length) = (now(), self.leases.length);
+    /// Renews all leases and tickets. Waits briefly for each lease whose row is locked, and retries it soon if that fails.
+    async fn renew(&self) -> Result<(), EngineError> {
+        let (requested, length) = (now(), self.leases.length);
         let (leases, tickets) = self.leases.to_renew();
-        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = leases
+        let (sessions, fences): (Vec<SqlText<'_>>, Vec<i64>) = leases
             .iter()
-            .map(|lease| (Words(lease.session.as_str()), lease.fence))
+            .map(|lease| (SqlText(lease.session.as_str()), lease.fence))
             .unzip();
         let values: Values<'_> = &[&sessions, &fences, &length.as_secs_f64(), &tickets];
         let mut is_renewed = HashMap::new();
@@ -232,12 +231,12 @@ impl<'a> Connected<'a> {
         let mut locked = Vec::new();
         for lease in &leases {
             match is_renewed.get(&lease.fence) {
-                Some(true) => lease.set_end(Some(asked + length)),
+                Some(true) => lease.set_end(Some(requested + length)),
                 Some(false) => locked.push(lease),
                 None => lease.set_end(None),
             }
         }
-        // All of them together wait for a tenth of a lease at most.
+        // All of them together wait at most a tenth of a lease.
         let count = u32::try_from(locked.len()).unwrap_or(u32::MAX);
         let wait = length / 10 / count.max(1);
         for lease in locked {
@@ -246,16 +245,16 @@ impl<'a> Connected<'a> {
         Ok(())
     }
 
-    async fn renew_alone(&self, lease: &Lease, wait: Duration) -> Result<(), Failure> {
-        let (asked, length) = (now(), self.leases.length);
-        let session = Words(lease.session.as_str());
-        // Zero would be no limit.
+    async fn renew_alone(&self, lease: &Lease, wait: Duration) -> Result<(), EngineError> {
+        let (requested, length) = (now(), self.leases.length);
+        let session = SqlText(lease.session.as_str());
+        // Zero would mean no limit.
         let wait = format!("{}ms", wait.as_millis().max(1));
         let values: Values<'_> = &[&session, &lease.fence, &length.as_secs_f64(), &wait];
         match self.query(RENEW_ALONE, values).await {
             Ok(rows) if rows.is_empty() => lease.set_end(None),
-            Ok(_) => lease.set_end(Some(asked + length)),
-            Err(failure) if failure.is(&SqlState::LOCK_NOT_AVAILABLE) => {
+            Ok(_) => lease.set_end(Some(requested + length)),
+            Err(failure) if failure.has_code(&SqlState::LOCK_NOT_AVAILABLE) => {
                 self.leases.state().is_renewal_due = true;
             }
             Err(failure) => return Err(failure),
@@ -263,15 +262,15 @@ impl<'a> Connected<'a> {
         Ok(())
     }
 
-    /// Releases leases and tickets; returns whether a lease is left because its row is locked.
-    async fn release(&self) -> Result<bool, Failure> {
+    /// Releases leases and tickets. Returns whether a lease is left because its row is locked.
+    async fn release(&self) -> Result<bool, EngineError> {
         let mut releases = self.leases.state().releases.clone();
         if releases.is_empty() {
             return Ok(false);
         }
-        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = releases
+        let (sessions, fences): (Vec<SqlText<'_>>, Vec<i64>) = releases
             .iter()
-            .filter_map(|release| Some((Words(release.session.as_str()), release.fence?)))
+            .filter_map(|release| Some((SqlText(release.session.as_str()), release.fence?)))
             .unzip();
         let tickets: Vec<i64> = releases
             .iter()
@@ -289,12 +288,12 @@ impl<'a> Connected<'a> {
         Ok(!left.is_empty())
     }
 
-    /// Sends all notifications, and those that follow soon, with one statement. They are lost if that fails.
-    async fn notify(&self) -> Result<(), Failure> {
+    /// Sends all queued notifications, and those queued within [`NOTIFY_DELAY`], with one statement. If it fails, they are lost.
+    async fn notify(&self) -> Result<(), EngineError> {
         if self.leases.state().notifications.is_empty() {
             return Ok(());
         }
-        tokio::time::sleep(GATHERING).await;
+        tokio::time::sleep(NOTIFY_DELAY).await;
         let notifications = std::mem::take(&mut self.leases.state().notifications);
         let (channels, subjects): (Vec<&str>, Vec<&str>) = notifications
             .iter()
@@ -305,9 +304,9 @@ impl<'a> Connected<'a> {
     }
 }
 
-/// Drives a connection, and passes on what other replicas notify.
+/// Drives a connection and forwards the notifications of other replicas to subscribers.
 async fn listen(
-    mut connection: Connection<Socket, Encrypted>,
+    mut connection: Connection<Socket, EncryptedStream>,
     leases: Arc<LeaseTable>,
     _is_open: oneshot::Sender<()>,
 ) {
@@ -323,12 +322,12 @@ async fn listen(
                 let _ = leases.released.send(SessionId::from(session));
                 continue;
             }
-            (_, "") => Change::Anything,
-            (EVENTS, session) => Change::Session(session.into()),
-            (TASKS, task) => Change::Task(Text::from(task)),
+            (_, "") => StoreChange::Anything,
+            (EVENTS, session) => StoreChange::Session(session.into()),
+            (TASKS, task) => StoreChange::Task(Text::from(task)),
             _ => continue,
         };
-        // This fails if there is no listener.
+        // This fails if there are no subscribers.
         let _ = leases.changed.send(change);
     }
 }
@@ -342,7 +341,7 @@ mod tests {
     fn a_renewer_that_panicked_is_started_again() {
         let address = "postgres://ann@127.0.0.1:1/none";
         let engine = PostgresEngine::at(address, PostgresOptions::default()).unwrap();
-        let panicked = thread::spawn(|| panic!("the renewer trips"));
+        let panicked = thread::spawn(|| panic!("the renewer panics"));
         while !panicked.is_finished() {
             thread::yield_now();
         }

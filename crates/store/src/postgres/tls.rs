@@ -1,7 +1,7 @@
-//! Encrypted connections to a PostgreSQL server, by rustls.
+//! Encrypts connections to a PostgreSQL server with rustls.
 //!
-//! The `sslmode` of the address says how much of the server's certificate is verified, as in PostgreSQL's own programs: nothing,
-//! that a root signed it, or also that it is for the host of the address.
+//! The `sslmode` of the address decides how much of the server's certificate is verified, as in PostgreSQL's own programs: nothing,
+//! that a root signed it, or also that it is for the address's host.
 
 use futures_util::TryFutureExt as _;
 use lango_core::BoxFuture;
@@ -32,12 +32,13 @@ use tokio_rustls::client::TlsStream as Stream;
 pub(crate) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Takes the parameters `sslmode` and `sslrootcert`: a file with roots, or `system` for those of the system.
+    /// Configures TLS from the parameters `sslmode` and `sslrootcert`, which is a file with root certificates, or `system` for
+    /// those of the operating system.
     pub(super) fn new(mode: &str, root: Option<&str>) -> Result<(SslMode, Self), String> {
         let (mode, checks_chain, checks_name) = match mode {
             "disable" => (SslMode::Disable, false, false),
             "prefer" => (SslMode::Prefer, false, false),
-            // With roots it verifies the chain, as PostgreSQL's own programs do.
+            // With a root certificate, the chain is verified, as PostgreSQL's own programs do.
             "require" => (SslMode::Require, root.is_some(), false),
             "verify-ca" => (SslMode::Require, true, false),
             "verify-full" => (SslMode::Require, true, true),
@@ -53,7 +54,7 @@ impl Tls {
         let mut verifier = Verifier {
             algorithms: provider.signature_verification_algorithms,
             roots: None,
-            given: Vec::new(),
+            pinned: Vec::new(),
             checks_name,
         };
         if checks_chain {
@@ -61,14 +62,14 @@ impl Tls {
             let mut store = RootCertStore::empty();
             if let Some(file) = file {
                 let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
-                verifier.given = read.map_err(|error| format!("cannot read `{file}`: {error}"))?;
-                store.add_parsable_certificates(verifier.given.clone());
+                verifier.pinned = read.map_err(|error| format!("cannot read `{file}`: {error}"))?;
+                store.add_parsable_certificates(verifier.pinned.clone());
             } else {
                 store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             }
             if store.is_empty() {
-                let place = file.unwrap_or("this system; name a file with `sslrootcert`");
-                return Err(format!("there is no certificate in {place}"));
+                let place = file.unwrap_or("this system; set `sslrootcert` to a file");
+                return Err(format!("no certificate was found in {place}"));
             }
             let roots = WebPkiServerVerifier::builder_with_provider(store.into(), provider);
             verifier.roots = Some(roots.build().map_err(|error| error.to_string())?);
@@ -81,17 +82,17 @@ impl Tls {
     }
 }
 
-/// Verifies as much of a certificate as was asked for, and always that the server has its key.
+/// Verifies as much of a certificate as `sslmode` asks for, and always that the server has the certificate's private key.
 #[derive(Debug)]
 struct Verifier {
     algorithms: WebPkiSupportedAlgorithms,
     roots: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates of the file that the address names.
-    given: Vec<CertificateDer<'static>>,
+    /// The certificates in the file of `sslrootcert`.
+    pinned: Vec<CertificateDer<'static>>,
     checks_name: bool,
 }
 
-/// Returns whether the only problem is that the server presents a root certificate as its own.
+/// Returns whether the only problem is that the server uses a root certificate as its own.
 fn is_root(error: &CertificateError) -> bool {
     let CertificateError::Other(OtherError(error)) = error else {
         return false;
@@ -103,34 +104,35 @@ pub(super) fn describe(error: &CertificateError) -> String {
     let text = match error {
         CertificateError::ExpiredContext { .. } => "the server's certificate has expired",
         CertificateError::NotValidYetContext { .. } => {
-            "the server's certificate is not valid yet; is the clock right?"
+            "the server's certificate is not valid yet; check the clock of this machine"
         }
         CertificateError::UnknownIssuer => {
-            "no known root signed the server's certificate; name the file of the root that did, or of the certificate itself, with `sslrootcert`"
+            "the server's certificate is not signed by a known root; set `sslrootcert` to the file of that root, or of the certificate itself"
         }
         CertificateError::NotValidForNameContext {
             expected,
             presented,
         } => {
-            // Each has its kind in front, as in `DnsName("localhost")`.
+            // Each name is formatted with its kind, as in `DnsName("localhost")`.
             let plain = |name: &String| {
                 let inner = name.split(['(', ')']).nth(1).unwrap_or(name);
                 inner.trim_matches('"').to_owned()
             };
             let names: Vec<_> = presented.iter().map(plain).collect();
-            let names = match names.is_empty() {
-                true => "none".to_owned(),
-                false => names.join(", "),
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
             };
             return format!(
-                "the server's certificate is not for `{}`; its alternative names: {names} (a common name does not count). Use a name that it has, or sslmode=verify-ca",
+                "the server's certificate is not for `{}`; its alternative names: {names} (the common name is ignored); connect with one of these names, or use sslmode=verify-ca",
                 expected.to_str()
             );
         }
         error if is_root(error) => {
-            "the server presents a root certificate; name the file of that very certificate with `sslrootcert`"
+            "the server uses a root certificate as its own; set `sslrootcert` to the file of that certificate"
         }
-        other => return format!("the server's certificate is not accepted: {other}"),
+        other => return format!("the server's certificate was rejected: {other}"),
     };
     text.to_owned()
 }
@@ -149,18 +151,18 @@ impl ServerCertVerifier for Verifier {
         };
         let verified =
             roots.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
-        // Such a certificate is not signed by a root but is one; that it has not expired was verified before.
-        let is_given = |error: &CertificateError| {
-            is_root(error) && self.given.iter().any(|given| given == end_entity)
+        // The server's certificate may be in the file itself. In this case its expiry has already been verified.
+        let is_pinned = |error: &CertificateError| {
+            is_root(error) && self.pinned.iter().any(|pinned| pinned == end_entity)
         };
         match verified {
-            // The chain is verified before the name.
+            // The chain is verified before the name, so only the name is wrong.
             Err(Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }))
                 if !self.checks_name =>
             {
                 Ok(ServerCertVerified::assertion())
             }
-            Err(Error::InvalidCertificate(error)) if is_given(&error) => {
+            Err(Error::InvalidCertificate(error)) if is_pinned(&error) => {
                 if self.checks_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
                 }
@@ -194,46 +196,46 @@ impl ServerCertVerifier for Verifier {
 }
 
 impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Encrypted;
-    type TlsConnect = ToHost;
+    type Stream = EncryptedStream;
+    type TlsConnect = HostConnector;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, host: &str) -> io::Result<ToHost> {
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<HostConnector> {
         // Unix sockets have no host name; PostgreSQL does not encrypt them.
         let name = if host.is_empty() { "localhost" } else { host };
         let name = ServerName::try_from(name.to_owned());
-        Ok(ToHost {
+        Ok(HostConnector {
             name: name.map_err(io::Error::other)?,
             connector: self.0.clone(),
         })
     }
 }
 
-pub(crate) struct ToHost {
+pub(crate) struct HostConnector {
     name: ServerName<'static>,
     connector: TlsConnector,
 }
 
-impl TlsConnect<Socket> for ToHost {
-    type Stream = Encrypted;
+impl TlsConnect<Socket> for HostConnector {
+    type Stream = EncryptedStream;
     type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<Encrypted>>;
+    type Future = BoxFuture<'static, io::Result<EncryptedStream>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
         let connect = self.connector.connect(self.name, stream);
-        Box::pin(connect.map_ok(Encrypted))
+        Box::pin(connect.map_ok(EncryptedStream))
     }
 }
 
-pub(crate) struct Encrypted(Stream<Socket>);
+pub(crate) struct EncryptedStream(Stream<Socket>);
 
-impl TlsStream for Encrypted {
+impl TlsStream for EncryptedStream {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Encrypted {
+impl AsyncRead for EncryptedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -243,7 +245,7 @@ impl AsyncRead for Encrypted {
     }
 }
 
-impl AsyncWrite for Encrypted {
+impl AsyncWrite for EncryptedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A database in memory: one connection behind a lock, used on the caller's thread.
+//! An in-memory database: one connection behind a lock, used on the caller's thread.
 
 use super::connection::open_in_memory;
 use crate::engine::Result;
@@ -6,7 +6,7 @@ use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Mutex, PoisonError};
 
-/// The connection, once it is first used. The lock is never held across an await.
+/// The connection, which is opened on first use. The lock is never held across an await.
 #[derive(Default)]
 pub(super) struct InMemory(Mutex<Option<Connection>>);
 
@@ -22,7 +22,7 @@ impl InMemory {
                 None => open.insert(open_in_memory()?),
             };
             if !connection.is_autocommit() {
-                // Work that panicked left its transaction open.
+                // Earlier work panicked and left its transaction open.
                 connection.execute_batch("ROLLBACK")?;
             }
             work(connection)
@@ -37,7 +37,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn it_opens_in_less_than_five_milliseconds() {
+    fn an_in_memory_database_opens_in_less_than_five_milliseconds() {
         let open = |_| {
             let start = Instant::now();
             let count = |connection: &mut Connection| {

@@ -1,15 +1,15 @@
-//! One turn at a time in a session, over all processes of this machine: a turn locks a file beside the database. The system
-//! unlocks it when the process ends, so a crash leaves no lock behind, and a process that is only slow or stopped keeps it.
-//! So it cannot be lost and needs no fence.
+//! Session locks for all processes of this machine: a turn locks a file next to the database, so only one turn at a time runs in a
+//! session. The operating system unlocks the file when the process ends. So a crash leaves no lock behind, a slow or stopped
+//! process does not lose its lock, and no fencing is needed.
 //!
-//! A waiter has a locked file of its own, whose name starts with the time of its arrival: the earliest that is still locked is
-//! next. These files are in a folder that exists while there are waiters, so one system call finds that a session is free.
+//! Each waiter locks its own ticket file, whose name starts with the time of its arrival: the earliest ticket that is still locked
+//! is next. The tickets are in a folder that exists only while there are waiters, so one system call shows that there are none.
 //!
 //! After a turn the file stays open and unlocked for the next turn of its session, because creating and deleting files is slow.
 
-use super::failure::creation_error;
+use super::error::creation_error;
 use crate::engine::text::hex;
-use crate::queue::{QueuePlace, Queues, busy};
+use crate::queue::{QueueFront, Queues, busy};
 use hashlink::LruCache;
 use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};
 use rustix::process::{Resource, getrlimit};
@@ -21,17 +21,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Interval between two checks of a waiter.
+/// Interval at which a waiter checks whether it is next.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
 
-/// How often to create a file again that other processes remove at the same moment.
+/// How often to try to create a file that other processes keep removing.
 const TRIES: usize = 1_000;
 
-/// How many unlocked files stay open: the default of `server.maxRunningTasks`, or a quarter of the process's limit of open
-/// files if that is less. The least recently used one is removed first.
+/// Maximum number of unlocked files that stay open: the default of `server.maxRunningTasks`, or a quarter of the process's limit
+/// of open files if that is less. The least recently used one is removed first.
 const MAX_IDLE: usize = 1024;
 
-/// The session locks of this process, and files that it keeps open for later locks.
+/// The session locks of this process, and the files that stay open for later locks.
 #[derive(Default)]
 pub(super) struct SessionLocks {
     queues: Arc<Queues>,
@@ -39,7 +39,7 @@ pub(super) struct SessionLocks {
 }
 
 impl SessionLocks {
-    /// Locks a session. `path` is that of the database, or `None` if it is in memory, where only this process can use it.
+    /// Locks a session. `path` is the path of the database, or `None` if it is in memory and no other process can use it.
     pub async fn lock(
         &self,
         path: Option<&Path>,
@@ -84,13 +84,14 @@ impl IdleFiles {
         self.files().remove(path)
     }
 
-    /// Unlocks a file and keeps it open.
+    /// Unlocks a file but leaves it open.
     fn put(&self, locked: LockedFile) {
         let (path, file) = locked.unlock();
         let mut files = self.files();
-        let oldest = match files.len() < self.capacity {
-            true => None,
-            false => files.remove_lru(),
+        let oldest = if files.len() < self.capacity {
+            None
+        } else {
+            files.remove_lru()
         };
         files.insert(path, file);
         drop(files);
@@ -112,9 +113,9 @@ impl Drop for IdleFiles {
     }
 }
 
-/// Removes the file of a session, unless another process has locked it.
+/// Removes a session's lock file, unless another process has locked it.
 fn remove_unlocked(path: PathBuf, file: Arc<File>) {
-    if let Ok(Attempt::Locked(locked)) = LockedFile::try_lock(path, file, Kind::Lock) {
+    if let Ok(Attempt::Locked(locked)) = LockedFile::try_lock(path, file, FileKind::Lock) {
         drop(locked);
     }
 }
@@ -130,59 +131,59 @@ async fn lock_file(
     let mut ticket: Option<LockedFile> = None;
     let mut is_repeated = false;
     loop {
-        let before = waiting_in(&files.queue, ticket.as_ref()).map_err(failed)?;
+        let before = count_waiters(&files.queue, ticket.as_ref()).map_err(failed)?;
         if before == 0
             && let Some(lock) =
-                LockedFile::take(files.lock.clone(), idle.take(&files.lock), Kind::Lock)
+                LockedFile::take(files.lock.clone(), idle.take(&files.lock), FileKind::Lock)
                     .map_err(failed)?
         {
             return Ok(lock);
         }
         match busy_policy {
-            // Another process may be removing the unlocked file, which takes a moment.
+            // Another process may be removing the unlocked file right now.
             BusyPolicy::Refuse if before == 0 && !is_repeated => {
                 is_repeated = true;
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             BusyPolicy::Refuse => return Err(busy(session, None)),
             BusyPolicy::Wait { .. } if ticket.is_some() => tokio::time::sleep(CHECK_EVERY).await,
-            BusyPolicy::Wait { max_waiters: most } if before >= most => {
+            BusyPolicy::Wait { max_waiters } if before >= max_waiters => {
                 return Err(busy(session, Some(before)));
             }
             BusyPolicy::Wait { .. } => {
-                ticket = LockedFile::take(files.ticket(), None, Kind::Ticket).map_err(failed)?;
+                ticket =
+                    LockedFile::take(files.ticket(), None, FileKind::Ticket).map_err(failed)?;
             }
         }
     }
 }
 
-/// The prefix of lock files of servers. No lock file of a session has it.
+/// The prefix of the lock files of servers. Lock files of sessions never have it.
 const SERVER: &str = "server-";
 
-/// The lock of a server on a database. The system releases it when the process ends.
+/// The lock of a server on a database. The operating system releases it when the process ends.
 pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dropped")] LockedFile);
 
 /// Marks the database at `path` as used by a server, and removes lock files of killed processes.
 pub(super) fn attach_server(path: &Path) -> Result<Option<ServerLock>, StoreError> {
-    count(path, Locked::Session)?;
+    count(path, LockKind::Session)?;
     let name = format!("{SERVER}{}", std::process::id());
     let file = path.with_extension("locks").join(name);
-    let locked =
-        LockedFile::take(file, None, Kind::Lock).map_err(|error| creation_error(path, &error))?;
+    let locked = LockedFile::take(file, None, FileKind::Lock)
+        .map_err(|error| creation_error(path, &error))?;
     Ok(locked.map(ServerLock))
 }
 
-/// What a locked file stands for.
+/// The kind of thing that a lock file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Locked {
-    /// A session that is locked or waited for.
+pub(super) enum LockKind {
+    /// A session that is locked or has waiters.
     Session,
-    /// A server.
     Server,
 }
 
-/// Counts the sessions or the servers of the database at `path`.
-pub(super) fn count(path: &Path, locked: Locked) -> Result<usize, StoreError> {
+/// Counts the locked sessions or the servers of the database at `path`.
+pub(super) fn count(path: &Path, kind: LockKind) -> Result<usize, StoreError> {
     let failed = |error: io::Error| creation_error(path, &error);
     let entries = match fs::read_dir(path.with_extension("locks")) {
         Ok(entries) => entries,
@@ -193,15 +194,16 @@ pub(super) fn count(path: &Path, locked: Locked) -> Result<usize, StoreError> {
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let is_server = entry.file_name().to_string_lossy().starts_with(SERVER);
-        if is_server != (locked == Locked::Server) {
+        if is_server != (kind == LockKind::Server) {
             continue;
         }
         let path = entry.path();
-        let in_use = match path.is_dir() {
-            true => waiting_in(&path, None).map(|waiting| waiting > 0),
-            false => is_alive(path, Kind::Lock),
+        let is_in_use = if path.is_dir() {
+            count_waiters(&path, None).map(|waiters| waiters > 0)
+        } else {
+            is_locked(path, FileKind::Lock)
         };
-        count += usize::from(in_use.map_err(failed)?);
+        count += usize::from(is_in_use.map_err(failed)?);
     }
     Ok(count)
 }
@@ -210,8 +212,8 @@ pub(super) fn count(path: &Path, locked: Locked) -> Result<usize, StoreError> {
 struct FileLock {
     lock: Option<LockedFile>,
     idle: Arc<IdleFiles>,
-    // Dropped after the file was unlocked, so that the next waiter of this process can lock it.
-    _place: QueuePlace,
+    // This is dropped after the file is unlocked, so that the next waiter of this process can lock it.
+    _place: QueueFront,
 }
 
 impl Drop for FileLock {
@@ -234,13 +236,13 @@ impl SessionLease for FileLock {
 
 struct LockFiles {
     lock: PathBuf,
-    /// The folder with the files of the waiters.
+    /// The folder with the tickets of waiters.
     queue: PathBuf,
 }
 
 impl LockFiles {
     fn of(database: &Path, session: &SessionId) -> Self {
-        // A session that was imported can have any name, and a file cannot.
+        // The id of an imported session may contain characters that a file name cannot.
         let name = hex(&Sha256::digest(session.as_str())[..16]);
         let folder = database.with_extension("locks");
         Self {
@@ -249,7 +251,7 @@ impl LockFiles {
         }
     }
 
-    /// Returns the path for a waiter that arrives now.
+    /// Returns the path of the ticket of a waiter that arrives now.
     fn ticket(&self) -> PathBuf {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
@@ -257,9 +259,9 @@ impl LockFiles {
     }
 }
 
-/// Counts the waiters in a queue that arrived before the one with this ticket, all if it is `None`. Removes files of dead
+/// Counts the waiters that arrived before the one with this ticket, or all waiters if it is `None`. Removes tickets of dead
 /// processes.
-fn waiting_in(queue: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
+fn count_waiters(queue: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
     let entries = match fs::read_dir(queue) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
@@ -267,15 +269,15 @@ fn waiting_in(queue: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
     let mut before = 0;
     for entry in entries {
         let path = entry?.path();
-        if own.is_none_or(|own| path < own.path) && is_alive(path, Kind::Ticket)? {
+        if own.is_none_or(|own| path < own.path) && is_locked(path, FileKind::Ticket)? {
             before += 1;
         }
     }
     Ok(before)
 }
 
-/// Returns whether a process has locked this file; if not, removes it.
-fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
+/// Returns whether a process has locked this file. Removes it if not.
+fn is_locked(path: PathBuf, kind: FileKind) -> io::Result<bool> {
     let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -286,40 +288,40 @@ fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
             drop(locked);
             Ok(false)
         }
-        // A file that exists now belongs to another process.
+        // If a file exists there now, another process has just created it.
         Attempt::Removed(path) => path.try_exists(),
         Attempt::Busy => Ok(true),
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Lock,
-    /// The last one removes the folder.
+    /// Removing the last ticket also removes the folder.
     Ticket,
 }
 
-/// A locked file, which is removed when this is dropped.
+/// A locked file, which is removed when this value is dropped.
 struct LockedFile {
-    /// Empty if the file was unlocked and must not be removed.
+    /// Empty if the file is unlocked and must not be removed.
     path: PathBuf,
     file: Arc<File>,
-    kind: Kind,
+    kind: FileKind,
 }
 
-/// The result of locking an open file.
+/// The result of trying to lock an open file.
 enum Attempt {
     Locked(LockedFile),
-    /// Another process removed the file before it was locked here. Contains the path.
+    /// Another process removed the file before it was locked. Contains the path.
     Removed(PathBuf),
-    /// Another process has locked it.
+    /// Another process has locked the file.
     Busy,
 }
 
 impl LockedFile {
-    /// Locks the file at `path`. Uses `open` if that is still this file; otherwise opens or creates it. Returns `None` if another
-    /// process has locked it.
-    fn take(path: PathBuf, open: Option<Arc<File>>, kind: Kind) -> io::Result<Option<Self>> {
+    /// Locks the file at `path`. Uses `open` if it is still the file at that path; otherwise opens or creates the file. Returns
+    /// `None` if another process has locked it.
+    fn take(path: PathBuf, open: Option<Arc<File>>, kind: FileKind) -> io::Result<Option<Self>> {
         let (mut path, mut open) = (path, open);
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -329,7 +331,7 @@ impl LockedFile {
                 .map_or_else(|| options.open(&path).map(Arc::new), Ok)
             {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    make_folder_of(&path)?;
+                    create_parent(&path)?;
                     continue;
                 }
                 file => file?,
@@ -340,12 +342,12 @@ impl LockedFile {
                 Attempt::Busy => return Ok(None),
             }
         }
-        let detail = format!("`{}` is removed all the time", path.display());
+        let detail = format!("other processes keep removing `{}`", path.display());
         Err(io::Error::other(detail))
     }
 
     /// Locks an open file. Checks that it is still the file at `path`.
-    fn try_lock(path: PathBuf, file: Arc<File>, kind: Kind) -> io::Result<Attempt> {
+    fn try_lock(path: PathBuf, file: Arc<File>, kind: FileKind) -> io::Result<Attempt> {
         match file.try_lock() {
             Ok(()) if is_at(&file, &path) => Ok(Attempt::Locked(Self { path, file, kind })),
             Ok(()) => Ok(Attempt::Removed(path)),
@@ -366,26 +368,26 @@ impl Drop for LockedFile {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        // While it is still locked, so that no file of another process is removed.
+        // The file is removed while it is still locked, so that this never removes a file of another process.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
-        if let (Kind::Ticket, Some(folder)) = (self.kind, self.path.parent()) {
+        if let (FileKind::Ticket, Some(folder)) = (self.kind, self.path.parent()) {
             // This fails if there are other waiters.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Whether this is the file at the path.
+/// Returns whether the open file is the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
-    let is_same = fs::metadata(path).and_then(|there| {
+    let is_same = fs::metadata(path).and_then(|other| {
         let own = file.metadata()?;
-        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
+        Ok((other.dev(), other.ino()) == (own.dev(), own.ino()))
     });
     is_same.unwrap_or(false)
 }
 
-fn make_folder_of(path: &Path) -> io::Result<()> {
+fn create_parent(path: &Path) -> io::Result<()> {
     let mut folder = DirBuilder::new();
     let folder = folder.recursive(true).mode(0o700);
     path.parent().map_or(Ok(()), |path| folder.create(path))

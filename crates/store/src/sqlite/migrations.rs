@@ -1,16 +1,16 @@
-//! Migrations from any older schema to the newest, one numbered file at a time.
+//! Migrates any older SQLite schema to the newest, one numbered file at a time.
 //!
-//! `user_version` is the number of applied files. Each file is applied in a transaction together with its number, so that a crash
-//! leaves no half of a file, and two processes that start at once apply it once.
+//! `user_version` is the number of applied files. Each file is applied and counted in one transaction. So a crash never leaves a
+//! file half applied, and two processes that start at the same time apply it only once.
 
-use super::failure::place_of;
+use super::error::place_of;
 use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
-/// The files in their order. They are never edited once released, only added to.
+/// The migrations in order. A released migration is never changed; add a new one instead.
 const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
@@ -32,12 +32,12 @@ const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/sqlite/0018_access_tokens.sql"),
 ];
 
-/// How long to wait while another process migrates the database: large ones take minutes.
+/// How long to wait while another process migrates the database, which takes minutes for a large one.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
-/// Refuses a database of a newer version of lango.
+/// Fails if a newer version of lango has migrated the database.
 pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<()> {
     let found = schema(connection)?;
     if found > KNOWN {

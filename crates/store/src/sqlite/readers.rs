@@ -1,11 +1,10 @@
-//! The connections that read, beside the writer: at most two, opened when they are first needed, and used on the runtime's
-//! threads for blocking work.
+//! The pool of read-only connections: at most two, opened on demand and used on the runtime's blocking threads.
 
 use super::connection::{open_immutable, open_reader};
-use super::failure::Failure;
+use super::error::EngineError;
 use super::writer::Writer;
+use crate::decode::failed;
 use crate::engine::Result;
-use crate::stored::failed;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +13,7 @@ use tokio::sync::Semaphore;
 const READERS: usize = 2;
 
 pub(super) struct Readers {
-    /// Opens the database first, and migrates it.
+    /// Opens and migrates the database before a reader uses it.
     writer: Arc<Writer>,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
@@ -29,7 +28,7 @@ impl Readers {
         })
     }
 
-    /// Reads on the caller's thread if a connection is idle; otherwise on another thread, like [`read`](Self::read).
+    /// Reads on the caller's thread if a connection is idle, otherwise on a blocking thread as [`read`](Self::read) does.
     pub(super) async fn look_up<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -66,14 +65,14 @@ impl Readers {
     ) -> Result<T, StoreError> {
         let path = &self.writer.path;
         if let Err(refusal) = self.writer.open() {
-            // Not put back: when the file becomes writable, this connection would not see its changes.
+            // This connection is not reused: it would not see changes once the file becomes writable.
             let mut connection = open_immutable(path, refusal)?;
             return work(&mut connection).map_err(|failure| failure.about(path));
         }
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| open_reader(path), Ok);
         let result = connection
-            .map_err(Failure::from)
+            .map_err(EngineError::from)
             .and_then(|mut connection| {
                 let result = work(&mut connection);
                 self.idle().push(connection);

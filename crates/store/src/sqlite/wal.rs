@@ -1,8 +1,8 @@
-//! Syncing SQLite's write-ahead log to disk.
+//! Syncs SQLite's write-ahead log to disk.
 
-use super::failure::{Failure, place_of};
-use super::place::beside;
-use crate::stored::failed;
+use super::error::{EngineError, place_of};
+use super::file::with_suffix;
+use crate::decode::failed;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::fs::File;
@@ -19,12 +19,12 @@ pub(super) struct WriteAheadLog {
 }
 
 impl WriteAheadLog {
-    /// Stops SQLite from syncing at each commit (it still does at checkpoints), and opens the log so that the caller can.
+    /// Stops SQLite from syncing at each commit (it still syncs at checkpoints), and opens the log so that the caller can sync it.
     pub(super) fn take_over(connection: &Connection, path: &Path) -> Result<Self, StoreError> {
         connection
             .execute_batch("PRAGMA synchronous = NORMAL")
-            .map_err(|error| Failure::from(error).about(path))?;
-        let file = File::open(beside(path, "-wal")).map_err(|error| {
+            .map_err(|error| EngineError::from(error).about(path))?;
+        let file = File::open(with_suffix(path, "-wal")).map_err(|error| {
             let place = place_of(path);
             failed(format!(
                 "cannot open the write-ahead log of {place}: {error}"
@@ -44,7 +44,7 @@ impl WriteAheadLog {
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.failure.as_ref().map_or(Ok(()), |error| {
             Err(failed(format!(
-                "the disk failed to store what was written: {error}; check it, then start lango again"
+                "the disk reported an error while storing data: {error}; check the disk, then start lango again"
             )))
         })
     }

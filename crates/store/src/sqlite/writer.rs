@@ -1,18 +1,18 @@
-//! The thread that writes.
+//! The writer thread.
 //!
-//! It takes queued jobs, up to a limit, and runs them in one transaction. If one fails, which is rare, they run again, each in a
-//! savepoint of its own, so that only that job is rolled back: savepoints cost a copy of each page that a job changes. One commit,
-//! and with it at most one disk sync, serves the whole group. The jobs are answered after that; if the commit fails, all of them
-//! get that error and none is stored.
+//! It takes a group of queued jobs, up to a limit, and runs them in one transaction. If one fails, which is rare, all run again,
+//! each in its own savepoint, so that only the failing job is rolled back. The first run has no savepoints because each costs a
+//! copy of every page that the job changes. One commit, with at most one disk sync, serves the whole group. The jobs are answered
+//! after the commit; if it fails, all of them get that error and none is stored.
 //!
 //! The thread syncs the write-ahead log itself, because only some commits need it. Changing `PRAGMA synchronous` between commits
 //! would work too, but SQLite parses the statement each time.
 
-use super::connection::{execute, open_whole, open_writer};
-use super::failure::{Failure, place_of, sqlite_error};
+use super::connection::{execute, open_complete, open_writer};
+use super::error::{EngineError, place_of, sqlite_error};
 use super::wal::WriteAheadLog;
+use crate::decode::failed;
 use crate::engine::{Durability, Result};
-use crate::stored::failed;
 use crate::tables::OpenMode;
 use lango_core::StoreError;
 use rusqlite::Connection;
@@ -22,16 +22,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Number of jobs that can be queued; further senders wait.
+/// Maximum number of queued jobs. Further senders wait.
 const QUEUE: usize = 256;
 
-/// Number of jobs in one transaction.
+/// Maximum number of jobs in one transaction.
 const GROUP: usize = 64;
 
-/// How long the writer waits for another process: one that compacts the file takes a while, and turns should not fail because of it.
+/// How long the writer waits for another process. Compacting the file takes a while, and turns should not fail because of it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A change. It may be run again if its group has to be.
+/// A change to the database. It may run twice, because its group may run again.
 type Change = Box<dyn Fn(&mut Connection) -> Result<()> + Send>;
 
 pub(super) struct Work {
@@ -44,7 +44,7 @@ struct Job {
     answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The handle to the thread. Dropping it finishes queued jobs and waits for the thread to end.
+/// A handle to the writer thread. Dropping it finishes the queued jobs and waits for the thread to end.
 pub(super) struct Writer {
     pub path: PathBuf,
     open_mode: OpenMode,
@@ -57,10 +57,10 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    /// Opens the database, which migrates it, and starts the thread.
+    /// Opens and migrates the database, and starts the thread.
     fn start(path: &Path, open_mode: OpenMode) -> Result<Self, StoreError> {
         let mut connection = match open_mode {
-            OpenMode::Normal => open_whole(path)?,
+            OpenMode::Normal => open_complete(path)?,
             OpenMode::TransferTarget => open_writer(path)?,
         };
         connection
@@ -72,7 +72,7 @@ impl WriterThread {
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
             .spawn(move || write_until_closed(&mut connection, &path, &mut wal, queue))
-            .map_err(|error| failed(format!("cannot start the writer: {error}")))?;
+            .map_err(|error| failed(format!("cannot start the writer thread: {error}")))?;
         Ok(Self { jobs, thread })
     }
 }
@@ -117,7 +117,7 @@ impl Writer {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        let stopped = || failed("the writer has stopped");
+        let stopped = || failed("the writer thread has stopped");
         let work = Work { change, durability };
         let (answer, answered) = oneshot::channel();
         let sent = self.jobs()?.send(Job { work, answer }).await;
@@ -133,7 +133,7 @@ impl Drop for Writer {
         let thread = self.thread.get_mut();
         let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(WriterThread { jobs, thread }) = thread {
-            // Without a sender, the queue ends.
+            // Dropping the last sender closes the queue.
             drop(jobs);
             // A writer that panicked has nothing left to finish.
             let _ = thread.join();
@@ -181,7 +181,7 @@ fn store_group(
         }
         Err(error) => {
             if !connection.is_autocommit() {
-                // If this fails too, the next group's `BEGIN` does, and its `ROLLBACK` is the next try.
+                // If this fails too, the `BEGIN` of the next group fails, and its `ROLLBACK` tries again.
                 let _ = execute(connection, "ROLLBACK");
             }
             group
@@ -192,13 +192,13 @@ fn store_group(
     }
 }
 
-/// Every commit is in the file before it is answered. One that must survive a crash of the machine also waits for the disk, which
-/// brings all earlier ones there too.
+/// Returns the durability of a group: that of its most demanding job.
 fn durability_of(group: &[&Work]) -> Durability {
-    let is_bound = |work: &&Work| work.durability == Durability::Machine;
-    match group.iter().any(is_bound) {
-        true => Durability::Machine,
-        false => Durability::Process,
+    let needs_sync = |work: &&Work| work.durability == Durability::Machine;
+    if group.iter().any(needs_sync) {
+        Durability::Machine
+    } else {
+        Durability::Process
     }
 }
 
@@ -223,23 +223,25 @@ fn try_group(connection: &mut Connection, group: &[&Work]) -> rusqlite::Result<V
     Ok(results)
 }
 
-/// Commits a transaction, or rolls it back.
+/// Commits the transaction if `is_ok`, otherwise rolls it back.
 pub(super) fn end(connection: &Connection, is_ok: bool) -> rusqlite::Result<()> {
-    match is_ok {
-        true => execute(connection, "COMMIT"),
-        // SQLite may have rolled back by itself.
-        false if connection.is_autocommit() => Ok(()),
-        false => execute(connection, "ROLLBACK"),
+    if is_ok {
+        execute(connection, "COMMIT")
+    } else if connection.is_autocommit() {
+        // SQLite has already rolled back by itself.
+        Ok(())
+    } else {
+        execute(connection, "ROLLBACK")
     }
 }
 
-/// Runs a job in a savepoint. The outer error is one that rolled back the whole transaction.
+/// Runs a job in a savepoint. An outer error means that the whole transaction was rolled back.
 fn run_in_savepoint(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<()>> {
     execute(connection, "SAVEPOINT job")?;
     let result = (work.change)(connection);
     match result {
         // SQLite rolls back everything by itself when the disk is full or fails.
-        Err(Failure::Sqlite(error)) if connection.is_autocommit() => return Err(error),
+        Err(EngineError::Sqlite(error)) if connection.is_autocommit() => return Err(error),
         Err(_) => execute(connection, "ROLLBACK TO job")?,
         Ok(()) => {}
     }

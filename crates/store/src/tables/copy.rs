@@ -1,17 +1,17 @@
-//! The rows of any table, read and inserted with statements that are made from its description, and the checkpoint of a
-//! transfer. Pages of both databases have the same order: texts are compared byte by byte.
+//! Reads and inserts rows of any table with statements built from its description, and stores the checkpoint of a transfer.
+//! Pages have the same order in both databases, because text is compared byte by byte.
 
 use super::{Cell, Table, TableRow, TransferCheckpoint};
-use crate::Answer;
+use crate::StoreFuture;
 use crate::archive::PAGE_BYTES;
-use crate::engine::{Engine, Failure, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
+use crate::engine::{Engine, EngineError, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
 use crate::store::Store;
 use lango_core::StoreError;
 
-/// Copies tables as they are stored. The target of a transfer stores the checkpoint in the transactions that insert rows.
+/// Access to tables for transfers. The target stores the checkpoint in the transactions that insert rows.
 impl Store {
-    /// Returns where the database is, without secrets.
+    /// Returns the address of the database, without the password.
     pub fn place(&self) -> String {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.shown_place(),
@@ -24,16 +24,16 @@ impl Store {
         Ok(count.await?.unwrap_or_default())
     }
 
-    /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
-    /// there is one.
+    /// Reads rows of a table in the order of their keys, after the given key. A page of large rows has fewer than `limit`, but at
+    /// least one unless the table has ended.
     pub fn table_page(
         &self,
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> Answer<'_, Vec<TableRow>> {
-        let given = (table, after, limit);
-        self.engine.read(given, |tx, (table, after, limit)| {
+    ) -> StoreFuture<'_, Vec<TableRow>> {
+        let args = (table, after, limit);
+        self.engine.read(args, |tx, (table, after, limit)| {
             Box::pin(async move {
                 let (statement, key) = match after {
                     Some(key) => (table.next_page, &key[..]),
@@ -52,7 +52,7 @@ impl Store {
         })
     }
 
-    /// Returns the last id that a table gave a row, for tables that never reuse one.
+    /// Returns the last id that was generated for a table. Returns `None` for tables that may reuse ids.
     pub async fn last_row_id(&self, table: &'static Table) -> Result<Option<i64>, StoreError> {
         if !table.is_numbered {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Store {
         Ok(count.await?.unwrap_or_default())
     }
 
-    pub fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
+    pub fn checkpoint(&self) -> StoreFuture<'_, Option<TransferCheckpoint>> {
         self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
 
@@ -81,9 +81,9 @@ impl Store {
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> Answer<'_, ()> {
-        let given = (table, rows, checkpoint);
-        self.engine.write(given, |tx, (table, rows, checkpoint)| {
+    ) -> StoreFuture<'_, ()> {
+        let args = (table, rows, checkpoint);
+        self.engine.write(args, |tx, (table, rows, checkpoint)| {
             Box::pin(async move {
                 tx.execute(CREATE_CHECKPOINT, &[]).await?;
                 let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
@@ -92,28 +92,29 @@ impl Store {
                     index_chunks(tx, rows).await?;
                 }
                 let after = checkpoint.after.as_ref().map(serde_json::to_string);
-                let after = after.transpose().map_err(unusable)?;
-                let copied = serde_json::to_string(&checkpoint.copied).map_err(unusable)?;
+                let after = after.transpose().map_err(checkpoint_error)?;
+                let copied = serde_json::to_string(&checkpoint.copied).map_err(checkpoint_error)?;
                 let values = values![checkpoint.source, checkpoint.table, after, copied];
                 tx.execute(SET_CHECKPOINT, values).await.map(drop)
             })
         })
     }
 
-    /// Makes the next id of a table greater than this one and than the ids of all rows.
-    pub fn raise_row_id(&self, table: &'static Table, last: Option<i64>) -> Answer<'_, ()> {
-        self.engine.write_twice((table, last), |tx, (table, last)| {
-            Box::pin(async move {
-                let values = values![table.name, last];
-                if !tx.is_sqlite() && table.is_numbered {
-                    tx.exists(table.raise_sequence, values).await?;
-                } else if last.is_some() {
-                    tx.execute(ADD_SEQUENCE, values).await?;
-                    tx.execute(RAISE_SEQUENCE, values).await?;
-                }
-                Ok(())
+    /// Makes the next generated id of a table greater than `last` and the ids of all rows.
+    pub fn raise_row_id(&self, table: &'static Table, last: Option<i64>) -> StoreFuture<'_, ()> {
+        self.engine
+            .write_idempotent((table, last), |tx, (table, last)| {
+                Box::pin(async move {
+                    let values = values![table.name, last];
+                    if !tx.is_sqlite() && table.is_numbered {
+                        tx.exists(table.raise_sequence, values).await?;
+                    } else if last.is_some() {
+                        tx.execute(ADD_SEQUENCE, values).await?;
+                        tx.execute(RAISE_SEQUENCE, values).await?;
+                    }
+                    Ok(())
+                })
             })
-        })
     }
 
     pub async fn finish_transfer(&self) -> Result<(), StoreError> {
@@ -125,7 +126,7 @@ fn row_values(row: &[Cell]) -> Vec<Value<'_>> {
     row.iter().map(|cell| cell.to_value()).collect()
 }
 
-/// Indexes the words of chunks in PostgreSQL. SQLite's triggers do it there.
+/// Adds the words of chunks to the full-text index of PostgreSQL. In SQLite triggers do this.
 async fn index_chunks(tx: &mut Tx<'_>, rows: &[TableRow]) -> Result<()> {
     let chunks = rows.iter().filter_map(|row| match &row[..] {
         [Cell::Integer(id), .., Cell::Text(heading), Cell::Text(text)] => {
@@ -149,15 +150,17 @@ pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpo
         Ok(TransferCheckpoint {
             source: row.get(0)?,
             table: row.get(1)?,
-            after: after.map_err(unusable)?,
-            copied: serde_json::from_str(&copied).map_err(unusable)?,
+            after: after.map_err(checkpoint_error)?,
+            copied: serde_json::from_str(&copied).map_err(checkpoint_error)?,
         })
     };
     tx.query_opt(CHECKPOINT, &[], read).await
 }
 
-fn unusable(error: serde_json::Error) -> Failure {
-    Failure::other(format!("the checkpoint of a move cannot be used: {error}"))
+fn checkpoint_error(error: serde_json::Error) -> EngineError {
+    EngineError::other(format!(
+        "the checkpoint of a move cannot be read or written: {error}"
+    ))
 }
 
 const LAST_ROW_ID: Sql = sql!(
@@ -165,7 +168,7 @@ const LAST_ROW_ID: Sql = sql!(
     postgres: "SELECT pg_sequence_last_value(pg_get_serial_sequence($1, 'id')::regclass)"
 );
 
-/// Adds the sequence of a table that never reuses ids and has given none yet.
+/// Adds the sequence of a table that never reuses ids and has not generated any yet.
 const ADD_SEQUENCE: Sql = sql!(
     sqlite: "INSERT INTO sqlite_sequence (name, seq)
      SELECT ?1, ?2 FROM sqlite_schema WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'
@@ -180,7 +183,7 @@ const RAISE_SEQUENCE: Sql = sql!(
 const COUNT_LEASES: Sql =
     Sql::only_postgres("SELECT count(*) FROM holds WHERE until > clock_timestamp()");
 
-/// The table of the checkpoint exists during a transfer.
+/// Creates the table of the checkpoint, which exists only during a transfer.
 const CREATE_CHECKPOINT: Sql = sql!(
     r#"CREATE TABLE IF NOT EXISTS move_under_way (
          "only" /*sqlite INTEGER*/ /*postgres BIGINT*/ PRIMARY KEY CHECK ("only" = 1), source TEXT NOT NULL,
@@ -204,7 +207,7 @@ mod tests {
     use crate::tables::tables;
 
     #[tokio::test]
-    async fn pages_are_found_without_a_scan_or_a_sort() {
+    async fn reading_a_page_of_a_table_neither_scans_nor_sorts() {
         let tables = tables().await.unwrap();
         for table in tables {
             let plan = sqlite_plan(table.next_page);

@@ -1,4 +1,4 @@
-//! Access tokens of the API, the same over every store.
+//! Tests of the API's access tokens, on every database.
 
 use crate::ROOT;
 use lango_core::{
@@ -17,13 +17,13 @@ macro_rules! over_every_store {
         mod sqlite {
             $(#[tokio::test] async fn $name() {
                 let folder = tempfile::tempdir().unwrap();
-                let place = format!("sqlite:{}", folder.path().join("lango.db").display());
-                super::$name(&super::open(&place)).await;
+                let address = format!("sqlite:{}", folder.path().join("lango.db").display());
+                super::$name(&super::open(&address)).await;
             })+
         }
         mod postgresql {
             $(#[tokio::test] async fn $name() {
-                super::$name(&super::open(&super::postgres::empty())).await;
+                super::$name(&super::open(&super::postgres::fresh_schema())).await;
             })+
         }
     };
@@ -32,13 +32,13 @@ macro_rules! over_every_store {
 over_every_store!(
     a_token_is_found_by_its_digest_until_it_is_revoked,
     an_expired_token_is_not_found,
-    a_link_is_no_token_and_can_be_redeemed_once,
+    a_link_is_not_a_token_and_can_be_redeemed_once,
     an_expired_link_is_not_redeemed,
-    of_many_who_redeem_a_link_at_once_one_succeeds,
+    only_one_of_many_concurrent_redemptions_of_a_link_succeeds,
 );
 
-fn open(place: &str) -> Store {
-    Store::at(place, ROOT.into()).unwrap()
+fn open(address: &str) -> Store {
+    Store::at(address, ROOT.into()).unwrap()
 }
 
 fn token(id: &str, kind: TokenKind, expires: Option<u64>) -> AccessToken {
@@ -77,7 +77,7 @@ async fn an_expired_token_is_not_found(store: &Store) {
     assert!(found(5000).await.unwrap().is_none());
 }
 
-async fn a_link_is_no_token_and_can_be_redeemed_once(store: &Store) {
+async fn a_link_is_not_a_token_and_can_be_redeemed_once(store: &Store) {
     let link = token("k_link", TokenKind::Link, Some(5000));
     store.add_token(link.clone(), digest(1)).await.unwrap();
     let found = store.token(digest(1), Timestamp(1000)).await.unwrap();
@@ -109,7 +109,7 @@ async fn an_expired_link_is_not_redeemed(store: &Store) {
     assert_eq!(redeemed.unwrap(), None);
 }
 
-async fn of_many_who_redeem_a_link_at_once_one_succeeds(store: &Store) {
+async fn only_one_of_many_concurrent_redemptions_of_a_link_succeeds(store: &Store) {
     let link = token("k_link", TokenKind::Link, Some(5000));
     store.add_token(link, digest(1)).await.unwrap();
     let redeem = (2..10).map(|number| {

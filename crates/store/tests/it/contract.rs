@@ -1,8 +1,8 @@
-//! The contract of a session store, over every store there is.
+//! Runs the contract suite of session stores on every database.
 
 use lango_store::Store;
 use lango_testkit::postgres;
-use lango_testkit::session_store_contract::Subject;
+use lango_testkit::session_store_contract::StoreUnderTest;
 
 mod memory {
     lango_testkit::session_store_contract!(super::memory_store);
@@ -16,17 +16,17 @@ mod postgresql {
     lango_testkit::session_store_contract!(super::postgres_store);
 }
 
-async fn memory_store() -> Subject {
-    Subject::new(Store::in_memory(), ())
+async fn memory_store() -> StoreUnderTest {
+    StoreUnderTest::new(Store::in_memory(), ())
 }
 
-async fn sqlite_store() -> Subject {
+async fn sqlite_store() -> StoreUnderTest {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open_sqlite(folder.path().join("lango.db"), "sketch-root".into()).unwrap();
-    Subject::new(store, folder)
+    let store = Store::open_sqlite(folder.path().join("lango.db"), "test-root".into()).unwrap();
+    StoreUnderTest::new(store, folder)
 }
 
-async fn postgres_store() -> Subject {
-    let store = Store::at(&postgres::empty(), "sketch-root".into()).unwrap();
-    Subject::new(store, ())
+async fn postgres_store() -> StoreUnderTest {
+    let store = Store::at(&postgres::fresh_schema(), "test-root".into()).unwrap();
+    StoreUnderTest::new(store, ())
 }

@@ -1,19 +1,20 @@
-//! Somebody changes the log behind lango's back: the hashes tell where.
+//! Tests that the hashes detect where a log was tampered with.
 
 use super::{append, create, log, open};
-use lango_core::{Page, SessionCatalog, SessionId, SessionQuery, SessionStore, StoreError};
-use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
+use lango_core::{EventRange, SessionCatalog, SessionId, SessionQuery, SessionStore, StoreError};
+use lango_testkit::session_store_contract::{LogBuilder, every_kind_of_event};
 use rusqlite::Connection;
 
-/// Stores a log of 33 events and a neighbour, does this to the file, and gives the place of the damage that is found.
+/// Stores a log of 33 events and another session, tampers with the file, and verifies the log. The error is the `seq` of the
+/// damaged event.
 async fn damage_after(tampering: &str) -> Result<u64, u64> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    let neighbour = create(&store, "s_2").await;
+    let other = create(&store, "s_2").await;
     append(&store, every_kind_of_event(&session)).await;
-    append(&store, Sketch::of(&neighbour).exchange("one", "1").batch()).await;
+    append(&store, LogBuilder::new(&other).exchange("one", "1").batch()).await;
     let count = log(&store, &session).await.len();
     assert_eq!((store.verify(&session).await.unwrap(), count), (33, 33));
     let changed = Connection::open(&path)
@@ -21,7 +22,7 @@ async fn damage_after(tampering: &str) -> Result<u64, u64> {
         .execute(tampering, [])
         .unwrap();
     assert!(changed > 0, "nothing was changed");
-    assert_eq!(store.verify(&neighbour).await.unwrap(), 3);
+    assert_eq!(store.verify(&other).await.unwrap(), 3);
     match store.verify(&session).await {
         Err(StoreError::Damaged { id, seq, .. }) => {
             assert_eq!(id, "s_1");
@@ -32,7 +33,7 @@ async fn damage_after(tampering: &str) -> Result<u64, u64> {
 }
 
 #[tokio::test]
-async fn a_change_of_any_column_is_found_where_it_was_made() {
+async fn a_change_to_any_column_is_found_at_its_event() {
     for change in [
         "body = replace(body, 'let me see', 'let me not see')",
         "body = body || ' '",
@@ -49,11 +50,11 @@ async fn a_change_of_any_column_is_found_where_it_was_made() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_gone_added_or_moved_is_found() {
-    let gone = "DELETE FROM events WHERE session = 's_1' AND seq = 5";
-    assert_eq!(damage_after(gone).await, Err(6));
-    let first_gone = "DELETE FROM events WHERE session = 's_1' AND seq = 1";
-    assert_eq!(damage_after(first_gone).await, Err(2));
+async fn deleted_added_and_moved_rows_are_found() {
+    let deleted = "DELETE FROM events WHERE session = 's_1' AND seq = 5";
+    assert_eq!(damage_after(deleted).await, Err(6));
+    let first_deleted = "DELETE FROM events WHERE session = 's_1' AND seq = 1";
+    assert_eq!(damage_after(first_deleted).await, Err(2));
     let added = "INSERT INTO events (session, seq, turn, frame, time, body, author)
                  VALUES ('s_1', 34, 't_1', '', 1, '{\"type\":\"agent.rejected\",\"reason\":\"x\"}', 'operator')";
     assert_eq!(damage_after(added).await, Err(34));
@@ -64,18 +65,22 @@ async fn a_row_that_is_gone_added_or_moved_is_found() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_event_is_named_when_it_is_read() {
+async fn an_invalid_body_is_reported_when_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
+    append(
+        &store,
+        LogBuilder::new(&session).exchange("one", "1").batch(),
+    )
+    .await;
     Connection::open(&path)
         .unwrap()
         .execute("UPDATE events SET body = '{' WHERE seq = 2", [])
         .unwrap();
     let read = store
-        .read(&session, Page { from: 1, limit: 9 })
+        .read(&session, EventRange { from: 1, limit: 9 })
         .await
         .unwrap_err();
     let opened = store.open(&session).await.unwrap_err();
@@ -87,7 +92,7 @@ async fn a_body_that_is_no_event_is_named_when_it_is_read() {
     }
     assert_eq!(
         store
-            .read(&session, Page { from: 3, limit: 9 })
+            .read(&session, EventRange { from: 3, limit: 9 })
             .await
             .unwrap()
             .len(),
@@ -96,7 +101,7 @@ async fn a_body_that_is_no_event_is_named_when_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_there_cannot_be_verified() {
+async fn a_missing_session_cannot_be_verified() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder.path().join("lango.db"));
     let error = store.verify(&SessionId::from("s_1")).await.unwrap_err();
@@ -104,7 +109,7 @@ async fn a_session_that_is_not_there_cannot_be_verified() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_text_are_damage_of_their_session_alone() {
+async fn invalid_utf8_damages_only_its_own_session() {
     for change in [
         "UPDATE events SET body = CAST(x'7bff7d' AS TEXT) WHERE session = 's_1' AND seq = 2",
         "UPDATE events SET turn = CAST(x'74ff' AS TEXT) WHERE session = 's_1' AND seq = 2",
@@ -115,7 +120,11 @@ async fn bytes_that_are_not_text_are_damage_of_their_session_alone() {
         let store = open(&path);
         for id in ["s_1", "s_2"] {
             let session = create(&store, id).await;
-            append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
+            append(
+                &store,
+                LogBuilder::new(&session).exchange("one", "1").batch(),
+            )
+            .await;
         }
         let database = Connection::open(&path).unwrap();
         assert_eq!(database.execute(change, []).unwrap(), 1);
@@ -138,7 +147,7 @@ async fn bytes_that_are_not_text_are_damage_of_their_session_alone() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_not_text_keeps_nobody_from_the_ids_after_it() {
+async fn an_id_with_invalid_utf8_does_not_hide_the_ids_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = open(&path);
@@ -157,7 +166,7 @@ async fn an_id_that_is_not_text_keeps_nobody_from_the_ids_after_it() {
         let Some(last) = page.last() else { break };
         after = Some(last.clone());
         seen.extend(page);
-        assert!(seen.len() < 9, "it goes in circles: {seen:?}");
+        assert!(seen.len() < 9, "the pages repeat: {seen:?}");
     }
     assert_eq!(seen, ["s_1", "s_2\u{fffd}", "s_3"]);
     assert_eq!(

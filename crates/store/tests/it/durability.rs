@@ -1,14 +1,15 @@
-//! What was acknowledged is there: after a restart, beside another process, and for whoever stopped waiting.
+//! Tests that acknowledged writes are stored: after a restart, with another process on the same file, and if the caller stops
+//! waiting.
 
 use super::{ROOT, append, create, log, open};
 use lango_core::{SessionStore, StoreError};
 use lango_store::Store;
-use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
+use lango_testkit::session_store_contract::{LogBuilder, every_kind_of_event};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[tokio::test]
-async fn a05_after_a_restart_every_message_has_the_author_it_had() {
+async fn a05_a_restart_preserves_the_author_of_every_message() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = open(&path);
@@ -28,26 +29,26 @@ async fn a07_another_root_agent_changes_no_stored_author() {
     let path = folder.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("go")
-        .say("gone-remote", "c_1", "half")
+        .say("removed-remote", "c_1", "half")
         .say(ROOT, "", "done")
         .finish();
-    append(&store, sketch.batch()).await;
+    append(&store, builder.batch()).await;
     drop(store);
-    let store = Store::open_sqlite(&path, "somebody-else".into()).unwrap();
+    let store = Store::open_sqlite(&path, "another-root".into()).unwrap();
     let authors: Vec<_> = log(&store, &session)
         .await
         .into_iter()
         .map(|event| event.author)
         .collect();
-    assert_eq!(authors, ["user", "gone-remote", ROOT, "sketch-root"]);
+    assert_eq!(authors, ["user", "removed-remote", ROOT, "test-root"]);
     let head = store.open(&session).await.unwrap();
     assert_eq!(head.exchanges[0].answer.as_ref().unwrap().author, ROOT);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whatever_was_acknowledged_is_seen_by_the_next_reader() {
+async fn acknowledged_writes_are_visible_to_the_next_reader() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = Arc::new(open(&path));
@@ -56,10 +57,10 @@ async fn whatever_was_acknowledged_is_seen_by_the_next_reader() {
         let (store, stored) = (Arc::clone(&store), Arc::clone(&stored));
         tokio::spawn(async move {
             let session = create(&*store, &format!("s_{number}")).await;
-            let mut sketch = Sketch::of(&session);
+            let mut builder = LogBuilder::new(&session);
             for turn in 1..=20 {
-                sketch = sketch.exchange("one", "1");
-                append(&*store, sketch.batch()).await;
+                builder = builder.exchange("one", "1");
+                append(&*store, builder.batch()).await;
                 let head = store.open(&session).await.unwrap();
                 assert_eq!((head.turns, head.next_seq), (turn, 3 * turn + 1));
                 stored.fetch_add(3, Ordering::Relaxed);
@@ -79,30 +80,30 @@ async fn two_processes_on_one_file_never_write_the_same_event() {
     let path = folder.path().join("lango.db");
     let (left, right) = (open(&path), open(&path));
     let session = create(&left, "s_1").await;
-    let mut sketch = Sketch::of(&session).exchange("one", "1");
-    let batch = sketch.batch();
+    let mut builder = LogBuilder::new(&session).exchange("one", "1");
+    let batch = builder.batch();
     append(&left, batch.clone()).await;
     let error = right.append(batch).await.unwrap_err();
     assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
     assert_eq!(log(&right, &session).await.len(), 3);
-    append(&right, sketch.exchange("two", "2").batch()).await;
+    append(&right, builder.exchange("two", "2").batch()).await;
     drop(left);
     assert_eq!(right.verify(&session).await.unwrap(), 6);
 }
 
 #[tokio::test]
-async fn what_was_queued_is_stored_though_nobody_waits_for_it() {
+async fn queued_writes_are_stored_even_if_no_caller_waits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    let mut sketch = Sketch::of(&session);
+    let mut builder = LogBuilder::new(&session);
     for _ in 0..30 {
-        sketch = sketch.exchange("one", "1");
-        // One poll queues the batch; then the future is dropped.
+        builder = builder.exchange("one", "1");
+        // One poll queues the batch. Then the future is dropped.
         tokio::select! {
             biased;
-            _ = store.append(sketch.batch()) => {}
+            _ = store.append(builder.batch()) => {}
             () = std::future::ready(()) => {}
         }
     }

@@ -1,8 +1,8 @@
-//! The file: who can read it, and what is done about a file that is not what it should be.
+//! Tests of the SQLite file: its permissions, its lock files, and files that are foreign, damaged or too new.
 
 use super::{append, create, log, open, refusal};
 use lango_core::{BusyPolicy, SessionId, SessionStore, StoreError};
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use rusqlite::Connection;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -14,12 +14,16 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn only_the_owner_can_read_what_is_stored() {
+async fn only_the_owner_can_read_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/er/lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
+    append(
+        &store,
+        LogBuilder::new(&session).exchange("one", "1").batch(),
+    )
+    .await;
     for suffix in ["", "-wal", "-shm"] {
         assert_eq!(
             mode(Path::new(&format!("{}{suffix}", path.display()))),
@@ -64,7 +68,7 @@ async fn the_lock_file_of_a_session_stays_for_its_next_turn_and_is_removed_with_
 }
 
 #[tokio::test]
-async fn a_file_that_others_could_read_is_closed_to_them() {
+async fn a_file_that_others_can_read_is_restricted_to_its_owner() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     drop(open(&path));
@@ -74,12 +78,16 @@ async fn a_file_that_others_could_read_is_closed_to_them() {
 }
 
 #[tokio::test]
-async fn a_closed_store_leaves_one_file_that_opens_again() {
+async fn closing_a_store_leaves_a_single_file_that_can_be_reopened() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("with space?%23#.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    append(&store, Sketch::of(&session).exchange("one", "1").batch()).await;
+    append(
+        &store,
+        LogBuilder::new(&session).exchange("one", "1").batch(),
+    )
+    .await;
     assert_eq!(log(&store, &session).await.len(), 3);
     drop(store);
     let names: Vec<_> = fs::read_dir(folder.path())
@@ -100,35 +108,35 @@ async fn an_empty_file_becomes_a_database() {
 }
 
 #[tokio::test]
-async fn a_session_is_held_once_by_whatever_name_the_file_is_found() {
+async fn a_session_is_locked_once_even_if_the_file_is_opened_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("lango.db"), folder.path().join("link"));
     let store = open(&path);
     let session = create(&store, "s_1").await;
     symlink(&path, &link).unwrap();
-    let _hold = store.acquire(&session, BusyPolicy::Refuse).await.unwrap();
+    let _lease = store.acquire(&session, BusyPolicy::Refuse).await.unwrap();
     let refused = open(&link).acquire(&session, BusyPolicy::Refuse).await;
     assert!(matches!(refused, Err(StoreError::Busy { .. })));
 }
 
 #[tokio::test]
-async fn a_file_whose_maker_died_over_its_first_page_becomes_a_database_that_opens_again() {
+async fn a_file_left_by_a_crash_during_its_creation_becomes_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let dying = folder.path().join("dying.db");
-    let maker = Connection::open(&dying).unwrap();
-    let write = |sql| maker.execute_batch(sql).unwrap();
+    let crashed = folder.path().join("crashed.db");
+    let connection = Connection::open(&crashed).unwrap();
+    let write = |sql| connection.execute_batch(sql).unwrap();
     let journal = folder.path().join("lango.db-journal");
     write("BEGIN; PRAGMA application_id = 0x6c616e67");
-    fs::copy(folder.path().join("dying.db-journal"), journal).unwrap();
+    fs::copy(folder.path().join("crashed.db-journal"), journal).unwrap();
     write("COMMIT");
-    fs::copy(&dying, &path).unwrap();
+    fs::copy(&crashed, &path).unwrap();
     create(&open(&path), "s_1").await;
     assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
 }
 
 #[test]
-fn a_file_of_somebody_else_is_refused_and_left_as_it_is() {
+fn a_file_of_another_program_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let foreign = folder.path().join("foreign.db");
     let journals = folder.path().join("journals.db");
@@ -136,9 +144,9 @@ fn a_file_of_somebody_else_is_refused_and_left_as_it_is() {
         .unwrap()
         .execute_batch("CREATE TABLE songs (title); PRAGMA user_version = 2")
         .unwrap();
-    // Left open, so that its write-ahead log is not empty.
-    let neighbour = Connection::open(&journals).unwrap();
-    neighbour
+    // This connection stays open, so that the write-ahead log is not empty.
+    let open_connection = Connection::open(&journals).unwrap();
+    open_connection
         .execute_batch(
             "PRAGMA journal_mode = wal; PRAGMA application_id = 7; CREATE TABLE songs (title)",
         )
@@ -170,7 +178,7 @@ fn a_file_of_somebody_else_is_refused_and_left_as_it_is() {
             "{name}: {error}"
         );
     }
-    assert!(content() == before, "a file was changed or made");
+    assert!(content() == before, "a file was changed or created");
 }
 
 #[test]
@@ -198,7 +206,7 @@ fn a_database_of_a_newer_lango_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_to_be_unreadable() {
+fn an_unreadable_file_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(
         refusal(folder.path()),
@@ -222,7 +230,7 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
 }
 
 #[test]
-fn many_that_start_at_once_share_one_new_database() {
+fn stores_that_open_at_the_same_time_share_one_new_database() {
     const STARTS: usize = 8;
     for _ in 0..30 {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Forks of sessions, the same over every database.
+//! Tests of forking sessions, on every database.
 
 use crate::archive::{postgresql, session, sqlite};
 use lango_core::{
@@ -6,7 +6,7 @@ use lango_core::{
 };
 use lango_store::Store;
 use lango_store::archive::Fork;
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use std::sync::Arc;
 
 macro_rules! over_every_database {
@@ -26,8 +26,8 @@ macro_rules! over_every_database {
 }
 
 over_every_database!(
-    a_fork_has_the_log_up_to_its_turn_and_a_chain_of_its_own,
-    a_turn_that_runs_is_not_forked,
+    a_fork_has_the_log_up_to_its_turn_with_new_hashes,
+    a_running_turn_cannot_be_forked,
 );
 
 fn fork(source: &SessionId, turn: &str) -> Fork {
@@ -43,13 +43,13 @@ fn fork(source: &SessionId, turn: &str) -> Fork {
     }
 }
 
-async fn a_fork_has_the_log_up_to_its_turn_and_a_chain_of_its_own(store: &Arc<Store>) {
+async fn a_fork_has_the_log_up_to_its_turn_with_new_hashes(store: &Arc<Store>) {
     let source = session(store, "s_1", 1000).await;
-    let mut sketch = (0..150).fold(Sketch::of(&source), |sketch, number| {
-        sketch.exchange(&format!("question {number}"), &format!("answer {number}"))
+    let mut builder = (0..150).fold(LogBuilder::new(&source), |builder, number| {
+        builder.exchange(&format!("question {number}"), &format!("answer {number}"))
     });
-    store.append(sketch.batch()).await.unwrap();
-    // Turns have three events each, and the id of their first one.
+    store.append(builder.batch()).await.unwrap();
+    // Each turn has three events, and is named after its first one.
     assert!(store.fork_session(fork(&source, "t_298")).await.unwrap());
     let copy = SessionId::from("s_fork");
     let (of_source, of_copy) = (
@@ -73,10 +73,10 @@ async fn a_fork_has_the_log_up_to_its_turn_and_a_chain_of_its_own(store: &Arc<St
     assert_eq!(store.open(&copy).await.unwrap().turns, 100);
 }
 
-async fn a_turn_that_runs_is_not_forked(store: &Arc<Store>) {
+async fn a_running_turn_cannot_be_forked(store: &Arc<Store>) {
     let source = session(store, "s_1", 1000).await;
-    let mut sketch = Sketch::of(&source).exchange("hello", "hi").ask("more");
-    store.append(sketch.batch()).await.unwrap();
+    let mut builder = LogBuilder::new(&source).exchange("hello", "hi").ask("more");
+    store.append(builder.batch()).await.unwrap();
     assert!(!store.fork_session(fork(&source, "t_4")).await.unwrap());
     assert!(store.fork_session(fork(&source, "t_none")).await.is_err());
     let listed = store

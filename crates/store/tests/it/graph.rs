@@ -1,8 +1,8 @@
-//! The graph as its handle shows it: what is kept and what is found.
+//! Tests of the knowledge graph: storing, ending and finding facts.
 
 use super::KIND;
-use crate::place::Place;
-use lango_core::{Source, Timestamp, Trust, UserId};
+use crate::database::TestDatabase;
+use lango_core::{Provenance, Timestamp, Trust, UserId};
 use lango_store::Store;
 use lango_store::graph::{
     Confidence, EndOutcome, Entity, Fact, FactQuery, Name, NameKind, NewFact, RelateOutcome,
@@ -18,22 +18,22 @@ const TABLES: [&str; 5] = [
     "graph_users",
 ];
 
-pub struct Desk {
-    place: Place,
+pub struct GraphTest {
+    database: TestDatabase,
     pub graph: Arc<Store>,
     pub user: UserId,
 }
 
-pub fn desk() -> Desk {
-    let place = Place::new(KIND);
-    Desk {
-        graph: place.open(),
-        place,
+pub fn graph_test() -> GraphTest {
+    let database = TestDatabase::new(KIND);
+    GraphTest {
+        graph: database.open(),
+        database,
         user: UserId::from("local"),
     }
 }
 
-impl Desk {
+impl GraphTest {
     pub async fn relate(&self, fact: NewFact) -> RelateOutcome {
         self.graph.relate(&self.user, fact).await.unwrap()
     }
@@ -48,11 +48,11 @@ impl Desk {
         end.await.unwrap()
     }
 
-    /// How many rows each table of the graph has.
+    /// Counts the rows of each table of the graph.
     pub fn rows(&self) -> [i64; 5] {
         TABLES.map(|table| {
             let count = format!("SELECT count(*) || '' FROM {table}");
-            self.place.rows(&count)[0].parse().unwrap()
+            self.database.rows(&count)[0].parse().unwrap()
         })
     }
 }
@@ -61,7 +61,7 @@ pub fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// A fact of an untrusted file, half sure.
+/// Returns a fact from an untrusted file, with confidence 0.5.
 pub fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
     NewFact {
         subject: name(subject).into(),
@@ -74,14 +74,14 @@ pub fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
     }
 }
 
-pub fn source(name: &str, trust: Trust) -> Source {
-    Source {
+pub fn source(name: &str, trust: Trust) -> Provenance {
+    Provenance {
         name: name.into(),
         trust,
     }
 }
 
-fn said(by: Source, confidence: f64) -> NewFact {
+fn known_fact(by: Provenance, confidence: f64) -> NewFact {
     NewFact {
         source: by,
         confidence: Confidence::new(confidence).unwrap(),
@@ -112,8 +112,8 @@ pub fn everything() -> FactQuery {
 }
 
 #[tokio::test]
-async fn a_fact_comes_back_as_it_was_kept() {
-    let place = desk();
+async fn a_fact_is_read_as_it_was_stored() {
+    let test = graph_test();
     let new = NewFact {
         subject: Entity {
             name: name("Ada  Lovelace"),
@@ -122,69 +122,69 @@ async fn a_fact_comes_back_as_it_was_kept() {
         valid_from: Timestamp(7),
         ..fact("-", "wrote", "Notes")
     };
-    let RelateOutcome::New(kept) = place.relate(new.clone()).await else {
+    let RelateOutcome::New(stored) = test.relate(new.clone()).await else {
         panic!("it was not new");
     };
-    assert_eq!(kept.subject, new.subject);
-    assert_eq!(kept.predicate, new.predicate);
-    assert_eq!(kept.object, new.object);
-    assert_eq!(kept.source, new.source);
-    assert_eq!(kept.confidence, new.confidence);
+    assert_eq!(stored.subject, new.subject);
+    assert_eq!(stored.predicate, new.predicate);
+    assert_eq!(stored.object, new.object);
+    assert_eq!(stored.source, new.source);
+    assert_eq!(stored.confidence, new.confidence);
     assert_eq!(
-        (kept.created, kept.valid_from),
+        (stored.created, stored.valid_from),
         (Timestamp(100), Timestamp(7))
     );
-    assert_eq!(kept.valid_to, None);
-    let found = place
+    assert_eq!(stored.valid_to, None);
+    let found = test
         .graph
-        .query_facts(&place.user, everything())
+        .query_facts(&test.user, everything())
         .await
         .unwrap();
-    assert_eq!((found.facts, found.more), (vec![kept], false));
+    assert_eq!((found.facts, found.more), (vec![stored], false));
 }
 
 #[tokio::test]
-async fn what_holds_is_kept_once_however_it_is_written() {
-    let place = desk();
-    place.relate(fact("Ada", "works at", "Acme")).await;
-    let again = place.relate(fact(" ADA ", "works_at", "acme")).await;
+async fn a_current_fact_is_stored_once_however_it_is_spelled() {
+    let test = graph_test();
+    test.relate(fact("Ada", "works at", "Acme")).await;
+    let again = test.relate(fact(" ADA ", "works_at", "acme")).await;
     assert!(matches!(again, RelateOutcome::Known(_)), "{again:?}");
-    assert_eq!(place.rows(), [1, 2, 1, 1, 1]);
-    assert_eq!(place.query(everything()).await, ["Ada works at Acme"]);
+    assert_eq!(test.rows(), [1, 2, 1, 1, 1]);
+    assert_eq!(test.query(everything()).await, ["Ada works at Acme"]);
 }
 
 #[tokio::test]
-async fn the_best_word_for_a_fact_is_the_one_that_is_kept() {
-    let place = desk();
+async fn the_best_source_of_a_fact_is_stored() {
+    let test = graph_test();
     let file = |name| source(name, Trust::Untrusted);
     let person = |name| source(name, Trust::Trusted);
     let steps = [
-        (said(file("a"), 0.5), "a", 0.5),
-        (said(file("b"), 0.4), "a", 0.5),
-        (said(file("c"), 0.5), "c", 0.5),
-        (said(file("d"), 0.9), "d", 0.9),
-        (said(person("user"), 0.6), "user", 0.6),
-        (said(file("e"), 1.0), "user", 0.6),
-        (said(person("user"), 0.7), "user", 0.7),
+        (known_fact(file("a"), 0.5), "a", 0.5),
+        (known_fact(file("b"), 0.4), "a", 0.5),
+        (known_fact(file("c"), 0.5), "c", 0.5),
+        (known_fact(file("d"), 0.9), "d", 0.9),
+        (known_fact(person("user"), 0.6), "user", 0.6),
+        (known_fact(file("e"), 1.0), "user", 0.6),
+        (known_fact(person("user"), 0.7), "user", 0.7),
     ];
     for (new, source, confidence) in steps {
         let by = new.source.name.clone();
-        place.relate(new).await;
-        let found = place
+        test.relate(new).await;
+        let found = test
             .graph
-            .query_facts(&place.user, everything())
+            .query_facts(&test.user, everything())
             .await
             .unwrap();
-        let kept = &found.facts[0];
+        let stored = &found.facts[0];
         assert_eq!(found.facts.len(), 1);
-        assert_eq!(&*kept.source.name, source, "after {by}");
-        assert_eq!(kept.confidence.get(), confidence, "after {by}");
+        assert_eq!(&*stored.source.name, source, "after {by}");
+        assert_eq!(stored.confidence.get(), confidence, "after {by}");
     }
 }
 
 #[tokio::test]
-async fn a_type_that_is_given_replaces_the_one_that_is_known() {
-    let place = desk();
+async fn a_given_type_replaces_the_stored_one() {
+    let test = graph_test();
     let typed = |kind: Option<&str>| NewFact {
         subject: Entity {
             name: name("Ada"),
@@ -199,10 +199,10 @@ async fn a_type_that_is_given_replaces_the_one_that_is_known() {
         (Some("y"), Some("y")),
     ];
     for (given, known) in steps {
-        place.relate(typed(given)).await;
-        let found = place
+        test.relate(typed(given)).await;
+        let found = test
             .graph
-            .query_facts(&place.user, everything())
+            .query_facts(&test.user, everything())
             .await
             .unwrap();
         assert_eq!(found.facts[0].subject.kind, known.map(name));
@@ -210,74 +210,70 @@ async fn a_type_that_is_given_replaces_the_one_that_is_known() {
 }
 
 #[tokio::test]
-async fn a_fact_that_ended_stays_and_can_begin_again() {
-    let place = desk();
+async fn an_ended_fact_stays_and_can_become_current_again() {
+    let test = graph_test();
     let (works, acme) = (
         fact("Ada", "works at", "Acme"),
         triple("ada", "works at", "acme"),
     );
-    place.relate(works.clone()).await;
-    let EndOutcome::Ended(over) = place.end(acme.clone(), Trust::Untrusted).await else {
+    test.relate(works.clone()).await;
+    let EndOutcome::Ended(ended) = test.end(acme.clone(), Trust::Untrusted).await else {
         panic!("it should end");
     };
-    assert_eq!(over.valid_to, Some(Timestamp(900)));
-    assert_eq!(
-        place.end(acme, Trust::Untrusted).await,
-        EndOutcome::NotFound
-    );
-    assert!(place.query(everything()).await.is_empty());
+    assert_eq!(ended.valid_to, Some(Timestamp(900)));
+    assert_eq!(test.end(acme, Trust::Untrusted).await, EndOutcome::NotFound);
+    assert!(test.query(everything()).await.is_empty());
     let ever = FactQuery {
         validity: Validity::Any,
         ..everything()
     };
-    assert_eq!(place.query(ever.clone()).await.len(), 1);
+    assert_eq!(test.query(ever.clone()).await.len(), 1);
 
-    assert!(matches!(place.relate(works).await, RelateOutcome::New(_)));
-    let found = place
+    assert!(matches!(test.relate(works).await, RelateOutcome::New(_)));
+    let found = test
         .graph
-        .query_facts(&place.user, ever)
+        .query_facts(&test.user, ever)
         .await
         .unwrap()
         .facts;
     let ends: Vec<_> = found.iter().map(|fact| fact.valid_to).collect();
     assert_eq!(ends, [None, Some(Timestamp(900))]);
-    assert_eq!(place.rows(), [2, 2, 1, 1, 1]);
+    assert_eq!(test.rows(), [2, 2, 1, 1, 1]);
 }
 
 #[tokio::test]
-async fn only_somebody_trusted_ends_what_a_trusted_source_said() {
-    let place = desk();
-    place
-        .relate(said(source("user", Trust::Trusted), 1.0))
+async fn only_a_trusted_caller_can_end_a_fact_of_a_trusted_source() {
+    let test = graph_test();
+    test.relate(known_fact(source("user", Trust::Trusted), 1.0))
         .await;
     let knows = triple("Ada", "knows", "Bob");
-    let refused = place.end(knows.clone(), Trust::Untrusted).await;
+    let refused = test.end(knows.clone(), Trust::Untrusted).await;
     assert!(matches!(refused, EndOutcome::Protected(_)), "{refused:?}");
-    assert_eq!(place.query(everything()).await.len(), 1);
+    assert_eq!(test.query(everything()).await.len(), 1);
     assert!(matches!(
-        place.end(knows, Trust::Trusted).await,
+        test.end(knows, Trust::Trusted).await,
         EndOutcome::Ended(_)
     ));
 }
 
 #[tokio::test]
-async fn a_fact_never_ends_before_it_began() {
-    let place = desk();
+async fn a_fact_never_ends_before_it_started() {
+    let test = graph_test();
     let late = NewFact {
         valid_from: Timestamp(5000),
         ..fact("Ada", "knows", "Bob")
     };
-    place.relate(late).await;
-    let ended = place.end(triple("Ada", "knows", "Bob"), Trust::Untrusted);
-    let EndOutcome::Ended(over) = ended.await else {
+    test.relate(late).await;
+    let end = test.end(triple("Ada", "knows", "Bob"), Trust::Untrusted);
+    let EndOutcome::Ended(ended) = end.await else {
         panic!("it should end");
     };
-    assert_eq!(over.valid_to, Some(Timestamp(5000)));
+    assert_eq!(ended.valid_to, Some(Timestamp(5000)));
 }
 
 #[tokio::test]
-async fn a_query_finds_by_whatever_is_bound_at_any_time() {
-    let place = desk();
+async fn a_query_matches_any_combination_of_names_and_validity() {
+    let test = graph_test();
     let names = ["a", "b", "c"];
     let mut all = Vec::new();
     for subject in names {
@@ -286,13 +282,10 @@ async fn a_query_finds_by_whatever_is_bound_at_any_time() {
         }
     }
     let facts = all.iter().map(|[s, p, o]| fact(s, p, o)).collect();
-    assert_eq!(
-        place.graph.relate_all(&place.user, facts).await.unwrap(),
-        18
-    );
+    assert_eq!(test.graph.relate_all(&test.user, facts).await.unwrap(), 18);
     let is_over = |[s, p, o]: &[&str; 3]| *s == "a" && *p == "p" || *o == "c" && *p == "q";
     for [s, p, o] in all.iter().filter(|fact| is_over(fact)) {
-        place.end(triple(s, p, o), Trust::Untrusted).await;
+        test.end(triple(s, p, o), Trust::Untrusted).await;
     }
     for bound in 0..8 {
         let bind = |bit: u8, text: &str| (bound & bit != 0).then(|| name(text));
@@ -311,36 +304,35 @@ async fn a_query_finds_by_whatever_is_bound_at_any_time() {
                     && (validity == Validity::Any || !is_over(&[s, p, o]))
             };
             let mut expected: Vec<_> = all.iter().filter(fits).map(|fact| fact.join(" ")).collect();
-            let mut found = place.query(query.clone()).await;
+            let mut found = test.query(query.clone()).await;
             expected.sort();
             found.sort();
             assert_eq!(found, expected, "{query:?}");
 
             let few = FactQuery { limit: 1, ..query };
-            let found = place.graph.query_facts(&place.user, few).await.unwrap();
+            let found = test.graph.query_facts(&test.user, few).await.unwrap();
             assert_eq!(found.facts.len(), expected.len().min(1));
             assert_eq!(found.more, expected.len() > 1);
         }
     }
     let unknown = FactQuery {
-        subject: Some(name("nobody")),
+        subject: Some(name("unknown")),
         ..everything()
     };
-    assert!(place.query(unknown).await.is_empty());
+    assert!(test.query(unknown).await.is_empty());
 }
 
 #[tokio::test]
-async fn neighbours_are_a_fair_share_of_each_name_both_ways() {
-    let place = desk();
+async fn neighbours_are_a_fair_share_of_each_name_in_both_directions() {
+    let test = graph_test();
     for number in 0..20 {
-        place
-            .relate(fact("hub", "has", &format!("part {number}")))
+        test.relate(fact("hub", "has", &format!("part {number}")))
             .await;
     }
-    place.relate(fact("Ada", "owns", "hub")).await;
-    place.relate(fact("Ada", "knows", "Bob")).await;
-    let names = ["HUB", "nobody", "bob", "hub"].map(name).to_vec();
-    let around = place.graph.neighbours(&place.user, names, 4);
+    test.relate(fact("Ada", "owns", "hub")).await;
+    test.relate(fact("Ada", "knows", "Bob")).await;
+    let names = ["HUB", "unknown", "bob", "hub"].map(name).to_vec();
+    let around = test.graph.neighbours(&test.user, names, 4);
     let around: Vec<_> = around.await.unwrap().iter().map(shown).collect();
     assert_eq!(
         around,
@@ -354,27 +346,27 @@ async fn neighbours_are_a_fair_share_of_each_name_both_ways() {
 }
 
 #[tokio::test]
-async fn near_names_are_those_around_it_in_the_alphabet() {
-    let place = desk();
+async fn near_names_are_close_in_alphabetical_order() {
+    let test = graph_test();
     for person in ["Adam", "Ada", "Bob", "Adele", "Zoe"] {
-        place.relate(fact(person, "is_a", "person")).await;
+        test.relate(fact(person, "is_a", "person")).await;
     }
-    let near = place
+    let near = test
         .graph
-        .names_near(&place.user, NameKind::Entity, name("ADAM"), 2);
+        .names_near(&test.user, NameKind::Entity, name("ADAM"), 2);
     assert_eq!(near.await.unwrap(), ["Adam", "Adele", "Ada"].map(name));
-    let near = place
+    let near = test
         .graph
-        .names_near(&place.user, NameKind::Predicate, name("is"), 2);
+        .names_near(&test.user, NameKind::Predicate, name("is"), 2);
     assert_eq!(near.await.unwrap(), ["is_a"].map(name));
 }
 
 #[tokio::test]
-async fn nobody_sees_or_changes_anothers_facts() {
-    let place = desk();
+async fn users_cannot_see_or_change_facts_of_other_users() {
+    let test = graph_test();
     let other = UserId::from("other");
-    place.relate(fact("Ada", "knows", "Bob")).await;
-    let graph = &place.graph;
+    test.relate(fact("Ada", "knows", "Bob")).await;
+    let graph = &test.graph;
     assert_eq!(
         graph.query_facts(&other, everything()).await.unwrap().facts,
         []
@@ -396,6 +388,6 @@ async fn nobody_sees_or_changes_anothers_facts() {
         .await
         .unwrap();
     assert!(matches!(theirs, RelateOutcome::New(_)));
-    assert_eq!(place.query(everything()).await.len(), 1);
-    assert_eq!(place.rows(), [2, 4, 2, 2, 2]);
+    assert_eq!(test.query(everything()).await.len(), 1);
+    assert_eq!(test.rows(), [2, 4, 2, 2, 2]);
 }

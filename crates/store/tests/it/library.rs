@@ -1,17 +1,17 @@
-//! The rows of the library: vectors near and far, and whose they are.
+//! Tests of the library: searching vectors, removing documents, and the embedding model.
 
 use super::KIND;
-use crate::place::Place;
-use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
+use crate::database::TestDatabase;
+use lango_core::{EmbeddingModel, Provenance, Timestamp, Trust, UserId};
 use lango_store::{
-    DocumentFilter, DocumentPart, NewChunk, NewDocument, Removal, Store, VectorOutcome,
+    DeleteMode, DocumentFilter, DocumentPart, NewChunk, NewDocument, Store, VectorOutcome,
 };
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 128;
 
-fn maker() -> EmbeddingMaker {
-    EmbeddingMaker {
+fn model() -> EmbeddingModel {
+    EmbeddingModel {
         provider: "test".into(),
         model: "noise".into(),
         dimensions: DIMENSIONS as u32,
@@ -19,7 +19,7 @@ fn maker() -> EmbeddingMaker {
     }
 }
 
-/// Numbers that look like chance, the same for the same seed.
+/// Returns pseudo-random numbers, the same for the same seed.
 fn noise(seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -32,11 +32,10 @@ fn noise(seed: u64) -> Vec<f32> {
 }
 
 async fn fill(store: &Arc<Store>, user: &UserId, chunks: u64) -> lango_store::CollectionId {
-    let library = store;
-    let collection = library.collection(user, "c", None).await.unwrap();
+    let collection = store.collection(user, "c", None).await.unwrap();
     let document = Arc::new(NewDocument {
         collection,
-        source: Source {
+        source: Provenance {
             name: "noise".into(),
             trust: Trust::Untrusted,
         },
@@ -52,41 +51,41 @@ async fn fill(store: &Arc<Store>, user: &UserId, chunks: u64) -> lango_store::Co
         words: 2,
         vector: Some(noise(seed)),
     };
-    let piece = DocumentPart {
+    let part = DocumentPart {
         document,
         before: 0,
         is_last: true,
         chunks: (0..chunks).map(chunk).collect(),
     };
-    let stored = library
-        .write_documents(vec![piece], Some(maker()))
+    let stored = store
+        .write_documents(vec![part], Some(model()))
         .await
         .unwrap();
     assert_eq!(stored, VectorOutcome::Done(()));
-    // Where there can be an index, it finds the same.
-    library.index_vectors().await.unwrap();
+    // If the database supports an index, it must find the same chunks.
+    store.index_vectors().await.unwrap();
     collection
 }
 
 #[tokio::test]
-async fn the_nearest_of_many_is_found_through_the_coarse_look() {
-    let place = Place::new(KIND);
-    let store = place.open();
+async fn the_coarse_scan_finds_the_nearest_of_many_vectors() {
+    let database = TestDatabase::new(KIND);
+    let store = database.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 2000).await;
     for seed in [0, 127, 128, 1999] {
-        // Near to one of them, and not the same.
+        // The query is near one of the vectors, but not equal to it.
         let (near, other) = (noise(seed), noise(90_000 + seed));
-        let asked = near
+        let query = near
             .iter()
             .zip(&other)
             .map(|(near, other)| near + other / 2.0);
-        let asked: Vec<f32> = asked.collect();
+        let query: Vec<f32> = query.collect();
         let found = store
-            .search_vectors(vec![collection], maker(), asked, 5)
+            .search_vectors(vec![collection], model(), query, 5)
             .await;
         let VectorOutcome::Done(found) = found.unwrap() else {
-            panic!("the maker is the same")
+            panic!("the model is the same")
         };
         assert_eq!(found.len(), 5);
         assert!(found.is_sorted_by(|(_, a), (_, b)| a >= b));
@@ -97,22 +96,22 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
 }
 
 #[tokio::test]
-async fn nobody_removes_what_is_anothers() {
-    let place = Place::new(KIND);
-    let store = place.open();
+async fn users_cannot_remove_documents_of_other_users() {
+    let database = TestDatabase::new(KIND);
+    let store = database.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 300).await;
     let wanted = DocumentFilter::Range {
         collection,
         from: String::new(),
         before: None,
-        most: 10,
+        limit: 10,
     };
     let id = store.documents(&user, wanted.clone()).await.unwrap()[0].id;
     let other = UserId::from("bob");
     assert_eq!(
         store
-            .remove_document(&other, id, Removal::Wiped)
+            .remove_document(&other, id, DeleteMode::Overwrite)
             .await
             .unwrap(),
         None
@@ -120,14 +119,14 @@ async fn nobody_removes_what_is_anothers() {
     assert!(store.documents(&other, wanted).await.unwrap().is_empty());
     assert_eq!(
         store
-            .remove_document(&user, id, Removal::Wiped)
+            .remove_document(&user, id, DeleteMode::Overwrite)
             .await
             .unwrap(),
         Some(300)
     );
     assert_eq!(
         store
-            .remove_document(&user, id, Removal::Plain)
+            .remove_document(&user, id, DeleteMode::Normal)
             .await
             .unwrap(),
         None
@@ -135,23 +134,23 @@ async fn nobody_removes_what_is_anothers() {
 }
 
 #[tokio::test]
-async fn vectors_are_given_to_chunks_that_are_there_and_compared_with_those_of_their_maker() {
-    let place = Place::new(KIND);
-    let store = place.open();
+async fn vectors_are_set_only_for_existing_chunks_and_the_stored_model() {
+    let database = TestDatabase::new(KIND);
+    let store = database.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 1).await;
-    let made = vec![(i64::MAX, noise(1))];
-    // A chunk that is gone meanwhile is passed over.
+    let vectors = vec![(i64::MAX, noise(1))];
+    // A chunk that no longer exists is skipped.
     assert_eq!(
-        store.set_vectors(maker(), made).await.unwrap(),
+        store.set_vectors(model(), vectors).await.unwrap(),
         VectorOutcome::Done(())
     );
-    let wrong = EmbeddingMaker {
+    let wrong = EmbeddingModel {
         version: 2,
-        ..maker()
+        ..model()
     };
-    let asked = store
+    let search = store
         .search_vectors(vec![collection], wrong, noise(1), 5)
         .await;
-    assert_eq!(asked.unwrap(), VectorOutcome::OtherMaker(maker()));
+    assert_eq!(search.unwrap(), VectorOutcome::OtherModel(model()));
 }

@@ -1,28 +1,31 @@
-//! Notifications of changes by this process and by others.
+//! Tests of notifications about changes by this process and by others.
 
 use crate::archive::{postgresql, session, sqlite};
 use futures_util::StreamExt as _;
-use lango_core::{Change, Changes, SessionId, SessionStore};
+use lango_core::{ChangeFeed, SessionId, SessionStore, StoreChange};
 use lango_store::{LiveChanges, Store};
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use std::sync::Arc;
 use std::time::Duration;
 
 async fn append(store: &Arc<Store>, session: &SessionId) {
-    let mut sketch = Sketch::of(session).exchange("hello", "hi");
-    store.append(sketch.batch()).await.unwrap();
+    let mut builder = LogBuilder::new(session).exchange("hello", "hi");
+    store.append(builder.batch()).await.unwrap();
 }
 
 /// Waits for a change that may concern the session.
-async fn hear(changes: &mut (impl futures_util::Stream<Item = Change> + Unpin), id: &SessionId) {
-    let concerns = |change: &Change| match change {
-        Change::Session(session) => session == id,
-        Change::Anything => true,
-        Change::Task(_) => false,
+async fn wait_for_change(
+    changes: &mut (impl futures_util::Stream<Item = StoreChange> + Unpin),
+    id: &SessionId,
+) {
+    let concerns = |change: &StoreChange| match change {
+        StoreChange::Session(session) => session == id,
+        StoreChange::Anything => true,
+        StoreChange::Task(_) => false,
     };
-    let heard = async { while !changes.next().await.as_ref().is_some_and(concerns) {} };
-    let heard = tokio::time::timeout(Duration::from_secs(5), heard).await;
-    heard.expect("a change is notified");
+    let received = async { while !changes.next().await.as_ref().is_some_and(concerns) {} };
+    let received = tokio::time::timeout(Duration::from_secs(5), received).await;
+    received.expect("a change is notified");
 }
 
 #[tokio::test]
@@ -30,19 +33,19 @@ async fn a_change_of_this_process_is_notified() {
     let folder = tempfile::tempdir().unwrap();
     for store in [sqlite(&folder, "lango.db"), postgresql()] {
         let id = session(&store, "s_1", 1000).await;
-        let mut changes = LiveChanges(Arc::clone(&store)).changes();
+        let mut changes = LiveChanges(Arc::clone(&store)).subscribe();
         append(&store, &id).await;
-        hear(&mut changes, &id).await;
+        wait_for_change(&mut changes, &id).await;
     }
 }
 
 #[tokio::test]
 async fn a_change_of_another_process_is_notified() {
     let folder = tempfile::tempdir().unwrap();
-    let (here, there) = (sqlite(&folder, "lango.db"), sqlite(&folder, "lango.db"));
-    let id = session(&here, "s_1", 1000).await;
-    let mut changes = LiveChanges(here).changes();
+    let (own, other) = (sqlite(&folder, "lango.db"), sqlite(&folder, "lango.db"));
+    let id = session(&own, "s_1", 1000).await;
+    let mut changes = LiveChanges(own).subscribe();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    append(&there, &id).await;
-    hear(&mut changes, &id).await;
+    append(&other, &id).await;
+    wait_for_change(&mut changes, &id).await;
 }

@@ -1,4 +1,4 @@
-//! The stores behind the seams: one contract over both, then what only the file can promise.
+//! Tests of the store: the contract suite for every database, then what only SQLite or PostgreSQL promises.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(
@@ -11,58 +11,60 @@ mod archive;
 mod attachments;
 mod contract;
 mod damage;
+mod database;
 mod durability;
 mod file;
 mod fork;
 mod live_changes;
 mod mount;
-mod moving;
 mod old_database;
 mod payment;
-mod place;
 mod postgres;
+mod transfer;
 mod vault;
 mod web_cache;
 
 #[path = "."]
 mod on_sqlite {
     mod graph;
-    mod knowledge_copies;
+    mod knowledge_replicas;
     mod library;
     mod memory;
 
-    const KIND: crate::place::Kind = crate::place::Kind::Sqlite;
+    const KIND: crate::database::DatabaseKind = crate::database::DatabaseKind::Sqlite;
 }
 
 #[path = "."]
 mod on_postgres {
     mod graph;
-    mod knowledge_copies;
+    mod knowledge_replicas;
     mod library;
     mod memory;
 
-    const KIND: crate::place::Kind = crate::place::Kind::Postgres;
+    const KIND: crate::database::DatabaseKind = crate::database::DatabaseKind::Postgres;
 }
 
 #[path = "."]
 mod on_pgvector {
     mod graph;
-    mod knowledge_copies;
+    mod knowledge_replicas;
     mod library;
 
-    const KIND: crate::place::Kind = crate::place::Kind::Pgvector;
+    const KIND: crate::database::DatabaseKind = crate::database::DatabaseKind::Pgvector;
 }
 
-use lango_core::{Batch, Event, NewSession, Page, SessionId, SessionStore, Timestamp, UserId};
+use database::ROOT;
+use lango_core::{
+    Event, EventBatch, EventRange, NewSession, SessionId, SessionStore, Timestamp, UserId,
+};
 use lango_store::Store;
-use place::ROOT;
 use std::path::Path;
 
 fn open(path: &Path) -> Store {
     Store::open_sqlite(path, ROOT.into()).unwrap()
 }
 
-/// The error of opening a store, which has no picture of itself to show when it opens.
+/// Returns the error of opening a store. (`Store` has no `Debug`, so `unwrap_err` cannot be used.)
 fn refusal(path: &Path) -> lango_core::StoreError {
     Store::open_sqlite(path, ROOT.into())
         .err()
@@ -80,7 +82,7 @@ async fn create(store: &dyn SessionStore, id: &str) -> SessionId {
     id
 }
 
-async fn append(store: &dyn SessionStore, batch: Batch) {
+async fn append(store: &dyn SessionStore, batch: EventBatch) {
     store.append(batch).await.unwrap();
 }
 
@@ -88,7 +90,7 @@ async fn log(store: &Store, session: &SessionId) -> Vec<Event> {
     store
         .read(
             session,
-            Page {
+            EventRange {
                 from: 1,
                 limit: usize::MAX,
             },

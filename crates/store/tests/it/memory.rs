@@ -1,20 +1,20 @@
-//! The rows of memory: a step is stored whole, once, and for the revision it was begun at.
+//! Tests of stored memory: a step is committed as a whole, once, and only for the revision at which it started.
 
 use super::KIND;
-use crate::place::Place;
+use crate::database::TestDatabase;
 use crate::{append, create};
-use lango_core::{Source, Timestamp, Trust};
+use lango_core::{Provenance, Timestamp, Trust};
 use lango_store::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     RecollectionOrder, TurnRange,
 };
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 
 fn recollection(text: &str) -> NewRecollection {
     NewRecollection {
         turns: (0, 0),
         text: text.to_owned(),
-        source: Source {
+        source: Provenance {
             name: "test".into(),
             trust: Trust::Trusted,
         },
@@ -32,8 +32,8 @@ fn observe(observed: u64, text: &str) -> MemoryStep {
 
 #[tokio::test]
 async fn a_step_is_stored_for_its_revision_or_not_at_all() {
-    let place = Place::new(KIND);
-    let store = place.open();
+    let database = TestDatabase::new(KIND);
+    let store = database.open();
     let owner = MemoryOwner {
         user: "local".into(),
         session: create(&*store, "s_1").await,
@@ -55,20 +55,20 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
         .commit_step(&owner, 0, observe(3, "one"))
         .await
         .unwrap();
-    assert_eq!(done, Commit::Done(Some(MemoryId::Observation(1))));
+    assert_eq!(done, CommitOutcome::Done(Some(MemoryId::Observation(1))));
     for (revision, observed) in [(0, 5), (1, 2), (2, 5)] {
         let stale = memory
             .commit_step(&owner, revision, observe(observed, "two"))
             .await;
-        assert_eq!(stale.unwrap(), Commit::Stale);
+        assert_eq!(stale.unwrap(), CommitOutcome::Stale);
     }
     let stale = memory
         .forget_memories(&owner, 0, ForgetRequest::default())
         .await
         .unwrap();
-    assert_eq!(stale, Commit::Stale);
+    assert_eq!(stale, CommitOutcome::Stale);
     assert_eq!(texts().await, ["one"]);
-    // A part that is not there undoes the whole step.
+    // A missing part makes the whole step fail.
     let broken = MemoryStep::Condense {
         parts: vec![MemoryId::Observation(1), MemoryId::Observation(7)],
         generation: Generation::First,
@@ -78,26 +78,26 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
     let reflections = memory.recollections(&owner, Generation::First, RecollectionOrder::Newest, 9);
     assert_eq!(reflections.await.unwrap(), []);
     assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
-    let loose = memory.recollections(
+    let uncondensed = memory.recollections(
         &owner,
         Generation::Observation,
         RecollectionOrder::OldestUncondensed,
         9,
     );
-    assert_eq!(loose.await.unwrap().len(), 1);
+    assert_eq!(uncondensed.await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
-    let place = Place::new(KIND);
-    let store = place.open();
+async fn turns_are_read_in_order_truncated_and_up_to_the_running_one() {
+    let database = TestDatabase::new(KIND);
+    let store = database.open();
     let session = create(&*store, "s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .exchange("aäb", "long answer")
         .ask("two")
-        .fall_silent()
+        .cancel()
         .ask("three");
-    append(&*store, sketch.batch()).await;
+    append(&*store, builder.batch()).await;
     let owner = MemoryOwner {
         user: "local".into(),
         session,
@@ -108,7 +108,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         text_bytes: 4,
     };
     let turns = store.unobserved_turns(&owner, read).await.unwrap();
-    let said: Vec<(u64, String, Option<String>)> = turns
+    let texts: Vec<(u64, String, Option<String>)> = turns
         .iter()
         .map(|turn| {
             let exchange = turn.exchange.as_ref().unwrap();
@@ -119,22 +119,22 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         .collect();
     let cut = "long [cut: 7 more bytes]".to_owned();
     assert_eq!(
-        said,
+        texts,
         [
             (0, "aäb".to_owned(), Some(cut)),
             (1, "two".to_owned(), None)
         ]
     );
-    let stranger = MemoryOwner {
-        user: "stranger".into(),
+    let other_user = MemoryOwner {
+        user: "other".into(),
         ..owner
     };
-    let turns = store.unobserved_turns(&stranger, read).await.unwrap();
+    let turns = store.unobserved_turns(&other_user, read).await.unwrap();
     assert_eq!(turns, []);
 }
 
 #[test]
-fn names_are_read_back_as_they_are_shown() {
+fn memory_ids_are_parsed_as_they_are_displayed() {
     for id in [
         MemoryId::Observation(1),
         MemoryId::Reflection(22),

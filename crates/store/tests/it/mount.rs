@@ -1,20 +1,20 @@
-//! Disks that are full or cannot be written, as real file systems. Mounting one needs root; others skip these.
+//! Tests with full and read-only disks, which are real mounted file systems. Mounting needs root; otherwise the tests are skipped.
 
 use super::{ROOT, append, create, log, open, refusal};
 use lango_core::{SessionStore, StoreError};
 use lango_store::Store;
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A small file system in memory, unmounted at the end.
+/// A small in-memory file system, unmounted when dropped.
 struct Disk(TempDir);
 
 impl Disk {
-    /// None if this user may not mount.
+    /// Returns `None` if this user may not mount.
     fn mount(options: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", options, "tmpfs"], folder.path());
@@ -28,9 +28,9 @@ impl Disk {
         self.0.path()
     }
 
-    /// Takes all room that is left; deleting the file gives it back.
+    /// Fills the remaining space with a file and returns its path. Deleting the file frees the space.
     fn fill(&self) -> std::path::PathBuf {
-        let path = self.path().join("ballast");
+        let path = self.path().join("filler");
         let mut file = File::create(&path).unwrap();
         while file.write_all(&[7; 4096]).is_ok() {}
         path
@@ -39,7 +39,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily, so that a test that failed with a file still open leaves nothing behind.
+        // Lazy unmounting works even if a failed test left a file open.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.path())
@@ -56,20 +56,20 @@ fn mount(arguments: &[&str], folder: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
+async fn a_full_disk_is_reported_and_nothing_is_lost() {
     let Some(disk) = Disk::mount("size=1m") else {
         return;
     };
     let path = disk.path().join("lango.db");
     let store = open(&path);
     let session = create(&store, "s_1").await;
-    let mut sketch = Sketch::of(&session).exchange("one", "1");
-    append(&store, sketch.batch()).await;
+    let mut builder = LogBuilder::new(&session).exchange("one", "1");
+    append(&store, builder.batch()).await;
 
     for _ in 0..3 {
         let acknowledged = log(&store, &session).await;
-        let ballast = disk.fill();
-        let batch = sketch
+        let filler = disk.fill();
+        let batch = builder
             .clone()
             .exchange(&"long ".repeat(20_000), "2")
             .batch();
@@ -78,9 +78,9 @@ async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
             assert!(matches!(error, StoreError::Full { .. }), "{error}");
         }
         assert_eq!(log(&store, &session).await, acknowledged);
-        fs::remove_file(ballast).unwrap();
-        sketch = sketch.exchange("two", "2");
-        append(&store, sketch.batch()).await;
+        fs::remove_file(filler).unwrap();
+        builder = builder.exchange("two", "2");
+        append(&store, builder.batch()).await;
     }
     drop(store);
     let store = open(&path);
@@ -89,28 +89,28 @@ async fn a_full_disk_is_said_to_be_full_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_database_is_made_as_soon_as_there_is_room_for_it() {
+fn a_database_is_created_as_soon_as_there_is_space() {
     let Some(disk) = Disk::mount("size=768k") else {
         return;
     };
-    let ballast = File::options().write(true).open(disk.fill()).unwrap();
+    let filler = File::options().write(true).open(disk.fill()).unwrap();
     let path = disk.path().join("lango.db");
-    // Page by page, so that the making stops at every point it can stop at.
+    // Space is freed page by page, so that the creation fails at every point where it can.
     for pages in (0..192).rev() {
         match Store::open_sqlite(&path, ROOT.into()) {
-            Ok(_) => return assert!(pages < 184, "there was no room"),
+            Ok(_) => return assert!(pages < 184, "there was not enough space"),
             Err(error) => assert!(
                 matches!(error, StoreError::Full { .. }),
                 "with {pages} pages taken: {error}"
             ),
         }
-        ballast.set_len(pages * 4096).unwrap();
+        filler.set_len(pages * 4096).unwrap();
     }
     panic!("it never opened");
 }
 
 #[tokio::test]
-async fn a_disk_that_cannot_be_written_is_said_to_be_read_only() {
+async fn a_read_only_disk_is_reported() {
     let Some(disk) = Disk::mount("size=1m") else {
         return;
     };

@@ -1,8 +1,8 @@
-//! A database from before authors: it opens, its rows stay as they are, and who spoke is known all the same.
+//! Tests with a database of an old version without authors: it opens, its rows stay unchanged, and authors are inferred.
 
 use super::{ROOT, append, log, open};
 use lango_core::{EventBody, ExchangeAnswer, SessionId, SessionStore};
-use lango_testkit::session_store_contract::Sketch;
+use lango_testkit::session_store_contract::LogBuilder;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
             text: text.into(),
             task: task.map(Into::into),
             is_remote: false,
-            // Rows of an older lango say nothing of it.
+            // Rows of old versions of lango do not record the model.
             is_notice: true,
             trust: lango_core::Trust::Untrusted,
         })
@@ -76,7 +76,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
 }
 
 #[tokio::test]
-async fn a04_a_migration_leaves_every_other_column_as_it_was() {
+async fn a04_a_migration_does_not_change_any_other_column() {
     let (_folder, path) = old_database();
     let before = ROWS.map(|query| texts(&path, query));
     drop(open(&path));
@@ -135,23 +135,23 @@ async fn a02_a_message_without_an_author_is_the_users_or_the_configured_roots() 
 }
 
 #[tokio::test]
-async fn a01_a_stored_author_is_used_as_it_is() {
+async fn a01_a_stored_author_is_used_unchanged() {
     let (_folder, path) = old_database();
     let store = open(&path);
     let session = SessionId::from("s_old");
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .at(13)
         .ask("more")
         .say("lango-orchestrator", "", "gladly")
         .finish();
-    append(&store, sketch.batch()).await;
+    append(&store, builder.batch()).await;
     let authors: Vec<_> = log(&store, &session)
         .await
         .into_iter()
         .skip(11)
         .map(|event| event.author)
         .collect();
-    assert_eq!(authors, [ROOT, "user", "lango-orchestrator", "sketch-root"]);
+    assert_eq!(authors, [ROOT, "user", "lango-orchestrator", "test-root"]);
     let head = store.open(&session).await.unwrap();
     assert_eq!(
         head.exchanges[3].answer.as_ref().unwrap().author,
@@ -160,13 +160,13 @@ async fn a01_a_stored_author_is_used_as_it_is() {
 }
 
 #[tokio::test]
-async fn an_old_session_goes_on_with_hashes_from_the_first_new_event() {
+async fn an_old_session_continues_with_hashes_from_the_first_new_event() {
     let (_folder, path) = old_database();
     let store = open(&path);
     let session = SessionId::from("s_old");
     append(
         &store,
-        Sketch::of(&session)
+        LogBuilder::new(&session)
             .at(13)
             .exchange("more", "gladly")
             .batch(),

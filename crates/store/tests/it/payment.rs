@@ -1,10 +1,10 @@
-//! The ledger of payments: the same over every store.
+//! Tests of the ledger of payments, on every database.
 
 use crate::ROOT;
 use lango_core::{
-    BudgetKey, BudgetUse, NewTransaction, Payment, PaymentAccount, PaymentChange, PaymentChanged,
-    PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved,
-    SessionId, SignedTransaction, Timestamp, TotalsQuery, UserId,
+    BudgetKey, BudgetUse, NewTransaction, Payment, PaymentAccount, PaymentChange,
+    PaymentChangeOutcome, PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore,
+    Reservation, ReservationOutcome, SessionId, SignedTransaction, Timestamp, TotalsQuery, UserId,
 };
 use lango_testkit::postgres;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ macro_rules! over_every_store {
         mod sqlite {
             $(#[tokio::test] async fn $name() {
                 let folder = tempfile::tempdir().unwrap();
-                let place = format!("sqlite:{}", folder.path().join("lango.db").display());
-                super::$name(super::open(&place)).await;
+                let address = format!("sqlite:{}", folder.path().join("lango.db").display());
+                super::$name(super::open(&address)).await;
             })+
         }
         mod postgresql {
             $(#[tokio::test] async fn $name() {
-                super::$name(super::open(&super::postgres::empty())).await;
+                super::$name(super::open(&super::postgres::fresh_schema())).await;
             })+
         }
     };
 }
 
 over_every_store!(
-    a_payment_comes_back_as_it_was_reserved_and_changed,
+    a_payment_is_read_as_it_was_reserved_and_changed,
     a_payment_is_reserved_once,
     racing_payments_exceed_no_limit_by_one_unit,
-    every_limit_refuses_and_says_what_is_left,
+    every_limit_refuses_and_reports_what_is_left,
     a_failed_payment_no_longer_counts_and_every_other_one_does,
     a_change_for_another_revision_or_a_step_back_changes_nothing,
     an_account_nonce_is_taken_once_and_only_with_its_transaction,
     racing_requests_spend_a_budget_once,
-    a_budget_holds_for_its_session_host_and_user_only,
+    a_budget_applies_only_to_its_session_host_and_user,
 );
 
 type Store = Arc<dyn PaymentStore>;
@@ -52,8 +52,8 @@ const LIMITS: PaymentLimits = PaymentLimits {
     purpose: 60,
 };
 
-fn open(place: &str) -> Store {
-    Arc::new(lango_store::Store::at(place, ROOT.into()).unwrap())
+fn open(address: &str) -> Store {
+    Arc::new(lango_store::Store::at(address, ROOT.into()).unwrap())
 }
 
 fn account() -> PaymentAccount {
@@ -94,7 +94,7 @@ fn reservation(payment: Payment) -> Reservation {
     }
 }
 
-async fn reserve(store: &Store, payment: Payment) -> Reserved {
+async fn reserve(store: &Store, payment: Payment) -> ReservationOutcome {
     let reserved = store.reserve_payment(reservation(payment)).await;
     reserved.unwrap()
 }
@@ -148,9 +148,9 @@ async fn next_nonce(store: &Store) -> u64 {
     status.await.unwrap().next_nonce
 }
 
-async fn a_payment_comes_back_as_it_was_reserved_and_changed(store: Store) {
+async fn a_payment_is_read_as_it_was_reserved_and_changed(store: Store) {
     let reserved = reserve(&store, payment("01", 7)).await;
-    assert_eq!(reserved, Reserved::New(payment("01", 7)));
+    assert_eq!(reserved, ReservationOutcome::New(payment("01", 7)));
     assert_eq!(stored(&store, "01").await, payment("01", 7));
     let signed = PaymentChange {
         authorization: Some(vec![1, 2]),
@@ -158,7 +158,7 @@ async fn a_payment_comes_back_as_it_was_reserved_and_changed(store: Store) {
         ..change(&payment("01", 7), PaymentState::Signed)
     };
     let applied = store.change_payment(signed).await.unwrap();
-    assert_eq!(applied, PaymentChanged::Applied);
+    assert_eq!(applied, PaymentChangeOutcome::Applied);
     let mut expected = payment("01", 7);
     expected.state = PaymentState::Signed;
     expected.detail = "changed".into();
@@ -167,7 +167,7 @@ async fn a_payment_comes_back_as_it_was_reserved_and_changed(store: Store) {
     expected.authorization = Some(vec![1, 2]);
     expected.transaction = transaction(3, None).map(|new| new.signed);
     assert_eq!(stored(&store, "01").await, expected);
-    // What a change does not name stays.
+    // Fields that a change does not set stay unchanged.
     let sent = change(&expected, PaymentState::Submitted);
     store.change_payment(sent).await.unwrap();
     let sent = stored(&store, "01").await;
@@ -190,7 +190,7 @@ async fn a_payment_is_reserved_once(store: Store) {
     let other = payment("01", 9);
     assert_eq!(
         reserve(&store, other).await,
-        Reserved::Existing(payment("01", 7))
+        ReservationOutcome::Existing(payment("01", 7))
     );
     assert_eq!(totals(&store).await, [7, 7, 7]);
 }
@@ -203,21 +203,21 @@ async fn racing_payments_exceed_no_limit_by_one_unit(store: Store) {
             let mut one = payment(&format!("{number:02}"), 3);
             one.recipient = format!("0x{number}").into();
             one.purpose = format!("for {number}").into();
-            matches!(reserve(&store, one).await, Reserved::New(_))
+            matches!(reserve(&store, one).await, ReservationOutcome::New(_))
         });
     }
     let won = racing.join_all().await;
     assert_eq!(won.iter().filter(|won| **won).count(), 33);
     assert_eq!(totals(&store).await[0], 99);
     let last = reserve(&store, payment("last", 1)).await;
-    assert!(matches!(last, Reserved::New(_)));
+    assert!(matches!(last, ReservationOutcome::New(_)));
     let over = reserve(&store, payment("over", 1)).await;
     let limit = PaymentLimit::Day;
-    assert_eq!(over, Reserved::Refused { limit, left: 0 });
+    assert_eq!(over, ReservationOutcome::Refused { limit, left: 0 });
 }
 
-async fn every_limit_refuses_and_says_what_is_left(store: Store) {
-    let refused = |limit, left| Reserved::Refused { limit, left };
+async fn every_limit_refuses_and_reports_what_is_left(store: Store) {
+    let refused = |limit, left| ReservationOutcome::Refused { limit, left };
     let too_much = reserve(&store, payment("01", 51)).await;
     assert_eq!(too_much, refused(PaymentLimit::Payment, 50));
     reserve(&store, payment("02", 50)).await;
@@ -231,7 +231,7 @@ async fn every_limit_refuses_and_says_what_is_left(store: Store) {
     other.amount = 50;
     assert!(matches!(
         reserve(&store, other.clone()).await,
-        Reserved::New(_)
+        ReservationOutcome::New(_)
     ));
     other.id = "05".into();
     other.amount = 1;
@@ -240,7 +240,10 @@ async fn every_limit_refuses_and_says_what_is_left(store: Store) {
         refused(PaymentLimit::Day, 0)
     );
     other.day += 1;
-    assert!(matches!(reserve(&store, other).await, Reserved::New(_)));
+    assert!(matches!(
+        reserve(&store, other).await,
+        ReservationOutcome::New(_)
+    ));
     assert_eq!(totals(&store).await, [100, 50, 50]);
 }
 
@@ -265,18 +268,18 @@ async fn a_change_for_another_revision_or_a_step_back_changes_nothing(store: Sto
     let one = payment("01", 10);
     reserve(&store, one.clone()).await;
     let apply = |change| store.change_payment(change);
-    let outdated = PaymentChanged::Outdated;
+    let outdated = PaymentChangeOutcome::Outdated;
     let early = change(&one, PaymentState::Submitted);
     assert_eq!(apply(early).await.unwrap(), outdated);
     let signed = change(&one, PaymentState::Signed);
     assert_eq!(
         apply(signed.clone()).await.unwrap(),
-        PaymentChanged::Applied
+        PaymentChangeOutcome::Applied
     );
     assert_eq!(apply(signed).await.unwrap(), outdated);
     let two = stored(&store, "01").await;
     let settled = change(&two, PaymentState::Settled);
-    assert_eq!(apply(settled).await.unwrap(), PaymentChanged::Applied);
+    assert_eq!(apply(settled).await.unwrap(), PaymentChangeOutcome::Applied);
     let three = stored(&store, "01").await;
     for state in [PaymentState::Failed, PaymentState::Unknown] {
         assert_eq!(apply(change(&three, state)).await.unwrap(), outdated);
@@ -299,8 +302,8 @@ async fn an_account_nonce_is_taken_once_and_only_with_its_transaction(store: Sto
                     ..change(&one, PaymentState::Signed)
                 };
                 match store.change_payment(signed).await.unwrap() {
-                    PaymentChanged::Applied => return next,
-                    PaymentChanged::Outdated => tokio::task::yield_now().await,
+                    PaymentChangeOutcome::Applied => return next,
+                    PaymentChangeOutcome::Outdated => tokio::task::yield_now().await,
                 }
             }
         });
@@ -308,7 +311,7 @@ async fn an_account_nonce_is_taken_once_and_only_with_its_transaction(store: Sto
     let mut taken = racing.join_all().await;
     taken.sort_unstable();
     assert_eq!(taken, (0..8).collect::<Vec<_>>());
-    // One that lies ahead is where other software left off.
+    // A nonce may skip some, if other software has used them.
     let ahead = payment("ahead", 1);
     reserve(&store, ahead.clone()).await;
     let signed = PaymentChange {
@@ -317,20 +320,20 @@ async fn an_account_nonce_is_taken_once_and_only_with_its_transaction(store: Sto
     };
     store.change_payment(signed).await.unwrap();
     assert_eq!(next_nonce(&store).await, 21);
-    // A replacement keeps the nonce.
+    // A replacement must have the same nonce.
     let stored = stored(&store, "ahead").await;
     let other = PaymentChange {
         transaction: transaction(19, None),
         ..change(&stored, PaymentState::Signed)
     };
     let outdated = store.change_payment(other).await.unwrap();
-    assert_eq!(outdated, PaymentChanged::Outdated);
+    assert_eq!(outdated, PaymentChangeOutcome::Outdated);
     let same = PaymentChange {
         transaction: transaction(20, None),
         ..change(&stored, PaymentState::Signed)
     };
     let applied = store.change_payment(same).await.unwrap();
-    assert_eq!(applied, PaymentChanged::Applied);
+    assert_eq!(applied, PaymentChangeOutcome::Applied);
     assert_eq!(next_nonce(&store).await, 21);
 }
 
@@ -355,9 +358,12 @@ fn key() -> BudgetKey {
 async fn racing_requests_spend_a_budget_once(store: Store) {
     let none = store.reserve_payment(for_host("x", 1, BudgetUse::Existing));
     let limit = PaymentLimit::Budget;
-    assert_eq!(none.await.unwrap(), Reserved::Refused { limit, left: 0 });
+    assert_eq!(
+        none.await.unwrap(),
+        ReservationOutcome::Refused { limit, left: 0 }
+    );
     let first = store.reserve_payment(for_host("first", 4, BudgetUse::New(20)));
-    let Reserved::New(first) = first.await.unwrap() else {
+    let ReservationOutcome::New(first) = first.await.unwrap() else {
         panic!("it is reserved");
     };
     assert_eq!(first.budget, Some("first".into()));
@@ -366,23 +372,32 @@ async fn racing_requests_spend_a_budget_once(store: Store) {
         let store = Arc::clone(&store);
         racing.spawn(async move {
             let one = for_host(&number.to_string(), 3, BudgetUse::Existing);
-            matches!(store.reserve_payment(one).await.unwrap(), Reserved::New(_))
+            matches!(
+                store.reserve_payment(one).await.unwrap(),
+                ReservationOutcome::New(_)
+            )
         });
     }
     let won = racing.join_all().await;
     assert_eq!(won.iter().filter(|won| **won).count(), 5);
     assert_eq!(store.payment_budget(key()).await.unwrap(), 1);
     let over = store.reserve_payment(for_host("over", 2, BudgetUse::Existing));
-    assert_eq!(over.await.unwrap(), Reserved::Refused { limit, left: 1 });
-    // Running the call again that allowed it allows nothing more.
+    assert_eq!(
+        over.await.unwrap(),
+        ReservationOutcome::Refused { limit, left: 1 }
+    );
+    // Repeating the call that allowed the budget does not increase it.
     let again = store.reserve_payment(for_host("first", 4, BudgetUse::New(20)));
-    assert!(matches!(again.await.unwrap(), Reserved::Existing(_)));
+    assert!(matches!(
+        again.await.unwrap(),
+        ReservationOutcome::Existing(_)
+    ));
     assert_eq!(store.payment_budget(key()).await.unwrap(), 1);
 }
 
-async fn a_budget_holds_for_its_session_host_and_user_only(store: Store) {
+async fn a_budget_applies_only_to_its_session_host_and_user(store: Store) {
     let first = store.reserve_payment(for_host("first", 1, BudgetUse::New(20)));
-    assert!(matches!(first.await.unwrap(), Reserved::New(_)));
+    assert!(matches!(first.await.unwrap(), ReservationOutcome::New(_)));
     assert_eq!(store.payment_budget(key()).await.unwrap(), 19);
     let others = [
         BudgetKey {
@@ -403,5 +418,8 @@ async fn a_budget_holds_for_its_session_host_and_user_only(store: Store) {
     }
     let more = store.reserve_payment(for_host("more", 21, BudgetUse::New(20)));
     let limit = PaymentLimit::Budget;
-    assert_eq!(more.await.unwrap(), Reserved::Refused { limit, left: 20 });
+    assert_eq!(
+        more.await.unwrap(),
+        ReservationOutcome::Refused { limit, left: 20 }
+    );
 }

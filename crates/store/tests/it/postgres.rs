@@ -1,37 +1,37 @@
-//! What only a database that many copies share can promise.
+//! Tests that only apply to a PostgreSQL database shared by many replicas.
 
 mod attachments;
 mod clock;
-mod contest;
-mod copies;
+mod contention;
 mod faults;
 mod locks;
 mod pgvector;
 mod proxy;
+mod replicas;
 mod rows;
 mod start;
 
 use lango_core::{
-    Event, EventBody, NewSession, Page, SessionId, SessionStore, StoreError, Timestamp, UserId,
+    Event, EventBody, EventRange, NewSession, SessionId, SessionStore, StoreError, Timestamp,
+    UserId,
 };
 use lango_store::{PostgresOptions, Store};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_postgres::NoTls;
 
-/// A root agent whose name is no default of anything.
-const ROOT: &str = "house-keeper";
+/// The name of a root agent, different from every default.
+const ROOT: &str = "custom-root";
 
-/// The store at an address.
 fn at(address: &str) -> Store {
     Store::at(address, ROOT.into()).unwrap()
 }
 
-/// A lease that a test can wait for, and that a busy machine still renews in time.
+/// A lease length that is short enough for a test to wait for, but long enough to be renewed on a busy machine.
 const SHORT: Duration = Duration::from_secs(4);
 
-/// A copy with leases of this length.
-fn copy(address: &str, lease: Duration) -> Store {
+/// Opens a replica with leases of this length.
+fn replica(address: &str, lease: Duration) -> Store {
     let options = PostgresOptions {
         lease,
         ..PostgresOptions::default()
@@ -51,30 +51,30 @@ async fn create(store: &Store, id: &str) -> SessionId {
 }
 
 async fn log(store: &Store, session: &SessionId) -> Vec<Event> {
-    let page = Page {
+    let page = EventRange {
         from: 1,
         limit: usize::MAX,
     };
     store.read(session, page).await.unwrap()
 }
 
-/// What the person said.
-fn says(events: &[Event]) -> Vec<String> {
-    let said = events.iter().filter_map(|event| match &event.body {
+/// Returns the texts of the user's messages.
+fn user_messages(events: &[Event]) -> Vec<String> {
+    let texts = events.iter().filter_map(|event| match &event.body {
         EventBody::UserMessage { text, .. } => Some(text.to_string()),
         _ => None,
     });
-    said.collect()
+    texts.collect()
 }
 
-/// A name that nothing else has.
+/// Returns a unique name.
 fn unique(prefix: &str) -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     format!("{prefix}_{}_{number}", std::process::id())
 }
 
-/// The number of the hold on a session.
+/// Returns the fencing token of the lease of a session.
 async fn fence(address: &str, session: &str) -> i64 {
     number(
         address,
@@ -83,7 +83,7 @@ async fn fence(address: &str, session: &str) -> i64 {
     .await
 }
 
-/// How many rows a table has.
+/// Counts the rows of a table.
 async fn count(address: &str, table: &str) -> i64 {
     number(address, &format!("SELECT count(*) FROM {table}")).await
 }
@@ -97,12 +97,12 @@ async fn number(address: &str, query: &str) -> i64 {
     number
 }
 
-/// Cuts all connections of this name, in the middle of whatever they are at.
-async fn cut(address: &str, name: &str) {
-    let cut = format!(
+/// Terminates all connections with this application name, whatever they are doing.
+async fn terminate_connections(address: &str, name: &str) {
+    let terminate = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'"
     );
-    execute(address, &cut).await;
+    execute(address, &terminate).await;
 }
 
 /// Runs statements on the server at an address.
@@ -114,7 +114,7 @@ pub async fn execute(address: &str, statements: &str) {
     connection.await.unwrap().unwrap();
 }
 
-/// The error of opening it.
+/// Returns the error of opening the database at an address.
 async fn refusal(address: &str) -> StoreError {
     let opened = at(address).open_now().await;
     opened.expect_err("it should not open")

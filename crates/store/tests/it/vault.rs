@@ -1,11 +1,11 @@
-//! The rows of vaults: the same over every store.
+//! Tests of stored vaults, on every database.
 
 use crate::ROOT;
 use lango_core::{
-    RecordSelection, StoreError, Timestamp, UserId, VaultChange, VaultChanged, VaultEvent,
+    RecordSelection, StoreError, Timestamp, UserId, VaultChange, VaultChangeOutcome, VaultEvent,
     VaultRecord, VaultSnapshot, VaultStore,
 };
-use lango_store::MOST_VAULT_EVENTS;
+use lango_store::MAX_VAULT_EVENTS;
 use lango_testkit::postgres;
 use std::sync::Arc;
 
@@ -19,34 +19,34 @@ macro_rules! over_every_store {
         mod sqlite {
             $(#[tokio::test] async fn $name() {
                 let folder = tempfile::tempdir().unwrap();
-                let place = format!("sqlite:{}", folder.path().join("lango.db").display());
-                super::$name(super::open(&place)).await;
+                let address = format!("sqlite:{}", folder.path().join("lango.db").display());
+                super::$name(super::open(&address)).await;
             })+
         }
         mod postgresql {
             $(#[tokio::test] async fn $name() {
-                super::$name(super::open(&super::postgres::empty())).await;
+                super::$name(super::open(&super::postgres::fresh_schema())).await;
             })+
         }
     };
 }
 
 over_every_store!(
-    a_vault_comes_back_as_it_was_stored,
+    a_vault_is_read_as_it_was_stored,
     a_change_for_another_revision_changes_nothing,
     a_vault_is_created_once,
-    a_deleted_vault_takes_its_records_along_and_leaves_its_log,
-    vaults_of_users_are_apart,
-    of_many_changes_for_one_revision_one_is_applied,
-    the_oldest_events_make_room,
-    a_user_without_a_name_stores_nothing,
-    a_revision_that_does_not_grow_is_refused,
+    deleting_a_vault_deletes_its_records_but_not_its_log,
+    users_do_not_share_vaults,
+    only_one_of_many_changes_for_a_revision_is_applied,
+    the_oldest_events_are_deleted,
+    a_user_without_a_name_cannot_store_anything,
+    a_revision_that_does_not_increase_is_refused,
 );
 
 type Store = Arc<dyn VaultStore>;
 
-fn open(place: &str) -> Store {
-    Arc::new(lango_store::Store::at(place, ROOT.into()).unwrap())
+fn open(address: &str) -> Store {
+    Arc::new(lango_store::Store::at(address, ROOT.into()).unwrap())
 }
 
 fn event(action: &str) -> VaultEvent {
@@ -76,7 +76,7 @@ fn change(expected: Option<u64>, revision: u64, head: &[u8]) -> VaultChange {
     }
 }
 
-async fn apply(store: &Store, user: &str, change: VaultChange) -> VaultChanged {
+async fn apply(store: &Store, user: &str, change: VaultChange) -> VaultChangeOutcome {
     let user = UserId::from(user);
     store.change_vault(&user, change).await.unwrap()
 }
@@ -94,14 +94,17 @@ async fn events(store: &Store, user: &str, limit: usize) -> Vec<String> {
     actions.collect()
 }
 
-async fn a_vault_comes_back_as_it_was_stored(store: Store) {
+async fn a_vault_is_read_as_it_was_stored(store: Store) {
     assert_eq!(stored(&store, "ann").await, None);
     let created = VaultChange {
         put: vec![record("b", b"\x00\xff"), record("a", b"")],
         event: event("created"),
         ..change(None, 7, b"head\x00")
     };
-    assert_eq!(apply(&store, "ann", created).await, VaultChanged::Applied);
+    assert_eq!(
+        apply(&store, "ann", created).await,
+        VaultChangeOutcome::Applied
+    );
     let all = VaultSnapshot {
         revision: 7,
         head: b"head\x00".to_vec(),
@@ -118,7 +121,10 @@ async fn a_vault_comes_back_as_it_was_stored(store: Store) {
         remove: vec!["a".into(), "absent".into()],
         ..change(Some(7), 8, b"head 2")
     };
-    assert_eq!(apply(&store, "ann", replaced).await, VaultChanged::Applied);
+    assert_eq!(
+        apply(&store, "ann", replaced).await,
+        VaultChangeOutcome::Applied
+    );
     let found = stored(&store, "ann").await.unwrap();
     assert_eq!(found.records, [record("b", b"new")]);
     assert_eq!((found.revision, &found.head[..]), (8, &b"head 2"[..]));
@@ -136,13 +142,16 @@ async fn a_change_for_another_revision_changes_nothing(store: Store) {
             ..change(expected, 9, b"other")
         };
         let outdated = apply(&store, "ann", outdated).await;
-        assert_eq!(outdated, VaultChanged::Outdated, "{expected:?}");
+        assert_eq!(outdated, VaultChangeOutcome::Outdated, "{expected:?}");
     }
     let deletion = VaultChange {
         head: None,
         ..change(Some(6), 9, b"")
     };
-    assert_eq!(apply(&store, "ann", deletion).await, VaultChanged::Outdated);
+    assert_eq!(
+        apply(&store, "ann", deletion).await,
+        VaultChangeOutcome::Outdated
+    );
     assert_eq!(stored(&store, "ann").await, before);
     assert_eq!(events(&store, "ann", 10).await.len(), 1);
 }
@@ -152,12 +161,12 @@ async fn a_vault_is_created_once(store: Store) {
     let second = apply(&store, "ann", change(None, 8, b"second")).await;
     assert_eq!(
         (first, second),
-        (VaultChanged::Applied, VaultChanged::Outdated)
+        (VaultChangeOutcome::Applied, VaultChangeOutcome::Outdated)
     );
     assert_eq!(stored(&store, "ann").await.unwrap().head, b"first");
 }
 
-async fn a_deleted_vault_takes_its_records_along_and_leaves_its_log(store: Store) {
+async fn deleting_a_vault_deletes_its_records_but_not_its_log(store: Store) {
     let created = VaultChange {
         put: vec![record("a", b"x")],
         ..change(None, 7, b"head")
@@ -168,7 +177,10 @@ async fn a_deleted_vault_takes_its_records_along_and_leaves_its_log(store: Store
         event: event("destroyed"),
         ..change(Some(7), 8, b"")
     };
-    assert_eq!(apply(&store, "ann", deletion).await, VaultChanged::Applied);
+    assert_eq!(
+        apply(&store, "ann", deletion).await,
+        VaultChangeOutcome::Applied
+    );
     assert_eq!(stored(&store, "ann").await, None);
     apply(&store, "ann", change(None, 9, b"head")).await;
     assert_eq!(stored(&store, "ann").await.unwrap().records, []);
@@ -176,7 +188,7 @@ async fn a_deleted_vault_takes_its_records_along_and_leaves_its_log(store: Store
     assert_eq!(events(&store, "ann", 10).await, log);
 }
 
-async fn vaults_of_users_are_apart(store: Store) {
+async fn users_do_not_share_vaults(store: Store) {
     let created = VaultChange {
         put: vec![record("a", b"hers")],
         ..change(None, 7, b"head")
@@ -198,7 +210,7 @@ async fn vaults_of_users_are_apart(store: Store) {
     assert_eq!(hers.records, [record("a", b"hers")]);
 }
 
-async fn of_many_changes_for_one_revision_one_is_applied(store: Store) {
+async fn only_one_of_many_changes_for_a_revision_is_applied(store: Store) {
     apply(&store, "ann", change(None, 1, b"head")).await;
     let tasks = (0..8_u8).map(|number| {
         let store = Arc::clone(&store);
@@ -213,7 +225,7 @@ async fn of_many_changes_for_one_revision_one_is_applied(store: Store) {
     });
     let mut applied = 0;
     for task in tasks.collect::<Vec<_>>() {
-        applied += usize::from(task.await.unwrap() == VaultChanged::Applied);
+        applied += usize::from(task.await.unwrap() == VaultChangeOutcome::Applied);
     }
     assert_eq!(applied, 1);
     let found = stored(&store, "ann").await.unwrap();
@@ -222,22 +234,22 @@ async fn of_many_changes_for_one_revision_one_is_applied(store: Store) {
     assert_eq!(events(&store, "ann", 10).await.len(), 2);
 }
 
-async fn the_oldest_events_make_room(store: Store) {
+async fn the_oldest_events_are_deleted(store: Store) {
     let ann = UserId::from("ann");
     apply(&store, "ann", change(None, 1, b"head")).await;
-    const AT_ONCE: u64 = 500;
-    for _ in 0..MOST_VAULT_EVENTS / AT_ONCE {
-        let appends = (0..AT_ONCE).map(|_| store.append_vault_event(&ann, event("used")));
+    const BATCH: u64 = 500;
+    for _ in 0..MAX_VAULT_EVENTS / BATCH {
+        let appends = (0..BATCH).map(|_| store.append_vault_event(&ann, event("used")));
         for appended in futures_util::future::join_all(appends).await {
             appended.unwrap();
         }
     }
     let left = events(&store, "ann", usize::MAX).await;
-    assert_eq!(left.len() as u64, MOST_VAULT_EVENTS);
+    assert_eq!(left.len() as u64, MAX_VAULT_EVENTS);
     assert!(left.iter().all(|action| action == "used"));
 }
 
-async fn a_user_without_a_name_stores_nothing(store: Store) {
+async fn a_user_without_a_name_cannot_store_anything(store: Store) {
     let user = UserId::from("");
     let refused = store.change_vault(&user, change(None, 1, b"x")).await;
     assert!(matches!(refused, Err(StoreError::Failed { .. })));
@@ -245,7 +257,7 @@ async fn a_user_without_a_name_stores_nothing(store: Store) {
     assert!(matches!(refused, Err(StoreError::Failed { .. })));
 }
 
-async fn a_revision_that_does_not_grow_is_refused(store: Store) {
+async fn a_revision_that_does_not_increase_is_refused(store: Store) {
     apply(&store, "ann", change(None, 7, b"head")).await;
     let ann = UserId::from("ann");
     let refused = store.change_vault(&ann, change(Some(7), 7, b"x")).await;

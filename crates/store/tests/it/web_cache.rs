@@ -1,4 +1,4 @@
-//! Stored web pages: the same over every store.
+//! Tests of the web cache, on every database.
 
 use crate::ROOT;
 use lango_core::{CachedPage, StoreError, Timestamp, UserId, WebCache};
@@ -16,29 +16,29 @@ macro_rules! over_every_store {
         mod sqlite {
             $(#[tokio::test] async fn $name() {
                 let folder = tempfile::tempdir().unwrap();
-                let place = format!("sqlite:{}", folder.path().join("lango.db").display());
-                super::$name(&*super::open(&place)).await;
+                let address = format!("sqlite:{}", folder.path().join("lango.db").display());
+                super::$name(&*super::open(&address)).await;
             })+
         }
         mod postgresql {
             $(#[tokio::test] async fn $name() {
-                super::$name(&*super::open(&super::postgres::empty())).await;
+                super::$name(&*super::open(&super::postgres::fresh_schema())).await;
             })+
         }
     };
 }
 
 over_every_store!(
-    a_page_comes_back_as_it_was_stored_and_is_replaced_by_a_newer_one,
-    pages_of_users_are_apart,
-    a_page_that_is_removed_is_gone,
-    the_oldest_pages_of_a_user_make_room_and_those_of_others_stay,
+    a_page_is_read_as_it_was_stored_and_replaced_by_a_newer_one,
+    users_do_not_share_pages,
+    a_removed_page_is_not_found,
+    the_oldest_pages_of_a_user_are_evicted_but_not_those_of_others,
     a_page_larger_than_the_limit_is_not_stored,
-    a_user_without_a_name_stores_nothing,
+    a_user_without_a_name_cannot_store_anything,
 );
 
-fn open(place: &str) -> Arc<dyn WebCache> {
-    Arc::new(Store::at(place, ROOT.into()).unwrap())
+fn open(address: &str) -> Arc<dyn WebCache> {
+    Arc::new(Store::at(address, ROOT.into()).unwrap())
 }
 
 fn page(fetched: u64, content: &str) -> CachedPage {
@@ -60,28 +60,28 @@ async fn put(store: &dyn WebCache, user: &str, url: &str, page: CachedPage) {
     store.store_page(&user, url, page).await.unwrap();
 }
 
-async fn a_page_comes_back_as_it_was_stored_and_is_replaced_by_a_newer_one(store: &dyn WebCache) {
+async fn a_page_is_read_as_it_was_stored_and_replaced_by_a_newer_one(store: &dyn WebCache) {
     let url = "https://example.com/a?b=c";
     assert_eq!(stored(store, "ann", url).await, None);
-    let first = page(1_700_000_000_000, "words \u{0} of any kind: ä \u{1}");
+    let first = page(1_700_000_000_000, "text \u{0} of any kind: ä \u{1}");
     put(store, "ann", url, first.clone()).await;
     assert_eq!(stored(store, "ann", url).await, Some(first));
     let second = CachedPage {
         etag: None,
         last_modified: Some("Mon, 16 Nov 2026 05:44:02 GMT".into()),
-        ..page(1_700_000_000_001, "other words")
+        ..page(1_700_000_000_001, "other text")
     };
     put(store, "ann", url, second.clone()).await;
     assert_eq!(stored(store, "ann", url).await, Some(second));
     assert_eq!(stored(store, "ann", "https://example.com/a").await, None);
 }
 
-async fn pages_of_users_are_apart(store: &dyn WebCache) {
+async fn users_do_not_share_pages(store: &dyn WebCache) {
     put(store, "ann", "https://a.example/", page(1, "hers")).await;
     assert_eq!(stored(store, "bob", "https://a.example/").await, None);
 }
 
-async fn a_page_that_is_removed_is_gone(store: &dyn WebCache) {
+async fn a_removed_page_is_not_found(store: &dyn WebCache) {
     put(store, "ann", "https://a.example/", page(1, "x")).await;
     put(store, "bob", "https://a.example/", page(1, "y")).await;
     let ann = UserId::from("ann");
@@ -92,10 +92,10 @@ async fn a_page_that_is_removed_is_gone(store: &dyn WebCache) {
     assert!(stored(store, "bob", "https://a.example/").await.is_some());
 }
 
-async fn the_oldest_pages_of_a_user_make_room_and_those_of_others_stay(store: &dyn WebCache) {
+async fn the_oldest_pages_of_a_user_are_evicted_but_not_those_of_others(store: &dyn WebCache) {
     let large = "x".repeat(USER_CACHE_BYTES as usize / 4);
     put(store, "bob", "https://a.example/0", page(0, &large)).await;
-    // The order of arrival is not the order of age.
+    // The pages are not stored in the order of their age.
     for number in [2, 1, 4, 3, 5] {
         let url = format!("https://a.example/{number}");
         put(store, "ann", &url, page(number, &large)).await;
@@ -119,7 +119,7 @@ async fn a_page_larger_than_the_limit_is_not_stored(store: &dyn WebCache) {
     assert!(stored(store, "ann", "https://a.example/1").await.is_some());
 }
 
-async fn a_user_without_a_name_stores_nothing(store: &dyn WebCache) {
+async fn a_user_without_a_name_cannot_store_anything(store: &dyn WebCache) {
     let user = UserId::from("");
     let refused = store.store_page(&user, "https://a.example/", page(1, "x"));
     assert!(matches!(refused.await, Err(StoreError::Failed { .. })));

@@ -1,9 +1,9 @@
-//! A PostgreSQL server in a temporary folder, on the loopback address alone.
+//! A PostgreSQL server in a temporary folder, listening on the loopback address only.
 //!
-//! It is the child of a small shell that waits for a pipe to close and then stops the server and removes the folder. The
-//! other end of the pipe is in the test's process, so that the server goes with it however that process ends.
+//! It is the child of a small shell script that waits for a pipe to close, then stops the server and removes the
+//! folder. The test's process has the other end of the pipe, so the server stops with it, however that process ends.
 
-use super::PGVECTOR;
+use super::PGVECTOR_VARIABLE;
 use std::fs;
 use std::io;
 use std::net::TcpListener;
@@ -14,10 +14,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Stops what it started when nobody holds the pipe any more; with the folder, or without it to start again.
+/// Runs the server until a line arrives on standard input or it is closed, then stops it. Removes the folder, unless
+/// the line says `keep`.
 const SUPERVISE: &str = r#"folder=$1; shift
 "$@" >>"$folder/log" 2>&1 </dev/null &
 server=$!
@@ -25,58 +26,58 @@ read -r order
 kill -QUIT "$server"; wait "$server"
 [ "$order" = keep ] || rm -rf "$folder""#;
 
-/// A server of one's own. It ends with this value, or with the process.
+/// A private server. It stops when this value is dropped or the process ends.
 pub struct Cluster {
     folder: PathBuf,
     port: u16,
-    /// Where its programs are.
+    /// The folder of PostgreSQL's programs.
     programs: PathBuf,
     settings: Vec<String>,
     shell: Option<Child>,
 }
 
 impl Cluster {
-    /// Makes and starts a server with these settings on top of those for tests, such as `fsync=on`.
+    /// Creates and starts a server with these settings, such as `fsync=on`, in addition to the defaults for tests.
     ///
     /// # Panics
     ///
-    /// Without PostgreSQL, with the way to get it.
+    /// If PostgreSQL is not installed. The message says how to install it.
     pub fn start(settings: &[&str]) -> Self {
-        Self::of(programs(), settings)
+        Self::create(programs(), settings)
     }
 
-    /// The same with the programs of a PostgreSQL that has the extension pgvector.
+    /// Creates and starts a server that has the extension pgvector.
     ///
     /// # Panics
     ///
-    /// Without one, with the way to get it.
+    /// If no PostgreSQL with pgvector is installed. The message says how to install it.
     pub fn with_pgvector(settings: &[&str]) -> Self {
-        Self::of(programs_with_pgvector(), settings)
+        Self::create(programs_with_pgvector(), settings)
     }
 
-    fn of(programs: PathBuf, settings: &[&str]) -> Self {
-        let folder = fresh_folder().expect("a temporary folder can be made");
+    fn create(programs: PathBuf, settings: &[&str]) -> Self {
+        let folder = fresh_folder().expect("a temporary folder can be created");
         let data = folder.join("data");
-        let made = as_server(&mut Command::new(programs.join("initdb")))
+        let output = as_server(&mut Command::new(programs.join("initdb")))
             .args(["--username=postgres", "--auth=trust", "--encoding=UTF8"])
             .args(["--locale=C", "--no-sync", "--pgdata"])
             .arg(&data)
             .current_dir("/")
             .output()
             .expect("initdb can be run");
-        assert!(made.status.success(), "initdb failed: {made:?}");
+        assert!(output.status.success(), "initdb failed: {output:?}");
         let settings = settings.iter().map(|&setting| setting.into()).collect();
         Self::in_folder(folder, programs, settings)
     }
 
-    /// Makes and starts a standby of this server, which streams its changes. Its name among standbys is `walreceiver`.
+    /// Creates and starts a standby that replicates this server by streaming. Its `application_name` is `walreceiver`.
     ///
     /// # Panics
     ///
-    /// If it cannot be made or started.
+    /// If it cannot be created or started.
     pub fn standby(&self) -> Self {
-        let folder = fresh_folder().expect("a temporary folder can be made");
-        let made = as_server(&mut Command::new(self.programs.join("pg_basebackup")))
+        let folder = fresh_folder().expect("a temporary folder can be created");
+        let output = as_server(&mut Command::new(self.programs.join("pg_basebackup")))
             .args([
                 "--write-recovery-conf",
                 "--wal-method=stream",
@@ -87,7 +88,7 @@ impl Cluster {
             .current_dir("/")
             .output()
             .expect("pg_basebackup can be run");
-        assert!(made.status.success(), "pg_basebackup failed: {made:?}");
+        assert!(output.status.success(), "pg_basebackup failed: {output:?}");
         Self::in_folder(folder, self.programs.clone(), self.settings.clone())
     }
 
@@ -108,23 +109,23 @@ impl Cluster {
         panic!("PostgreSQL does not start:\n{}", cluster.log());
     }
 
-    /// Starts it again, on the same port, with what was on its disk.
+    /// Starts a stopped server again, on the same port and with the same data.
     ///
     /// # Panics
     ///
     /// If it does not start.
     pub fn start_again(&mut self) {
-        let began = Instant::now();
+        let started = Instant::now();
         while !self.try_to_start() {
             assert!(
-                began.elapsed() < PATIENCE,
+                started.elapsed() < START_TIMEOUT,
                 "PostgreSQL does not start again:\n{}",
                 self.log()
             );
         }
     }
 
-    /// Starts it again with more settings.
+    /// Starts a stopped server again with additional settings.
     ///
     /// # Panics
     ///
@@ -135,34 +136,33 @@ impl Cluster {
         self.start_again();
     }
 
-    /// Stops it as a crash would: whatever it was at is cut off, and the next start recovers.
+    /// Stops the server as a crash would: it finishes nothing, and the next start has to recover.
     pub fn stop_immediately(&mut self) {
-        self.end("keep\n");
+        self.stop("keep\n");
     }
 
-    /// Where it is reached, as its superuser and without a password.
+    /// Returns the address of its database, for the superuser and without a password.
     pub fn address(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The port that it listens at.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The folder that has all of it; the server's own files are in `data`.
+    /// Returns the server's folder. The database files are in its subfolder `data`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Gives a file in the folder to the user that the server runs as.
+    /// Makes the user that the server runs as the owner of a file.
     ///
     /// # Panics
     ///
-    /// If the file is not there.
-    pub fn give(&self, path: &Path) {
-        if let Some((user, group)) = other_user() {
-            chown(path, Some(user), Some(group)).expect("a file can be given away");
+    /// If the file does not exist.
+    pub fn chown_to_server(&self, path: &Path) {
+        if let Some((user, group)) = server_user() {
+            chown(path, Some(user), Some(group)).expect("the owner of a file can be changed");
         }
     }
 
@@ -191,23 +191,23 @@ impl Cluster {
             .spawn()
             .expect("a shell can be started");
         self.shell = Some(shell);
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        let started = Instant::now();
+        while started.elapsed() < START_TIMEOUT {
             if self.is_ready() {
                 return true;
             }
             if !self.folder.join("data/postmaster.pid").exists()
-                && began.elapsed() > Duration::from_secs(5)
+                && started.elapsed() > Duration::from_secs(5)
             {
                 break;
             }
             thread::sleep(Duration::from_millis(10));
         }
-        self.end("keep\n");
+        self.stop("keep\n");
         false
     }
 
-    /// The server says itself how it stands, in the last line of the file with its process id.
+    /// Reads the status that the server writes to line 8 of `postmaster.pid`.
     fn is_ready(&self) -> bool {
         let status = fs::read_to_string(self.folder.join("data/postmaster.pid"));
         let status = status.unwrap_or_default();
@@ -219,12 +219,12 @@ impl Cluster {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    fn end(&mut self, order: &str) {
+    fn stop(&mut self, order: &str) {
         let Some(mut shell) = self.shell.take() else {
             return;
         };
         if let Some(mut pipe) = shell.stdin.take() {
-            // A shell that is gone has nothing left to stop.
+            // If the shell has exited, the server has stopped too.
             let _ = io::Write::write_all(&mut pipe, order.as_bytes());
         }
         let _ = shell.wait();
@@ -233,16 +233,16 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.end("");
+        self.stop("");
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The folder of the newest PostgreSQL's programs.
+/// Returns the folder with the programs of the newest installed PostgreSQL.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If PostgreSQL is not installed.
 pub fn programs() -> PathBuf {
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let mut versions: Vec<(u32, PathBuf)> = installed
@@ -261,45 +261,49 @@ pub fn programs() -> PathBuf {
         .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
         .expect(
             "this test needs PostgreSQL: install it (on Debian `apt-get install postgresql`), \
-             or name a server for tests in LANGO_TEST_POSTGRES",
+             or set LANGO_TEST_POSTGRES to the address of a server for tests",
         )
 }
 
-/// The folder of the programs of a PostgreSQL that has pgvector: the one that [`PGVECTOR`] names, or else the newest.
+/// Returns the folder with the programs of a PostgreSQL that has pgvector: the one that [`PGVECTOR_VARIABLE`] names, or
+/// else the newest installed one.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If that PostgreSQL does not have pgvector.
 fn programs_with_pgvector() -> PathBuf {
-    let programs = std::env::var_os(PGVECTOR).map_or_else(programs, PathBuf::from);
+    let programs = std::env::var_os(PGVECTOR_VARIABLE).map_or_else(programs, PathBuf::from);
     let shared = Command::new(programs.join("pg_config"))
         .arg("--sharedir")
         .output();
-    let has_it = shared.is_ok_and(|shared| {
+    let has_pgvector = shared.is_ok_and(|shared| {
         let folder = String::from_utf8_lossy(&shared.stdout).trim().to_owned();
         Path::new(&folder)
             .join("extension/vector.control")
             .is_file()
     });
     assert!(
-        has_it,
-        "this test needs pgvector, which the PostgreSQL in {} does not have: `scripts/test` gets one; or install it (on \
-         Debian 13 `apt-get install postgresql-17-pgvector`), or name the folder of programs that have it in {PGVECTOR}",
+        has_pgvector,
+        "this test needs pgvector, which the PostgreSQL in {} does not have: run `scripts/test`, which gets it, install it \
+         (on Debian 13 `apt-get install postgresql-17-pgvector`), or set {PGVECTOR_VARIABLE} to the `bin` folder of a \
+         PostgreSQL that has it",
         programs.display()
     );
     programs
 }
 
-/// PostgreSQL refuses to run as root; as root, tests run it as the user that its package makes.
+/// Makes a command run as the user `postgres`, which its package creates, if the test runs as root: PostgreSQL refuses
+/// to run as root.
 fn as_server(command: &mut Command) -> &mut Command {
-    if let Some((user, group)) = other_user() {
+    if let Some((user, group)) = server_user() {
         command.uid(user).gid(group);
     }
     command
 }
 
-fn other_user() -> Option<(u32, u32)> {
-    let own = fs::metadata("/proc/self").expect("a process sees itself");
+/// Returns the user and group of the server if it cannot run as the current user, who is root.
+fn server_user() -> Option<(u32, u32)> {
+    let own = fs::metadata("/proc/self").expect("/proc/self can be read");
     if own.uid() != 0 {
         return None;
     }
@@ -308,7 +312,7 @@ fn other_user() -> Option<(u32, u32)> {
         let mut fields = line.strip_prefix("postgres:")?.split(':').skip(1);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
-    Some(ids.expect("PostgreSQL does not run as root, and there is no user `postgres`: make one"))
+    Some(ids.expect("PostgreSQL does not run as root; create a user `postgres`"))
 }
 
 fn fresh_folder() -> io::Result<PathBuf> {
@@ -317,7 +321,7 @@ fn fresh_folder() -> io::Result<PathBuf> {
         .tempdir()?
         .keep();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-    if let Some((user, group)) = other_user() {
+    if let Some((user, group)) = server_user() {
         chown(&folder, Some(user), Some(group))?;
     }
     Ok(folder)

@@ -1,14 +1,16 @@
-//! Cases about what waits for a person and what they granted.
+//! Cases about approval requests that wait for the user, and about grants.
 
-use super::{Sketch, Subject};
-use lango_core::{Answer, ApprovalId, Approvals, Grant, SessionId, StoreError, Timestamp, UserId};
+use super::{LogBuilder, StoreUnderTest};
+use lango_core::{
+    ApprovalAnswer, ApprovalId, Approvals, Grant, SessionId, StoreError, Timestamp, UserId,
+};
 
-/// Whatever the answer, it waits no longer; an answer for one call alone leaves nothing behind.
-pub async fn a_request_waits_until_it_is_answered(subject: Subject) {
+/// Any answer ends the wait; an answer for a single call leaves no grant.
+pub async fn a_request_waits_until_it_is_answered(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).ask("write").request("p_1", None);
-    sketch = sketch.request("p_2", Some("a/*".into()));
-    store(&subject, &mut sketch).await;
+    let mut builder = LogBuilder::new(&session).ask("write").request("p_1", None);
+    builder = builder.request("p_2", Some("a/*".into()));
+    store(&subject, &mut builder).await;
     let waiting = approvals(&subject, "local").await.waiting;
     let seen: Vec<_> = waiting
         .iter()
@@ -29,23 +31,23 @@ pub async fn a_request_waits_until_it_is_answered(subject: Subject) {
     );
     assert_eq!(waiting[1].request.pattern.as_deref(), Some("a/*"));
     assert_eq!(waiting[0].session, session);
-    let mut sketch = sketch
-        .answer("p_1", Answer::Once)
-        .answer("p_2", Answer::No { reason: None });
-    store(&subject, &mut sketch).await;
+    let mut builder = builder
+        .answer("p_1", ApprovalAnswer::Once)
+        .answer("p_2", ApprovalAnswer::No { reason: None });
+    store(&subject, &mut builder).await;
     assert_eq!(approvals(&subject, "local").await, Approvals::default());
 }
 
-/// One of the session holds there alone, one for a folder in every session that works there.
-pub async fn an_answer_for_longer_holds_in_its_session_or_its_folder(subject: Subject) {
+/// A grant for a session applies to that session only; a grant for a folder to every session that works in the folder.
+pub async fn a_grant_applies_to_its_session_or_its_folder(subject: StoreUnderTest) {
     let (one, other) = (subject.session("s_1").await, subject.session("s_2").await);
-    let mut sketch = Sketch::of(&one)
+    let mut builder = LogBuilder::new(&one)
         .ask("write")
         .request("p_1", None)
         .request("p_2", None)
         .answer("p_1", in_session("a/*"))
         .answer("p_2", in_folder("b/*", "/work"));
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let granted = grants(&subject, &one, "/work").await;
     assert_eq!(ids(&granted), ["p_1", "p_2"]);
     assert_eq!((&*granted[0].pattern, &granted[0].folder), ("a/*", &None));
@@ -65,15 +67,15 @@ pub async fn an_answer_for_longer_holds_in_its_session_or_its_folder(subject: Su
     );
 }
 
-/// Once, and only what was granted.
-pub async fn a_grant_that_is_taken_back_holds_no_more(subject: Subject) {
+/// A grant can be revoked once; a request that is still waiting cannot be revoked.
+pub async fn a_revoked_grant_no_longer_applies(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("write")
         .request("p_1", None)
         .request("p_2", None)
         .answer("p_1", in_session("a/*"));
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     revoke(&subject, "local", "p_1")
         .await
         .expect("it was granted");
@@ -89,30 +91,30 @@ pub async fn a_grant_that_is_taken_back_holds_no_more(subject: Subject) {
     );
 }
 
-/// Approvals end at the user, folders included.
-pub async fn nobody_sees_or_uses_the_approvals_of_another(subject: Subject) {
+/// Grants are limited to the user, even grants for a shared folder.
+pub async fn a_user_neither_sees_nor_uses_the_approvals_of_another(subject: StoreUnderTest) {
     let ann = subject.session_of("ann", "s_1").await;
     let bob = subject.session_of("bob", "s_2").await;
-    let mut sketch = Sketch::of(&ann)
+    let mut builder = LogBuilder::new(&ann)
         .ask("write")
         .request("p_1", None)
         .request("p_2", None)
         .answer("p_1", in_folder("*", "/work"));
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     assert!(grants(&subject, &bob, "/work").await.is_empty());
     assert_eq!(approvals(&subject, "bob").await, Approvals::default());
     assert!(revoke(&subject, "bob", "p_1").await.is_err());
     assert_eq!(ids(&grants(&subject, &ann, "/work").await), ["p_1"]);
 }
 
-fn in_session(pattern: &str) -> Answer {
-    Answer::Session {
+fn in_session(pattern: &str) -> ApprovalAnswer {
+    ApprovalAnswer::Session {
         pattern: pattern.into(),
     }
 }
 
-fn in_folder(pattern: &str, folder: &str) -> Answer {
-    Answer::Always {
+fn in_folder(pattern: &str, folder: &str) -> ApprovalAnswer {
+    ApprovalAnswer::Always {
         pattern: pattern.into(),
         folder: folder.into(),
     }
@@ -122,23 +124,23 @@ fn ids(grants: &[Grant]) -> Vec<&str> {
     grants.iter().map(|grant| grant.id.as_str()).collect()
 }
 
-async fn grants(subject: &Subject, session: &SessionId, folder: &str) -> Vec<Grant> {
+async fn grants(subject: &StoreUnderTest, session: &SessionId, folder: &str) -> Vec<Grant> {
     let grants = subject.store.grants(session, folder).await;
     grants.expect("grants can be read")
 }
 
-async fn approvals(subject: &Subject, user: &str) -> Approvals {
+async fn approvals(subject: &StoreUnderTest, user: &str) -> Approvals {
     let user = UserId::from(user);
     let approvals = subject.catalog.approvals(&user).await;
     approvals.expect("approvals can be read")
 }
 
-async fn revoke(subject: &Subject, user: &str, id: &str) -> Result<(), StoreError> {
+async fn revoke(subject: &StoreUnderTest, user: &str, id: &str) -> Result<(), StoreError> {
     let (user, id) = (UserId::from(user), ApprovalId::from(id));
     subject.catalog.revoke(&user, &id).await
 }
 
-async fn store(subject: &Subject, sketch: &mut Sketch) {
-    let stored = subject.store.append(sketch.batch()).await;
+async fn store(subject: &StoreUnderTest, builder: &mut LogBuilder) {
+    let stored = subject.store.append(builder.batch()).await;
     stored.expect("a batch can be appended");
 }

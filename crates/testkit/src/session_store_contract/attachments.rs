@@ -1,7 +1,7 @@
-//! Attachments: stored once for each user, read by nobody else, and referred to by events.
+//! Cases about attachments, which are stored once per user, readable by that user only, and referenced by events.
 
-use super::Subject;
-use super::samples::{Sketch, attachment};
+use super::StoreUnderTest;
+use super::samples::{LogBuilder, attachment};
 use lango_core::{CallStatus, EventBody, StoreError, Trust, UserId};
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ fn local() -> UserId {
     UserId::from("local")
 }
 
-/// Bytes of any kind read back, under the SHA-256 that they have.
-pub async fn an_attachment_reads_back_as_it_was_put(subject: Subject) {
+/// Any bytes can be stored and are read by their SHA-256.
+pub async fn an_attachment_reads_back_unchanged(subject: StoreUnderTest) {
     let store = &subject.attachments;
     let digest = store
         .put(&local(), Arc::from(*b"hello"))
@@ -43,8 +43,8 @@ pub async fn an_attachment_reads_back_as_it_was_put(subject: Subject) {
     }
 }
 
-/// Puts of the same bytes, also at once, are one attachment.
-pub async fn bytes_that_are_put_again_have_the_same_digest(subject: Subject) {
+/// Storing the same bytes again, even concurrently, results in one attachment.
+pub async fn storing_the_same_bytes_again_gives_the_same_digest(subject: StoreUnderTest) {
     let store = &subject.attachments;
     let user = local();
     let put = || store.put(&user, Arc::from(*b"hello"));
@@ -56,8 +56,8 @@ pub async fn bytes_that_are_put_again_have_the_same_digest(subject: Subject) {
     assert_eq!(read.as_deref(), Some(&b"hello"[..]));
 }
 
-/// A digest is no key to the bytes of another user.
-pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
+/// Knowing a digest does not give access to another user's bytes.
+pub async fn a_user_cannot_read_the_attachments_of_another(subject: StoreUnderTest) {
     let store = &subject.attachments;
     store
         .put(&local(), Arc::from(*b"hello"))
@@ -72,11 +72,11 @@ pub async fn nobody_reads_an_attachment_of_another(subject: Subject) {
     }
     let hidden = UserId::from("\u{1}local");
     let refused = store.put(&hidden, Arc::from(*b"hello")).await;
-    assert!(refused.is_err(), "no store keeps such a user");
+    assert!(refused.is_err(), "the user name is not valid");
 }
 
-/// One byte more than ten mebibytes is too much, and the error says so.
-pub async fn an_attachment_that_is_too_large_is_refused(subject: Subject) {
+/// Ten mebibytes are stored; one byte more is refused with an error that states the size.
+pub async fn an_attachment_that_is_too_large_is_refused(subject: StoreUnderTest) {
     let store = &subject.attachments;
     let largest: Arc<[u8]> = vec![7; 10 << 20].into();
     let digest = store
@@ -95,8 +95,8 @@ pub async fn an_attachment_that_is_too_large_is_refused(subject: Subject) {
     assert!(detail.contains("10485761 bytes is too large"), "{detail}");
 }
 
-/// All four kinds of events that can refer to attachments keep their references.
-pub async fn every_event_with_attachments_reads_back_as_it_was_written(subject: Subject) {
+/// All four kinds of events that can have attachments read back with them.
+pub async fn every_event_with_attachments_reads_back_unchanged(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let mut files = Vec::new();
     for (name, bytes) in [("a.txt", &b"one"[..]), ("b.png", b"two")] {
@@ -129,11 +129,11 @@ pub async fn every_event_with_attachments_reads_back_as_it_was_written(subject: 
         is_final: true,
         thread: None,
     };
-    let batch = Sketch::of(&session)
+    let batch = LogBuilder::new(&session)
         .ask("see")
         .attach(&files[0])
         .attach(&files[0])
-        .add("sketch-root", "", delegated)
+        .add("test-root", "", delegated)
         .add("operator", "c_1", returned)
         .add("remote", "c_3", remote)
         .batch();

@@ -1,21 +1,21 @@
-//! Cases about the list of sessions: order, limits, titles, and that it ends at the user.
+//! Cases about the list of sessions: order, limits, titles, and isolation between users.
 
-use super::{Sketch, Subject};
+use super::{LogBuilder, StoreUnderTest};
 use lango_core::{
     Outcome, SessionId, SessionQuery, SessionStatus, SessionSummary, Timestamp, UsageQuery, UserId,
 };
 
-/// The order is that of the last event, and of the ids where two are equal.
-pub async fn the_session_used_last_is_listed_first(subject: Subject) {
-    let mut sketches = Vec::new();
+/// Sessions are ordered by the time of their last event, latest first, and then by id.
+pub async fn the_most_recently_used_session_is_listed_first(subject: StoreUnderTest) {
+    let mut builders = Vec::new();
     for id in ["s_b", "s_a", "s_c"] {
-        sketches.push(Sketch::of(&subject.session(id).await));
+        builders.push(LogBuilder::new(&subject.session(id).await));
     }
     assert_eq!(
         ids(&list(&subject, "local", 10).await),
         ["s_a", "s_b", "s_c"]
     );
-    let [b, a, c] = sketches.try_into().expect("three sessions");
+    let [b, a, c] = builders.try_into().expect("three sessions");
     store(&subject, c.exchange("one", "1").exchange("two", "2")).await;
     store(&subject, b.ask("one")).await;
     store(&subject, a.exchange("one", "1")).await;
@@ -32,8 +32,7 @@ pub async fn the_session_used_last_is_listed_first(subject: Subject) {
     );
 }
 
-/// A limit is a limit.
-pub async fn a_list_is_no_longer_than_asked(subject: Subject) {
+pub async fn a_list_respects_its_limit(subject: StoreUnderTest) {
     for number in 0..5 {
         subject.session(&format!("s_{number}")).await;
     }
@@ -43,8 +42,8 @@ pub async fn a_list_is_no_longer_than_asked(subject: Subject) {
     assert_eq!(ids(&find(&subject, "local", "s_", 2).await), ["s_0", "s_1"]);
 }
 
-/// Neither the list nor a search crosses from one user to another.
-pub async fn a_user_sees_no_session_of_another(subject: Subject) {
+/// Neither the list nor a search by id returns the sessions of another user.
+pub async fn a_user_does_not_see_the_sessions_of_another(subject: StoreUnderTest) {
     subject.session_of("ann", "s_1").await;
     subject.session_of("bob", "s_2").await;
     subject.session_of("ann", "s_3").await;
@@ -56,8 +55,8 @@ pub async fn a_user_sees_no_session_of_another(subject: Subject) {
     assert!(list(&subject, "", 10).await.is_empty());
 }
 
-/// In the order of the ids; no character of a prefix has a second meaning.
-pub async fn a_session_is_found_by_the_beginning_of_its_id(subject: Subject) {
+/// Matches are ordered by id; no character of the prefix is a wildcard.
+pub async fn a_session_is_found_by_a_prefix_of_its_id(subject: StoreUnderTest) {
     for id in ["s_ab", "s_a", "s_abc", "s_b", "sxa", "S_a", "s_aß", "s_%"] {
         subject.session(id).await;
     }
@@ -80,20 +79,20 @@ pub async fn a_session_is_found_by_the_beginning_of_its_id(subject: Subject) {
     }
 }
 
-/// The title is the first line of the first message, not too long, and stays.
-pub async fn a_session_is_called_by_the_first_thing_that_was_said(subject: Subject) {
+/// The title is the first line of the first message, cut to 80 characters; later messages do not change it.
+pub async fn a_session_is_titled_by_its_first_message(subject: StoreUnderTest) {
     let titled = subject.session("s_1").await;
     assert_eq!(title(&subject, &titled).await, "");
     store(
         &subject,
-        Sketch::of(&titled)
+        LogBuilder::new(&titled)
             .exchange("list the files\nand count them", "3")
             .exchange("more", "4"),
     )
     .await;
     assert_eq!(title(&subject, &titled).await, "list the files");
     let long = subject.session("s_2").await;
-    store(&subject, Sketch::of(&long).ask(&"ü".repeat(81))).await;
+    store(&subject, LogBuilder::new(&long).ask(&"ü".repeat(81))).await;
     assert_eq!(title(&subject, &long).await, "ü".repeat(80));
 }
 
@@ -101,7 +100,7 @@ fn ids(sessions: &[SessionSummary]) -> Vec<&str> {
     sessions.iter().map(|session| session.id.as_str()).collect()
 }
 
-async fn list(subject: &Subject, user: &str, limit: usize) -> Vec<SessionSummary> {
+async fn list(subject: &StoreUnderTest, user: &str, limit: usize) -> Vec<SessionSummary> {
     subject
         .catalog
         .list(&UserId::from(user), SessionQuery::recent(limit))
@@ -109,7 +108,12 @@ async fn list(subject: &Subject, user: &str, limit: usize) -> Vec<SessionSummary
         .expect("sessions can be listed")
 }
 
-async fn find(subject: &Subject, user: &str, prefix: &str, limit: usize) -> Vec<SessionSummary> {
+async fn find(
+    subject: &StoreUnderTest,
+    user: &str,
+    prefix: &str,
+    limit: usize,
+) -> Vec<SessionSummary> {
     subject
         .catalog
         .find(&UserId::from(user), prefix, limit)
@@ -117,25 +121,25 @@ async fn find(subject: &Subject, user: &str, prefix: &str, limit: usize) -> Vec<
         .expect("sessions can be found")
 }
 
-async fn title(subject: &Subject, session: &SessionId) -> String {
+async fn title(subject: &StoreUnderTest, session: &SessionId) -> String {
     let found = find(subject, "local", session.as_str(), 1).await;
-    found.first().expect("the session is there").title.clone()
+    found.first().expect("the session exists").title.clone()
 }
 
-async fn store(subject: &Subject, mut sketch: Sketch) {
+async fn store(subject: &StoreUnderTest, mut builder: LogBuilder) {
     subject
         .store
-        .append(sketch.batch())
+        .append(builder.batch())
         .await
         .expect("a batch can be appended");
 }
 
-/// Pages continue where the last one ended, also among sessions of one time; a page never repeats a session.
-pub async fn sessions_are_listed_page_by_page(subject: Subject) {
+/// Each page continues where the previous one ended, even between sessions with the same time, and repeats none.
+pub async fn sessions_are_listed_in_pages(subject: StoreUnderTest) {
     for number in 0..7 {
         let session = subject.session(&format!("s_{number}")).await;
         if number % 2 == 0 {
-            store(&subject, Sketch::of(&session).exchange("hello", "hi")).await;
+            store(&subject, LogBuilder::new(&session).exchange("hello", "hi")).await;
         }
     }
     let all = list(&subject, "local", 10).await;
@@ -155,21 +159,25 @@ pub async fn sessions_are_listed_page_by_page(subject: Subject) {
     assert_eq!(paged, all);
 }
 
-/// The status follows the last turn, and the list can be limited to one of them, or to a text.
-pub async fn sessions_are_found_by_status_and_text(subject: Subject) {
+/// The status of a session is that of its last turn. The list can be filtered by status and by text.
+pub async fn sessions_are_found_by_status_and_text(subject: StoreUnderTest) {
     let running = subject.session("s_running").await;
-    store(&subject, Sketch::of(&running).ask("Count THE files")).await;
+    store(&subject, LogBuilder::new(&running).ask("Count THE files")).await;
     let waiting = subject.session("s_waiting").await;
-    let asking = Sketch::of(&waiting).ask("run it").request("a_1", None);
+    let asking = LogBuilder::new(&waiting).ask("run it").request("a_1", None);
     store(&subject, asking).await;
     let answered = subject.session("s_idle").await;
-    store(&subject, Sketch::of(&answered).exchange("hello 50%", "hi")).await;
+    store(
+        &subject,
+        LogBuilder::new(&answered).exchange("hello 50%", "hi"),
+    )
+    .await;
     let failed = subject.session("s_failed").await;
     let outcome = Outcome::Failed {
         error: "no model".into(),
         setup: false,
     };
-    store(&subject, Sketch::of(&failed).ask("hello").end(outcome)).await;
+    store(&subject, LogBuilder::new(&failed).ask("hello").end(outcome)).await;
     subject.session("s_new").await;
     for (status, expected) in [
         (SessionStatus::Running, &["s_running"][..]),
@@ -213,11 +221,11 @@ pub async fn sessions_are_found_by_status_and_text(subject: Subject) {
     );
 }
 
-/// A title that the user chose stays, and only the user's own sessions can be renamed.
-pub async fn a_session_can_be_renamed_by_its_user(subject: Subject) {
+/// A title that the user chose is kept. Users can rename only their own sessions.
+pub async fn a_session_can_be_renamed_by_its_user(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).exchange("hello", "hi");
-    subject.store.append(sketch.batch()).await.expect("stored");
+    let mut builder = LogBuilder::new(&session).exchange("hello", "hi");
+    subject.store.append(builder.batch()).await.expect("stored");
     let rename = |user: &str, title: &str| {
         let (catalog, user, title) = (
             subject.catalog.clone(),
@@ -229,20 +237,20 @@ pub async fn a_session_can_be_renamed_by_its_user(subject: Subject) {
     };
     assert!(rename("bob", "mine").await.is_err());
     rename("local", "Greetings").await.expect("renamed");
-    store(&subject, sketch.exchange("again", "hi again")).await;
+    store(&subject, builder.exchange("again", "hi again")).await;
     assert_eq!(title(&subject, &session).await, "Greetings");
 }
 
-/// Usage is summed by day, agent and model; a call without a price makes the cost unknown.
-pub async fn usage_is_summed_by_day_agent_and_model(subject: Subject) {
+/// A call without a price makes the cost of its row unknown.
+pub async fn usage_is_summed_by_day_agent_and_model(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let sketch = Sketch::of(&session)
+    let builder = LogBuilder::new(&session)
         .ask("hello")
         .spend("root", "m/1", (10, 4, 2), Some(5))
         .spend("operator", "m/1", (100, 0, 20), Some(50))
         .spend("operator", "m/1", (1, 0, 1), None)
         .spend("operator", "m/2", (7, 0, 7), Some(7));
-    store(&subject, sketch).await;
+    store(&subject, builder).await;
     let usage = |user: &str, since| {
         let (catalog, user) = (subject.catalog.clone(), UserId::from(user));
         let since = Timestamp(since);
@@ -284,7 +292,7 @@ fn any() -> SessionQuery {
     SessionQuery::recent(10)
 }
 
-async fn search(subject: &Subject, query: SessionQuery) -> Vec<SessionSummary> {
+async fn search(subject: &StoreUnderTest, query: SessionQuery) -> Vec<SessionSummary> {
     let listed = subject.catalog.list(&UserId::from("local"), query);
     listed.await.expect("sessions can be listed")
 }

@@ -1,14 +1,15 @@
-//! Cases about the look back: which turns a new one sees, and what of them.
+//! Cases about the history: which earlier turns a new turn sees, and what it sees of them.
 
 use super::samples::ROOT;
-use super::{Sketch, Subject};
+use super::{LogBuilder, StoreUnderTest};
 use lango_core::{
-    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, Fault, SessionHead, SessionId, Trust,
-    TurnId,
+    CallId, CallStatus, EventBody, Exchange, ExchangeAnswer, SessionHead, SessionId, Trust,
+    TurnFault, TurnId,
 };
 
-/// At every length of a session the look back begins where [`SessionHead::history_start`] says and holds all since.
-pub async fn the_history_moves_in_blocks(subject: Subject) {
+/// At every length of a session the history starts where [`SessionHead::history_start`] says and contains all later
+/// turns.
+pub async fn the_history_moves_in_blocks(subject: StoreUnderTest) {
     for (turns, first_shown) in [
         (0, 0),
         (1, 0),
@@ -23,10 +24,10 @@ pub async fn the_history_moves_in_blocks(subject: Subject) {
         assert_eq!(SessionHead::history_start(turns), first_shown);
         let session = subject.session(&format!("s_{turns}")).await;
         let questions = 0..turns;
-        let mut sketch = questions.fold(Sketch::of(&session), |sketch, turn| {
-            sketch.exchange(&format!("question {turn}"), &format!("answer {turn}"))
+        let mut builder = questions.fold(LogBuilder::new(&session), |builder, turn| {
+            builder.exchange(&format!("question {turn}"), &format!("answer {turn}"))
         });
-        store(&subject, &mut sketch).await;
+        store(&subject, &mut builder).await;
         let head = open(&subject, &session).await;
         assert_eq!(
             (head.turns, head.next_seq, head.unfinished),
@@ -56,33 +57,37 @@ pub async fn the_history_moves_in_blocks(subject: Subject) {
     }
 }
 
-/// The history of a turn of the past is what opening the session gave when the turn started.
-pub async fn the_history_of_an_earlier_turn_is_what_it_was_shown(subject: Subject) {
+/// The history of a past turn is what opening the session returned when that turn started.
+pub async fn the_history_of_a_past_turn_is_what_that_turn_saw(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session);
+    let mut builder = LogBuilder::new(&session);
     let mut shown = Vec::new();
     for turn in 0..45 {
         shown.push(open(&subject, &session).await.exchanges);
-        sketch = sketch.exchange(&format!("question {turn}"), &format!("answer {turn}"));
-        store(&subject, &mut sketch).await;
+        builder = builder.exchange(&format!("question {turn}"), &format!("answer {turn}"));
+        store(&subject, &mut builder).await;
     }
     for (turn, expected) in shown.into_iter().enumerate() {
         let id = TurnId::from(format!("t_{}", 3 * turn + 1).as_str());
         let history = subject.store.history_of(&session, &id).await;
-        assert_eq!(history.expect("it can be read"), expected, "of turn {turn}");
+        assert_eq!(
+            history.expect("history can be read"),
+            expected,
+            "of turn {turn}"
+        );
     }
     let unknown = TurnId::from("t_none");
     assert!(subject.store.history_of(&session, &unknown).await.is_err());
 }
 
-/// A turn that goes on, or that a crash cut short, is not history yet.
-pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
+/// A turn that is running, or that a crash interrupted, is not part of the history yet.
+pub async fn an_unfinished_turn_is_reported_but_not_in_the_history(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .exchange("one", "1")
         .ask("two")
         .delegate("c_1", "operator", "do", true);
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let head = open(&subject, &session).await;
     assert_eq!(
         (head.turns, head.next_seq, head.unfinished),
@@ -91,12 +96,12 @@ pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
     assert_eq!(questions(&head.exchanges), ["one"]);
 
     let twentieth = subject.session("s_2").await;
-    let mut sketch = (0..39)
-        .fold(Sketch::of(&twentieth), |sketch, _| {
-            sketch.exchange("one", "1")
+    let mut builder = (0..39)
+        .fold(LogBuilder::new(&twentieth), |builder, _| {
+            builder.exchange("one", "1")
         })
         .ask("last");
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let head = open(&subject, &twentieth).await;
     assert_eq!(
         (head.turns, head.exchanges.len(), head.unfinished),
@@ -104,20 +109,20 @@ pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
     );
 }
 
-/// What a later start closes becomes history.
-pub async fn an_unfinished_turn_that_is_finished_later_is_shown(subject: Subject) {
+/// A turn that is finished after a restart becomes part of the history.
+pub async fn an_unfinished_turn_enters_the_history_once_it_is_finished(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).ask("one");
-    store(&subject, &mut sketch).await;
+    let mut builder = LogBuilder::new(&session).ask("one");
+    store(&subject, &mut builder).await;
     let detail = "the process ended".into();
     let corrected = EventBody::TurnCorrected {
-        fault: Fault::Interrupted,
+        fault: TurnFault::Interrupted,
         call: None,
         detail,
         context_tokens: None,
     };
-    sketch = sketch.add(ROOT, "", corrected).say(ROOT, "", "1").finish();
-    store(&subject, &mut sketch).await;
+    builder = builder.add(ROOT, "", corrected).say(ROOT, "", "1").finish();
+    store(&subject, &mut builder).await;
     let head = open(&subject, &session).await;
     assert_eq!(
         (questions(&head.exchanges), head.unfinished),
@@ -126,34 +131,34 @@ pub async fn an_unfinished_turn_that_is_finished_later_is_shown(subject: Subject
     assert!(head.exchanges[0].answer.is_some());
 }
 
-/// A turn can end in silence; its question is still history.
-pub async fn a_turn_that_ended_without_a_word_has_no_answer(subject: Subject) {
+/// A turn may end without an answer; its question is still part of the history.
+pub async fn a_turn_that_ended_without_text_has_no_answer(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("one")
         .say("operator", "c_1", "half")
-        .fall_silent()
+        .cancel()
         .exchange("two", "2");
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let head = open(&subject, &session).await;
     assert_eq!(questions(&head.exchanges), ["one", "two"]);
     assert_eq!(head.exchanges[0].answer, None);
 }
 
-/// A sub-agent that answered the person itself is shown with what it was asked, the last time it was.
-pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
+/// The answer of a sub-agent that replied to the user directly comes with the last task that it was given.
+pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let rejected = EventBody::AgentRejected {
         reason: "not mine".into(),
     };
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("read it")
         .delegate("c_1", "librarian", "look it up", true)
         .add("librarian", "c_1", rejected)
         .delegate("c_2", "operator", "read the file", true)
         .say("operator", "c_2", "it says hello")
         .finish();
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let expected = ExchangeAnswer {
         author: "operator".into(),
         text: "it says hello".into(),
@@ -168,8 +173,8 @@ pub async fn the_answer_of_a_sub_agent_carries_its_task(subject: Subject) {
     );
 }
 
-/// The same for an agent on another machine, whose words are in another kind of event.
-pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
+/// The answer of a remote agent, which is stored in another kind of event, comes with its task too.
+pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let output = EventBody::RemoteReturned {
         status: CallStatus::Ok,
@@ -178,7 +183,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         thread: None,
         attachments: Vec::new(),
     };
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("how warm is it?")
         .delegate("c_1", "weather", "the temperature", true)
         .add(
@@ -190,7 +195,7 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
         )
         .add("weather", "c_1", output)
         .finish();
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let expected = ExchangeAnswer {
         author: "weather".into(),
         text: "12 °C".into(),
@@ -205,26 +210,26 @@ pub async fn the_answer_of_a_remote_agent_carries_its_task(subject: Subject) {
     );
 }
 
-/// By its id, whole, and nothing of the turns before and after it.
-pub async fn the_events_of_one_turn_are_found_by_its_id(subject: Subject) {
+/// Returns all events of the turn, and none of the turns before and after it.
+pub async fn the_events_of_one_turn_are_found_by_its_id(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .exchange("one", "1")
         .exchange("two", "2")
         .ask("three");
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     let all = subject.log(&session).await;
     for turn in ["t_1", "t_2", "t_3", "t_9"] {
         let turn = TurnId::from(turn);
         let mut expected = all.clone();
         expected.retain(|event| event.turn == turn);
         let found = subject.store.turn_events(&session, &turn).await;
-        assert_eq!(found.expect("they can be read"), expected, "{turn}");
+        assert_eq!(found.expect("events can be read"), expected, "{turn}");
     }
 }
 
-/// A delegation whose result the root put into its own words is not part of the history.
-pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
+/// If the root answered, the history does not mention the delegations before that answer.
+pub async fn the_answer_of_the_root_carries_no_task(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let returned = EventBody::ToolReturned {
         call: CallId::from("c_1/1"),
@@ -233,7 +238,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         trust: Trust::Untrusted,
         attachments: Vec::new(),
     };
-    let mut sketch = Sketch::of(&session)
+    let mut builder = LogBuilder::new(&session)
         .ask("one")
         .delegate("c_1", "operator", "try it", true)
         .add("operator", "c_1", returned)
@@ -244,7 +249,7 @@ pub async fn the_answer_of_the_root_carries_no_task(subject: Subject) {
         .say("operator", "c_1", "done")
         .say(ROOT, "", "it worked")
         .finish();
-    store(&subject, &mut sketch).await;
+    store(&subject, &mut builder).await;
     for (exchange, text) in open(&subject, &session)
         .await
         .exchanges
@@ -270,14 +275,18 @@ fn questions(exchanges: &[Exchange]) -> Vec<&str> {
         .collect()
 }
 
-async fn open(subject: &Subject, session: &SessionId) -> SessionHead {
-    subject.store.open(session).await.expect("it opens")
-}
-
-async fn store(subject: &Subject, sketch: &mut Sketch) {
+async fn open(subject: &StoreUnderTest, session: &SessionId) -> SessionHead {
     subject
         .store
-        .append(sketch.batch())
+        .open(session)
+        .await
+        .expect("the session opens")
+}
+
+async fn store(subject: &StoreUnderTest, builder: &mut LogBuilder) {
+    subject
+        .store
+        .append(builder.batch())
         .await
         .expect("a batch can be appended");
 }

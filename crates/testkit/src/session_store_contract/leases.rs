@@ -1,19 +1,19 @@
-//! Cases about holding a session, and about turns that were left without an outcome.
+//! Cases about session leases and unfinished turns.
 
-use super::{Sketch, Subject};
-use lango_core::{Answer, BoxLease, BusyPolicy, SessionId, StoreError};
+use super::{LogBuilder, StoreUnderTest};
+use lango_core::{ApprovalAnswer, BoxLease, BusyPolicy, SessionId, StoreError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 8 };
 
-/// One has it; the next gets it when it is let go of. A session that is not made yet can be held.
-pub async fn a_session_is_held_by_one_at_a_time(subject: Subject) {
+/// A second lease is available once the first is released. A session need not exist yet to be leased.
+pub async fn a_session_has_one_lease_at_a_time(subject: StoreUnderTest) {
     let (one, other) = (SessionId::from("s_1"), SessionId::from("s_2"));
     let first = acquire(&subject, &one).await;
     assert!(first.is_valid());
     let refused = subject.store.acquire(&one, BusyPolicy::Refuse).await;
-    let refused = refused.err().expect("somebody has it");
+    let refused = refused.err().expect("the session is leased");
     assert!(
         matches!(&refused, StoreError::Busy { id, waiting: None } if *id == one),
         "{refused}"
@@ -23,8 +23,7 @@ pub async fn a_session_is_held_by_one_at_a_time(subject: Subject) {
     drop(acquire(&subject, &one).await);
 }
 
-/// Those who wait get it in the order in which they came.
-pub async fn those_who_wait_hold_a_session_in_the_order_of_coming(subject: Subject) {
+pub async fn waiters_acquire_a_session_in_order_of_arrival(subject: StoreUnderTest) {
     let session = SessionId::from("s_1");
     let first = acquire(&subject, &session).await;
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -32,26 +31,29 @@ pub async fn those_who_wait_hold_a_session_in_the_order_of_coming(subject: Subje
         let (store, session) = (Arc::clone(&subject.store), session.clone());
         let order = Arc::clone(&order);
         async move {
-            let lease = store.acquire(&session, WAIT).await.expect("it comes");
-            order.lock().expect("nobody panicked").push(number);
+            let lease = store
+                .acquire(&session, WAIT)
+                .await
+                .expect("a lease is granted");
+            order.lock().expect("no test task panicked").push(number);
             drop(lease);
         }
     };
-    let mut waiting: Vec<_> = (0..4).map(|number| Box::pin(wait(number))).collect();
-    for one in &mut waiting {
-        let early = tokio::time::timeout(Duration::from_millis(60), one).await;
-        assert!(early.is_err(), "it was lease by two");
+    let mut waiters: Vec<_> = (0..4).map(|number| Box::pin(wait(number))).collect();
+    for waiter in &mut waiters {
+        let early = tokio::time::timeout(Duration::from_millis(60), waiter).await;
+        assert!(early.is_err(), "two leases at the same time");
     }
     drop(first);
-    let waiting: Vec<_> = waiting.into_iter().map(tokio::spawn).collect();
-    for one in waiting {
-        one.await.expect("it does not panic");
+    let waiters: Vec<_> = waiters.into_iter().map(tokio::spawn).collect();
+    for waiter in waiters {
+        waiter.await.expect("a waiter does not panic");
     }
-    assert_eq!(*order.lock().expect("nobody panicked"), [0, 1, 2, 3]);
+    assert_eq!(*order.lock().expect("no test task panicked"), [0, 1, 2, 3]);
 }
 
-/// A line has an end; somebody who leaves it makes room.
-pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
+/// A waiter that gives up makes room for another.
+pub async fn a_waiter_beyond_the_limit_is_refused(subject: StoreUnderTest) {
     let session = SessionId::from("s_1");
     let _first = acquire(&subject, &session).await;
     let wait = BusyPolicy::Wait { max_waiters: 1 };
@@ -67,7 +69,7 @@ pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
                 ..
             })
         ),
-        "there is no room for a third"
+        "a second waiter is refused"
     );
     drop(second);
     let third = subject.store.acquire(&session, wait);
@@ -75,40 +77,41 @@ pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
     assert!(third.is_err(), "it waits now");
 }
 
-/// Whoever holds a session writes to it, and goes on reading.
-pub async fn the_holder_of_a_session_appends_to_it(subject: Subject) {
+pub async fn the_lease_owner_can_append(subject: StoreUnderTest) {
     let session = SessionId::from("s_1");
     let lease = acquire(&subject, &session).await;
     subject.session("s_1").await;
-    let mut sketch = Sketch::of(&session).ask("one");
+    let mut builder = LogBuilder::new(&session).ask("one");
     subject
         .store
-        .append(sketch.batch())
+        .append(builder.batch())
         .await
-        .expect("it is lease");
-    let mut sketch = sketch.say("sketch-root", "", "two").finish();
+        .expect("the lease is valid");
+    let mut builder = builder.say("test-root", "", "two").finish();
     subject
         .store
-        .append(sketch.batch())
+        .append(builder.batch())
         .await
-        .expect("it is lease");
+        .expect("the lease is valid");
     drop(lease);
     assert_eq!(subject.log(&session).await.len(), 3);
 }
 
-/// Every turn without an outcome is found, of whatever user, and whether a person is asked for something.
-pub async fn turns_without_an_outcome_are_found(subject: Subject) {
+/// Unfinished turns of all users are listed, each with whether it waits for the user.
+pub async fn unfinished_turns_are_found(subject: StoreUnderTest) {
     let finished = subject.session("s_1").await;
-    let cut_off = subject.session_of("ann", "s_2").await;
-    let waits = subject.session("s_3").await;
+    let interrupted = subject.session_of("ann", "s_2").await;
+    let waiting = subject.session("s_3").await;
     subject.session("s_4").await;
-    let sketches = [
-        Sketch::of(&finished).exchange("one", "1"),
-        Sketch::of(&cut_off).exchange("one", "1").ask("two"),
-        Sketch::of(&waits).ask("three").request("p_1", None),
+    let builders = [
+        LogBuilder::new(&finished).exchange("one", "1"),
+        LogBuilder::new(&interrupted)
+            .exchange("one", "1")
+            .ask("two"),
+        LogBuilder::new(&waiting).ask("three").request("p_1", None),
     ];
-    for mut sketch in sketches {
-        let stored = subject.store.append(sketch.batch()).await;
+    for mut builder in builders {
+        let stored = subject.store.append(builder.batch()).await;
         stored.expect("events can be appended");
     }
     let found = unfinished(&subject, None, 9).await;
@@ -120,32 +123,37 @@ pub async fn turns_without_an_outcome_are_found(subject: Subject) {
         ]
     );
     assert_eq!(unfinished(&subject, None, 1).await, found[..1]);
-    assert_eq!(unfinished(&subject, Some(&cut_off), 9).await, found[1..]);
-    let mut sketch = Sketch::of(&waits).at(3).answer("p_1", Answer::Skip);
-    let stored = subject.store.append(sketch.batch()).await;
+    assert_eq!(
+        unfinished(&subject, Some(&interrupted), 9).await,
+        found[1..]
+    );
+    let mut builder = LogBuilder::new(&waiting)
+        .at(3)
+        .answer("p_1", ApprovalAnswer::Skip);
+    let stored = subject.store.append(builder.batch()).await;
     stored.expect("events can be appended");
-    let found = unfinished(&subject, Some(&cut_off), 9).await;
+    let found = unfinished(&subject, Some(&interrupted), 9).await;
     assert_eq!(found, [("s_3".into(), "local".into(), false)]);
 }
 
-async fn acquire(subject: &Subject, session: &SessionId) -> BoxLease {
+async fn acquire(subject: &StoreUnderTest, session: &SessionId) -> BoxLease {
     let lease = subject.store.acquire(session, BusyPolicy::Refuse).await;
-    lease.expect("nobody has it")
+    lease.expect("the session is free")
 }
 
 async fn unfinished(
-    subject: &Subject,
+    subject: &StoreUnderTest,
     after: Option<&SessionId>,
     limit: usize,
 ) -> Vec<(String, String, bool)> {
     let found = subject.catalog.unfinished(after, limit).await;
-    let found = found.expect("they can be listed").into_iter();
-    let of = |turn: lango_core::UnfinishedTurn| {
+    let found = found.expect("unfinished turns can be listed").into_iter();
+    let to_tuple = |turn: lango_core::UnfinishedTurn| {
         (
             turn.session.to_string(),
             turn.user.to_string(),
             turn.is_waiting,
         )
     };
-    found.map(of).collect()
+    found.map(to_tuple).collect()
 }

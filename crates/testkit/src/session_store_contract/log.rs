@@ -1,14 +1,19 @@
-//! Cases about sessions and their logs: what goes in comes out, whole, once and in order.
+//! Cases about sessions and their logs: events read back completely, once and in order.
 
-use super::{Sketch, Subject, every_kind_of_event};
+use super::{LogBuilder, StoreUnderTest, every_kind_of_event};
 use futures_util::future::join_all;
-use lango_core::{Batch, EventBody, NewSession, Page, SessionId, StoreError, Timestamp, UserId};
+use lango_core::{
+    EventBatch, EventBody, EventRange, NewSession, SessionId, StoreError, Timestamp, UserId,
+};
 use std::collections::HashSet;
 
-/// A session that was just made has nothing in it.
-pub async fn a_new_session_is_empty(subject: Subject) {
+pub async fn a_new_session_is_empty(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let head = subject.store.open(&session).await.expect("it opens");
+    let head = subject
+        .store
+        .open(&session)
+        .await
+        .expect("the session opens");
     assert_eq!(
         (head.user, head.next_seq, head.turns),
         (UserId::from("local"), 1, 0)
@@ -17,12 +22,14 @@ pub async fn a_new_session_is_empty(subject: Subject) {
     assert_eq!(subject.log(&session).await, []);
 }
 
-/// An id that is taken is refused, whoever asks, and what is there stays.
-pub async fn a_session_id_can_be_taken_once(subject: Subject) {
+/// Another user cannot reuse the id either, and the existing session stays unchanged.
+pub async fn a_session_id_cannot_be_used_twice(subject: StoreUnderTest) {
     let id = subject.session("s_1").await;
     append(
         &subject,
-        Sketch::of(&id).exchange("hello", "hello yourself").batch(),
+        LogBuilder::new(&id)
+            .exchange("hello", "hello yourself")
+            .batch(),
     )
     .await;
     let again = NewSession {
@@ -38,13 +45,18 @@ pub async fn a_session_id_can_be_taken_once(subject: Subject) {
     assert!(matches!(error, StoreError::Exists { id } if id == "s_1"));
     assert_eq!(subject.log(&id).await.len(), 3);
     assert_eq!(
-        subject.store.open(&id).await.expect("it opens").user,
+        subject
+            .store
+            .open(&id)
+            .await
+            .expect("the session opens")
+            .user,
         "local"
     );
 }
 
-/// Control characters mark what nobody is to see, and a name that is none or has no end is nobody's.
-pub async fn a_user_whose_name_hides_sessions_gets_none(subject: Subject) {
+/// User names with control characters are reserved for hidden sessions; empty and overlong names are not valid either.
+pub async fn invalid_user_names_are_refused(subject: StoreUnderTest) {
     let endless = "x".repeat(5000);
     for name in ["", "  ", "\u{1}local", "a\nb", endless.as_str()] {
         let session = NewSession {
@@ -52,23 +64,23 @@ pub async fn a_user_whose_name_hides_sessions_gets_none(subject: Subject) {
             user: UserId::from(name),
             created: Timestamp(5),
         };
-        let made = subject.store.create(session).await;
-        assert!(made.is_err(), "{name:?}");
+        let created = subject.store.create(session).await;
+        assert!(created.is_err(), "{name:?}");
     }
     subject.session_of("Jane Doe", "s_1").await;
 }
 
-/// A session that nobody made can be neither opened, read nor continued.
-pub async fn a_session_that_is_not_there_is_not_found(subject: Subject) {
+/// A session that does not exist can be neither opened, read nor appended to.
+pub async fn a_missing_session_is_reported_as_not_found(subject: StoreUnderTest) {
     subject.session("s_10").await;
     let id = SessionId::from("s_1");
-    let page = Page { from: 1, limit: 10 };
+    let page = EventRange { from: 1, limit: 10 };
     let errors = [
         subject.store.open(&id).await.err(),
         subject.store.read(&id, page).await.err(),
         subject
             .store
-            .append(Sketch::of(&id).ask("hello").batch())
+            .append(LogBuilder::new(&id).ask("hello").batch())
             .await
             .err(),
     ];
@@ -80,8 +92,7 @@ pub async fn a_session_that_is_not_there_is_not_found(subject: Subject) {
     }
 }
 
-/// One event of every kind, with all its fields.
-pub async fn every_kind_of_event_reads_back_as_it_was_written(subject: Subject) {
+pub async fn every_kind_of_event_reads_back_unchanged(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let written = every_kind_of_event(&session);
     let kinds: HashSet<_> = written.iter().map(|event| event.body.kind()).collect();
@@ -94,11 +105,11 @@ pub async fn every_kind_of_event_reads_back_as_it_was_written(subject: Subject) 
     assert_eq!(read.len(), written.len());
 }
 
-/// Empty, long, and with characters that formats like to trip over.
-pub async fn words_of_any_kind_and_length_read_back_as_they_were_written(subject: Subject) {
+/// Empty text, long text, and characters that encodings often break on.
+pub async fn text_of_any_kind_and_length_reads_back_unchanged(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let long = "ä".repeat(1 << 20);
-    let words = [
+    let texts = [
         "",
         " ",
         "\0",
@@ -107,37 +118,38 @@ pub async fn words_of_any_kind_and_length_read_back_as_they_were_written(subject
         "\u{10ffff}",
         long.as_str(),
     ];
-    let mut sketch = words.iter().fold(Sketch::of(&session), |sketch, text| {
-        sketch.exchange(text, text)
-    });
-    append(&subject, sketch.batch()).await;
+    let mut builder = texts
+        .iter()
+        .fold(LogBuilder::new(&session), |builder, text| {
+            builder.exchange(text, text)
+        });
+    append(&subject, builder.batch()).await;
     let exchanges = subject
         .store
         .open(&session)
         .await
-        .expect("it opens")
+        .expect("the session opens")
         .exchanges;
-    assert_eq!(exchanges.len(), words.len());
-    for (exchange, text) in exchanges.iter().zip(words) {
+    assert_eq!(exchanges.len(), texts.len());
+    for (exchange, text) in exchanges.iter().zip(texts) {
         assert_eq!(&*exchange.question, text);
         assert_eq!(
             exchange.answer.as_ref().map(|answer| &*answer.text),
             Some(text)
         );
     }
-    for (event, text) in subject.log(&session).await.iter().step_by(3).zip(words) {
+    for (event, text) in subject.log(&session).await.iter().step_by(3).zip(texts) {
         assert!(
             matches!(&event.body, EventBody::UserMessage { text: read, .. } if **read == *text)
         );
     }
 }
 
-/// The first event and the number of them are the reader's choice.
-pub async fn a_page_begins_and_ends_where_it_is_told(subject: Subject) {
+pub async fn a_page_respects_its_start_and_limit(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     append(
         &subject,
-        Sketch::of(&session)
+        LogBuilder::new(&session)
             .exchange("one", "1")
             .exchange("two", "2")
             .batch(),
@@ -153,22 +165,30 @@ pub async fn a_page_begins_and_ends_where_it_is_told(subject: Subject) {
         (u64::MAX, 1, &[]),
     ];
     for (from, limit, expected) in cases {
-        let page = Page { from, limit };
-        let events = subject.store.read(&session, page).await.expect("it reads");
+        let page = EventRange { from, limit };
+        let events = subject
+            .store
+            .read(&session, page)
+            .await
+            .expect("events can be read");
         let read: Vec<_> = events.iter().map(|event| event.seq).collect();
         assert_eq!(read, expected, "from {from}, at most {limit}");
     }
 }
 
-/// Neither a gap nor a second event of the same number can come to be.
-pub async fn an_append_anywhere_but_at_the_end_is_a_conflict(subject: Subject) {
+/// A log never has gaps or two events with the same number.
+pub async fn an_append_anywhere_but_at_the_end_is_a_conflict(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    append(&subject, Sketch::of(&session).exchange("one", "1").batch()).await;
+    append(
+        &subject,
+        LogBuilder::new(&session).exchange("one", "1").batch(),
+    )
+    .await;
     let before = subject.log(&session).await;
     for seq in [0, 1, 2, 3, 5, 6, 1000, u64::MAX / 4] {
         let error = subject
             .store
-            .append(Sketch::of(&session).at(seq).ask("two").batch())
+            .append(LogBuilder::new(&session).at(seq).ask("two").batch())
             .await
             .err();
         assert!(
@@ -177,26 +197,26 @@ pub async fn an_append_anywhere_but_at_the_end_is_a_conflict(subject: Subject) {
         );
     }
     assert_eq!(subject.log(&session).await, before);
-    append(&subject, Sketch::of(&session).at(4).ask("two").batch()).await;
+    append(&subject, LogBuilder::new(&session).at(4).ask("two").batch()).await;
     assert_eq!(subject.log(&session).await.len(), 4);
 }
 
-/// A batch with something wrong in the middle leaves nothing behind, and the session can go on.
-pub async fn a_batch_is_stored_whole_or_not_at_all(subject: Subject) {
+/// A batch with an invalid event in the middle stores nothing, and the session stays usable.
+pub async fn a_batch_is_stored_whole_or_not_at_all(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let other = subject.session("s_2").await;
-    let gap = Sketch::of(&session)
+    let gap = LogBuilder::new(&session)
         .ask("one")
         .at(3)
         .say("root", "", "1")
         .batch();
-    let repeated = Sketch::of(&session)
+    let repeated = LogBuilder::new(&session)
         .ask("one")
         .at(1)
         .say("root", "", "1")
         .batch();
-    let stray = Sketch::of(&other).at(2).say("root", "", "1").batch();
-    let mixed: Batch = Sketch::of(&session)
+    let stray = LogBuilder::new(&other).at(2).say("root", "", "1").batch();
+    let mixed: EventBatch = LogBuilder::new(&session)
         .ask("one")
         .batch()
         .iter()
@@ -211,31 +231,38 @@ pub async fn a_batch_is_stored_whole_or_not_at_all(subject: Subject) {
             .expect_err("the batch is wrong");
         assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
     }
-    let head = subject.store.open(&session).await.expect("it opens");
+    let head = subject
+        .store
+        .open(&session)
+        .await
+        .expect("the session opens");
     assert_eq!((head.next_seq, head.turns, head.unfinished), (1, 0, None));
     assert!(subject.log(&session).await.is_empty() && subject.log(&other).await.is_empty());
-    append(&subject, Sketch::of(&session).exchange("one", "1").batch()).await;
+    append(
+        &subject,
+        LogBuilder::new(&session).exchange("one", "1").batch(),
+    )
+    .await;
 }
 
-/// Storing nothing succeeds.
-pub async fn an_empty_batch_changes_nothing(subject: Subject) {
+pub async fn an_empty_batch_changes_nothing(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    append(&subject, Batch::from([])).await;
+    append(&subject, EventBatch::from([])).await;
     assert_eq!(
         subject
             .store
             .open(&session)
             .await
-            .expect("it opens")
+            .expect("the session opens")
             .next_seq,
         1
     );
 }
 
-/// Two who read the same end of a log cannot both write behind it.
-pub async fn of_two_appends_to_the_same_place_one_wins(subject: Subject) {
+/// Of two writers that have read the same log, only one can append to it.
+pub async fn one_of_two_appends_at_the_same_position_wins(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
-    let batches = ["left", "right"].map(|text| Sketch::of(&session).ask(text).batch());
+    let batches = ["left", "right"].map(|text| LogBuilder::new(&session).ask(text).batch());
     let results = join_all(batches.map(|batch| subject.store.append(batch))).await;
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
     let conflicts = results
@@ -245,22 +272,26 @@ pub async fn of_two_appends_to_the_same_place_one_wins(subject: Subject) {
     assert_eq!(subject.log(&session).await.len(), 1);
 }
 
-/// Many sessions at once, each with its own log in its own order.
-pub async fn appends_to_fifty_sessions_at_once_all_arrive(subject: Subject) {
+/// Each session has its own log in its own order.
+pub async fn concurrent_appends_to_fifty_sessions_are_all_stored(subject: StoreUnderTest) {
     const TURNS: usize = 8;
     let live = (0..50).map(async |number| {
         let session = subject.session(&format!("s_{number}")).await;
-        let mut sketch = Sketch::of(&session);
+        let mut builder = LogBuilder::new(&session);
         for turn in 0..TURNS {
-            sketch = sketch.exchange(&format!("question {turn} of {number}"), "answer");
-            append(&subject, sketch.batch()).await;
+            builder = builder.exchange(&format!("question {turn} of {number}"), "answer");
+            append(&subject, builder.batch()).await;
         }
         session
     });
     for (number, session) in join_all(live).await.iter().enumerate() {
         let log = subject.log(session).await;
         assert!(log.iter().map(|event| event.seq).eq(1..=3 * TURNS as u64));
-        let head = subject.store.open(session).await.expect("it opens");
+        let head = subject
+            .store
+            .open(session)
+            .await
+            .expect("the session opens");
         let questions: Vec<_> = head
             .exchanges
             .iter()
@@ -273,20 +304,15 @@ pub async fn appends_to_fifty_sessions_at_once_all_arrive(subject: Subject) {
     }
 }
 
-/// Two agents that speak one after the other stay two messages.
-pub async fn a05_consecutive_messages_of_different_authors_are_never_merged(subject: Subject) {
+pub async fn a05_consecutive_messages_of_different_authors_are_never_merged(
+    subject: StoreUnderTest,
+) {
     let session = subject.session("s_1").await;
-    let authors = [
-        "operator",
-        "librarian",
-        "operator",
-        "operator",
-        "sketch-root",
-    ];
-    let mut sketch = Sketch::of(&session).ask("go");
+    let authors = ["operator", "librarian", "operator", "operator", "test-root"];
+    let mut builder = LogBuilder::new(&session).ask("go");
     for author in authors {
-        sketch = sketch.say(author, "", "the same words");
-        append(&subject, sketch.batch()).await;
+        builder = builder.say(author, "", "the same text");
+        append(&subject, builder.batch()).await;
     }
     let log = subject.log(&session).await;
     let read: Vec<_> = log.iter().map(|event| event.author.as_str()).collect();
@@ -298,17 +324,17 @@ pub async fn a05_consecutive_messages_of_different_authors_are_never_merged(subj
             "librarian",
             "operator",
             "operator",
-            "sketch-root"
+            "test-root"
         ]
     );
 }
 
-/// A store knows no tree: whoever said it, said it.
-pub async fn a07_an_author_that_is_in_no_tree_is_kept(subject: Subject) {
+/// A store does not know the agent tree: it accepts any author.
+pub async fn a07_an_author_outside_the_tree_is_preserved(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     append(
         &subject,
-        Sketch::of(&session)
+        LogBuilder::new(&session)
             .ask("go")
             .say("gone-agent", "", "done")
             .finish()
@@ -320,7 +346,7 @@ pub async fn a07_an_author_that_is_in_no_tree_is_kept(subject: Subject) {
         .store
         .open(&session)
         .await
-        .expect("it opens")
+        .expect("the session opens")
         .exchanges;
     assert_eq!(
         exchanges[0]
@@ -331,7 +357,7 @@ pub async fn a07_an_author_that_is_in_no_tree_is_kept(subject: Subject) {
     );
 }
 
-async fn append(subject: &Subject, batch: Batch) {
+async fn append(subject: &StoreUnderTest, batch: EventBatch) {
     subject
         .store
         .append(batch)

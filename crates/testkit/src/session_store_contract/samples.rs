@@ -1,18 +1,19 @@
-//! Logs to store: a small sketch of a conversation, and one event of every kind.
+//! Sample logs: a builder for conversations, and a log with every kind of event.
 
 use lango_core::{
-    AgentModel, AgentName, Answer, AnsweredBy, ApprovalId, ApprovalRequest, Asks, Attachment,
-    Batch, Call, CallId, CallStatus, Effect, Event, EventBody, Fault, FrameId, Limit, Limits,
-    MessageOrigin, Opaque, Outcome, Price, PriceTier, RemoteThread, Risk, SessionId, StopReason,
-    Text, Timestamp, ToolName, Trust, TurnId, TurnSettings, Usage,
+    AgentModel, AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion,
+    ApprovalRequest, Attachment, Call, CallId, CallStatus, Effect, Event, EventBatch, EventBody,
+    FrameId, Limit, Limits, MessageOrigin, OpaqueData, Outcome, Price, PriceTier, RemoteThread,
+    Risk, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnFault, TurnId, TurnSettings,
+    Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
 
-/// The root agent of the sketches.
-pub const ROOT: &str = "sketch-root";
+/// The root agent of the sample logs.
+pub const ROOT: &str = "test-root";
 
-/// A reference to a file of this size.
+/// Returns a reference to a text file.
 pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {
     Attachment {
         name: name.into(),
@@ -22,18 +23,18 @@ pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {
     }
 }
 
-/// A log in the making: numbers the events, keeps turn and time.
+/// A builder of a session's log. It numbers the events and sets their turn and time.
 #[derive(Debug, Clone)]
-pub struct Sketch {
+pub struct LogBuilder {
     session: SessionId,
     turn: TurnId,
     next_seq: u64,
     events: Vec<Event>,
 }
 
-impl Sketch {
-    /// The log of a session from its first event on.
-    pub fn of(session: &SessionId) -> Self {
+impl LogBuilder {
+    /// Starts the log of a session at its first event.
+    pub fn new(session: &SessionId) -> Self {
         Self {
             session: session.clone(),
             turn: TurnId::from("t_0"),
@@ -42,13 +43,13 @@ impl Sketch {
         }
     }
 
-    /// The same log with another `seq` for the next event.
+    /// Sets the `seq` of the next event.
     pub fn at(mut self, seq: u64) -> Self {
         self.next_seq = seq;
         self
     }
 
-    /// Any event. Its time is 1000 and its `seq`.
+    /// Adds any event, at the time 1000 plus its `seq`.
     pub fn add(mut self, author: &str, frame: &str, body: EventBody) -> Self {
         self.events.push(Event {
             seq: self.next_seq,
@@ -63,12 +64,12 @@ impl Sketch {
         self
     }
 
-    /// The person says something: a turn begins.
+    /// Starts a turn with a message of the user.
     pub fn ask(self, text: &str) -> Self {
         self.ask_from(Some(MessageOrigin::Person), text)
     }
 
-    /// The same with a message from there; none is a log of an older lango.
+    /// Starts a turn with a message of this origin. Logs of older versions have none.
     pub fn ask_from(mut self, origin: Option<MessageOrigin>, text: &str) -> Self {
         self.turn = TurnId::new(format!("t_{}", self.next_seq));
         self.add(
@@ -83,7 +84,7 @@ impl Sketch {
         )
     }
 
-    /// The last event refers to a file.
+    /// Attaches a file to the last event.
     pub fn attach(mut self, file: &Attachment) -> Self {
         if let Some(
             EventBody::UserMessage { attachments, .. }
@@ -97,17 +98,17 @@ impl Sketch {
         self
     }
 
-    /// An agent says something that ends its frame.
+    /// Adds an agent's final message, which ends its frame.
     pub fn say(self, author: &str, frame: &str, text: &str) -> Self {
         self.add(author, frame, message(text, Trust::Trusted))
     }
 
-    /// The same by an agent that was shown something from outside.
+    /// Adds the final message of an agent that has seen untrusted content.
     pub fn say_untrusted(self, author: &str, frame: &str, text: &str) -> Self {
         self.add(author, frame, message(text, Trust::Untrusted))
     }
 
-    /// The root gives an agent a task, in a frame under this id.
+    /// Delegates a task from the root to an agent, which opens a frame with this id.
     pub fn delegate(self, frame: &str, agent: &str, task: &str, finish: bool) -> Self {
         let (call, agent) = (CallId::from(frame), AgentName::from(agent));
         self.add(
@@ -124,7 +125,7 @@ impl Sketch {
         )
     }
 
-    /// A call waits for a person.
+    /// Requests an approval. Without a pattern it asks to reconcile an unknown outcome instead.
     pub fn request(self, id: &str, pattern: Option<Text>) -> Self {
         let request = ApprovalRequest {
             id: ApprovalId::from(id),
@@ -137,9 +138,9 @@ impl Sketch {
             folder: "/x".into(),
             effect: Effect::Idempotent,
             risk: Risk::Moderate,
-            asks: match pattern {
-                Some(_) => Asks::Permission,
-                None => Asks::Fate,
+            question: match pattern {
+                Some(_) => ApprovalQuestion::Permission,
+                None => ApprovalQuestion::UnknownOutcome,
             },
             reason: "it changes something".into(),
             pattern,
@@ -147,17 +148,17 @@ impl Sketch {
         self.add(ROOT, "c_1", EventBody::ApprovalRequested(request))
     }
 
-    /// A person answers.
-    pub fn answer(self, id: &str, answer: Answer) -> Self {
+    /// Answers an approval request as the user.
+    pub fn answer(self, id: &str, answer: ApprovalAnswer) -> Self {
         let body = EventBody::ApprovalAnswered {
             request: ApprovalId::from(id),
             answer,
-            by: AnsweredBy::Person,
+            by: AnswerSource::Person,
         };
         self.add(AgentName::USER, "c_1", body)
     }
 
-    /// The turn is over, and the event before holds the answer.
+    /// Finishes the turn. The previous event is its answer.
     pub fn finish(self) -> Self {
         let answer = Some(self.next_seq - 1);
         self.add(
@@ -167,12 +168,12 @@ impl Sketch {
         )
     }
 
-    /// The turn ends like this, without a word.
+    /// Ends the turn with this outcome and without an answer.
     pub fn end(self, outcome: Outcome) -> Self {
         self.add(ROOT, "", finished(outcome, None))
     }
 
-    /// An agent's model replies, for these tokens sent, of them cached, and received, at this cost.
+    /// Adds a model reply with its usage: tokens sent, those of them that were cached, tokens received, and the cost.
     pub fn spend(
         self,
         author: &str,
@@ -200,25 +201,24 @@ impl Sketch {
         self.add(author, "", body)
     }
 
-    /// The turn is over without a word.
-    pub fn fall_silent(self) -> Self {
+    pub fn cancel(self) -> Self {
         self.add(ROOT, "", finished(Outcome::Cancelled, None))
     }
 
-    /// A whole turn of three events.
+    /// Adds a whole turn: question, answer and finish, three events.
     pub fn exchange(self, question: &str, answer: &str) -> Self {
         self.ask(question).say(ROOT, "", answer).finish()
     }
 
-    /// What was sketched since the last time, ready to be stored.
-    pub fn batch(&mut self) -> Batch {
+    /// Takes the events that were added since the last call, ready to be stored.
+    pub fn batch(&mut self) -> EventBatch {
         std::mem::take(&mut self.events).into()
     }
 }
 
-/// A log with every kind of event in it, and with values that are easily lost on the way.
-pub fn every_kind_of_event(session: &SessionId) -> Batch {
-    let text = |words: &str| Text::from(words);
+/// Returns a log with every kind of event, and with values that encodings easily lose.
+pub fn every_kind_of_event(session: &SessionId) -> EventBatch {
+    let text = |text: &str| Text::from(text);
     let call = Call {
         id: CallId::from("c_1"),
         name: text("fs_read"),
@@ -264,7 +264,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         reasoning_tokens: 3,
     };
     let arguments = json!({ "path": "ä\n😀", "deep": [null, -1, u64::MAX, 1.1e-7, 5e-324, 6.02214076e23], "": {} });
-    let sketch = Sketch::of(session)
+    let builder = LogBuilder::new(session)
         .ask("what is in the file?")
         .add(
             "user",
@@ -293,7 +293,7 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
                 model: Some(text("offline/rules")),
                 usage,
                 cost_micros: Some(u64::MAX),
-                opaque: Some(Opaque {
+                opaque: Some(OpaqueData {
                     kind: text("anthropic"),
                     model: Some(text("anthropic/claude")),
                     data: Arc::new(json!([{ "type": "thinking", "signature": "ä==" }, 1.5])),
@@ -360,8 +360,8 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         CallStatus::Denied,
         CallStatus::Unknown,
     ];
-    let sketch = returns.into_iter().fold(sketch, |sketch, status| {
-        sketch.add(
+    let builder = returns.into_iter().fold(builder, |builder, status| {
+        builder.add(
             "operator",
             "c_1",
             EventBody::ToolReturned {
@@ -377,51 +377,54 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         )
     });
     let requests = [Some(text("*\n")), None];
-    let sketch = requests
+    let builder = requests
         .into_iter()
         .enumerate()
-        .fold(sketch, |sketch, (number, pattern)| {
-            sketch.request(&format!("p_{number}"), pattern)
+        .fold(builder, |builder, (number, pattern)| {
+            builder.request(&format!("p_{number}"), pattern)
         });
     let answers = [
         (
-            Answer::Session {
+            ApprovalAnswer::Session {
                 pattern: text("ä*"),
             },
-            AnsweredBy::Person,
+            AnswerSource::Person,
         ),
         (
-            Answer::Always {
+            ApprovalAnswer::Always {
                 pattern: text(""),
                 folder: text("/x"),
             },
-            AnsweredBy::Person,
+            AnswerSource::Person,
         ),
         (
-            Answer::Once,
-            AnsweredBy::Grant {
+            ApprovalAnswer::Once,
+            AnswerSource::Grant {
                 grant: ApprovalId::from("p_0"),
             },
         ),
-        (Answer::No { reason: None }, AnsweredBy::Nobody),
-        (Answer::Retry, AnsweredBy::Person),
-        (Answer::Skip, AnsweredBy::Person),
         (
-            Answer::Happened {
+            ApprovalAnswer::No { reason: None },
+            AnswerSource::Unattended,
+        ),
+        (ApprovalAnswer::Retry, AnswerSource::Person),
+        (ApprovalAnswer::Skip, AnswerSource::Person),
+        (
+            ApprovalAnswer::Happened {
                 text: text("it was sent"),
             },
-            AnsweredBy::Person,
+            AnswerSource::Person,
         ),
         (
-            Answer::No {
+            ApprovalAnswer::No {
                 reason: Some(text("not now")),
             },
-            AnsweredBy::TurnEnded,
+            AnswerSource::TurnEnded,
         ),
     ];
-    let sketch = answers.into_iter().fold(sketch, |sketch, (answer, by)| {
+    let builder = answers.into_iter().fold(builder, |builder, (answer, by)| {
         let request = ApprovalId::from("p_0");
-        sketch.add(
+        builder.add(
             "user",
             "c_1",
             EventBody::ApprovalAnswered {
@@ -432,12 +435,12 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         )
     });
     let corrections = [None, Some(CallId::from("c_9"))];
-    let sketch = corrections.into_iter().fold(sketch, |sketch, call| {
-        sketch.add(
+    let builder = corrections.into_iter().fold(builder, |builder, call| {
+        builder.add(
             ROOT,
             "",
             EventBody::TurnCorrected {
-                fault: Fault::UnknownAgent,
+                fault: TurnFault::UnknownAgent,
                 call,
                 detail: text("no such agent"),
                 context_tokens: Some(1000),
@@ -457,11 +460,11 @@ pub fn every_kind_of_event(session: &SessionId) -> Batch {
         Outcome::Cancelled,
         Outcome::Interrupted,
     ];
-    let sketch = outcomes.into_iter().fold(sketch, |sketch, outcome| {
-        sketch.add(ROOT, "", finished(outcome, Some(3)))
+    let builder = outcomes.into_iter().fold(builder, |builder, outcome| {
+        builder.add(ROOT, "", finished(outcome, Some(3)))
     });
-    let mut sketch = sketch.fall_silent();
-    sketch.batch()
+    let mut builder = builder.cancel();
+    builder.batch()
 }
 
 fn message(text: &str, trust: Trust) -> EventBody {

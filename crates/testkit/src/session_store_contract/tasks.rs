@@ -1,11 +1,13 @@
-//! Cases about tasks from outside.
+//! Cases about the tasks of remote clients.
 
-use super::Subject;
+use super::StoreUnderTest;
 use futures_util::future::join;
-use lango_core::{Opened, Put, RunningTask, TaskQuery, TaskRecord, Text, Timestamp, UserId};
+use lango_core::{
+    RunningTask, TaskInsertOutcome, TaskPutOutcome, TaskQuery, TaskRecord, Text, Timestamp, UserId,
+};
 
-/// It reads back as it was kept, changed as a whole, and only for its user.
-pub async fn a_task_is_kept_whole_and_for_its_user_alone(subject: Subject) {
+/// A task reads back as it was stored, is replaced as a whole, and only its user can read or replace it.
+pub async fn a_task_reads_back_unchanged_and_only_for_its_user(subject: StoreUnderTest) {
     let (ann, bob) = (UserId::from("ann"), UserId::from("bob"));
     let tasks = &subject.tasks;
     let first = task("t_1", "ann", "c_1", "WORKING", 5);
@@ -25,61 +27,75 @@ pub async fn a_task_is_kept_whole_and_for_its_user_alone(subject: Subject) {
         attempts: 3,
         ..first.clone()
     };
-    assert_eq!(tasks.put(later.clone()).await.ok(), Some(Put::Stored));
+    assert_eq!(
+        tasks.put(later.clone()).await.ok(),
+        Some(TaskPutOutcome::Stored)
+    );
     assert_eq!(
         tasks.get(&ann, "t_1").await.ok().flatten(),
         Some(later.clone())
     );
-    let taken = TaskRecord {
+    let stolen = TaskRecord {
         user: bob.clone(),
         revision: 3,
         ..first
     };
-    tasks.put(taken).await.expect_err("it is another user's");
+    tasks
+        .put(stolen)
+        .await
+        .expect_err("the task belongs to another user");
     assert_eq!(tasks.get(&ann, "t_1").await.ok().flatten(), Some(later));
     assert_eq!(tasks.get(&bob, "t_1").await.ok().flatten(), None);
 }
 
-/// Of two who write on what they have read, the second is told so.
-pub async fn a_task_that_was_overtaken_is_not_written_over(subject: Subject) {
+/// A put with any revision but the next one is reported as overtaken.
+pub async fn a_put_with_a_stale_revision_changes_nothing(subject: StoreUnderTest) {
     let ann = UserId::from("ann");
     let first = task("t_1", "ann", "c_1", "WORKING", 5);
     open(&subject, first.clone()).await;
-    let written = |revision: u64, state: &str| TaskRecord {
+    let updated = |revision: u64, state: &str| TaskRecord {
         state: state.into(),
         revision,
         ..first.clone()
     };
     let put = |task: TaskRecord| async { subject.tasks.put(task).await.ok() };
-    assert_eq!(put(written(2, "COMPLETED")).await, Some(Put::Stored));
+    assert_eq!(
+        put(updated(2, "COMPLETED")).await,
+        Some(TaskPutOutcome::Stored)
+    );
     for revision in [1, 2, 4] {
         assert_eq!(
-            put(written(revision, "WORKING")).await,
-            Some(Put::Overtaken)
+            put(updated(revision, "WORKING")).await,
+            Some(TaskPutOutcome::Outdated)
         );
     }
-    let kept = subject.tasks.get(&ann, "t_1").await.ok().flatten();
-    assert_eq!(kept, Some(written(2, "COMPLETED")));
-    let gone = TaskRecord {
+    let stored = subject.tasks.get(&ann, "t_1").await.ok().flatten();
+    assert_eq!(stored, Some(updated(2, "COMPLETED")));
+    let missing = TaskRecord {
         id: "t_2".into(),
-        ..written(2, "WORKING")
+        ..updated(2, "WORKING")
     };
-    assert_eq!(put(gone).await, Some(Put::Overtaken));
+    assert_eq!(put(missing).await, Some(TaskPutOutcome::Outdated));
     assert_eq!(subject.tasks.get(&ann, "t_2").await.ok().flatten(), None);
 }
 
-/// Whoever sends it again, and however often at the same time.
-pub async fn a_message_opens_one_task(subject: Subject) {
+/// A message that is sent again, even concurrently, does not create a second task for the same user.
+pub async fn a_message_creates_one_task(subject: StoreUnderTest) {
     let opened = |id: &str, user: &str, message: &'static str| {
         let task = task(id, user, "c_1", "SUBMITTED", 1);
         let tasks = &subject.tasks;
-        async move { tasks.insert(task, message).await.expect("it can be asked") }
+        async move {
+            tasks
+                .insert(task, message)
+                .await
+                .expect("tasks can be inserted")
+        }
     };
     let (one, two) = join(opened("t_1", "ann", "m"), opened("t_2", "ann", "m")).await;
     let known = match (one, two) {
-        (Opened::New, Opened::Known(id)) => (id, "t_1"),
-        (Opened::Known(id), Opened::New) => (id, "t_2"),
-        both => panic!("one message opened {both:?}"),
+        (TaskInsertOutcome::New, TaskInsertOutcome::Known(id)) => (id, "t_1"),
+        (TaskInsertOutcome::Known(id), TaskInsertOutcome::New) => (id, "t_2"),
+        both => panic!("one message created {both:?}"),
     };
     assert_eq!(&*known.0, known.1);
     let by = |user: &'static str| {
@@ -91,56 +107,64 @@ pub async fn a_message_opens_one_task(subject: Subject) {
         (Some(known.1), None)
     );
     let again = opened("t_3", "ann", "m").await;
-    assert_eq!(again, Opened::Known(known.0));
-    assert_eq!(opened("t_4", "bob", "m").await, Opened::New);
-    assert_eq!(opened("t_5", "ann", "n").await, Opened::New);
+    assert_eq!(again, TaskInsertOutcome::Known(known.0));
+    assert_eq!(opened("t_4", "bob", "m").await, TaskInsertOutcome::New);
+    assert_eq!(opened("t_5", "ann", "n").await, TaskInsertOutcome::New);
     let running = subject.tasks.running(None, 10).await;
     assert_eq!(running.map(|tasks| tasks.len()).ok(), Some(3));
 }
 
-/// What is to be cancelled is known to all until the task is at rest.
-pub async fn a_running_task_can_be_asked_to_be_cancelled(subject: Subject) {
+/// A cancel request is listed until the task is no longer running.
+pub async fn cancellation_of_a_running_task_can_be_requested(subject: StoreUnderTest) {
     let (ann, bob) = (UserId::from("ann"), UserId::from("bob"));
-    let mut at_rest = task("t_0", "ann", "c_1", "COMPLETED", 1);
-    at_rest.is_running = false;
-    open(&subject, at_rest).await;
+    let mut ended = task("t_0", "ann", "c_1", "COMPLETED", 1);
+    ended.is_running = false;
+    open(&subject, ended).await;
     for id in ["t_1", "t_2", "t_3"] {
         open(&subject, task(id, "ann", "c_1", "WORKING", 1)).await;
     }
-    let ask = |user: UserId, id: &'static str| {
+    let cancel = |user: UserId, id: &'static str| {
         let tasks = &subject.tasks;
         async move { tasks.request_cancel(&user, id).await.ok() }
     };
-    assert_eq!(ask(ann.clone(), "t_0").await, Some(false));
-    assert_eq!(ask(bob, "t_1").await, Some(false));
-    assert_eq!(ask(ann.clone(), "t_9").await, Some(false));
+    assert_eq!(cancel(ann.clone(), "t_0").await, Some(false));
+    assert_eq!(cancel(bob, "t_1").await, Some(false));
+    assert_eq!(cancel(ann.clone(), "t_9").await, Some(false));
     for id in ["t_3", "t_1", "t_1"] {
-        assert_eq!(ask(ann.clone(), id).await, Some(true));
+        assert_eq!(cancel(ann.clone(), id).await, Some(true));
     }
-    let asked = async |after, limit| {
-        let asked = subject.tasks.cancel_requests(after, limit).await;
-        asked.expect("they can be read").join(" ")
+    let requested = async |after, limit| {
+        let requested = subject.tasks.cancel_requests(after, limit).await;
+        requested.expect("cancel requests can be listed").join(" ")
     };
-    assert_eq!(asked(None, 10).await, "t_1 t_3");
-    assert_eq!(asked(None, 1).await, "t_1");
-    assert_eq!(asked(Some("t_1"), 10).await, "t_3");
+    assert_eq!(requested(None, 10).await, "t_1 t_3");
+    assert_eq!(requested(None, 1).await, "t_1");
+    assert_eq!(requested(Some("t_1"), 10).await, "t_3");
     let mut working = task("t_1", "ann", "c_1", "WORKING", 2);
     working.revision = 2;
-    subject.tasks.put(working).await.expect("it can be kept");
-    assert_eq!(asked(None, 10).await, "t_1 t_3");
+    subject
+        .tasks
+        .put(working)
+        .await
+        .expect("a task can be stored");
+    assert_eq!(requested(None, 10).await, "t_1 t_3");
     let mut ended = task("t_1", "ann", "c_1", "CANCELED", 3);
     (ended.revision, ended.is_running) = (3, false);
-    subject.tasks.put(ended).await.expect("it can be kept");
-    assert_eq!(asked(None, 10).await, "t_3");
+    subject
+        .tasks
+        .put(ended)
+        .await
+        .expect("a task can be stored");
+    assert_eq!(requested(None, 10).await, "t_3");
 }
 
-/// The latest change first, page after page, none twice and none left out.
-pub async fn tasks_are_listed_page_by_page_the_latest_first(subject: Subject) {
+/// Pages are ordered by the latest change, repeat no task and leave none out.
+pub async fn tasks_are_listed_in_pages_latest_first(subject: StoreUnderTest) {
     for number in 0..23_u64 {
         let id = format!("t_{number:02}");
-        // Several at one time.
-        let kept = task(&id, "ann", "c_1", "WORKING", 100 + number / 3);
-        open(&subject, kept).await;
+        // Groups of three share a time.
+        let task = task(&id, "ann", "c_1", "WORKING", 100 + number / 3);
+        open(&subject, task).await;
     }
     let other = task("t_x", "bob", "c_1", "WORKING", 500);
     open(&subject, other).await;
@@ -165,16 +189,16 @@ pub async fn tasks_are_listed_page_by_page_the_latest_first(subject: Subject) {
     assert!(seen.is_sorted_by(|before, after| before > after));
 }
 
-/// By conversation, state and time, each alone and together.
-pub async fn tasks_are_found_by_conversation_state_and_time(subject: Subject) {
+/// The filters work alone and combined.
+pub async fn tasks_are_found_by_context_state_and_time(subject: StoreUnderTest) {
     for (id, context, state, time) in [
         ("t_1", "c_1", "WORKING", 1),
         ("t_2", "c_1", "COMPLETED", 2),
         ("t_3", "c_2", "COMPLETED", 3),
         ("t_4", "c_2", "WORKING", 4),
     ] {
-        let kept = task(id, "ann", context, state, time);
-        open(&subject, kept).await;
+        let task = task(id, "ann", context, state, time);
+        open(&subject, task).await;
     }
     let all = [
         (None, None, None, "t_4 t_3 t_2 t_1"),
@@ -201,23 +225,23 @@ pub async fn tasks_are_found_by_conversation_state_and_time(subject: Subject) {
     }
 }
 
-/// Whoever starts finds what was left in the middle, of every user.
-pub async fn tasks_that_somebody_was_at_work_on_are_found(subject: Subject) {
+/// A server that starts finds the running tasks of every user, in pages.
+pub async fn running_tasks_of_all_users_are_found(subject: StoreUnderTest) {
     let mut ended = task("t_1", "ann", "c_1", "COMPLETED", 1);
     ended.is_running = false;
-    let kept = [
+    let records = [
         ended,
         task("t_2", "ann", "c_1", "WORKING", 2),
         task("t_3", "bob", "c_2", "WORKING", 3),
     ];
-    for kept in kept {
-        open(&subject, kept).await;
+    for record in records {
+        open(&subject, record).await;
     }
     let running = |after, limit| {
         let tasks = &subject.tasks;
         async move {
             let running = tasks.running(after, limit).await;
-            running.expect("they can be found")
+            running.expect("running tasks can be listed")
         }
     };
     let all = running(None, 10).await;
@@ -227,16 +251,19 @@ pub async fn tasks_that_somebody_was_at_work_on_are_found(subject: Subject) {
     assert_eq!((user, context), ("bob", "c_2"));
     assert_eq!((all[1].updated, all[1].revision), (Timestamp(3), 1));
     assert_eq!(running(None, 1).await, all[..1]);
-    let place = |task: &RunningTask| Some((task.updated, Text::clone(&task.id)));
-    assert_eq!(running(place(&all[0]), 10).await, all[1..]);
-    assert_eq!(running(place(&all[1]), 10).await, []);
+    let cursor = |task: &RunningTask| Some((task.updated, Text::clone(&task.id)));
+    assert_eq!(running(cursor(&all[0]), 10).await, all[1..]);
+    assert_eq!(running(cursor(&all[1]), 10).await, []);
 }
 
-async fn open(subject: &Subject, task: TaskRecord) {
-    // Each by a message of its own.
+async fn open(subject: &StoreUnderTest, task: TaskRecord) {
+    // Each task needs its own message.
     let message = format!("opens {}", task.id);
     let opened = subject.tasks.insert(task, &message).await;
-    assert_eq!(opened.expect("it can be kept"), Opened::New);
+    assert_eq!(
+        opened.expect("a task can be inserted"),
+        TaskInsertOutcome::New
+    );
 }
 
 pub(super) fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskRecord {
@@ -253,7 +280,7 @@ pub(super) fn task(id: &str, user: &str, context: &str, state: &str, time: u64) 
     }
 }
 
-async fn list(subject: &Subject, query: TaskQuery) -> (Vec<TaskRecord>, Option<u64>) {
+async fn list(subject: &StoreUnderTest, query: TaskQuery) -> (Vec<TaskRecord>, Option<u64>) {
     let page = subject.tasks.list(&UserId::from("ann"), query).await;
     let page = page.expect("tasks can be listed");
     (page.tasks, page.total)

@@ -1,10 +1,10 @@
-//! Replies in Anthropic's form.
+//! Encodes replies for Anthropic's Messages API.
 
 use super::openai::pieces;
 use lango_core::{Call, ModelReply};
 use serde_json::{Map, Value, json};
 
-pub(super) fn whole(reply: &ModelReply, number: usize) -> Value {
+pub(super) fn body(reply: &ModelReply, number: usize) -> Value {
     json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
         "content": blocks(reply, number),
@@ -32,9 +32,10 @@ pub(super) fn stream(reply: &ModelReply, number: usize) -> Vec<String> {
                 .find(|call| call.id == *block["id"].as_str().unwrap_or_default()),
             _ => None,
         };
-        let (begun, deltas) = in_pieces(block, raw);
-        events
-            .push(json!({ "type": "content_block_start", "index": index, "content_block": begun }));
+        let (started, deltas) = in_pieces(block, raw);
+        events.push(
+            json!({ "type": "content_block_start", "index": index, "content_block": started }),
+        );
         let delta =
             |delta| json!({ "type": "content_block_delta", "index": index, "delta": delta });
         events.extend(deltas.into_iter().map(delta));
@@ -55,12 +56,12 @@ pub(super) fn stream(reply: &ModelReply, number: usize) -> Vec<String> {
     events.iter().map(frame).collect()
 }
 
-/// A piece of text for the first block.
+/// Returns an event with a piece of text for the first block.
 pub(super) fn text_chunk(text: &str) -> Value {
     json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } })
 }
 
-/// The beginning of a block, and the pieces that make it whole.
+/// Splits a block into its start and the deltas that complete it.
 fn in_pieces(mut block: Value, raw: Option<&Call>) -> (Value, Vec<Value>) {
     let mut take = |field: &str, empty: Value| {
         let before = block.get(field).cloned().unwrap_or_default();
@@ -95,7 +96,7 @@ fn in_pieces(mut block: Value, raw: Option<&Call>) -> (Value, Vec<Value>) {
     (block, deltas)
 }
 
-/// The blocks the script gives, or those of its words and calls.
+/// Returns the blocks of a reply: its opaque data if that is for this API, else a text and the calls.
 fn blocks(reply: &ModelReply, number: usize) -> Vec<Value> {
     let opaque = reply
         .opaque
@@ -110,7 +111,8 @@ fn blocks(reply: &ModelReply, number: usize) -> Vec<Value> {
             "" => format!("toolu_{number}_{at}"),
             id => id.to_owned(),
         };
-        // What is no object goes out as a text, which the real one would never send; others that speak its form might.
+        // Arguments that are not an object are sent as a string. Anthropic never does so, but compatible providers
+        // might.
         let input = serde_json::from_str::<Map<String, Value>>(&call.arguments);
         let input = input.map_or_else(|_| json!(&*call.arguments), Value::Object);
         json!({ "type": "tool_use", "id": id, "name": &*call.name, "input": input })

@@ -1,15 +1,15 @@
-//! How an answer is put on the wire, well or badly.
+//! Sends an answer, with or without a fault.
 
-use super::fault::{Fault, error_body, error_frame, own_words};
-use super::request::{Dialect, Recorded};
-use super::{Answer, Content, anthropic, gemini, openai, responses};
+use super::fault::{Fault, error_body, error_frame, provider_error};
+use super::request::{Dialect, RecordedRequest};
+use super::{Content, ScriptedAnswer, anthropic, gemini, openai, responses};
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A response as it is meant. A stream is sent in its pieces, and chunked.
+/// A response before faults of transport. A stream is sent piece by piece, with chunked encoding.
 struct Response {
     status: u16,
     headers: Vec<(String, String)>,
@@ -18,32 +18,32 @@ struct Response {
     is_streamed: bool,
 }
 
-/// How it goes out.
-enum Manner {
+/// How a response is sent.
+enum SendMode {
     Whole,
     CutAfter(usize),
     SilentAfter(usize),
     Drip(Duration),
-    /// Whole, and then this again and again.
+    /// The whole response, then these bytes again and again.
     Endless(Vec<u8>),
 }
 
 pub(super) async fn deliver(
     stream: &mut TcpStream,
-    asked: &Recorded,
-    answer: Answer,
+    request: &RecordedRequest,
+    answer: ScriptedAnswer,
 ) -> io::Result<()> {
-    let mut response = meant(asked, answer.content);
-    let manner = match answer.fault {
-        None => Manner::Whole,
+    let mut response = build_response(request, answer.content);
+    let mode = match answer.fault {
+        None => SendMode::Whole,
         Some(Fault::HangUp) => return Ok(()),
-        Some(Fault::SilentBeforeHead) => return wait_for_the_end(stream).await,
-        Some(fault) => spoil(&mut response, asked, fault),
+        Some(Fault::SilentBeforeHead) => return wait_for_hangup(stream).await,
+        Some(fault) => apply_fault(&mut response, request, fault),
     };
-    send(stream, &response, &manner).await
+    send(stream, &response, &mode).await
 }
 
-fn meant(asked: &Recorded, content: Content) -> Response {
+fn build_response(request: &RecordedRequest, content: Content) -> Response {
     let (content_type, pieces, is_streamed) = match content {
         Content::Bytes { content_type, body } => (content_type, vec![body], false),
         Content::Frames(frames) => {
@@ -54,22 +54,22 @@ fn meant(asked: &Recorded, content: Content) -> Response {
                 true,
             )
         }
-        Content::Reply(reply) if asked.is_streaming() => {
-            let frames = match asked.dialect() {
-                Dialect::OpenAi => openai::stream(&reply, asked.number),
-                Dialect::Responses => responses::stream(&reply, asked.number),
-                Dialect::Anthropic => anthropic::stream(&reply, asked.number),
+        Content::Reply(reply) if request.is_streaming() => {
+            let frames = match request.dialect() {
+                Dialect::OpenAi => openai::stream(&reply, request.number),
+                Dialect::Responses => responses::stream(&reply, request.number),
+                Dialect::Anthropic => anthropic::stream(&reply, request.number),
                 Dialect::Gemini => gemini::stream(&reply),
             };
             let frames = frames.into_iter().map(String::into_bytes);
             (stream_type(), frames.collect(), true)
         }
         Content::Reply(reply) => {
-            let body = match asked.dialect() {
-                Dialect::OpenAi => openai::whole(&reply, asked.number),
-                Dialect::Responses => responses::whole(&reply, asked.number),
-                Dialect::Anthropic => anthropic::whole(&reply, asked.number),
-                Dialect::Gemini => gemini::whole(&reply),
+            let body = match request.dialect() {
+                Dialect::OpenAi => openai::body(&reply, request.number),
+                Dialect::Responses => responses::body(&reply, request.number),
+                Dialect::Anthropic => anthropic::body(&reply, request.number),
+                Dialect::Gemini => gemini::body(&reply),
             };
             let body = body.to_string().into_bytes();
             ("application/json".to_owned(), vec![body], false)
@@ -88,12 +88,12 @@ fn stream_type() -> String {
     "text/event-stream; charset=utf-8".to_owned()
 }
 
-/// Changes what is said, and tells how it is to be said.
-fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
-    let dialect = asked.dialect();
-    if let Some((status, body)) = own_words(dialect, &fault) {
+/// Changes the response as the fault requires, and returns how to send it.
+fn apply_fault(response: &mut Response, request: &RecordedRequest, fault: Fault) -> SendMode {
+    let dialect = request.dialect();
+    if let Some((status, body)) = provider_error(dialect, &fault) {
         response.become_json(status, &body.to_string());
-        return Manner::Whole;
+        return SendMode::Whole;
     }
     match fault {
         Fault::Status {
@@ -106,10 +106,10 @@ fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
             response.become_json(status, &body);
             response.headers = headers;
         }
-        Fault::CutAfter(bytes) => return Manner::CutAfter(bytes),
-        Fault::SilentBeforeBody => return Manner::SilentAfter(0),
-        Fault::SilentAfter(bytes) => return Manner::SilentAfter(bytes),
-        Fault::Drip(pause) => return Manner::Drip(pause),
+        Fault::CutAfter(bytes) => return SendMode::CutAfter(bytes),
+        Fault::SilentBeforeBody => return SendMode::SilentAfter(0),
+        Fault::SilentAfter(bytes) => return SendMode::SilentAfter(bytes),
+        Fault::Drip(pause) => return SendMode::Drip(pause),
         Fault::Garbage => response.insert(b"data: {\"oops\": \xff\xfe<<<\n\n".to_vec()),
         Fault::ErrorInside if response.is_streamed => {
             response.insert(error_frame(dialect).into_bytes());
@@ -126,12 +126,12 @@ fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
         }
         Fault::Endless => {
             response.become_stream();
-            return Manner::Endless(endless(dialect).into_bytes());
+            return SendMode::Endless(endless(dialect).into_bytes());
         }
         Fault::EndlessComments => {
             response.become_stream();
             response.pieces.clear();
-            return Manner::Endless(b": still here\n\n".to_vec());
+            return SendMode::Endless(b": still here\n\n".to_vec());
         }
         Fault::Html => {
             response.content_type = "text/html; charset=utf-8".to_owned();
@@ -150,17 +150,17 @@ fn spoil(response: &mut Response, asked: &Recorded, fault: Fault) -> Manner {
         | Fault::HangUp
         | Fault::SilentBeforeHead => {}
     }
-    Manner::Whole
+    SendMode::Whole
 }
 
-/// A frame that may come any number of times.
+/// Returns an event with text that may be repeated any number of times.
 fn endless(dialect: Dialect) -> String {
-    let words = "and so on and on ".repeat(64);
+    let text = "and so on and on ".repeat(64);
     let data = match dialect {
-        Dialect::OpenAi => openai::text_chunk(&words),
-        Dialect::Responses => responses::text_chunk(&words),
-        Dialect::Anthropic => anthropic::text_chunk(&words),
-        Dialect::Gemini => gemini::text_chunk(&words),
+        Dialect::OpenAi => openai::text_chunk(&text),
+        Dialect::Responses => responses::text_chunk(&text),
+        Dialect::Anthropic => anthropic::text_chunk(&text),
+        Dialect::Gemini => gemini::text_chunk(&text),
     };
     format!("data: {data}\n\n")
 }
@@ -172,14 +172,14 @@ impl Response {
         (self.pieces, self.is_streamed) = (vec![body.as_bytes().to_vec()], false);
     }
 
-    /// A stream that has begun and says nothing of its end.
+    /// Turns the response into the first two pieces of a stream, without an end.
     fn become_stream(&mut self) {
         self.content_type = stream_type();
         self.is_streamed = true;
         self.pieces.truncate(2);
     }
 
-    /// Puts something into the middle; a body that is not streamed is replaced.
+    /// Inserts a piece into the middle of a stream. Replaces a body that is not streamed.
     fn insert(&mut self, piece: Vec<u8>) {
         if self.is_streamed {
             self.pieces.insert(self.pieces.len() / 2, piece);
@@ -206,16 +206,16 @@ impl Response {
     }
 }
 
-async fn send(stream: &mut TcpStream, response: &Response, manner: &Manner) -> io::Result<()> {
+async fn send(stream: &mut TcpStream, response: &Response, mode: &SendMode) -> io::Result<()> {
     stream.write_all(response.head().as_bytes()).await?;
-    let mut room = match manner {
-        Manner::CutAfter(bytes) | Manner::SilentAfter(bytes) => *bytes,
+    let mut remaining = match mode {
+        SendMode::CutAfter(bytes) | SendMode::SilentAfter(bytes) => *bytes,
         _ => usize::MAX,
     };
     for piece in &response.pieces {
-        let piece = &piece[..piece.len().min(room)];
-        room -= piece.len();
-        if let Manner::Drip(pause) = manner {
+        let piece = &piece[..piece.len().min(remaining)];
+        remaining -= piece.len();
+        if let SendMode::Drip(pause) = mode {
             for byte in piece.chunks(1) {
                 tokio::time::sleep(*pause).await;
                 send_piece(stream, response, byte).await?;
@@ -224,13 +224,13 @@ async fn send(stream: &mut TcpStream, response: &Response, manner: &Manner) -> i
             send_piece(stream, response, piece).await?;
         }
     }
-    match manner {
-        Manner::CutAfter(_) => return Ok(()),
-        Manner::SilentAfter(_) => return wait_for_the_end(stream).await,
-        Manner::Endless(again) => loop {
+    match mode {
+        SendMode::CutAfter(_) => return Ok(()),
+        SendMode::SilentAfter(_) => return wait_for_hangup(stream).await,
+        SendMode::Endless(again) => loop {
             send_piece(stream, response, again).await?;
         },
-        Manner::Whole | Manner::Drip(_) => {}
+        SendMode::Whole | SendMode::Drip(_) => {}
     }
     if response.is_streamed {
         stream.write_all(b"0\r\n\r\n").await?;
@@ -248,8 +248,8 @@ async fn send_piece(stream: &mut TcpStream, response: &Response, piece: &[u8]) -
     stream.write_all(&chunk).await
 }
 
-/// Says nothing until the caller hangs up.
-async fn wait_for_the_end(stream: &mut TcpStream) -> io::Result<()> {
+/// Sends nothing until the client hangs up.
+async fn wait_for_hangup(stream: &mut TcpStream) -> io::Result<()> {
     let mut rest = [0; 64];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())

@@ -1,63 +1,62 @@
-//! What a provider can do wrong.
+//! The ways in which a provider can fail.
 
 use super::request::Dialect;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One way to fail. Those that speak of a place in the body count the bytes of the body, not of its transport.
+/// A way to fail. Counts of bytes refer to the body, without its chunked encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// A status with a message in the provider's form, or a body as it is.
+    /// An HTTP status with an error in the provider's format, or with a literal body.
     Status {
-        /// The code.
         status: u16,
-        /// What the provider says, in its own form of an error.
+        /// The message inside the provider's error format.
         message: String,
-        /// Headers beside the usual ones.
+        /// Additional headers.
         headers: Vec<(String, String)>,
-        /// A body in place of that form.
+        /// A literal body in place of the provider's error format.
         body: Option<String>,
     },
-    /// Status 400 because the conversation is too long, as this provider says it.
+    /// Status 400 with the provider's own message for a conversation that is too long.
     ContextTooLong,
-    /// Status 400 or 401 because the key is wrong, as this provider says it.
+    /// Status 400 or 401 with the provider's own message for a wrong key.
     BadKey,
-    /// Status 404 because there is no such model, as this provider says it.
+    /// Status 404 with the provider's own message for an unknown model.
     UnknownModel,
-    /// The connection ends before the head.
+    /// Closes the connection before the response head.
     HangUp,
-    /// The connection ends after this many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     CutAfter(usize),
-    /// Nothing comes, ever.
+    /// Never sends anything.
     SilentBeforeHead,
-    /// The head comes, and then nothing.
+    /// Sends the head and nothing more.
     SilentBeforeBody,
-    /// Nothing comes after this many bytes of the body.
+    /// Sends nothing more after this many bytes of the body.
     SilentAfter(usize),
-    /// Every byte on its own, with a pause before each.
+    /// Sends single bytes, with a pause before each.
     Drip(Duration),
-    /// Something that is no JSON in the middle.
+    /// Inserts invalid JSON into the middle.
     Garbage,
-    /// The provider's own error in the middle of a stream; in a body that is not streamed, in place of the reply.
+    /// Sends the provider's own error in the middle of a stream, or in place of a reply that is not streamed.
     ErrorInside,
-    /// One line that is longer than 4 MiB.
+    /// Sends a line that is longer than 4 MiB.
     HugeFrame,
-    /// Text without end.
+    /// Sends text without end.
     Endless,
-    /// Comments without end, and no reply.
+    /// Sends comments without end, and no reply.
     EndlessComments,
-    /// A page of HTML under status 200.
+    /// An HTML page with status 200.
     Html,
-    /// A redirect to another place.
+    /// A redirect to this URL.
     Redirect(String),
-    /// Status 200 and no body.
+    /// Status 200 without a body.
     EmptyBody,
     /// Status 200 and `{}`.
     EmptyJson,
 }
 
 impl Fault {
-    /// A status with the provider's own form of an error.
+    /// Creates an HTTP status with an error in the provider's format.
     pub fn status(status: u16, message: &str) -> Self {
         Self::Status {
             status,
@@ -67,12 +66,12 @@ impl Fault {
         }
     }
 
-    /// Status 429 with this `Retry-After`.
+    /// Creates a status 429 with this `Retry-After`.
     pub fn rate_limited(retry_after: &str) -> Self {
         Self::status(429, "slow down").header("retry-after", retry_after)
     }
 
-    /// The same status with one more header.
+    /// Adds a header to a status.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if let Self::Status { headers, .. } = &mut self {
             headers.push((name.to_owned(), value.to_owned()));
@@ -80,7 +79,7 @@ impl Fault {
         self
     }
 
-    /// The same status with this body.
+    /// Replaces the body of a status.
     pub fn body(mut self, text: impl ToString) -> Self {
         if let Self::Status { body, .. } = &mut self {
             *body = Some(text.to_string());
@@ -89,7 +88,7 @@ impl Fault {
     }
 }
 
-/// An error as a provider writes it in the body of a status.
+/// Returns the body of an HTTP error in the provider's format.
 pub(super) fn error_body(dialect: Dialect, status: u16, message: &str) -> Value {
     match dialect {
         Dialect::OpenAi | Dialect::Responses => {
@@ -131,8 +130,8 @@ pub(super) fn error_body(dialect: Dialect, status: u16, message: &str) -> Value 
     }
 }
 
-/// The status and body of the faults that each provider has its own words for.
-pub(super) fn own_words(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)> {
+/// Returns the status and body of the faults for which each provider has its own message.
+pub(super) fn provider_error(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)> {
     let (status, message) = match (fault, dialect) {
         (Fault::ContextTooLong, Dialect::OpenAi | Dialect::Responses) => {
             let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
@@ -168,7 +167,7 @@ pub(super) fn own_words(dialect: Dialect, fault: &Fault) -> Option<(u16, Value)>
     Some((status, error_body(dialect, status, message)))
 }
 
-/// An error as a provider writes it in the middle of a stream, as a frame.
+/// Returns the event with which a provider reports an error in the middle of a stream.
 pub(super) fn error_frame(dialect: Dialect) -> String {
     match dialect {
         Dialect::OpenAi => {

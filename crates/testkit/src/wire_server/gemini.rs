@@ -1,10 +1,10 @@
-//! Replies in Gemini's form.
+//! Encodes replies for Gemini's API.
 
 use super::openai::pieces;
 use lango_core::ModelReply;
 use serde_json::{Map, Value, json};
 
-pub(super) fn whole(reply: &ModelReply) -> Value {
+pub(super) fn body(reply: &ModelReply) -> Value {
     let mut chunk = chunk(&parts(reply, |text| vec![text.to_owned()]));
     end(&mut chunk, reply);
     chunk
@@ -23,7 +23,7 @@ pub(super) fn stream(reply: &ModelReply) -> Vec<String> {
     frames.collect()
 }
 
-/// A chunk with a piece of text.
+/// Returns a chunk with a piece of text.
 pub(super) fn text_chunk(text: &str) -> Value {
     chunk(&[json!({ "text": text })])
 }
@@ -48,9 +48,9 @@ fn end(chunk: &mut Value, reply: &ModelReply) {
     });
 }
 
-/// The parts the script gives, or those of its words and calls. This provider sends arguments as an object, so that
-/// broken ones go out as a text, which no object is.
-fn parts(reply: &ModelReply, cut: impl Fn(&str) -> Vec<String>) -> Vec<Value> {
+/// Returns the parts of a reply: its opaque data if that is for this API, else its text and calls. Gemini sends
+/// arguments as an object; arguments that do not parse as one are sent as a string.
+fn parts(reply: &ModelReply, split: impl Fn(&str) -> Vec<String>) -> Vec<Value> {
     let opaque = reply
         .opaque
         .as_ref()
@@ -58,7 +58,9 @@ fn parts(reply: &ModelReply, cut: impl Fn(&str) -> Vec<String>) -> Vec<Value> {
     if let Some(parts) = opaque.and_then(|opaque| opaque.data.as_array()) {
         return parts.clone();
     }
-    let text = cut(&reply.text).into_iter().filter(|text| !text.is_empty());
+    let text = split(&reply.text)
+        .into_iter()
+        .filter(|text| !text.is_empty());
     let text = text.map(|text| json!({ "text": text }));
     let call = |call: &lango_core::Call| {
         let arguments = serde_json::from_str::<Map<String, Value>>(&call.arguments);

@@ -1,9 +1,9 @@
-//! Replies in OpenAI's form.
+//! Encodes replies for OpenAI's chat completions API.
 
 use lango_core::{Call, ModelReply};
 use serde_json::{Value, json};
 
-pub(super) fn whole(reply: &ModelReply, number: usize) -> Value {
+pub(super) fn body(reply: &ModelReply, number: usize) -> Value {
     let mut message = json!({ "role": "assistant", "content": content(reply), "refusal": null });
     if !reply.calls.is_empty() {
         let call = |(at, call): (usize, &Call)| {
@@ -44,7 +44,7 @@ pub(super) fn stream(reply: &ModelReply, number: usize) -> Vec<String> {
     frames.chain(["data: [DONE]\n\n".to_owned()]).collect()
 }
 
-/// A chunk with a piece of text.
+/// Returns a chunk with a piece of text.
 pub(super) fn text_chunk(text: &str) -> Value {
     chunk(&json!({ "content": text }), None)
 }
@@ -102,7 +102,7 @@ fn id(call: &Call, number: usize, at: usize) -> String {
     }
 }
 
-/// Text in small pieces, cut between characters.
+/// Splits a text into pieces of 7 characters.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = String> {
     let characters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = characters

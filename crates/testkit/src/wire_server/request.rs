@@ -1,4 +1,4 @@
-//! What the server was asked.
+//! The requests that the fake provider receives.
 
 use serde_json::Value;
 use std::io;
@@ -6,51 +6,52 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// Whose form a request is in.
+/// The API that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// OpenAI's chat completions.
     OpenAi,
     /// OpenAI's Responses.
     Responses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages.
     Anthropic,
-    /// Gemini.
     Gemini,
 }
 
-/// One request.
+/// A request that the fake provider received.
 #[derive(Debug, Clone)]
-pub struct Recorded {
-    /// Its place among the requests, from 0.
+pub struct RecordedRequest {
+    /// Counts the server's requests from 0.
     pub number: usize,
-    /// When it was whole.
+    /// When the request had arrived completely.
     pub at: Instant,
     /// `GET` or `POST`.
     pub method: String,
-    /// The path with its query.
+    /// Includes the query.
     pub path: String,
-    /// The headers, names in lower case.
+    /// The names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body; null if there is none.
+    /// Null if there is no body, or it is not JSON.
     pub body: Value,
 }
 
-impl Recorded {
-    /// The value of a header.
+impl RecordedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(own, _)| own == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whose form it is in, by its path.
+    /// Returns the API that the request's path belongs to.
     pub fn dialect(&self) -> Dialect {
-        let of_gemini = [
+        let gemini_methods = [
             ":generateContent",
             ":streamGenerateContent",
             ":batchEmbedContents",
         ];
-        if of_gemini.iter().any(|method| self.path.contains(method)) {
+        if gemini_methods
+            .iter()
+            .any(|method| self.path.contains(method))
+        {
             Dialect::Gemini
         } else if self.path.ends_with("/messages") {
             Dialect::Anthropic
@@ -66,12 +67,12 @@ impl Recorded {
         }
     }
 
-    /// The texts whose vectors it asks for; nothing if it asks for something else.
+    /// Returns the texts to embed, or `None` if this is not an embedding request.
     pub fn texts_to_embed(&self) -> Option<Vec<String>> {
-        let is_listed = ["/embeddings", "/api/embed"]
+        let has_input_list = ["/embeddings", "/api/embed"]
             .iter()
             .any(|end| self.path.ends_with(end));
-        let (list, text) = if is_listed {
+        let (list, text) = if has_input_list {
             (&self.body["input"], "")
         } else if self.path.ends_with(":batchEmbedContents") {
             (&self.body["requests"], "/content/parts/0/text")
@@ -83,12 +84,11 @@ impl Recorded {
         Some(texts.filter_map(text).collect())
     }
 
-    /// Whether it asks for a stream.
     pub fn is_streaming(&self) -> bool {
         self.body["stream"] == true || self.path.contains(":streamGenerateContent")
     }
 
-    /// The names of the functions that may be called.
+    /// Returns the names of the functions that the model may call.
     pub fn functions(&self) -> Vec<String> {
         if self.body["tool_choice"]["type"] == "none" {
             return Vec::new();
@@ -96,7 +96,7 @@ impl Recorded {
         self.declared()
     }
 
-    /// The names of the functions that it speaks of.
+    /// Returns the names of the functions that the request declares, even if `tool_choice` forbids calls.
     pub(super) fn declared(&self) -> Vec<String> {
         let list = match self.dialect() {
             Dialect::OpenAi | Dialect::Responses | Dialect::Anthropic => &self.body["tools"],
@@ -116,8 +116,8 @@ impl Recorded {
     }
 }
 
-/// Reads one request; nothing if the caller hung up before it was whole.
-pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Recorded>> {
+/// Reads one request. Returns `None` if the client hung up before it was complete.
+pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<RecordedRequest>> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -146,7 +146,7 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Recorded>>
             return Ok(None);
         }
     }
-    Ok(Some(Recorded {
+    Ok(Some(RecordedRequest {
         number: 0,
         at: Instant::now(),
         method,
@@ -156,8 +156,8 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Recorded>>
     }))
 }
 
-/// Returns the text of a message in OpenAI's chat form.
-pub fn text_of(message: &Value) -> String {
+/// Returns the text of a message of OpenAI's chat completions.
+pub fn message_text(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {

@@ -1,24 +1,24 @@
-//! Replies in the form of OpenAI's Responses.
+//! Encodes replies for OpenAI's Responses API.
 
 use super::openai::pieces;
 use lango_core::{Call, ModelReply, StopReason};
 use serde_json::{Value, json};
 
-pub(super) fn whole(reply: &ModelReply, number: usize) -> Value {
+pub(super) fn body(reply: &ModelReply, number: usize) -> Value {
     response(reply, &items(reply, number), number)
 }
 
 pub(super) fn stream(reply: &ModelReply, number: usize) -> Vec<String> {
     let items = items(reply, number);
-    let mut begun = response(reply, &[], number);
-    begun["status"] = json!("in_progress");
-    begun["usage"] = Value::Null;
+    let mut started = response(reply, &[], number);
+    started["status"] = json!("in_progress");
+    started["usage"] = Value::Null;
     let mut events = vec![
-        json!({ "type": "response.created", "response": begun }),
-        json!({ "type": "response.in_progress", "response": begun }),
+        json!({ "type": "response.created", "response": started }),
+        json!({ "type": "response.in_progress", "response": started }),
     ];
     for (index, item) in items.iter().enumerate() {
-        events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": begun_item(item) }));
+        events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": announced_item(item) }));
         events.extend(deltas(item, index));
         events.push(
             json!({ "type": "response.output_item.done", "output_index": index, "item": item }),
@@ -37,13 +37,13 @@ pub(super) fn stream(reply: &ModelReply, number: usize) -> Vec<String> {
     numbered.map(|event| frame(&event)).collect()
 }
 
-/// A frame of a stream under its name.
+/// Encodes an event of a stream, named by its type.
 pub(super) fn frame(event: &Value) -> String {
     let name = event["type"].as_str().unwrap_or_default();
     format!("event: {name}\ndata: {event}\n\n")
 }
 
-/// A piece of text for the first item.
+/// Returns an event with a piece of text for the first item.
 pub(super) fn text_chunk(text: &str) -> Value {
     json!({
         "type": "response.output_text.delta", "item_id": "msg_0", "output_index": 0,
@@ -71,7 +71,7 @@ fn response(reply: &ModelReply, items: &[Value], number: usize) -> Value {
     })
 }
 
-/// The items of a reply: those it brings along, else a message and the calls.
+/// Returns the items of a reply: its opaque data if that is for this API, else a message and the calls.
 fn items(reply: &ModelReply, number: usize) -> Vec<Value> {
     let own = reply
         .opaque
@@ -101,20 +101,20 @@ fn items(reply: &ModelReply, number: usize) -> Vec<Value> {
     message.into_iter().chain(calls).collect()
 }
 
-/// An item as it is announced: without what comes in pieces.
-fn begun_item(item: &Value) -> Value {
-    let mut begun = item.clone();
+/// Returns an item as the stream announces it: without the fields that follow in pieces.
+fn announced_item(item: &Value) -> Value {
+    let mut started = item.clone();
     for (field, empty) in [("content", json!([])), ("arguments", json!(""))] {
-        if begun.get(field).is_some() {
-            begun[field] = empty;
+        if started.get(field).is_some() {
+            started[field] = empty;
         }
     }
-    begun["status"] = json!("in_progress");
-    // What is announced of encrypted reasoning is not all of it.
+    started["status"] = json!("in_progress");
+    // The announcement has only a placeholder for the encrypted reasoning.
     if item["encrypted_content"].is_string() {
-        begun["encrypted_content"] = json!("YmVndW4=");
+        started["encrypted_content"] = json!("YmVndW4=");
     }
-    begun
+    started
 }
 
 fn deltas(item: &Value, index: usize) -> Vec<Value> {

@@ -1,40 +1,40 @@
-//! What the providers refuse with status 400. The server holds requests against these rules, as the real ones do, so that
-//! every test that sends one also tests its form.
+//! The rules by which the real providers refuse a request with status 400. The fake provider checks every request
+//! against them, so that every test that sends a request also tests its format.
 
 mod responses;
 
-use super::request::{Dialect, Recorded};
+use super::request::{Dialect, RecordedRequest};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The first rule that a request breaks.
-pub(super) fn broken_by(request: &Recorded) -> Result<(), String> {
+/// Checks a request. The error describes the first rule that it breaks.
+pub(super) fn check(request: &RecordedRequest) -> Result<(), String> {
     if request.method != "POST" {
         return Ok(());
     }
     if let Some(texts) = request.texts_to_embed() {
-        return embedded(request, &texts);
+        return check_embedding(request, &texts);
     }
     for name in request.declared() {
-        plain(&name)?;
+        check_name(&name)?;
     }
-    let mut apart = BTreeSet::new();
-    if let Some(twice) = request
+    let mut seen = BTreeSet::new();
+    if let Some(repeated) = request
         .declared()
         .into_iter()
-        .find(|name| !apart.insert(name.clone()))
+        .find(|name| !seen.insert(name.clone()))
     {
-        return Err(format!("function `{twice}` is declared twice"));
+        return Err(format!("function `{repeated}` is declared twice"));
     }
     match request.dialect() {
         Dialect::OpenAi => openai(list(&request.body["messages"])?),
-        Dialect::Responses => responses::broken_by(&request.body),
+        Dialect::Responses => responses::check(&request.body),
         Dialect::Anthropic => anthropic(&request.body, list(&request.body["messages"])?),
         Dialect::Gemini => gemini(list(&request.body["contents"])?),
     }
 }
 
-fn embedded(request: &Recorded, texts: &[String]) -> Result<(), String> {
+fn check_embedding(request: &RecordedRequest, texts: &[String]) -> Result<(), String> {
     ensure(!texts.is_empty(), || "nothing to embed".to_owned())?;
     ensure(texts.len() <= 100, || "more than 100 texts".to_owned())?;
     let is_blank = |text: &String| text.trim().is_empty();
@@ -86,12 +86,12 @@ fn openai(messages: &[Value]) -> Result<(), String> {
             ensure((1..=40).contains(&id.len()), || {
                 format!("the id `{id}` is too short or too long")
             })?;
-            ensure(open.insert(id), || format!("two calls are called `{id}`"))?;
-            plain(text(&call["function"]["name"]))?;
+            ensure(open.insert(id), || format!("two calls have the id `{id}`"))?;
+            check_name(text(&call["function"]["name"]))?;
             let arguments = text(&call["function"]["arguments"]);
             let parsed = serde_json::from_str::<Map<String, Value>>(arguments);
             ensure(parsed.is_ok(), || {
-                format!("arguments that are no object: {arguments}")
+                format!("arguments are not an object: {arguments}")
             })?;
         }
     }
@@ -105,9 +105,11 @@ fn anthropic(body: &Value, messages: &[Value]) -> Result<(), String> {
         "max_tokens: required".to_owned()
     })?;
     let marks = body.to_string().matches("\"cache_control\"").count();
-    ensure(marks <= 4, || format!("{marks} cache marks, of 4"))?;
+    ensure(marks <= 4, || {
+        format!("{marks} cache marks, but at most 4 are allowed")
+    })?;
     let mut open: BTreeSet<&str> = BTreeSet::new();
-    take_turns(messages, ["user", "assistant"])?;
+    check_alternation(messages, ["user", "assistant"])?;
     for message in messages {
         let blocks = list(&message["content"])?;
         let results = blocks
@@ -132,19 +134,19 @@ fn anthropic(body: &Value, messages: &[Value]) -> Result<(), String> {
                 })?,
                 "tool_use" => {
                     let id = text(&block["id"]);
-                    plain_characters(id)?;
-                    ensure(open.insert(id), || format!("two calls are called `{id}`"))?;
-                    plain(text(&block["name"]))?;
+                    check_characters(id)?;
+                    ensure(open.insert(id), || format!("two calls have the id `{id}`"))?;
+                    check_name(text(&block["name"]))?;
                     ensure(block["input"].is_object(), || {
-                        "an input that is no object".to_owned()
+                        "input is not an object".to_owned()
                     })?;
                     ensure(body["tools"].is_array(), || {
-                        "tool use without tools".to_owned()
+                        "tool_use block, but no tools are declared".to_owned()
                     })?;
                 }
-                "tool_result" => return Err("results come before everything else".to_owned()),
+                "tool_result" => return Err("tool results must come first".to_owned()),
                 "thinking" => ensure(block["signature"].is_string(), || {
-                    "thinking without signature".to_owned()
+                    "thinking block without a signature".to_owned()
                 })?,
                 _ => {}
             }
@@ -156,7 +158,7 @@ fn anthropic(body: &Value, messages: &[Value]) -> Result<(), String> {
 }
 
 fn gemini(contents: &[Value]) -> Result<(), String> {
-    take_turns(contents, ["user", "model"])?;
+    check_alternation(contents, ["user", "model"])?;
     let named = |content: &Value, field: &str| -> Vec<String> {
         let parts = content["parts"].as_array().into_iter().flatten();
         parts
@@ -173,7 +175,7 @@ fn gemini(contents: &[Value]) -> Result<(), String> {
         })?;
         called = named(content, "functionCall");
         for name in &called {
-            plain(name)?;
+            check_name(name)?;
         }
     }
     ensure(called.is_empty(), || {
@@ -181,11 +183,11 @@ fn gemini(contents: &[Value]) -> Result<(), String> {
     })
 }
 
-fn take_turns(messages: &[Value], roles: [&str; 2]) -> Result<(), String> {
+fn check_alternation(messages: &[Value], roles: [&str; 2]) -> Result<(), String> {
     for (at, message) in messages.iter().enumerate() {
         let role = text(&message["role"]);
         ensure(role == roles[at % 2], || {
-            format!("message {at} is of `{role}`")
+            format!("message {at} must not have the role `{role}`")
         })?;
     }
     Ok(())
@@ -194,28 +196,28 @@ fn take_turns(messages: &[Value], roles: [&str; 2]) -> Result<(), String> {
 fn list(value: &Value) -> Result<&[Value], String> {
     let list = value.as_array().filter(|list| !list.is_empty());
     list.map(Vec::as_slice)
-        .ok_or_else(|| format!("an empty list, or none: {value}"))
+        .ok_or_else(|| format!("expected a non-empty list: {value}"))
 }
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn plain(name: &str) -> Result<(), String> {
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    ensure(begins_well && name.len() <= 64, || {
+fn check_name(name: &str) -> Result<(), String> {
+    let has_valid_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    ensure(has_valid_start && name.len() <= 64, || {
         format!("the name `{name}` is not allowed")
     })?;
-    plain_characters(name)
+    check_characters(name)
 }
 
-fn plain_characters(name: &str) -> Result<(), String> {
-    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    ensure(!name.is_empty() && name.chars().all(taken), || {
-        format!("`{name}` holds forbidden characters")
+fn check_characters(name: &str) -> Result<(), String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    ensure(!name.is_empty() && name.chars().all(is_allowed), || {
+        format!("`{name}` is empty or contains a forbidden character")
     })
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise()) }
+fn ensure(is_valid: bool, error: impl FnOnce() -> String) -> Result<(), String> {
+    if is_valid { Ok(()) } else { Err(error()) }
 }

@@ -1,4 +1,4 @@
-//! The project, looked at from outside: rules that no compiler holds.
+//! Rules about the whole project that the compiler does not check.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

@@ -1,14 +1,14 @@
-//! Reads the project's files: where they are, and the string literals of Rust sources.
+//! Helpers that find the project's files and parse the string literals of Rust sources.
 
 use std::path::{Path, PathBuf};
 
-/// The project's folder.
+/// Returns the root folder of the project.
 pub fn root() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     crates.parent().unwrap().to_owned()
 }
 
-/// The folders of all crates, in the order of their names.
+/// Returns the folders of all crates, sorted by name.
 pub fn crates() -> Vec<PathBuf> {
     let mut folders = entries(&root().join("crates"));
     folders.retain(|folder| folder.join("Cargo.toml").is_file());
@@ -16,12 +16,12 @@ pub fn crates() -> Vec<PathBuf> {
     folders
 }
 
-/// The name of a file or folder without its path.
+/// Returns the name of a file or folder without its path.
 pub fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap()
 }
 
-/// What a folder holds, sorted; nothing if it is not there.
+/// Returns the entries of a folder, sorted. A missing folder has none.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
@@ -31,7 +31,7 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All files below a folder with one of these extensions.
+/// Returns all files below a folder that have one of these extensions.
 pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries(folder) {
@@ -39,7 +39,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
             found.extend(files(&path, extensions));
         } else if path
             .extension()
-            .is_some_and(|is| extensions.iter().any(|wanted| is == *wanted))
+            .is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
         {
             found.push(path);
         }
@@ -51,22 +51,22 @@ pub fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A path as it is written in messages.
-pub fn shown(path: &Path) -> String {
+/// Returns a path relative to the project, for messages.
+pub fn display_path(path: &Path) -> String {
     path.strip_prefix(root())
         .unwrap_or(path)
         .display()
         .to_string()
 }
 
-/// A string literal with the line on which it begins. Escapes stay as they are written, white space becomes one space.
+/// A string literal and the line on which it starts. Escapes are not decoded; runs of white space become one space.
 #[derive(Debug, PartialEq)]
 pub struct Literal {
     pub line: usize,
     pub text: String,
 }
 
-/// The string literals of a Rust source, without those in comments.
+/// Returns the string literals of a Rust source, without those in comments.
 pub fn literals(source: &str) -> Vec<Literal> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -86,7 +86,7 @@ pub fn literals(source: &str) -> Vec<Literal> {
             found.push(Literal { line, text });
             length
         } else if first.is_alphanumeric() || first == '_' {
-            // A whole word at once, so that the `r` of `for"` is not taken for the start of a raw string.
+            // Skip the whole word, so that the `r` of `for"` is not read as the start of a raw string.
             rest.find(|c: char| !c.is_alphanumeric() && c != '_')
                 .unwrap_or(rest.len())
         } else {
@@ -97,7 +97,7 @@ pub fn literals(source: &str) -> Vec<Literal> {
     found
 }
 
-/// The length of a block comment, which may hold others.
+/// Returns the length of a block comment, which may contain nested ones.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while at < text.len() {
@@ -116,7 +116,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// The length of a character literal, or of the tick of a lifetime.
+/// Returns the length of a character literal, or of the tick of a lifetime.
 fn char_literal(text: &str) -> usize {
     let mut chars = text.char_indices().skip(1);
     match chars.next() {
@@ -129,26 +129,26 @@ fn char_literal(text: &str) -> usize {
     }
 }
 
-/// If a string begins here: where its body begins, the body, and the length of it all.
+/// Parses a string literal at the start of a text. Returns the offset of its body, the body, and the literal's length.
 fn string(text: &str) -> Option<(usize, &str, usize)> {
-    let marks = text.len() - text.trim_start_matches(['b', 'c']).len();
-    let after_marks = &text[marks.min(1)..];
-    let marks = marks.min(1);
-    if let Some(raw) = after_marks.strip_prefix('r') {
+    let prefix = text.len() - text.trim_start_matches(['b', 'c']).len();
+    let after_prefix = &text[prefix.min(1)..];
+    let prefix = prefix.min(1);
+    if let Some(raw) = after_prefix.strip_prefix('r') {
         let hashes = raw.len() - raw.trim_start_matches('#').len();
         let body = raw[hashes..].strip_prefix('"')?;
         let end = body.find(&format!("\"{}", "#".repeat(hashes)))?;
-        let open = marks + 1 + hashes + 1;
+        let open = prefix + 1 + hashes + 1;
         return Some((open, &body[..end], open + end + 1 + hashes));
     }
-    let body = after_marks.strip_prefix('"')?;
+    let body = after_prefix.strip_prefix('"')?;
     let mut escaped = false;
     let end = body.find(|c| {
         let ends = c == '"' && !escaped;
         escaped = c == '\\' && !escaped;
         ends
     })?;
-    Some((marks + 1, &body[..end], marks + 1 + end + 1))
+    Some((prefix + 1, &body[..end], prefix + 1 + end + 1))
 }
 
 #[test]

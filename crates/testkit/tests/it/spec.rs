@@ -1,10 +1,10 @@
-//! The specification and the tests that hold it: every id has a test, and every id of a test is listed.
+//! Checks the specification against the tests: every id has a test, and every id in a test name is listed.
 
-use crate::source::{crates, files, read, root, shown};
+use crate::source::{crates, display_path, files, read, root};
 use crate::tidy::assert_none;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The id that a test's name begins with: a letter of a group, two digits, `_`.
+/// Returns the id at the start of a test's name: the letter of a group and two digits, followed by `_`.
 fn id_of(test: &str) -> Option<&str> {
     let id = test.get(..3)?;
     let (group, number) = id.split_at_checked(1)?;
@@ -12,7 +12,7 @@ fn id_of(test: &str) -> Option<&str> {
     (is_id && test[3..].starts_with('_')).then_some(id)
 }
 
-/// The ids of the specification, and those that are listed as not there yet.
+/// Returns the ids of the specification, and those that it lists as "Not yet".
 fn listed() -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut ready, mut later) = (BTreeSet::new(), BTreeSet::new());
     let mut is_later = false;
@@ -32,9 +32,9 @@ fn listed() -> (BTreeSet<String>, BTreeSet<String>) {
     (ready, later)
 }
 
-/// The ids that tests carry, with a place of each.
+/// Returns the ids in test names, each with the location of one such test.
 fn tested() -> BTreeMap<String, String> {
-    // A case of the contract suite is a plain function: the suite's macro lists it by name and makes tests of it.
+    // A case of the contract suite is a plain function, which the suite's macro lists by name and turns into tests.
     let suite = read(&root().join("crates/testkit/src/session_store_contract.rs"));
     let cases: BTreeSet<&str> = suite.lines().map(str::trim).collect();
     let mut tested = BTreeMap::new();
@@ -58,7 +58,7 @@ fn tested() -> BTreeMap<String, String> {
                 if let Some(id) = id_of(function).filter(|_| is_test || is_case) {
                     tested
                         .entry(id.to_owned())
-                        .or_insert_with(|| format!("{}:{number}", shown(&path)));
+                        .or_insert_with(|| format!("{}:{number}", display_path(&path)));
                 }
                 is_test = false;
             }
@@ -78,7 +78,7 @@ fn every_line_of_the_specification_has_a_test() {
         .collect();
     assert!(
         missing.is_empty(),
-        "no test carries these ids of docs/spec.md: {}",
+        "no test has these ids of docs/spec.md: {}",
         missing.join(", ")
     );
 }
@@ -89,7 +89,7 @@ fn every_id_of_a_test_is_in_the_specification() {
     let both: Vec<&String> = ready.intersection(&later).collect();
     assert!(
         both.is_empty(),
-        "listed as there and as not there yet: {both:?}"
+        "listed both as done and as not yet: {both:?}"
     );
     let unlisted = tested()
         .into_iter()
@@ -104,7 +104,7 @@ fn every_id_of_a_test_is_in_the_specification() {
 #[test]
 fn ids_are_read_from_names() {
     assert_eq!(id_of("t04_agents"), Some("t04"));
-    assert_eq!(id_of("a05_x(store: Subject)"), Some("a05"));
+    assert_eq!(id_of("a05_x(store: StoreUnderTest)"), Some("a05"));
     assert!(
         ["t4_x", "t04x", "x04_y", "to4_x", "t04", "übe_x", ""]
             .iter()

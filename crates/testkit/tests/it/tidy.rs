@@ -1,12 +1,12 @@
-//! The project's shape: the crate graph, SQL and prompts in their places, files that begin with their purpose and stay
-//! short, one binary of integration tests per crate.
+//! Checks the structure of the project: the crate graph, where SQL and prompts may be, a header and a limited length
+//! for every file, and one binary of integration tests per crate.
 
-use crate::source::{crates, entries, files, literals, name, read, root, shown};
+use crate::source::{crates, display_path, entries, files, literals, name, read, root};
 use std::collections::BTreeSet;
 use std::path::Path;
 use toml::Table;
 
-/// Which of our crates each crate may use. A new crate gets a line here when it is born.
+/// The crates of this project that each crate may depend on. A new crate needs a line here.
 const GRAPH: [(&str, &[&str]); 21] = [
     ("a2a", &["core", "documents", "net", "secrets"]),
     ("api", &["core", "documents", "engine", "server", "store"]),
@@ -20,7 +20,7 @@ const GRAPH: [(&str, &[&str]); 21] = [
     ("frontmatter", &[]),
     ("knowledge", &["core", "documents", "store"]),
     ("mcp", &["core", "net", "sandbox", "secrets"]),
-    ("models", &["core", "secrets"]),
+    ("models", &["core", "net", "secrets"]),
     ("net", &["core", "secrets"]),
     ("payment", &["core", "net"]),
     ("sandbox", &[]),
@@ -59,9 +59,9 @@ const GRAPH: [(&str, &[&str]); 21] = [
     ),
 ];
 
-/// The longest a file may be, in lines.
-const MOST_LINES: usize = 500;
-const MOST_ARCHITECTURE_LINES: usize = 300;
+/// Maximum length of a file.
+const MAX_LINES: usize = 500;
+const MAX_ARCHITECTURE_LINES: usize = 300;
 
 #[track_caller]
 pub fn assert_none(violations: &[String]) {
@@ -72,16 +72,16 @@ fn manifest(folder: &Path) -> Table {
     read(&folder.join("Cargo.toml")).parse().unwrap()
 }
 
-/// The packages in the dependency tables of a manifest, those for one target only included.
+/// Returns the packages in the dependency tables of a manifest, including those for a single target.
 fn packages(manifest: &Table, tables: &[&str]) -> BTreeSet<String> {
-    let mut holders = vec![manifest];
+    let mut parents = vec![manifest];
     if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
-        holders.extend(targets.values().filter_map(toml::Value::as_table));
+        parents.extend(targets.values().filter_map(toml::Value::as_table));
     }
-    let tables = holders.iter().flat_map(|holder| {
+    let tables = parents.iter().flat_map(|parent| {
         tables
             .iter()
-            .filter_map(|table| holder.get(*table)?.as_table())
+            .filter_map(|table| parent.get(*table)?.as_table())
     });
     let package = |(key, value): (&String, &toml::Value)| {
         let renamed = value.get("package").and_then(toml::Value::as_str);
@@ -99,13 +99,13 @@ fn crates_depend_only_downwards() {
         if package != format!("lango-{}", name(&folder)) {
             violations.push(format!(
                 "{}: its package is called `{package}`",
-                shown(&folder)
+                display_path(&folder)
             ));
         }
         let Some((_, allowed)) = GRAPH.iter().find(|(known, _)| *known == name(&folder)) else {
             violations.push(format!(
                 "{}: a new crate needs a line in GRAPH",
-                shown(&folder)
+                display_path(&folder)
             ));
             continue;
         };
@@ -116,7 +116,7 @@ fn crates_depend_only_downwards() {
             {
                 violations.push(format!(
                     "{}: must not depend on `lango-{used}`",
-                    shown(&folder)
+                    display_path(&folder)
                 ));
             }
         }
@@ -124,8 +124,8 @@ fn crates_depend_only_downwards() {
     assert_none(&violations);
 }
 
-/// Whether a string is an SQL statement, or the beginning of one. Words such as `select` and `update` are English too:
-/// what is written small counts only where no sentence would have it.
+/// Returns whether a string is an SQL statement or the start of one. Words such as `select` and `update` are English
+/// too, so lower-case keywords count only in forms that no English sentence has.
 fn is_sql(text: &str) -> bool {
     let starts = [
         "SELECT ",
@@ -145,7 +145,7 @@ fn is_sql(text: &str) -> bool {
         "SAVEPOINT ",
         " RETURNING ",
     ];
-    let small_starts = [
+    let lower_case_starts = [
         "insert into ",
         "insert or ",
         "create table ",
@@ -153,22 +153,24 @@ fn is_sql(text: &str) -> bool {
         "create virtual table ",
         "pragma ",
     ];
-    let small_select = text.starts_with("select ")
+    let is_lower_case_select = text.starts_with("select ")
         && text.contains(" from ")
         && ["*", " where ", " limit ", " order by ", "?1", "$1"]
             .iter()
             .any(|sign| text.contains(sign));
-    let contained =
+    let contains_statement =
         text.contains("INSERT INTO ") || text.contains("SELECT ") && text.contains(" FROM ");
     starts.iter().any(|start| text.starts_with(start))
         || others.iter().any(|part| text.contains(part))
-        || small_starts.iter().any(|start| text.starts_with(start))
-        || small_select
-        || contained
+        || lower_case_starts
+            .iter()
+            .any(|start| text.starts_with(start))
+        || is_lower_case_select
+        || contains_statement
 }
 
 #[test]
-fn sql_is_told_from_english() {
+fn sql_is_distinguished_from_english() {
     let sql = [
         "SELECT id FROM sessions",
         "insert into events values (?1)",
@@ -205,23 +207,27 @@ fn sql_is_in_the_store_only() {
             let found = literals(&read(&path))
                 .into_iter()
                 .filter(|literal| is_sql(&literal.text));
-            violations.extend(
-                found.map(|literal| format!("{}:{}: {}", shown(&path), literal.line, literal.text)),
-            );
+            violations.extend(found.map(|literal| {
+                format!("{}:{}: {}", display_path(&path), literal.line, literal.text)
+            }));
         }
-        violations.extend(files(folder, &["sql"]).iter().map(|path| shown(path)));
+        violations.extend(
+            files(folder, &["sql"])
+                .iter()
+                .map(|path| display_path(path)),
+        );
         let used = packages(&manifest(folder), &["dependencies"]);
         for driver in ["rusqlite", "tokio-postgres", "deadpool-postgres", "sqlx"] {
             if used.contains(driver) {
-                violations.push(format!("{}: uses `{driver}`", shown(folder)));
+                violations.push(format!("{}: uses `{driver}`", display_path(folder)));
             }
         }
     }
     assert_none(&violations);
 }
 
-/// Whether a string speaks to a model as an instruction does, or is a template of one. The short error results of single
-/// calls ("the tool `x` is not yours; …") are no prompts: they begin small and say what happened.
+/// Returns whether a string is an instruction for a model, or a template of one. The short error results of tool calls
+/// ("the tool `x` is not yours; …") are not prompts: they start in lower case and say what happened.
 fn is_prompt(text: &str) -> bool {
     let openings = [
         "You are ",
@@ -248,7 +254,7 @@ fn is_prompt(text: &str) -> bool {
 }
 
 #[test]
-fn prompts_are_told_from_messages() {
+fn prompts_are_distinguished_from_messages() {
     let prompts = [
         "You are {name}, an agent",
         "Hi. You are a bot",
@@ -266,23 +272,23 @@ fn prompts_are_told_from_messages() {
     assert!(messages.iter().all(|text| !is_prompt(text)));
 }
 
-/// Sources that must talk like a prompt, with the reason.
-const MAY_TALK: [(&str, &str); 3] = [
+/// Sources that may contain text like a prompt, with the reason.
+const PROMPT_EXEMPTIONS: [(&str, &str); 3] = [
     (
         "crates/models/src/offline",
-        "is itself a model: it speaks to the person, and reads the instruction's headings",
+        "is itself a model: it answers the user and reads the instruction's headings",
     ),
     (
         "crates/engine/src/template.rs",
-        "is the template language, so it has to write its braces",
+        "implements the template language, so it contains its braces",
     ),
     (
         "crates/testkit/src",
-        "plays models for tests and is never part of the product",
+        "imitates models for tests and is not part of the product",
     ),
 ];
 
-/// Where prompts are, and the modules that read them. Each file is read by one of its crate's, once.
+/// The folders with prompts, and the module that reads each. A module reads every file of its folder exactly once.
 const PROMPT_READERS: [(&str, &str); 2] = [
     ("crates/engine/prompts", "crates/engine/src/instruction.rs"),
     (
@@ -296,12 +302,15 @@ fn prompts_are_under_prompts_only() {
     let mut violations = Vec::new();
     for folder in crates() {
         for path in files(&folder.join("src"), &["rs"]) {
-            let place = shown(&path);
-            if MAY_TALK.iter().any(|(exempt, _)| place.starts_with(exempt)) {
+            let place = display_path(&path);
+            if PROMPT_EXEMPTIONS
+                .iter()
+                .any(|(exempt, _)| place.starts_with(exempt))
+            {
                 continue;
             }
             let source = read(&path);
-            // Tests of a module stand at its end, and may quote what they look for.
+            // The tests at the end of a module may quote prompts.
             let code = source.split("#[cfg(test)]").next().unwrap_or(&source);
             let found = literals(code)
                 .into_iter()
@@ -310,7 +319,7 @@ fn prompts_are_under_prompts_only() {
                 .extend(found.map(|literal| format!("{place}:{}: {}", literal.line, literal.text)));
             let may_read = PROMPT_READERS.iter().any(|(_, reader)| *reader == place);
             if code.contains("prompts/") && !may_read {
-                violations.push(format!("{place}: only {PROMPT_READERS:?} read prompts"));
+                violations.push(format!("{place}: only {PROMPT_READERS:?} may read prompts"));
             }
         }
     }
@@ -322,7 +331,7 @@ fn every_prompt_file_is_used_by_one_function() {
     let mut wrong = Vec::new();
     for folder in crates() {
         for path in entries(&folder.join("prompts")) {
-            let place = shown(&path);
+            let place = display_path(&path);
             let file_use = format!("prompts/{}\"", name(&path));
             let readers = PROMPT_READERS
                 .iter()
@@ -340,29 +349,33 @@ fn every_prompt_file_is_used_by_one_function() {
 }
 
 #[test]
-fn no_product_code_switches_a_check_of_the_egress_guard_off() {
+fn no_product_code_disables_a_check_of_the_egress_guard() {
     let others = crates()
         .into_iter()
         .filter(|folder| name(folder) != "net")
         .flat_map(|folder| files(&folder.join("src"), &["rs"]));
-    let switching = others.filter(|path| {
+    let offenders = others.filter(|path| {
         let source = read(path);
         source.contains("lango_net::Check")
             || source.contains("Check::SingleLookup")
             || source.contains("lango_net") && source.contains(".without(")
     });
-    assert_none(&switching.map(|path| shown(&path)).collect::<Vec<_>>());
+    assert_none(
+        &offenders
+            .map(|path| display_path(&path))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
-fn every_source_begins_with_its_purpose() {
+fn every_source_starts_with_a_module_comment() {
     let sources = crates()
         .into_iter()
         .flat_map(|folder| files(&folder.join("src"), &["rs"]));
     let without = sources.filter(|path| !read(path).starts_with("//! "));
     assert_none(
         &without
-            .map(|path| format!("{}: does not begin with `//! `", shown(&path)))
+            .map(|path| format!("{}: does not start with `//! `", display_path(&path)))
             .collect::<Vec<_>>(),
     );
 }
@@ -375,23 +388,23 @@ fn no_file_is_too_long() {
         .flat_map(|folder| files(&root().join(folder), &kinds));
     let beside = entries(&root())
         .into_iter()
-        .filter(|path| path.extension().is_some_and(|is| is == "md"));
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
     let lengths = below
         .chain(beside)
         .map(|path| (read(&path).lines().count(), path));
-    let long = lengths.filter(|(lines, _)| *lines > MOST_LINES);
+    let long = lengths.filter(|(lines, _)| *lines > MAX_LINES);
     assert_none(
         &long
-            .map(|(lines, path)| format!("{}: {lines} lines", shown(&path)))
+            .map(|(lines, path)| format!("{}: {lines} lines", display_path(&path)))
             .collect::<Vec<_>>(),
     );
 }
 
 #[test]
-fn the_architecture_can_be_read_in_one_sitting() {
+fn the_architecture_page_is_short() {
     let lines = read(&root().join("ARCHITECTURE.md")).lines().count();
     assert!(
-        lines <= MOST_ARCHITECTURE_LINES,
+        lines <= MAX_ARCHITECTURE_LINES,
         "{lines} lines; move details to docs/"
     );
 }
@@ -403,7 +416,10 @@ fn each_crate_has_one_binary_of_integration_tests() {
         for path in entries(&folder.join("tests")) {
             let is_data = path.is_dir() && files(&path, &["rs"]).is_empty();
             if name(&path) != "it" && !is_data {
-                violations.push(format!("{}: tests go into `tests/it`", shown(&path)));
+                violations.push(format!(
+                    "{}: tests belong in `tests/it`",
+                    display_path(&path)
+                ));
             }
         }
         let manifest = manifest(&folder);
@@ -422,8 +438,8 @@ fn each_crate_has_one_binary_of_integration_tests() {
         };
         if targets != expected {
             violations.push(format!(
-                "{}: has the test targets {targets:?}, not {expected:?}",
-                shown(&folder)
+                "{}: has the test targets {targets:?}, expected {expected:?}",
+                display_path(&folder)
             ));
         }
     }

@@ -1,7 +1,7 @@
-//! The arguments of `exec` and `exec_bg`, and what they ask for.
+//! The arguments of `exec` and `exec_bg`, and the command they describe.
 
 use super::Commands;
-use super::request::{Request, Words};
+use super::request::{CommandLine, CommandRequest};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use lango_core::ToolError;
@@ -13,39 +13,39 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most bytes of a command. The system takes a little more; a person who is asked reads less.
-const LONGEST_COMMAND: usize = 64 * 1024;
+/// Maximum length of a command in bytes. The system would accept a little more, but a user has to review it.
+const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExecArguments {
-    /// A line for the shell, run as it is by `/bin/sh -c`. Give this or `argv`.
+    /// A shell command line, run unchanged by `/bin/sh -c`. Pass this or `argv`.
     command: Option<String>,
-    /// A program and its arguments, run as they are without a shell. Give this or `command`.
+    /// A program and its arguments, run unchanged without a shell. Pass this or `command`.
     argv: Option<Vec<String>>,
-    /// The folder to run in, relative to the workspace; the workspace itself if not given.
+    /// The folder to run in, relative to the workspace; defaults to the workspace itself.
     cwd: Option<String>,
-    /// After how many seconds to stop it; as late as is allowed if not given.
+    /// Time limit in seconds; defaults to the maximum.
     timeout_s: Option<NonZeroU64>,
 }
 
 impl ExecArguments {
-    /// What is to run, if it can.
+    /// Checks the arguments and builds the request.
     pub(super) fn request(
         self,
         commands: &Commands,
         longest: Duration,
-    ) -> Result<Request, ToolError> {
-        let words = match (self.command, self.argv) {
-            (Some(line), None) => Words::Line(line),
-            (None, Some(argv)) => Words::Argv(argv),
+    ) -> Result<CommandRequest, ToolError> {
+        let command_line = match (self.command, self.argv) {
+            (Some(line), None) => CommandLine::Shell(line),
+            (None, Some(argv)) => CommandLine::Argv(argv),
             _ => {
                 return Err(ToolError::new(
-                    "give exactly one of `command`, a line for the shell, and `argv`, a list of words",
+                    "pass exactly one of `command`, a shell command line, and `argv`, a list of arguments",
                 ));
             }
         };
-        check(&words).map_err(ToolError::new)?;
+        check(&command_line).map_err(ToolError::new)?;
         let policy = commands.policy().clone();
         let cwd = match &self.cwd {
             Some(path) => folder(&policy, path)?,
@@ -57,14 +57,14 @@ impl ExecArguments {
         {
             Some(time) if time > longest => {
                 return Err(ToolError::new(format!(
-                    "`timeout_s` may be up to {}; what takes longer can be started with `exec_bg`",
+                    "`timeout_s` may be at most {}; start a longer command with `exec_bg`",
                     longest.as_secs()
                 )));
             }
             time => time.unwrap_or(longest),
         };
-        Ok(Request {
-            words,
+        Ok(CommandRequest {
+            command_line,
             cwd,
             policy,
             hosts: commands.hosts(),
@@ -73,63 +73,65 @@ impl ExecArguments {
     }
 }
 
-fn check(words: &Words) -> Result<(), String> {
-    let (bytes, has_nul) = match words {
-        Words::Line(line) if line.trim().is_empty() => return Err("`command` is empty".into()),
-        Words::Line(line) => (line.len(), line.contains('\0')),
-        Words::Argv(argv) if argv.first().is_none_or(String::is_empty) => {
+fn check(command_line: &CommandLine) -> Result<(), String> {
+    let (bytes, has_nul) = match command_line {
+        CommandLine::Shell(line) if line.trim().is_empty() => {
+            return Err("`command` is empty".into());
+        }
+        CommandLine::Shell(line) => (line.len(), line.contains('\0')),
+        CommandLine::Argv(argv) if argv.first().is_none_or(String::is_empty) => {
             return Err("`argv` names no program".into());
         }
-        Words::Argv(argv) => (
+        CommandLine::Argv(argv) => (
             argv.iter().map(|word| word.len() + 1).sum(),
             argv.iter().any(|word| word.contains('\0')),
         ),
     };
     if has_nul {
-        return Err("the command has a NUL character in it, which no program can be given".into());
+        return Err("the command contains a NUL character, which no argument can have".into());
     }
-    match bytes > LONGEST_COMMAND {
-        true => Err(format!(
+    if bytes > MAX_COMMAND_BYTES {
+        return Err(format!(
             "the command is longer than {} KiB; write a script to a file and run that",
-            LONGEST_COMMAND / 1024
-        )),
-        false => Ok(()),
+            MAX_COMMAND_BYTES / 1024
+        ));
     }
+    Ok(())
 }
 
-/// The folder that a model's `cwd` names. What counts is where it leads inside of the sandbox; here it is found out
-/// whether it leads anywhere, without a look at what is outside.
+/// Resolves the `cwd` of a call without accessing anything outside of the opened folders. The sandbox resolves it again
+/// when the command starts; this check only gives an early error.
 fn folder(policy: &Policy, path: &str) -> Result<PathBuf, ToolError> {
     let outside = || {
         ToolError::new(format!(
-            "`cwd` {path:?} leads outside the workspace; give a folder inside it"
+            "`cwd` {path:?} is outside the workspace; pass a folder inside it"
         ))
     };
     let given = Path::new(path);
     let roots = policy.writable().chain(&policy.read);
-    let (root, inside) = match given.is_absolute() {
-        false => (&policy.workspace, given),
-        true => roots
+    let (root, inside) = if given.is_absolute() {
+        roots
             .filter_map(|root| Some((root, given.strip_prefix(root).ok()?)))
             .next()
-            .ok_or_else(outside)?,
+            .ok_or_else(outside)?
+    } else {
+        (&policy.workspace, given)
     };
-    let inside = match inside.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => inside,
+    let inside = if inside.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        inside
     };
     let found = Dir::open_ambient_dir(root, ambient_authority()).and_then(|root| {
         root.open_dir(inside)?;
         root.canonicalize(inside)
     });
     let found = found.map_err(|error| match error.kind() {
-        // An escape is refused by cap-std itself, so no code of the operating system comes with it.
+        // cap-std itself refuses a path that leads outside, so the error has no code of the operating system.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(),
-        _ => ToolError::new(format!(
-            "`cwd` {path:?} is not a folder that can be used: {error}"
-        )),
+        _ => ToolError::new(format!("`cwd` {path:?} cannot be used: {error}")),
     })?;
-    // The path `.` and nothing else comes back for the root itself.
+    // For the root itself, `found` is `.`, which `components` removes.
     let folder: PathBuf = root.join(found).components().collect();
     match policy.access(&folder) {
         Access::None => Err(outside()),

@@ -1,12 +1,12 @@
-//! The commands that were started: which there are, whose they are, and how they ended.
+//! The table of started commands.
 //!
-//! A job belongs to a session; for every other one it does not exist. Those that ended are known as long as there is room
-//! for their outputs.
+//! A job belongs to one session and is invisible to all others. Ended jobs stay in the table as long as the limit
+//! allows.
 
-use super::network::Traffic;
+use super::network::CommandTraffic;
 use super::output::Output;
 use lango_core::SessionId;
-use lango_sandbox::Ended;
+use lango_sandbox::CommandOutcome;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,66 +14,65 @@ use tokio::sync::{Notify, watch};
 
 /// How a command was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
-    /// By a call that waits for it: `run_1`.
-    Fore,
-    /// To live on after the call: `job_1`.
-    Back,
+pub(crate) enum RunMode {
+    /// The call waits until it ends. Its id is like `run_1`.
+    Foreground,
+    /// It outlives the call. Its id is like `job_1`.
+    Background,
 }
 
-/// A command that was started.
+/// A started command.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: String,
-    pub(crate) ground: Ground,
+    pub(crate) mode: RunMode,
     pub(crate) session: SessionId,
     /// The command on one line.
     pub(crate) command: String,
-    /// How long it may run.
+    /// Time limit.
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: CommandTraffic,
     is_exclusive: bool,
     started: Instant,
-    state: watch::Sender<State>,
+    state: watch::Sender<JobState>,
     stop: Notify,
 }
 
-/// How a job stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum JobState {
     Running,
-    /// It ended after that time.
-    Ended(Ended, Duration),
+    /// The command ended after this time.
+    Ended(CommandOutcome, Duration),
     /// The sandbox failed.
     Failed(String),
-    /// Whoever waited for it went away, and it was ended.
+    /// The call that waited for the command was dropped, which ended the command.
     Abandoned,
 }
 
 impl Job {
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> JobState {
         self.state.borrow().clone()
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        matches!(*self.state.borrow(), State::Running)
+        matches!(*self.state.borrow(), JobState::Running)
     }
 
-    /// How long it has been running, or ran.
+    /// Returns how long the command has been running, or ran.
     pub(crate) fn elapsed(&self) -> Duration {
         match *self.state.borrow() {
-            State::Ended(_, after) => after,
+            JobState::Ended(_, after) => after,
             _ => self.started.elapsed(),
         }
     }
 
-    /// Says how it ended; what was said first stays.
-    pub(crate) fn end(&self, state: State) {
+    /// Records the end of the command. Only the first call has an effect.
+    pub(crate) fn end(&self, state: JobState) {
         self.output.finish();
         self.traffic.end();
         self.state.send_if_modified(|current| {
-            let running = matches!(current, State::Running);
+            let running = matches!(current, JobState::Running);
             if running {
                 *current = state;
             }
@@ -81,129 +80,127 @@ impl Job {
         });
     }
 
-    /// Asks whoever runs it to end it.
+    /// Asks the task that runs the command to stop it.
     pub(crate) fn stop(&self) {
         self.stop.notify_one();
     }
 
-    /// Waits until somebody asks to end it.
-    pub(crate) async fn stop_asked(&self) {
+    pub(crate) async fn wait_for_stop_request(&self) {
         self.stop.notified().await;
     }
 
-    /// Waits until it ended.
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn wait_until_ended(&self) {
         let mut state = self.state.subscribe();
-        // It lives as long as this job does, so it cannot be closed.
+        // The sender lives as long as this job, so the channel cannot be closed.
         let _ = state
-            .wait_for(|state| !matches!(state, State::Running))
+            .wait_for(|state| !matches!(state, JobState::Running))
             .await;
     }
 }
 
-/// All jobs.
+/// All jobs of all sessions.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    most_in_background: usize,
-    most_known: usize,
-    known: Mutex<Known>,
+    max_running_in_background: usize,
+    max_jobs: usize,
+    table: Mutex<JobTable>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct JobTable {
     /// In the order they were started.
     jobs: VecDeque<Arc<Job>>,
     foreground: u64,
     background: u64,
 }
 
-/// A job as it is asked for.
+/// A job to add.
 pub(crate) struct NewJob {
-    pub(crate) ground: Ground,
+    pub(crate) mode: RunMode,
     pub(crate) session: SessionId,
     pub(crate) command: String,
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
-    /// Whether it sees the value of a secret, so that no other command may run at the same time: that one could change what
-    /// this one executes.
+    /// Whether the command sees the value of a secret. Then no other command may run at the same time, because it could
+    /// change the files that this one executes.
     pub(crate) is_exclusive: bool,
 }
 
 impl Jobs {
-    pub(crate) fn new(most_in_background: usize, most_known: usize) -> Self {
+    pub(crate) fn new(max_running_in_background: usize, max_jobs: usize) -> Self {
         Self {
-            most_in_background,
-            most_known,
-            known: Mutex::default(),
+            max_running_in_background,
+            max_jobs,
+            table: Mutex::default(),
         }
     }
 
-    /// Takes a job in; the error says why there is no place for it.
+    /// Adds a job, or returns why it cannot start now.
     pub(crate) fn add(&self, new: NewJob) -> Result<Arc<Job>, String> {
-        let mut known = self.known();
-        let in_background = |job: &&Arc<Job>| job.ground == Ground::Back && job.is_running();
-        let running = known.jobs.iter().filter(in_background).count();
-        if new.ground == Ground::Back && running >= self.most_in_background {
+        let mut table = self.table();
+        let in_background = |job: &&Arc<Job>| job.mode == RunMode::Background && job.is_running();
+        let running = table.jobs.iter().filter(in_background).count();
+        if new.mode == RunMode::Background && running >= self.max_running_in_background {
             return Err(format!(
-                "{running} jobs run in the background, which is all there may be; \
-                 end one with `exec_stop` or wait until one ends, see `exec_status`"
+                "{running} jobs run in the background, which is the limit; stop one with `exec_stop`, or wait until one \
+                 ends (see `exec_status`)"
             ));
         }
-        if let Some(conflict) = known.conflict(&new.session, new.is_exclusive) {
+        if let Some(conflict) = table.conflict(&new.session, new.is_exclusive) {
             return Err(format!("the command was not run: {conflict}"));
         }
-        let id = match new.ground {
-            Ground::Fore => {
-                known.foreground += 1;
-                format!("run_{}", known.foreground)
+        let id = match new.mode {
+            RunMode::Foreground => {
+                table.foreground += 1;
+                format!("run_{}", table.foreground)
             }
-            Ground::Back => {
-                known.background += 1;
-                format!("job_{}", known.background)
+            RunMode::Background => {
+                table.background += 1;
+                format!("job_{}", table.background)
             }
         };
         let job = Arc::new(Job {
             id,
-            ground: new.ground,
+            mode: new.mode,
             session: new.session,
             command: new.command,
             time: new.time,
             output: new.output,
-            traffic: Traffic::default(),
+            traffic: CommandTraffic::default(),
             is_exclusive: new.is_exclusive,
             started: Instant::now(),
-            state: watch::Sender::new(State::Running),
+            state: watch::Sender::new(JobState::Running),
             stop: Notify::new(),
         });
-        known.jobs.push_back(Arc::clone(&job));
-        known.forget(self.most_known);
+        table.jobs.push_back(Arc::clone(&job));
+        table.remove_oldest(self.max_jobs);
         Ok(job)
     }
 
     /// Returns why a command that sees the value of a secret cannot start now.
     pub(crate) fn conflict(&self, session: &SessionId) -> Option<String> {
-        self.known().conflict(session, true)
+        self.table().conflict(session, true)
     }
 
-    /// The job of this session with this id.
+    /// Finds a job of this session by its id.
     pub(crate) fn find(&self, session: &SessionId, id: &str) -> Option<Arc<Job>> {
         let is_it = |job: &&Arc<Job>| job.session == *session && job.id == id;
-        self.known().jobs.iter().find(is_it).cloned()
+        self.table().jobs.iter().find(is_it).cloned()
     }
 
-    /// The jobs of this session, in the order they were started.
-    pub(crate) fn of(&self, session: &SessionId) -> Vec<Arc<Job>> {
+    /// Returns the jobs of this session, in the order they were started.
+    pub(crate) fn of_session(&self, session: &SessionId) -> Vec<Arc<Job>> {
         let own = |job: &&Arc<Job>| job.session == *session;
-        self.known().jobs.iter().filter(own).cloned().collect()
+        self.table().jobs.iter().filter(own).cloned().collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, JobTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
-    /// Returns why a command cannot start beside those that run. A command that sees the value of a secret runs alone.
+impl JobTable {
+    /// Returns why a command cannot start while the others run. A command that sees the value of a secret runs alone.
     fn conflict(&self, session: &SessionId, is_exclusive: bool) -> Option<String> {
         let mut running = self.jobs.iter().filter(|job| job.is_running());
         let other = running.find(|job| is_exclusive || job.is_exclusive)?;
@@ -214,30 +211,30 @@ impl Known {
         };
         Some(if other.is_exclusive {
             format!(
-                "{name} sees the value of a secret, and runs alone; try again when it has ended"
+                "{name} sees the value of a secret and must run alone; try again when it has ended"
             )
         } else {
             format!(
-                "a program that sees the value of a secret runs alone, because other commands could change what it \
-                 executes, and {name} is running; wait until it has ended, or end it with `exec_stop`"
+                "a program that sees the value of a secret must run alone, because other commands could change what it \
+                 executes, and {name} is running; wait until it has ended, or stop it with `exec_stop`"
             )
         })
     }
 
-    /// Forgets the oldest that ended until there are no more than `most`.
-    fn forget(&mut self, most: usize) {
-        let mut excess = self.jobs.len().saturating_sub(most);
+    /// Removes the oldest ended jobs until at most `max` are left.
+    fn remove_oldest(&mut self, max: usize) {
+        let mut excess = self.jobs.len().saturating_sub(max);
         self.jobs.retain(|job| {
-            let forgotten = excess > 0 && !job.is_running();
-            excess -= usize::from(forgotten);
-            !forgotten
+            let is_removed = excess > 0 && !job.is_running();
+            excess -= usize::from(is_removed);
+            !is_removed
         });
     }
 }
 
 impl Drop for Jobs {
     fn drop(&mut self) {
-        for job in &self.known().jobs {
+        for job in &self.table().jobs {
             job.stop();
         }
     }

@@ -1,5 +1,5 @@
-//! The network of commands that may contact only listed hosts: each command has its own proxy, which lives as long as
-//! the command.
+//! Network access of commands that may contact only listed hosts: each command has its own proxy, which lives as long
+//! as the command.
 //!
 //! The command runs in its own network namespace, and the proxy is the only way out, so a program that ignores the
 //! proxy reaches nothing. The tool's result lists refused destinations.
@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const HOSTS_KEY: &str = "tools.exec.network";
 
 /// Maximum number of refused destinations in a result.
-const MOST_REFUSALS: usize = 20;
+const MAX_REFUSALS: usize = 20;
 
 /// The network access of commands with [`Network::Proxied`](lango_sandbox::Network::Proxied).
 #[derive(Debug, Clone)]
@@ -50,23 +50,23 @@ impl CommandProxy {
 
 /// The proxy of one command, with the refusals so far.
 #[derive(Debug, Default)]
-pub(crate) struct Traffic(Mutex<State>);
+pub(crate) struct CommandTraffic(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     proxy: Option<ProxyHandle>,
     refusals: Vec<Refusal>,
     unnamed: u64,
-    /// Remarks about secrets.
+    /// Notes about secrets.
     remarks: Vec<String>,
 }
 
-impl Traffic {
+impl CommandTraffic {
     pub(super) fn start(&self, proxy: ProxyHandle) {
         self.lock().proxy = Some(proxy);
     }
 
-    /// Adds remarks for the result.
+    /// Adds notes for the result.
     pub(super) fn add_remarks(&self, remarks: Vec<String>) {
         self.lock().remarks.extend(remarks);
     }
@@ -78,7 +78,7 @@ impl Traffic {
         state.proxy = None;
     }
 
-    /// Returns a line for each refused destination, and the remarks.
+    /// Returns a line for each refused destination, and the notes about secrets.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut state = self.lock();
         state.collect();
@@ -112,7 +112,7 @@ impl State {
             };
             if let Some(known) = self.refusals.iter_mut().find(is_same) {
                 known.count += refusal.count;
-            } else if self.refusals.len() < MOST_REFUSALS {
+            } else if self.refusals.len() < MAX_REFUSALS {
                 self.refusals.push(refusal);
             } else {
                 self.unnamed += refusal.count;

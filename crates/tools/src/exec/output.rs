@@ -1,69 +1,68 @@
-//! What one command printed: a file that grows, and the parts of it that are shown.
+//! The output of one command: a file that grows while the command runs, and the parts of it that are shown.
 //!
-//! What goes into the file is text: bytes that are not UTF-8 and control characters are made visible on the way, so that
-//! every reader finds text. The file has a limit; past it the output is counted and dropped but for its end, which is
-//! put below a remark when the command is done.
+//! The file is always text: control characters and bytes that are not UTF-8 are replaced by visible characters. The
+//! file has a size limit. Output past the limit is counted and dropped, except for its end, which is appended after a
+//! note when the command has ended.
 
 use super::page::{self, Page, Position, start_of_character};
 use crate::show;
-use lango_secrets::{MaskText, Masks};
+use lango_secrets::{MaskTextStream, Masks};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How much of the start and of the end is shown of an output that is longer than both.
+/// Maximum size of the start and of the end that are shown of a long output.
 const SHOWN_BYTES: usize = 12 * 1024;
 
 /// The output of one command. Written while it runs, read at any time.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
-    most_bytes: u64,
+    max_bytes: u64,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Open until the command is done.
+    /// Open until the command has ended.
     file: Option<File>,
     bytes: u64,
     newlines: u64,
     ends_in_line: bool,
     dropped_bytes: u64,
-    /// The end of what was dropped.
+    /// The end of the dropped text.
     dropped_tail: String,
     failure: Option<String>,
     /// Masks the secrets that the command may have seen.
-    mask: Option<MaskText>,
+    mask: Option<MaskTextStream>,
 }
 
-/// What there is of an output.
+/// The size of a stored output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct OutputSize {
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
-    /// Why it is not all, if it is not.
+    /// Why the stored output is incomplete, if it is.
     pub(crate) remark: Option<String>,
 }
 
 /// The start and the end of an output, or all of it.
 pub(crate) struct Excerpt {
     pub(crate) head: String,
-    pub(crate) middle: Option<Middle>,
+    pub(crate) omitted: Option<OmittedPart>,
     pub(crate) tail: String,
 }
 
-/// What an excerpt leaves out.
-pub(crate) struct Middle {
+/// The part that an excerpt leaves out.
+pub(crate) struct OmittedPart {
     pub(crate) bytes: u64,
-    /// Where it starts.
     pub(crate) start: Position,
 }
 
 impl Output {
-    /// An output that is written to this file, which is new and empty.
-    pub(crate) fn new(path: PathBuf, file: File, most_bytes: u64) -> Self {
+    /// Creates an output that is written to `file`, which is new and empty.
+    pub(crate) fn new(path: PathBuf, file: File, max_bytes: u64) -> Self {
         let state = State {
             file: Some(file),
             bytes: 0,
@@ -76,69 +75,69 @@ impl Output {
         };
         Self {
             path,
-            most_bytes,
+            max_bytes,
             state: Mutex::new(state),
         }
     }
 
-    /// Masks secrets in what is printed from now on. Masked as a whole, no page of it shows a part of a value.
+    /// Masks secrets in the output from now on. The output is masked as one stream, so a value that is split between
+    /// pages is masked too.
     pub(crate) fn mask(&self, masks: &Masks) {
         self.state().mask = Some(masks.text_stream());
     }
 
-    /// Adds what a command printed. Writing goes to the system's memory first, so it is done on the spot.
+    /// Adds output of the command. Writes synchronously, which is fast because the page cache buffers it.
     pub(crate) fn push(&self, printed: &[u8]) {
         let mut state = self.state();
         let text = match &mut state.mask {
             Some(mask) => mask.push(printed).into(),
             None => String::from_utf8_lossy(printed),
         };
-        state.add(&visible(&text), self.most_bytes);
+        state.add(&visible(&text), self.max_bytes);
     }
 
-    /// Says that nothing more comes.
+    /// Marks the output as complete.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
         if let Some(mut mask) = state.mask.take() {
             let rest = mask.finish();
-            state.add(&visible(&rest), self.most_bytes);
+            state.add(&visible(&rest), self.max_bytes);
         }
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);
             let left_out = state.dropped_bytes - tail.len() as u64;
-            let remark = format!("\n[{} of the output left out here]\n", show::size(left_out));
+            let remark = format!("\n[{} of output omitted here]\n", show::size(left_out));
             state.write(&remark);
             state.write(&tail);
         }
         state.file = None;
     }
 
-    /// Whether more may come.
+    /// Whether the command may still add output.
     pub(crate) fn is_growing(&self) -> bool {
         self.state().file.is_some()
     }
 
-    /// How much there is.
-    pub(crate) fn extent(&self) -> Extent {
+    pub(crate) fn size(&self) -> OutputSize {
         let state = self.state();
         let cut = || {
-            let limit = show::size(self.most_bytes);
+            let limit = show::size(self.max_bytes);
             (state.dropped_bytes > 0)
-                .then(|| format!("only the first {limit} and the end of the output are kept"))
+                .then(|| format!("only the first {limit} and the end of the output are stored"))
         };
-        Extent {
+        OutputSize {
             bytes: state.bytes,
             lines: state.newlines + u64::from(state.ends_in_line),
             remark: state.failure.clone().or_else(cut),
         }
     }
 
-    /// A part of it.
+    /// Reads a page.
     pub(crate) fn page(&self, start: Position) -> io::Result<Page> {
         page::read(BufReader::new(File::open(&self.path)?), start)
     }
 
-    /// Its start and its end.
+    /// Reads the start and the end.
     pub(crate) fn excerpt(&self) -> io::Result<Excerpt> {
         let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
@@ -147,7 +146,7 @@ impl Output {
             file.take(2 * SHOWN_BYTES as u64).read_to_end(&mut all)?;
             return Ok(Excerpt {
                 head: String::from_utf8_lossy(&all).into_owned(),
-                middle: None,
+                omitted: None,
                 tail: String::new(),
             });
         }
@@ -168,7 +167,7 @@ impl Output {
         };
         tail.drain(..start);
         Ok(Excerpt {
-            middle: Some(Middle {
+            omitted: Some(OmittedPart {
                 bytes: size - (head.len() + tail.len()) as u64,
                 start: Position {
                     line: 1 + head.iter().filter(|byte| **byte == b'\n').count() as u64,
@@ -186,15 +185,15 @@ impl Output {
 }
 
 impl State {
-    /// Writes what fits below the limit, and drops the rest.
-    fn add(&mut self, text: &str, most_bytes: u64) {
-        let left = most_bytes.saturating_sub(self.bytes);
+    /// Writes the part that fits below the limit and drops the rest.
+    fn add(&mut self, text: &str, max_bytes: u64) {
+        let left = max_bytes.saturating_sub(self.bytes);
         let fitting = match self.dropped_bytes {
             0 => text.floor_char_boundary(usize::try_from(left).unwrap_or(usize::MAX)),
             _ => 0,
         };
-        let (kept, dropped) = text.split_at(fitting);
-        self.write(kept);
+        let (stored, dropped) = text.split_at(fitting);
+        self.write(stored);
         self.drop_text(dropped);
     }
 
@@ -203,8 +202,8 @@ impl State {
             return;
         };
         if let Err(error) = file.write_all(text.as_bytes()) {
-            // The command goes on; what it prints from here on is lost.
-            self.failure = Some(format!("the output could not be kept: {error}"));
+            // The command keeps running, but its output from here on is lost.
+            self.failure = Some(format!("the output could not be stored: {error}"));
             self.file = None;
             return;
         }
@@ -217,7 +216,7 @@ impl State {
         self.dropped_bytes += text.len() as u64;
         self.dropped_tail.push_str(text);
         let excess = self.dropped_tail.len().saturating_sub(SHOWN_BYTES);
-        // Now and then, so that a long output does not move its end along with every line.
+        // Not every time: moving the tail for every line of a long output would be slow.
         if excess > SHOWN_BYTES {
             let excess = self.dropped_tail.ceil_char_boundary(excess);
             self.dropped_tail.drain(..excess);
@@ -225,7 +224,7 @@ impl State {
     }
 }
 
-/// Shows control characters by their signs (`␛`).
+/// Replaces control characters by visible symbols (`␛`).
 fn visible(text: &str) -> String {
     let sign = |c: char| match c {
         '\n' | '\t' => c,

@@ -1,5 +1,5 @@
-//! The folder with the outputs of commands. It is lango's own: no command sees it. The oldest files make room for new
-//! ones.
+//! The folder with the outputs of commands. It is private to lango, so commands cannot see it. The oldest files are
+//! removed to make room for new ones.
 
 use super::output::Output;
 use lango_core::Caller;
@@ -11,57 +11,58 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-/// How a file of this folder ends; others are left alone.
+/// Extension of output files. Other files in the folder are left alone.
 const EXTENSION: &str = "out";
 
-/// How much is kept.
+/// Limits of the stored outputs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
-    /// Of one command.
+pub(crate) struct OutputQuota {
+    /// Maximum size of one output.
     pub(crate) output_bytes: u64,
-    /// Of all.
+    /// Maximum number of outputs.
     pub(crate) files: usize,
+    /// Maximum size of all outputs together.
     pub(crate) bytes: u64,
 }
 
-/// The outputs of commands.
+/// The stored outputs of commands.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     folder: PathBuf,
-    room: Room,
-    /// The files there are, the oldest first; nothing until the folder is first used.
-    kept: Mutex<Option<VecDeque<Kept>>>,
+    quota: OutputQuota,
+    /// The stored files, oldest first; `None` until the folder is first used.
+    stored: Mutex<Option<VecDeque<StoredOutput>>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredOutput {
     path: PathBuf,
-    /// Alive while the command or someone who reads its output is.
+    /// Alive while the command runs or its output is being read.
     output: Weak<Output>,
 }
 
 impl Outputs {
-    /// The outputs in this folder. It is made when the first one is created, and closed to other users of the machine.
-    pub(crate) fn at(folder: PathBuf, room: Room) -> Self {
+    /// Stores outputs in this folder, which is created for the first output with access for its owner only.
+    pub(crate) fn at(folder: PathBuf, quota: OutputQuota) -> Self {
         Self {
             folder,
-            room,
-            kept: Mutex::new(None),
+            quota,
+            stored: Mutex::new(None),
         }
     }
 
-    /// A new output, named after the call.
+    /// Creates an output, named after the call.
     pub(crate) fn create(&self, caller: &Caller) -> io::Result<Arc<Output>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = match &mut *kept {
-            Some(kept) => kept,
-            None => kept.insert(self.open()?),
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = match &mut *stored {
+            Some(stored) => stored,
+            None => stored.insert(self.open()?),
         };
-        self.make_room(kept)?;
+        self.make_room(stored)?;
         let stem = format!(
             "{}-{}",
-            plain(caller.turn.as_str()),
-            plain(caller.call.as_str())
+            file_name_part(caller.turn.as_str()),
+            file_name_part(caller.call.as_str())
         );
         let mut attempt = 1;
         let (path, file) = loop {
@@ -74,46 +75,51 @@ impl Outputs {
             options.write(true).create_new(true).mode(0o600);
             match options.open(&path) {
                 Ok(file) => break (path, file),
-                // A call that is run once more keeps its first output.
+                // A call that is run again does not overwrite its first output.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
                     attempt += 1;
                 }
                 Err(error) => return Err(error),
             }
         };
-        let output = Arc::new(Output::new(path.clone(), file, self.room.output_bytes));
-        let new = Kept {
+        let output = Arc::new(Output::new(path.clone(), file, self.quota.output_bytes));
+        let new = StoredOutput {
             path,
             output: Arc::downgrade(&output),
         };
-        kept.push_back(new);
+        stored.push_back(new);
         Ok(output)
     }
 
-    /// Makes the folder, or finds what an earlier run left there.
-    fn open(&self) -> io::Result<VecDeque<Kept>> {
+    /// Creates the folder, or finds the files of an earlier run.
+    fn open(&self) -> io::Result<VecDeque<StoredOutput>> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))?;
-        let left = files_of(&self.folder)?.into_iter().map(|path| Kept {
-            path,
-            output: Weak::new(),
-        });
+        let left = output_files(&self.folder)?
+            .into_iter()
+            .map(|path| StoredOutput {
+                path,
+                output: Weak::new(),
+            });
         Ok(left.collect())
     }
 
     /// Removes the oldest outputs until one more fits. Those of running commands stay.
-    fn make_room(&self, kept: &mut VecDeque<Kept>) -> io::Result<()> {
-        let mut bytes: u64 = kept.iter().map(Kept::size).sum();
+    fn make_room(&self, stored: &mut VecDeque<StoredOutput>) -> io::Result<()> {
+        let mut bytes: u64 = stored.iter().map(StoredOutput::size).sum();
         let mut at = 0;
-        while at < kept.len() && (kept.len() + 1 > self.room.files || bytes > self.room.bytes) {
-            if kept[at].is_growing() {
+        while at < stored.len() && (stored.len() + 1 > self.quota.files || bytes > self.quota.bytes)
+        {
+            if stored[at].is_growing() {
                 at += 1;
                 continue;
             }
-            let Some(oldest) = kept.remove(at) else { break };
+            let Some(oldest) = stored.remove(at) else {
+                break;
+            };
             bytes = bytes.saturating_sub(oldest.size());
             match fs::remove_file(&oldest.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -124,7 +130,7 @@ impl Outputs {
     }
 }
 
-impl Kept {
+impl StoredOutput {
     fn size(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
@@ -136,8 +142,8 @@ impl Kept {
     }
 }
 
-/// The files that an earlier run left, the oldest first.
-fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Lists the files of an earlier run, oldest first.
+fn output_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -155,11 +161,11 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-/// An id as a part of a file's name. Ids of calls come from a model's server and can be anything.
-fn plain(id: &str) -> String {
-    let plain = |c: char| match c {
+/// Makes an id usable in a file name. Call ids come from the model provider and can contain anything.
+fn file_name_part(id: &str) -> String {
+    let replace = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => c,
         _ => '_',
     };
-    id.chars().take(60).map(plain).collect()
+    id.chars().take(60).map(replace).collect()
 }

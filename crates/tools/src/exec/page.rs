@@ -1,16 +1,16 @@
-//! A page of a text by line: where it starts is found by counting, how long it is has a limit.
+//! Reads a page of a text, starting at a given line and limited in size.
 
 use std::io::{self, BufRead, Read};
 
-/// The most bytes of a page.
+/// Maximum size of a page.
 pub(crate) const PAGE_BYTES: usize = 32 * 1024;
 
 /// Where a page starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The line, counted from 1.
+    /// Line number, starting at 1.
     pub(crate) line: u64,
-    /// How many bytes of it come before, in a line that is longer than a page.
+    /// Number of bytes of the line to skip, in a line that is longer than a page.
     pub(crate) skip_bytes: u64,
 }
 
@@ -18,11 +18,12 @@ pub(crate) struct Position {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub(crate) bytes: Vec<u8>,
-    /// Where the next one starts, if there is more.
+    /// Start of the next page, if the text continues.
     pub(crate) next: Option<Position>,
 }
 
-/// The page that starts there; an empty one if the text ends before. It ends with a line unless that is too long.
+/// Reads the page that starts at `start`; it is empty if the text ends before. A page ends at the end of a line unless
+/// the line is too long.
 pub(crate) fn read(mut text: impl BufRead, start: Position) -> io::Result<Page> {
     let mut line = 1;
     while line < start.line {
@@ -65,9 +66,9 @@ pub(crate) fn read(mut text: impl BufRead, start: Position) -> io::Result<Page> 
     })
 }
 
-/// The place at or before `at` where a character of UTF-8 starts; a character has at most four bytes.
+/// Returns the last offset up to `at` where a UTF-8 character starts. A character has at most four bytes.
 pub(crate) fn start_of_character(bytes: &[u8], at: usize) -> usize {
-    let starts = |place: &usize| bytes[*place] & 0b1100_0000 != 0b1000_0000;
+    let starts = |offset: &usize| bytes[*offset] & 0b1100_0000 != 0b1000_0000;
     (at.saturating_sub(3)..=at).rev().find(starts).unwrap_or(at)
 }
 
@@ -83,7 +84,7 @@ mod tests {
         let mut pages = Vec::new();
         loop {
             let page = read(text.as_bytes(), start).expect("memory can be read");
-            pages.push(String::from_utf8(page.bytes).expect("no character is cut"));
+            pages.push(String::from_utf8(page.bytes).expect("no character is split"));
             match page.next {
                 Some(next) => start = next,
                 None => return pages,
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_put_together_are_the_text_whatever_its_lines() {
+    fn all_pages_together_are_the_whole_text() {
         let lines: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
         let long_line = "ä€𝄞x".repeat(20_000);
         for text in [
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_past_the_end_gives_nothing() {
+    fn a_start_past_the_end_gives_an_empty_page() {
         let start = Position {
             line: 9,
             skip_bytes: 3,

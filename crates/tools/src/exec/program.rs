@@ -1,20 +1,20 @@
-//! The program that a command starts, if lango can tell: a value may be given to one program, and not to whatever else a
-//! line of the shell starts.
+//! Determines which program a command starts, if that is certain. The value of a secret may go to one program, but not
+//! to other programs that a shell command line starts.
 
-use super::request::Words;
+use super::request::CommandLine;
 
-/// Characters with which a shell starts more than one program, or another one than the line shows. Outside of quotes.
+/// Characters that make a shell start several programs, or another program than the line shows, outside of quotes.
 const OPERATORS: &str = ";&|<>()$`\\\n\r";
-/// Those that have this meaning inside of double quotes.
+/// Characters that do so inside of double quotes too.
 const QUOTED_OPERATORS: &str = "$`\\";
 
-impl Words {
-    /// Returns the name of the only program that is started; `None` if it is not named without a path, or if a shell
-    /// could start others.
+impl CommandLine {
+    /// Returns the name of the program if the command starts only this one; `None` if it has a path or if a shell could
+    /// start others.
     pub(crate) fn only_program(&self) -> Option<&str> {
         let (program, is_simple) = match self {
             Self::Argv(argv) => (argv.first()?.as_str(), true),
-            Self::Line(line) => {
+            Self::Shell(line) => {
                 let line = line.trim_matches([' ', '\t']);
                 let end = line.find([' ', '\t']).unwrap_or(line.len());
                 (&line[..end], is_simple(line))
@@ -30,7 +30,7 @@ impl Words {
         let has_word = |text: &str| text.split(|c| !is_part(c)).any(|word| word == program);
         match self {
             Self::Argv(argv) => argv.iter().any(|word| has_word(word)),
-            Self::Line(line) => has_word(line),
+            Self::Shell(line) => has_word(line),
         }
     }
 }
@@ -55,8 +55,8 @@ fn is_simple(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> Words {
-        Words::Line(text.to_owned())
+    fn line(text: &str) -> CommandLine {
+        CommandLine::Shell(text.to_owned())
     }
 
     #[test]
@@ -69,12 +69,12 @@ mod tests {
         ] {
             assert_eq!(line(text).only_program(), Some("aws"), "{text}");
         }
-        let argv = Words::Argv(vec!["aws".into(), "a;b".into()]);
+        let argv = CommandLine::Argv(vec!["aws".into(), "a;b".into()]);
         assert_eq!(argv.only_program(), Some("aws"));
     }
 
     #[test]
-    fn a_line_that_could_start_something_else_starts_no_known_program() {
+    fn a_line_that_could_start_other_programs_has_no_only_program() {
         for text in [
             "aws s3 ls; env",
             "aws s3 ls | tee x",
@@ -95,7 +95,7 @@ mod tests {
         ] {
             assert_eq!(line(text).only_program(), None, "{text}");
         }
-        let path = Words::Argv(vec!["./aws".into()]);
+        let path = CommandLine::Argv(vec!["./aws".into()]);
         assert_eq!(path.only_program(), None);
         assert_eq!(line("env aws").only_program(), Some("env"));
     }

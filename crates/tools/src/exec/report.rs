@@ -1,22 +1,22 @@
-//! What a model is told about a command: how it ended or how far it is, and what it printed.
+//! Formats the status and the output of commands for the model.
 
-use super::jobs::{Ground, Job, State};
-use super::output::{Extent, Output};
+use super::jobs::{Job, JobState, RunMode};
+use super::output::{Output, OutputSize};
 use super::page::Position;
 use crate::show;
 use lango_core::ToolError;
-use lango_sandbox::{Ended, ExitKind, Policy, Stopped};
+use lango_sandbox::{CommandOutcome, ExceededLimit, ExitKind, Policy};
 use serde_json::json;
 use std::io;
 use std::time::Duration;
 
-/// How many ended runs a list has.
+/// Maximum number of foreground commands in a list.
 const SHOWN_RUNS: usize = 10;
 
-/// The result of a command that was waited for. That it failed is a result too; that the sandbox failed is not.
+/// Formats the result of a foreground command. A failed command is a result too; a failure of the sandbox is an error.
 pub(crate) fn result(job: &Job, policy: &Policy) -> Result<String, ToolError> {
     let mut text = match job.state() {
-        State::Failed(message) => return Err(ToolError::new(message)),
+        JobState::Failed(message) => return Err(ToolError::new(message)),
         state => format!("{}\n", headline(&state, job)),
     };
     push_excerpt(&mut text, job);
@@ -25,19 +25,19 @@ pub(crate) fn result(job: &Job, policy: &Policy) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// How a job stands, and a part of what it printed: from `start` on, or else its start and end.
+/// Formats the status of a job and a part of its output: from `start` on, or the start and the end.
 pub(crate) fn status(job: &Job, start: Option<Position>, policy: &Policy) -> String {
-    let extent = job.output.extent();
+    let size = job.output.size();
     let mut text = format!(
         "{}: {}; {}, {}\n{}\n",
         job.id,
         headline(&job.state(), job),
-        show::count(extent.lines, "line"),
-        show::size(extent.bytes),
+        show::count(size.lines, "line"),
+        show::size(size.bytes),
         job.command
     );
     match start {
-        Some(start) => push_page(&mut text, job, start, &extent),
+        Some(start) => push_page(&mut text, job, start, &size),
         None => push_excerpt(&mut text, job),
     }
     push_refusals(&mut text, job);
@@ -45,12 +45,12 @@ pub(crate) fn status(job: &Job, start: Option<Position>, policy: &Policy) -> Str
     text
 }
 
-/// One line for each job in the background, and for the last runs that ended.
+/// Formats one line for each background job and for the latest foreground commands.
 pub(crate) fn list(jobs: &[std::sync::Arc<Job>]) -> String {
     let (background, runs): (Vec<_>, Vec<_>) =
-        jobs.iter().partition(|job| job.ground == Ground::Back);
+        jobs.iter().partition(|job| job.mode == RunMode::Background);
     let line = |job: &&std::sync::Arc<Job>| {
-        let lines = show::count(job.output.extent().lines, "line");
+        let lines = show::count(job.output.size().lines, "line");
         format!(
             "{}: {}; {lines}; {}\n",
             job.id,
@@ -64,38 +64,42 @@ pub(crate) fn list(jobs: &[std::sync::Arc<Job>]) -> String {
     };
     if !runs.is_empty() {
         let older = runs.len().saturating_sub(SHOWN_RUNS);
-        text.push_str("[commands that were waited for, whose output can still be read]\n");
+        text.push_str("[earlier exec commands, whose output can still be read]\n");
         text.extend(runs.iter().skip(older).map(line));
     }
     text
 }
 
-/// How a job stands, on one line.
-pub(crate) fn headline(state: &State, job: &Job) -> String {
+/// Formats the status of a job on one line.
+pub(crate) fn headline(state: &JobState, job: &Job) -> String {
     match state {
-        State::Running => format!("running for {}", seconds(job.elapsed())),
-        State::Ended(ended, after) => ending(ended, *after, job.time),
-        State::Failed(message) => message.clone(),
-        State::Abandoned => "ended with the call that waited for it".into(),
+        JobState::Running => format!("running for {}", seconds(job.elapsed())),
+        JobState::Ended(ended, after) => ending(ended, *after, job.time),
+        JobState::Failed(message) => message.clone(),
+        JobState::Abandoned => "killed because its call was cancelled".into(),
     }
 }
 
-fn ending(ended: &Ended, after: Duration, time: Duration) -> String {
+fn ending(outcome: &CommandOutcome, after: Duration, time: Duration) -> String {
     let after = seconds(after);
-    match (ended.stopped, ended.exit) {
-        (Some(Stopped::Time), _) => {
+    match (outcome.stopped_by, outcome.exit) {
+        (Some(ExceededLimit::Time), _) => {
             format!(
-                "stopped after {after}: it may run for {} s",
+                "stopped after {after}: the time limit is {} s",
                 time.as_secs_f32()
             )
         }
-        (Some(Stopped::Memory), _) => format!("stopped after {after}: it took too much memory"),
-        (Some(Stopped::Processes), _) => {
+        (Some(ExceededLimit::Memory), _) => {
+            format!("stopped after {after}: it used too much memory")
+        }
+        (Some(ExceededLimit::Processes), _) => {
             format!("stopped after {after}: it started too many processes")
         }
-        (Some(Stopped::Disk), _) => format!("stopped after {after}: it wrote too much to disk"),
+        (Some(ExceededLimit::Disk), _) => {
+            format!("stopped after {after}: it wrote too much to disk")
+        }
         (None, ExitKind::Code(code)) => format!("exit code {code} after {after}"),
-        (None, ExitKind::Signal(signal)) => format!("ended by signal {signal} after {after}"),
+        (None, ExitKind::Signal(signal)) => format!("killed by signal {signal} after {after}"),
     }
 }
 
@@ -113,43 +117,40 @@ fn push_excerpt(text: &mut String, job: &Job) {
         push_line(text, &format!("[no output{yet}]"));
     }
     push_line(text, &excerpt.head);
-    if let Some(middle) = excerpt.middle {
-        let call = status_call(&job.id, middle.start);
-        let size = show::size(middle.bytes);
+    if let Some(omitted) = excerpt.omitted {
+        let call = status_call(&job.id, omitted.start);
+        let size = show::size(omitted.bytes);
         push_line(
             text,
-            &format!("[… {size} left out here; read on with {call} …]"),
+            &format!("[… {size} omitted here; continue with {call} …]"),
         );
     }
     push_line(text, &excerpt.tail);
-    push_extent_remark(text, &job.output);
+    push_size_remark(text, &job.output);
 }
 
-fn push_page(text: &mut String, job: &Job, start: Position, extent: &Extent) {
+fn push_page(text: &mut String, job: &Job, start: Position, size: &OutputSize) {
     let page = match job.output.page(start) {
         Ok(page) => page,
         Err(error) => return push_line(text, &unreadable(&error)),
     };
     if page.bytes.is_empty() {
         let so_far = if job.is_running() { " so far" } else { "" };
-        let lines = show::count(extent.lines, "line");
-        push_line(
-            text,
-            &format!("[nothing there: the output has {lines}{so_far}]"),
-        );
+        let lines = show::count(size.lines, "line");
+        push_line(text, &format!("[no output there: it has {lines}{so_far}]"));
     }
     push_line(text, &String::from_utf8_lossy(&page.bytes));
     if let Some(next) = page.next {
         push_line(
             text,
-            &format!("[read on with {}]", status_call(&job.id, next)),
+            &format!("[continue with {}]", status_call(&job.id, next)),
         );
     }
-    push_extent_remark(text, &job.output);
+    push_size_remark(text, &job.output);
 }
 
-fn push_extent_remark(text: &mut String, output: &Output) {
-    if let Some(remark) = output.extent().remark {
+fn push_size_remark(text: &mut String, output: &Output) {
+    if let Some(remark) = output.size().remark {
         push_line(text, &format!("[{remark}]"));
     }
 }
@@ -160,8 +161,8 @@ fn push_refusals(text: &mut String, job: &Job) {
     }
 }
 
-fn push_clean_up(text: &mut String, state: &State, policy: &Policy) {
-    let State::Ended(ended, _) = state else {
+fn push_clean_up(text: &mut String, state: &JobState, policy: &Policy) {
+    let JobState::Ended(ended, _) = state else {
         return;
     };
     for remark in ended.clean_up.relative_to(&policy.workspace).remarks() {
@@ -169,7 +170,7 @@ fn push_clean_up(text: &mut String, state: &State, policy: &Policy) {
     }
 }
 
-/// Adds a text and ends its last line; nothing if there is none.
+/// Appends a text and terminates its last line. Does nothing if the text is empty.
 fn push_line(text: &mut String, more: &str) {
     text.push_str(more);
     if !text.ends_with('\n') {

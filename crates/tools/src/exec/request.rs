@@ -1,4 +1,4 @@
-//! What is to run, and how it is shown: a command that is shown is the command that runs.
+//! A command to run and its display form: the user sees exactly the command that runs.
 
 use lango_net::HostPattern;
 use lango_sandbox::Policy;
@@ -6,42 +6,42 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much of a command is shown where it only has to be recognised.
+/// Maximum number of characters of a command's short form.
 const SHORT_CHARACTERS: usize = 200;
 
-/// A command with all that it takes to run it.
+/// A command with everything needed to run it.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
-    pub(crate) words: Words,
+pub(crate) struct CommandRequest {
+    pub(crate) command_line: CommandLine,
     pub(crate) cwd: PathBuf,
     pub(crate) policy: Policy,
-    /// The only hosts that it may contact, if its network is a proxy.
+    /// The only hosts that the command may contact, if it has a proxy.
     pub(crate) hosts: Vec<HostPattern>,
     pub(crate) time: Duration,
 }
 
-/// The command itself.
+/// The command line to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Words {
-    /// A line for the shell.
-    Line(String),
+pub(crate) enum CommandLine {
+    /// A line for a shell.
+    Shell(String),
     /// A program and its arguments.
     Argv(Vec<String>),
 }
 
-impl Words {
-    /// What is started.
+impl CommandLine {
+    /// Returns the program to start and its arguments.
     pub(crate) fn argv(&self) -> Vec<OsString> {
         match self {
-            Self::Line(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
+            Self::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
             Self::Argv(argv) => argv.iter().map(Into::into).collect(),
         }
     }
 
-    /// The whole of it, as a shell would take it, with nothing that is not seen.
-    pub(crate) fn shown(&self) -> String {
+    /// Formats the whole command in shell syntax, with invisible characters escaped.
+    pub(crate) fn display(&self) -> String {
         let line = match self {
-            Self::Line(line) => line.clone(),
+            Self::Shell(line) => line.clone(),
             Self::Argv(argv) => {
                 let words: Vec<_> = argv.iter().map(|word| quoted(word)).collect();
                 words.join(" ")
@@ -50,9 +50,9 @@ impl Words {
         format!("$ {}", visible(&line, "\n> "))
     }
 
-    /// The start of it on one line.
-    pub(crate) fn short(&self) -> String {
-        let shown = self.shown().replace("\n> ", "");
+    /// Formats the start of the command on one line.
+    pub(crate) fn summary(&self) -> String {
+        let shown = self.display().replace("\n> ", "");
         match shown.char_indices().nth(SHORT_CHARACTERS) {
             Some((end, _)) => format!("{}…", &shown[..end]),
             None => shown,
@@ -60,17 +60,18 @@ impl Words {
     }
 }
 
-/// A word as a shell would have to be given it.
+/// Quotes a word for a shell if necessary.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
-/// A text in which everything is seen: line breaks and control characters have their signs (`␊`, `␛`), characters that
-/// take no room or turn the direction of what follows have their numbers. A line break is followed by `line_break`.
+/// Makes every character visible: line breaks and control characters become symbols (`␊`, `␛`), zero-width characters
+/// and changes of the writing direction become escapes. Adds `line_break` after each line break.
 pub(crate) fn visible(text: &str, line_break: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -81,15 +82,15 @@ pub(crate) fn visible(text: &str, line_break: &str) -> String {
             }
             '\u{7f}' => shown.push('␡'),
             '\0'..='\u{1f}' => shown.extend(char::from_u32(0x2400 + u32::from(c))),
-            c if is_unseen(c) => shown.extend(c.escape_unicode()),
+            c if is_invisible(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
     shown
 }
 
-/// Whether a reader cannot see this character, or sees what follows in another order because of it.
-fn is_unseen(c: char) -> bool {
+/// Whether a character is invisible or changes the order in which the following text is displayed.
+fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}'
@@ -102,23 +103,26 @@ fn is_unseen(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn argv(words: &[&str]) -> Words {
-        Words::Argv(words.iter().map(|word| (*word).to_owned()).collect())
+    fn argv(words: &[&str]) -> CommandLine {
+        CommandLine::Argv(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
     #[test]
-    fn words_are_shown_as_a_shell_would_take_them() {
-        assert_eq!(argv(&["ls", "-la", "a/b.txt"]).shown(), "$ ls -la a/b.txt");
+    fn arguments_are_displayed_in_shell_syntax() {
         assert_eq!(
-            argv(&["echo", "a b", "$HOME", ""]).shown(),
+            argv(&["ls", "-la", "a/b.txt"]).display(),
+            "$ ls -la a/b.txt"
+        );
+        assert_eq!(
+            argv(&["echo", "a b", "$HOME", ""]).display(),
             "$ echo 'a b' '$HOME' ''"
         );
-        assert_eq!(argv(&["it's"]).shown(), r"$ 'it'\''s'");
+        assert_eq!(argv(&["it's"]).display(), r"$ 'it'\''s'");
     }
 
     #[test]
-    fn what_would_not_be_seen_is_shown_by_its_sign_or_number() {
-        let line = |text: &str| Words::Line(text.into()).shown();
+    fn invisible_characters_are_displayed_as_symbols_or_escapes() {
+        let line = |text: &str| CommandLine::Shell(text.into()).display();
         assert_eq!(line("a\nrm b"), "$ a␊\n> rm b");
         assert_eq!(line("a\r\u{1b}[2K\tb"), "$ a␍␛[2K␉b");
         assert_eq!(
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_short_form_is_one_line() {
-        let short = Words::Line(format!("a\nb {}", "x".repeat(500))).short();
+        let short = CommandLine::Shell(format!("a\nb {}", "x".repeat(500))).summary();
         assert!(
             short.starts_with("$ a␊b xxx") && short.ends_with("x…"),
             "{short}"

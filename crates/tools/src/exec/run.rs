@@ -1,17 +1,18 @@
-//! Running a command: starting it in the sandbox, taking down what it prints, and seeing to its end.
+//! Runs commands: starts them in the sandbox, records their output and handles their end.
 //!
-//! A command in the foreground is held by the call's own future, so that whoever drops the call ends the command and all
-//! that it started. One in the background is held by a task of the runtime and ends with it.
+//! The future of a call owns its foreground command, so dropping the call ends the command and all processes it
+//! started. A task of the runtime owns a background command, which ends with the task.
 
 use super::Commands;
-use super::jobs::{Ground, Job, NewJob, State};
+use super::jobs::{Job, JobState, NewJob, RunMode};
 use super::output::Output;
 use super::report;
-use super::request::Request;
+use super::request::CommandRequest;
 use lango_core::{Caller, ToolError};
 use lango_net::{Credentials, Proxy};
 use lango_sandbox::{
-    Child, Command, Ended, LaunchError, Limits, NewFiles, PROXY_PORT, Profile, Stdin,
+    Child, Command, CommandOutcome, LaunchError, NewFiles, PROXY_PORT, ResourceLimits,
+    SandboxProfile, Stdin,
 };
 use std::error::Error;
 use std::io;
@@ -21,62 +22,66 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// How long what was printed may take to arrive after the end of a command.
+/// How long to wait for the rest of the output after a command has ended.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// How long the start of a line waits for the rest of it before it is taken down, and how long it may become.
+/// How long, and up to which size, an incomplete line waits for its end before it is recorded.
 const LINE_TIME: Duration = Duration::from_millis(100);
 const LINE_BYTES: usize = 64 * 1024;
 
-/// The variable that names the call to the command that it runs: what must not happen twice can be done under it.
+/// The variable with the key of the call. Commands can use it as an idempotency key.
 const CALL_KEY: &str = "LANGO_CALL_KEY";
 
 impl Commands {
-    /// Runs a command to its end and says how it went.
-    pub(crate) async fn run(&self, caller: &Caller, request: Request) -> Result<String, ToolError> {
-        let (job, mut child) = self.start(caller, &request, Ground::Fore).await?;
-        let abandoned = EndOnDrop(&job);
-        let ended = follow(&mut child, &job).await;
+    /// Runs a command until it ends and returns its formatted result.
+    pub(crate) async fn run(
+        &self,
+        caller: &Caller,
+        request: CommandRequest,
+    ) -> Result<String, ToolError> {
+        let (job, mut child) = self.start(caller, &request, RunMode::Foreground).await?;
+        let abandoned = AbandonOnDrop(&job);
+        let ended = supervise(&mut child, &job).await;
         job.end(state_after(ended, &job));
         drop(abandoned);
         report::result(&job, &request.policy)
     }
 
-    /// Starts a command that lives on.
+    /// Starts a background command.
     pub(crate) async fn run_in_background(
         &self,
         caller: &Caller,
-        request: &Request,
+        request: &CommandRequest,
     ) -> Result<Arc<Job>, ToolError> {
-        let (job, mut child) = self.start(caller, request, Ground::Back).await?;
+        let (job, mut child) = self.start(caller, request, RunMode::Background).await?;
         let task = Arc::clone(&job);
         tokio::spawn(async move {
-            let _abandoned = EndOnDrop(&task);
-            let ended = follow(&mut child, &task).await;
+            let _abandoned = AbandonOnDrop(&task);
+            let ended = supervise(&mut child, &task).await;
             task.end(state_after(ended, &task));
         });
         Ok(job)
     }
 
-    /// Starts a command. Called inside of the runtime, which from then on watches it.
+    /// Starts a command. Must be called inside the runtime, which then watches the command.
     async fn start(
         &self,
         caller: &Caller,
-        request: &Request,
-        ground: Ground,
+        request: &CommandRequest,
+        mode: RunMode,
     ) -> Result<(Arc<Job>, Child), ToolError> {
         let inner = &self.inner;
         let output = inner.outputs.create(caller).map_err(|error| {
             ToolError::new(format!(
-                "the command was not run: lango has no place for what it prints: {error}"
+                "the command was not run: lango cannot store its output: {error}"
             ))
         })?;
-        let found = self.find_secrets(caller, &request.words).await;
+        let found = self.look_up_secrets(caller, &request.command_line).await;
         let new = NewJob {
             is_exclusive: found.sees_values,
-            ground,
+            mode,
             session: caller.session.clone(),
-            command: request.words.short(),
+            command: request.command_line.summary(),
             time: request.time,
             output,
         };
@@ -87,10 +92,10 @@ impl Commands {
             env.extend(variables.map(|(name, value)| (name.into(), value.into())));
         }
         let mut policy = request.policy.clone();
-        let secrets = match self.command_secrets(caller, request, ground, found).await {
+        let secrets = match self.command_secrets(caller, request, mode, found).await {
             Ok(secrets) => secrets,
             Err(message) => {
-                job.end(State::Failed(message.clone()));
+                job.end(JobState::Failed(message.clone()));
                 return Err(ToolError::trusted(message));
             }
         };
@@ -100,22 +105,22 @@ impl Commands {
         env.extend(secrets.variables);
         if let Some(file) = secrets.certificates {
             policy.read.push(file.clone());
-            policy.kept.push(file);
+            policy.read_only.push(file);
         }
         job.traffic.add_remarks(secrets.remarks);
         let command = Command {
-            argv: request.words.argv(),
+            argv: request.command_line.argv(),
             cwd: request.cwd.clone(),
             env,
             stdin: Stdin::Null,
-            limits: Limits {
+            limits: ResourceLimits {
                 time: Some(request.time),
                 ..inner.limits.command
             },
             new_files: NewFiles::Remove,
-            profile: Profile::Command,
+            profile: SandboxProfile::Command,
         };
-        // It reads the workspace first, and nothing else may stand still for that.
+        // `spawn` reads the workspace first, which must not block the runtime.
         let launcher = inner.launcher.clone();
         let started = tokio::task::spawn_blocking(move || launcher.spawn(&policy, command));
         let started = started.await.unwrap_or_else(|failure| {
@@ -127,13 +132,13 @@ impl Commands {
             Ok(child) => Ok((job, child)),
             Err(error) => {
                 let message = sandbox_failure(&error);
-                job.end(State::Failed(message.clone()));
+                job.end(JobState::Failed(message.clone()));
                 Err(ToolError::new(message))
             }
         }
     }
 
-    /// Serves the network of a command that was started, where there is a proxy for it.
+    /// Serves the network of a started command if it has a proxy.
     async fn serve(
         &self,
         caller: &Caller,
@@ -150,53 +155,51 @@ impl Commands {
     }
 }
 
-/// Ends a job's record when nobody follows the command any more; the command itself ends with its [`Child`].
-struct EndOnDrop<'a>(&'a Job);
+/// Marks a job as abandoned if its call is dropped. The command itself ends with its [`Child`].
+struct AbandonOnDrop<'a>(&'a Job);
 
-impl Drop for EndOnDrop<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.end(State::Abandoned);
+        self.0.end(JobState::Abandoned);
     }
 }
 
-/// Takes down what a command prints until it ended, and ends it when that is asked.
-async fn follow(child: &mut Child, job: &Job) -> io::Result<Ended> {
+/// Records the output of a command until it has ended, and kills it on request.
+async fn supervise(child: &mut Child, job: &Job) -> io::Result<CommandOutcome> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut printed = pin!(async {
-        tokio::join!(
-            take_down(stdout, &job.output),
-            take_down(stderr, &job.output)
-        );
+        tokio::join!(record(stdout, &job.output), record(stderr, &job.output));
     });
-    let mut stop = pin!(job.stop_asked());
-    let (mut silent, mut stopping) = (false, false);
+    let mut stop = pin!(job.wait_for_stop_request());
+    let (mut is_drained, mut is_stopping) = (false, false);
     let ended = loop {
         tokio::select! {
             ended = child.wait() => break ended,
-            () = &mut printed, if !silent => silent = true,
-            () = &mut stop, if !stopping => {
-                stopping = true;
+            () = &mut printed, if !is_drained => is_drained = true,
+            () = &mut stop, if !is_stopping => {
+                is_stopping = true;
                 child.kill();
             }
         }
     };
-    if !silent && timeout(DRAIN_TIME, printed).await.is_err() {
+    if !is_drained && timeout(DRAIN_TIME, printed).await.is_err() {
         job.output
             .push(b"\n[the end of the output did not arrive]\n");
     }
     ended
 }
 
-/// Takes down one of the two things that a command prints, whole lines at a time so that they do not mix.
-async fn take_down(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
+/// Records standard output or standard error, in whole lines so that the two do not mix within a line.
+async fn record(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
     let Some(mut pipe) = pipe else { return };
     let mut line = Vec::new();
     let mut buffer = vec![0; LINE_BYTES];
     loop {
         let read = pipe.read(&mut buffer);
-        let arrived = match line.is_empty() {
-            true => Ok(read.await),
-            false => timeout(LINE_TIME, read).await,
+        let arrived = if line.is_empty() {
+            Ok(read.await)
+        } else {
+            timeout(LINE_TIME, read).await
         };
         let bytes = match arrived {
             Ok(Ok(count @ 1..)) => &buffer[..count],
@@ -220,7 +223,7 @@ async fn take_down(pipe: Option<impl AsyncRead + Unpin>, output: &Output) {
     output.push(&line);
 }
 
-/// Takes down the start of a line, but for a character at its end of which a part is still to come.
+/// Records the start of a line, without an incomplete character at its end.
 fn push_characters(line: &mut Vec<u8>, output: &Output) {
     let whole = match std::str::from_utf8(line) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
@@ -230,18 +233,18 @@ fn push_characters(line: &mut Vec<u8>, output: &Output) {
     output.push(&std::mem::replace(line, rest));
 }
 
-fn state_after(ended: io::Result<Ended>, job: &Job) -> State {
+fn state_after(ended: io::Result<CommandOutcome>, job: &Job) -> JobState {
     match ended {
         Ok(ended) => {
-            // The model is told in the result; it must not be the only one who knows.
+            // The result tells the model; this tells the user too.
             lango_sandbox::add_unseen_report(ended.clean_up.clone());
-            State::Ended(ended, job.elapsed())
+            JobState::Ended(ended, job.elapsed())
         }
-        Err(error) => State::Failed(sandbox_failure(&error)),
+        Err(error) => JobState::Failed(sandbox_failure(&error)),
     }
 }
 
-/// What is said when not the command failed but what should hold it.
+/// Formats a failure of the sandbox, as opposed to one of the command, with all its causes.
 fn sandbox_failure(error: &dyn Error) -> String {
     let mut text = format!("the command could not be run in the sandbox: {error}");
     let mut cause = error.source();

@@ -1,41 +1,41 @@
-//! The secrets of a command. For a secret that is bound to a header it gets a placeholder, which its proxy replaces; for one
-//! that is bound to a program it gets the value, after the user allowed this very call.
+//! The secrets of a command. If a secret is bound to a header, the command gets a placeholder, which its proxy
+//! replaces. If it is bound to a program, the command gets the value after the user approved exactly this call.
 
 use super::Commands;
-use super::jobs::Ground;
-use super::request::{Request, Words};
+use super::jobs::RunMode;
+use super::request::{CommandLine, CommandRequest};
 use lango_core::{Caller, Inspection, Text, UserId};
 use lango_net::{Credentials, ProgramCredentials};
 use lango_secrets::{
     Binding, BindingTarget, BoundSecret, SecretError, SecretStatus, SecretUser, UNLOCK_REASON,
-    handle_in,
+    find_handle,
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// What a command gets.
+/// The secrets that a command gets.
 #[derive(Debug, Default)]
 pub(super) struct CommandSecrets {
     pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) credentials: Option<Credentials>,
-    /// A file of certificates that it must be able to read.
+    /// A certificate file that the command must be able to read.
     pub(super) certificates: Option<PathBuf>,
-    /// Remarks for the result.
+    /// Notes for the result.
     pub(super) remarks: Vec<String>,
 }
 
-/// The secrets of a command that was allowed.
-pub(super) struct FoundSecrets {
+/// The secrets of an approved command.
+pub(super) struct SecretLookup {
     /// The bindings for commands, or why they cannot be used.
     bound: Result<Vec<BoundSecret>, SecretError>,
     uses: ProgramUses,
-    /// Whether its program gets values.
+    /// Whether the program gets values.
     pub(super) sees_values: bool,
 }
 
-/// Settings for git, by whichever program it is started: a directory of the workspace that only looks like a repository is
-/// none. Directories called `.git` are protected already.
+/// Settings for git, whichever program starts it: they stop git from using a workspace directory that only looks like a
+/// bare repository. Directories named `.git` are protected already.
 const GIT_SETTINGS: [(&str, &str); 3] = [
     ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
@@ -47,8 +47,8 @@ const GIT_SETTINGS: [(&str, &str); 3] = [
 pub(super) struct ProgramUses(Vec<BoundSecret>);
 
 impl ProgramUses {
-    fn of(bound: &[BoundSecret], words: &Words) -> Self {
-        let only = words.only_program();
+    fn of(bound: &[BoundSecret], command_line: &CommandLine) -> Self {
+        let only = command_line.only_program();
         let is_used = |secret: &&BoundSecret| {
             program_of(secret).is_some_and(|(program, _)| Some(program) == only)
         };
@@ -65,7 +65,8 @@ impl ProgramUses {
             ))
         });
         let uses: Vec<String> = uses.collect();
-        (!uses.is_empty()).then(|| format!("{}, and so would all that it starts", uses.join("; ")))
+        (!uses.is_empty())
+            .then(|| format!("{}, and so would all programs it starts", uses.join("; ")))
     }
 
     /// Returns whether the user allowed exactly these uses.
@@ -76,12 +77,12 @@ impl ProgramUses {
     }
 }
 
-/// What follows another reason if the vault is locked too.
+/// The text appended to another reason if the vault is locked too.
 fn unlock_suffix() -> String {
     format!("; {UNLOCK_REASON}")
 }
 
-/// Describes where the secrets of a command go, for the user who is asked.
+/// Describes where the secrets of a command go, for the user who approves it.
 fn notes(usable: &[&BoundSecret]) -> Vec<Text> {
     let mut notes = Vec::new();
     for BoundSecret { name, binding } in usable {
@@ -96,7 +97,7 @@ fn notes(usable: &[&BoundSecret]) -> Vec<Text> {
             BindingTarget::Program { program, variable } => notes.extend([
                 format!("SEES: {name}, in the variable {variable} of {program}"),
                 format!(
-                    "{program} may execute what its arguments and files of the workspace tell it to, and all that it starts sees the value"
+                    "{program} may execute code that its arguments or workspace files name, and all programs it starts see the value"
                 ),
             ]),
             BindingTarget::Field { .. } | BindingTarget::ServerField { .. } => {}
@@ -113,23 +114,24 @@ fn program_of(secret: &BoundSecret) -> Option<(&str, &str)> {
 }
 
 impl Commands {
-    /// Inspects the secrets of a command: what the user has to allow and should know, and why it cannot work.
+    /// Inspects the secrets of a command: what the user must approve, what the user should know, and why it would fail.
     pub(super) async fn inspect_secrets(
         &self,
         caller: &Caller,
-        request: &Request,
-        ground: Ground,
+        request: &CommandRequest,
+        mode: RunMode,
     ) -> Inspection {
         let Some(access) = &self.inner.secrets else {
             return Inspection::default();
         };
         let source = access.source();
-        let locked = source.locked(&caller.user, Binding::COMMANDS).await;
-        let bound = match locked.is_empty() {
-            true => self.bound(&caller.user).await.unwrap_or_default(),
-            false => locked.clone(),
+        let locked = source.locked_secrets(&caller.user, Binding::COMMANDS).await;
+        let bound = if locked.is_empty() {
+            self.bound(&caller.user).await.unwrap_or_default()
+        } else {
+            locked.clone()
         };
-        let uses = ProgramUses::of(&bound, &request.words);
+        let uses = ProgramUses::of(&bound, &request.command_line);
         let has_proxy = self.inner.proxy.is_some();
         let is_usable = |secret: &&BoundSecret| {
             uses.0.contains(secret) || has_proxy && secret.binding.target.is_header()
@@ -143,14 +145,14 @@ impl Commands {
         };
         Inspection {
             user_only: user_only.map(Into::into),
-            refused: self.refusal(caller, &uses, ground).await.map(Into::into),
+            refused: self.refusal(caller, &uses, mode).await.map(Into::into),
             notes: notes(&usable),
             ..Inspection::default()
         }
     }
 
     /// Returns why a command that would see values cannot run.
-    async fn refusal(&self, caller: &Caller, uses: &ProgramUses, ground: Ground) -> Option<String> {
+    async fn refusal(&self, caller: &Caller, uses: &ProgramUses, mode: RunMode) -> Option<String> {
         let (program, _) = program_of(uses.0.first()?)?;
         let source = self.inner.secrets.as_ref()?.source();
         for secret in &uses.0 {
@@ -159,15 +161,15 @@ impl Commands {
                 return Some(problem);
             }
         }
-        if ground == Ground::Back {
+        if mode == RunMode::Background {
             return Some(format!(
-                "`{program}` sees the value of a secret, and nothing else may run meanwhile; run it with `exec`"
+                "`{program}` sees the value of a secret and must run alone; run it with `exec`"
             ));
         }
         if program == "git" && self.policy().allow_git_init {
             return Some(
-                "`git` sees no secrets while `tools.exec.allowGitInit` is on, because commands can then make repositories \
-                 whose settings it executes; bind the secret to a host instead"
+                "`git` gets no secrets while `tools.exec.allowGitInit` is on, because commands can then create repositories \
+                 with settings that git executes; bind the secret to a host instead"
                     .to_owned(),
             );
         }
@@ -176,45 +178,47 @@ impl Commands {
 
     async fn bound(&self, user: &UserId) -> Result<Vec<BoundSecret>, SecretError> {
         match &self.inner.secrets {
-            Some(access) => access.source().bound(user, Binding::COMMANDS).await,
+            Some(access) => access.source().bound_secrets(user, Binding::COMMANDS).await,
             None => Ok(Vec::new()),
         }
     }
 
-    /// Finds the secrets of a command that was allowed.
-    pub(super) async fn find_secrets(&self, caller: &Caller, words: &Words) -> FoundSecrets {
+    /// Looks up the secrets of an approved command.
+    pub(super) async fn look_up_secrets(
+        &self,
+        caller: &Caller,
+        command_line: &CommandLine,
+    ) -> SecretLookup {
         let bound = self.bound(&caller.user).await;
-        let uses = ProgramUses::of(bound.as_deref().unwrap_or_default(), words);
-        FoundSecrets {
+        let uses = ProgramUses::of(bound.as_deref().unwrap_or_default(), command_line);
+        SecretLookup {
             sees_values: uses.is_allowed(caller),
             uses,
             bound,
         }
     }
 
-    /// Prepares the secrets of a command that was allowed. The error says why it cannot run.
+    /// Prepares the secrets of an approved command. The error says why the command cannot run.
     pub(super) async fn command_secrets(
         &self,
         caller: &Caller,
-        request: &Request,
-        ground: Ground,
-        found: FoundSecrets,
+        request: &CommandRequest,
+        mode: RunMode,
+        found: SecretLookup,
     ) -> Result<CommandSecrets, String> {
         let mut secrets = CommandSecrets::default();
-        let words = &request.words;
+        let command_line = &request.command_line;
         let bound = match &found.bound {
             Ok(bound) => bound,
             Err(error) => {
-                let remark = format!(
-                    "secrets: no bound secret was inserted into this command, it ran without: {error}"
-                );
+                let remark = format!("secrets: the command ran without its bound secrets: {error}");
                 secrets.remarks.push(remark);
                 return Ok(secrets);
             }
         };
         if found.sees_values
-            && ground == Ground::Back
-            && let Some(refusal) = self.refusal(caller, &found.uses, ground).await
+            && mode == RunMode::Background
+            && let Some(refusal) = self.refusal(caller, &found.uses, mode).await
         {
             return Err(format!("the command was not run: {refusal}"));
         }
@@ -222,23 +226,26 @@ impl Commands {
             self.add_placeholders(caller, bound, &mut secrets)?;
         } else {
             // Without the proxy nothing would replace a placeholder.
-            secrets.remarks.extend(missing_placeholders(bound, words));
+            secrets
+                .remarks
+                .extend(missing_placeholders(bound, command_line));
         }
-        self.add_values(caller, &found, words, &mut secrets).await?;
+        self.add_values(caller, &found, command_line, &mut secrets)
+            .await?;
         secrets
             .remarks
-            .extend(self.literal_handle(caller, words).await);
+            .extend(self.literal_handle(caller, command_line).await);
         Ok(secrets)
     }
 
-    /// Returns a remark if the command has a `secret:NAME`, which nothing replaces there.
-    async fn literal_handle(&self, caller: &Caller, words: &Words) -> Option<String> {
+    /// Returns a note if the command contains a `secret:NAME`, which is not replaced in commands.
+    async fn literal_handle(&self, caller: &Caller, command_line: &CommandLine) -> Option<String> {
         let source = self.inner.secrets.as_ref()?.source();
-        let name = handle_in(&words.shown())?;
+        let name = find_handle(&command_line.display())?;
         let status = source.status(&caller.user, &name).await.ok()?;
         (status != SecretStatus::Missing).then(|| {
             format!(
-                "secrets: secret:{name} is not resolved in commands; bind the secret to a host or program, and use its variable"
+                "secrets: secret:{name} is not replaced in commands; bind the secret to a host or program, and use its variable"
             )
         })
     }
@@ -275,11 +282,11 @@ impl Commands {
     async fn add_values(
         &self,
         caller: &Caller,
-        found: &FoundSecrets,
-        words: &Words,
+        found: &SecretLookup,
+        command_line: &CommandLine,
         secrets: &mut CommandSecrets,
     ) -> Result<(), String> {
-        let FoundSecrets { uses, bound, .. } = found;
+        let SecretLookup { uses, bound, .. } = found;
         if found.sees_values {
             let settings = GIT_SETTINGS.iter();
             let settings = settings.map(|(name, value)| (name.into(), value.into()));
@@ -301,16 +308,16 @@ impl Commands {
                 let value = value.map_err(|error| format!("the command was not run: {error}"))?;
                 if value.expose().contains(&0) {
                     return Err(format!(
-                        "the command was not run: the secret `{name}` has a NUL byte, which no variable can hold"
+                        "the command was not run: the secret `{name}` contains a NUL byte, which no variable can have"
                     ));
                 }
                 let value = OsString::from_vec(value.expose().to_vec());
                 secrets.variables.push((variable.into(), value));
             } else if uses.0.contains(secret) {
                 secrets.remarks.push(format!(
-                    "secrets: `{program}` did not get `{name}`: its binding changed after you were asked; run the command again"
+                    "secrets: `{program}` did not get `{name}`: its binding changed after the call was approved; run the command again"
                 ));
-            } else if words.mentions(program) {
+            } else if command_line.mentions(program) {
                 secrets.remarks.push(format!(
                     "secrets: `{program}` did not get `{name}`: run `{program}` alone, without a path, shell operators or substitutions"
                 ));
@@ -320,9 +327,9 @@ impl Commands {
     }
 }
 
-/// Returns a remark for each secret whose variable a command names although the command has no proxy.
-fn missing_placeholders(bound: &[BoundSecret], words: &Words) -> Vec<String> {
-    let line = words.shown();
+/// Returns a note for each secret whose variable a command names although the command has no proxy.
+fn missing_placeholders(bound: &[BoundSecret], command_line: &CommandLine) -> Vec<String> {
+    let line = command_line.display();
     let remark = |secret: &BoundSecret| {
         let BindingTarget::Header {
             origin, variable, ..
@@ -333,7 +340,7 @@ fn missing_placeholders(bound: &[BoundSecret], words: &Words) -> Vec<String> {
         line.contains(&**variable).then(|| {
             let (name, host) = (&secret.name, origin.host_and_port());
             format!(
-                "secrets: {variable} was not set: commands use `{name}` only where `tools.exec.network` lists the hosts that they reach, such as `{host}`"
+                "secrets: {variable} was not set: commands can use `{name}` only if `tools.exec.network` is a list of hosts, such as `{host}`"
             )
         })
     };

@@ -1,14 +1,14 @@
-//! The four tools: what they say of themselves, and what they do with their arguments.
+//! The four command tools: their specifications, and how they handle a call.
 
 use super::arguments::ExecArguments;
-use super::jobs::{Ground, Job};
+use super::jobs::{Job, RunMode};
 use super::page::Position;
 use super::preview::preview;
-use super::request::Request;
+use super::request::CommandRequest;
 use super::{Commands, report};
 use lango_core::{
-    BoxFuture, Caller, Declaration, Effect, Extent, Inspection, Risk, Subject, Tool, ToolError,
-    ToolOutput, ToolSpec, Trust, parse_arguments, schema_of,
+    BoxFuture, Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration,
+    ToolError, ToolOutput, ToolSpec, Trust, parse_arguments, schema_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,37 +18,38 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a job is watched before the call returns, so that one that fails at once is told at once.
+/// How long `exec_bg` watches a new job before it returns, so that it can report an immediate failure.
 const START_TIME: Duration = Duration::from_millis(500);
 
-/// How long a job may take to be gone.
+/// How long `exec_stop` waits for the job to end.
 const STOP_TIME: Duration = Duration::from_secs(10);
 
-const EXEC: &str = "Runs a command and waits for its end. Gives the exit code, then what it printed to both standard \
-    output and standard error; the middle of a long output is left out and can be read with `exec_status`. The command \
-    sees the workspace and the system's programs; it cannot write anywhere else, and nobody can type anything in.";
-const EXEC_BG: &str = "Starts a command that goes on while you do other things: a server, a long build. Gives a job id \
-    for `exec_status` and `exec_stop`. The command sees and may do what one of `exec` does.";
-const EXEC_STATUS: &str = "Shows how a command stands and what it printed: of a job in the background, or of an earlier \
-    `exec`. Without `job`, lists them all.";
-const EXEC_STOP: &str = "Ends a job in the background with everything it started, and shows the end of what it printed.";
+const EXEC: &str = "Runs a command and waits until it ends. Returns the exit code, then the standard output and \
+    standard error; the middle of a long output is omitted and can be read with `exec_status`. The command sees the \
+    workspace and the system's programs. It can write only in the workspace, and its standard input is empty.";
+const EXEC_BG: &str = "Starts a command that runs in the background while you do other things: a server, a long build. \
+    Returns a job id for `exec_status` and `exec_stop`. The command has the same access as a command of `exec`.";
+const EXEC_STATUS: &str = "Shows the status and the output of a background job or of an earlier `exec`. Without `job`, \
+    lists them all.";
+const EXEC_STOP: &str =
+    "Stops a background job and all processes it started, and shows the end of its output.";
 
 pub(super) fn exec(commands: &Commands) -> Arc<dyn Tool> {
-    ExecTool::named("exec", EXEC, Ground::Fore, commands)
+    ExecTool::named("exec", EXEC, RunMode::Foreground, commands)
 }
 
 pub(super) fn exec_bg(commands: &Commands) -> Arc<dyn Tool> {
-    ExecTool::named("exec_bg", EXEC_BG, Ground::Back, commands)
+    ExecTool::named("exec_bg", EXEC_BG, RunMode::Background, commands)
 }
 
 pub(super) fn exec_status(commands: &Commands) -> Arc<dyn Tool> {
     let commands = commands.clone();
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name: "exec_status",
         description: EXEC_STATUS,
         effect: Effect::Pure,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     declaration.with_code(move |caller, arguments: StatusArguments| {
         let commands = commands.clone();
@@ -58,12 +59,12 @@ pub(super) fn exec_status(commands: &Commands) -> Arc<dyn Tool> {
 
 pub(super) fn exec_stop(commands: &Commands) -> Arc<dyn Tool> {
     let commands = commands.clone();
-    let declaration = Declaration {
+    let declaration = ToolDeclaration {
         name: "exec_stop",
         description: EXEC_STOP,
         effect: Effect::Idempotent,
         risk: Risk::Safe,
-        subject: Subject::Arguments,
+        subject: RuleSubject::Arguments,
     };
     declaration.with_code(move |caller, arguments: StopArguments| {
         let commands = commands.clone();
@@ -74,25 +75,25 @@ pub(super) fn exec_stop(commands: &Commands) -> Arc<dyn Tool> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StatusArguments {
-    /// The id: `job_1` of a job, or `run_1` of an earlier `exec`. All are listed if not given.
+    /// The id: `job_1` of a job, or `run_1` of an earlier `exec`. Without it, all are listed.
     job: Option<String>,
-    /// The line of the output to start with; its start and its end are shown if not given.
+    /// The line of the output to start with; without it, the start and the end are shown.
     from_line: Option<NonZeroU64>,
-    /// How many bytes of that line to leave out, to read on in a very long line.
+    /// Number of bytes of that line to skip, to continue in a very long line.
     skip_bytes: Option<NonZeroU64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StopArguments {
-    /// The id of the job, as `exec_bg` gave it.
+    /// The id of the job, as returned by `exec_bg`.
     job: String,
 }
 
 impl Commands {
     fn status(&self, caller: &Caller, arguments: &StatusArguments) -> Result<String, ToolError> {
         let Some(id) = &arguments.job else {
-            return Ok(report::list(&self.inner.jobs.of(&caller.session)));
+            return Ok(report::list(&self.inner.jobs.of_session(&caller.session)));
         };
         let job = self.job(caller, id)?;
         let start = Position {
@@ -106,8 +107,8 @@ impl Commands {
     async fn stop(&self, caller: &Caller, id: &str) -> Result<String, ToolError> {
         let job = self.job(caller, id)?;
         job.stop();
-        if timeout(STOP_TIME, job.ended()).await.is_err() {
-            let message = format!("`{id}` was told to end and is still there; try once more");
+        if timeout(STOP_TIME, job.wait_until_ended()).await.is_err() {
+            let message = format!("`{id}` has not ended yet; try again");
             return Err(ToolError::new(message));
         }
         Ok(report::status(&job, None, self.policy()))
@@ -117,32 +118,37 @@ impl Commands {
         let found = self.inner.jobs.find(&caller.session, id);
         found.ok_or_else(|| {
             ToolError::new(format!(
-                "there is no job {id:?}, or none any more; see what there is with `exec_status`"
+                "job {id:?} does not exist or is no longer known; list the jobs with `exec_status`"
             ))
         })
     }
 
-    /// Starts a job and says what became of it in its first moments.
-    async fn start_job(&self, caller: &Caller, request: Request) -> Result<String, ToolError> {
+    /// Starts a job and watches it briefly, to report an immediate end.
+    async fn start_job(
+        &self,
+        caller: &Caller,
+        request: CommandRequest,
+    ) -> Result<String, ToolError> {
         let job = self.run_in_background(caller, &request).await?;
         let mut call = StopOnDrop(Some(Arc::clone(&job)));
-        let over = timeout(START_TIME, job.ended()).await.is_ok();
+        let has_ended = timeout(START_TIME, job.wait_until_ended()).await.is_ok();
         call.0 = None;
         let id = &job.id;
-        Ok(match over {
-            true => format!(
-                "{id} is over already: {}",
+        Ok(if has_ended {
+            format!(
+                "{id} has already ended: {}",
                 report::result(&job, &request.policy)?
-            ),
-            false => format!(
-                "{id} runs in the background; see how it stands with exec_status {{\"job\":\"{id}\"}}, end it with \
-                 exec_stop {{\"job\":\"{id}\"}}\n"
-            ),
+            )
+        } else {
+            format!(
+                "{id} runs in the background; check it with exec_status {{\"job\":\"{id}\"}}, stop it with exec_stop \
+                 {{\"job\":\"{id}\"}}\n"
+            )
         })
     }
 }
 
-/// Ends a job whose id nobody was told, because the call that started it was given up.
+/// Stops a job if the call that started it is dropped before it returned the job's id.
 struct StopOnDrop(Option<Arc<Job>>);
 
 impl Drop for StopOnDrop {
@@ -157,39 +163,39 @@ impl Drop for StopOnDrop {
 struct ExecTool {
     spec: ToolSpec,
     commands: Commands,
-    ground: Ground,
+    mode: RunMode,
 }
 
 impl ExecTool {
     fn named(
         name: &'static str,
         description: &'static str,
-        ground: Ground,
+        mode: RunMode,
         commands: &Commands,
     ) -> Arc<dyn Tool> {
         let spec = ToolSpec {
             name: name.into(),
             description: description.into(),
             parameters: schema_of::<ExecArguments>().into(),
-            effect: Effect::Effect,
+            effect: Effect::NonIdempotent,
             risk: Risk::Dangerous,
             escalation: None,
-            subject: Subject::Command,
+            subject: RuleSubject::Command,
             trust: Trust::Trusted,
         };
         Arc::new(Self {
             spec,
             commands: commands.clone(),
-            ground,
+            mode,
         })
     }
 
-    fn request(&self, arguments: &Value) -> Result<Request, ToolError> {
+    fn request(&self, arguments: &Value) -> Result<CommandRequest, ToolError> {
         let arguments: ExecArguments = parse_arguments(&self.spec, arguments)?;
         let limits = &self.commands.inner.limits;
-        let longest = match self.ground {
-            Ground::Fore => limits.time,
-            Ground::Back => limits.job_time,
+        let longest = match self.mode {
+            RunMode::Foreground => limits.time,
+            RunMode::Background => limits.job_time,
         };
         arguments.request(&self.commands, longest)
     }
@@ -207,9 +213,9 @@ impl Tool for ExecTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let request = self.request(&arguments)?;
-            let text = match self.ground {
-                Ground::Fore => self.commands.run(caller, request).await?,
-                Ground::Back => self.commands.start_job(caller, request).await?,
+            let text = match self.mode {
+                RunMode::Foreground => self.commands.run(caller, request).await?,
+                RunMode::Background => self.commands.start_job(caller, request).await?,
             };
             Ok(text.into())
         })
@@ -224,7 +230,7 @@ impl Tool for ExecTool {
             let Ok(request) = self.request(&arguments) else {
                 return Inspection::default();
             };
-            let inspecting = self.commands.inspect_secrets(caller, &request, self.ground);
+            let inspecting = self.commands.inspect_secrets(caller, &request, self.mode);
             inspecting.await
         })
     }
@@ -232,7 +238,7 @@ impl Tool for ExecTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        _extent: Extent,
+        _extent: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
         let shown = match self.request(&arguments) {
             Ok(request) => preview(&request),

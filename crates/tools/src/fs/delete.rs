@@ -1,27 +1,27 @@
-//! `fs_delete`: a file or folder moved to lango's trash.
+//! `fs_delete`: moves a file or folder to lango's trash.
 
-use super::{Change, changing_tool};
+use super::{ChangeFunctions, modifying_tool};
+use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
-use crate::guard::{expect_inspected, guarded_holder};
-use crate::kind::Kind;
+use crate::guard::{expect_inspected, guarded_container};
 use crate::show;
-use crate::spot::Spot;
-use crate::tree::{Contents, NAMED};
+use crate::target_path::TargetPath;
+use crate::tree::{Contents, PREVIEW_NAMES};
 use crate::{Trash, Workspace};
-use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
+use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Deletes a file, a folder with all it holds, or a symbolic link (not what it leads to). \
-    It goes to lango's trash, from where the person can restore it.";
+const DESCRIPTION: &str = "Deletes a file, a folder with its contents, or a symbolic link (not its target). It is \
+    moved to lango's trash, from where the user can restore it.";
 
 pub(super) fn tool(workspace: &Workspace, trash: &Trash) -> Arc<dyn Tool> {
-    changing_tool(
+    modifying_tool(
         (workspace.clone(), trash.clone()),
-        ("fs_delete", Effect::Effect),
+        ("fs_delete", Effect::NonIdempotent),
         DESCRIPTION,
-        Change {
+        ChangeFunctions {
             run: delete,
             preview,
             guarded,
@@ -43,13 +43,13 @@ fn delete(
     arguments: DeleteArguments,
     inspection: &Inspection,
 ) -> Result<String, FileError> {
-    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
-    expect_inspected(doomed.guarded(&context.0).as_ref(), inspection)?;
-    let item = context.1.put(&doomed.spot, &doomed.contents)?;
+    let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
+    expect_inspected(deletion.guarded(&context.0).as_ref(), inspection)?;
+    let item = context.1.put(&deletion.target, &deletion.contents)?;
     Ok(format!(
-        "deleted {} ({}); it is in lango's trash as {}\n",
-        doomed.spot.shown(),
-        doomed.contents.summary(),
+        "deleted {} ({}); it is now in lango's trash as {}\n",
+        deletion.target.display_path(),
+        deletion.contents.summary(),
         item.id
     ))
 }
@@ -58,92 +58,96 @@ fn guarded(
     context: &Context,
     arguments: DeleteArguments,
 ) -> Result<Option<GuardedTarget>, FileError> {
-    let doomed = Doomed::find(context, &arguments.path, Extent::Short)?;
-    Ok(doomed.guarded(&context.0))
+    let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
+    Ok(deletion.guarded(&context.0))
 }
 
 fn preview(
     context: &Context,
     arguments: DeleteArguments,
-    extent: Extent,
+    length: PreviewLength,
 ) -> Result<String, FileError> {
-    let Doomed {
-        spot,
+    let Deletion {
+        target,
         kind,
         contents,
-    } = Doomed::find(context, &arguments.path, extent)?;
+    } = Deletion::find(context, &arguments.path, length)?;
     let mut text = format!(
         "Deletes the {kind} {} ({})\n",
-        spot.shown(),
+        target.display_path(),
         contents.summary()
     );
-    for name in &contents.first {
+    for name in &contents.first_names {
         text.push_str(&format!("  {name}\n"));
     }
-    if !contents.first.is_empty() && contents.unnamed() > 0 {
+    if !contents.first_names.is_empty() && contents.unnamed() > 0 {
         text.push_str(&format!("  [{} more]\n", contents.unnamed()));
     }
     text.push_str(&format!(
-        "It goes to lango's trash, {}, and can be restored from there\n",
+        "It is moved to lango's trash, {}, and can be restored from there\n",
         show::name(context.1.path().as_os_str())
     ));
     Ok(text)
 }
 
-/// What is to go, and nothing speaks against it.
-struct Doomed<'a> {
-    spot: Spot<'a>,
-    kind: Kind,
+/// A file or folder that may be deleted.
+struct Deletion<'a> {
+    target: TargetPath<'a>,
+    kind: EntryKind,
     contents: Contents,
 }
 
-impl<'a> Doomed<'a> {
-    /// What is guarded about it, or in it.
+impl<'a> Deletion<'a> {
+    /// Returns why the entry, or something in it, is guarded.
     fn guarded(&self, workspace: &Workspace) -> Option<GuardedTarget> {
-        let holder = || {
-            let held = self.contents.guarded.as_ref()?;
-            Some(guarded_holder(workspace.roots(), &self.spot.path(), held))
+        let container = || {
+            let entry = self.contents.guarded.as_ref()?;
+            Some(guarded_container(
+                workspace.roots(),
+                &self.target.path(),
+                entry,
+            ))
         };
-        self.spot.guarded().or_else(holder)
+        self.target.guarded().or_else(container)
     }
 
     fn find(
         (workspace, trash): &'a Context,
         path: &str,
-        extent: Extent,
+        length: PreviewLength,
     ) -> Result<Self, FileError> {
-        let named = match extent {
-            Extent::Short => NAMED,
-            Extent::Whole => usize::MAX,
+        let named = match length {
+            PreviewLength::Short => PREVIEW_NAMES,
+            PreviewLength::Full => usize::MAX,
         };
-        let place = workspace.locate(path)?;
-        let spot = place.entry()?;
+        let requested = workspace.locate(path)?;
+        let target = requested.entry()?;
         let not_deleted = |reason: String| FileError::NotDeleted {
-            path: place.shown(),
+            path: requested.display_path(),
             reason,
         };
-        let metadata = spot.metadata()?;
-        spot.expect_changeable()?;
-        if workspace.roots().holds_root(&spot.path()) {
-            let reason = "it is, or holds, a folder that the person opened; delete entries in it";
+        let metadata = target.metadata()?;
+        target.expect_changeable()?;
+        if workspace.roots().contains_root(&target.path()) {
+            let reason = "it is or contains a folder that the user opened; delete entries in it";
             return Err(not_deleted(reason.to_owned()));
         }
-        if trash.is_within(&spot.path()) {
-            let reason = "it holds the trash itself; delete other entries in it";
+        if trash.is_within(&target.path()) {
+            let reason = "it contains the trash itself; delete other entries in it";
             return Err(not_deleted(reason.to_owned()));
         }
-        let kind = Kind::from(metadata.file_type());
+        let kind = EntryKind::from(metadata.file_type());
         let contents = match kind {
-            Kind::File | Kind::Link => Contents::of_file(metadata.len()),
-            Kind::Folder => Contents::of_folder(&spot.open_folder()?, named)
+            EntryKind::File | EntryKind::Link => Contents::of_file(metadata.len()),
+            EntryKind::Folder => Contents::of_folder(&target.open_folder()?, named)
                 .map_err(|obstacle| not_deleted(obstacle.to_string()))?,
-            Kind::NamedPipe | Kind::Socket | Kind::Device | Kind::Other => {
-                let reason = format!("it is a {kind}; ask the person to delete it");
+            EntryKind::NamedPipe | EntryKind::Socket | EntryKind::Device | EntryKind::Other => {
+                let reason = format!("it is a {kind}; ask the user to delete it");
                 return Err(not_deleted(reason));
             }
         };
         Ok(Self {
-            spot,
+            target,
             kind,
             contents,
         })

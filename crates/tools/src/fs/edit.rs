@@ -1,33 +1,33 @@
-//! `fs_edit`: one passage of a text file replaced by another.
+//! `fs_edit`: replaces one passage of a text file.
 //!
-//! The passage is given as it is and must be there exactly once, so that what is changed is what was meant.
+//! The model passes the exact passage, which must occur exactly once, so that the edit changes the intended place.
 
-use super::text::Current;
-use super::{Change, changing_tool, preview_lines};
+use super::text::CurrentContent;
+use super::{ChangeFunctions, modifying_tool, preview_lines};
 use crate::Workspace;
 use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
 use crate::guard::expect_inspected;
-use crate::spot::Spot;
-use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
+use crate::target_path::TargetPath;
+use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Replaces one passage of a text file of the workspace: the exact text `old`, which must be \
-    there exactly once, by `new`. Take `old` from fs_read, with as many lines around it as make it unique.";
+const DESCRIPTION: &str = "Replaces one passage of a text file of the workspace: the exact text `old`, which must \
+    occur exactly once, by `new`. Copy `old` from fs_read, with enough surrounding lines to make it unique.";
 
-/// How many places of a passage are counted and how many named.
-const COUNTED: usize = 1000;
-const NAMED: usize = 10;
+/// Maximum number of occurrences that are counted, and whose lines are listed.
+const MAX_COUNTED: usize = 1000;
+const MAX_LISTED: usize = 10;
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    changing_tool(
+    modifying_tool(
         workspace.clone(),
-        ("fs_edit", Effect::Effect),
+        ("fs_edit", Effect::NonIdempotent),
         DESCRIPTION,
-        Change {
+        ChangeFunctions {
             run: edit,
             preview,
             guarded,
@@ -40,9 +40,9 @@ pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
 struct EditArguments {
     /// The file, relative to the workspace.
     path: String,
-    /// The text to replace, exactly as it is in the file, line breaks and indentation included.
+    /// The text to replace, exactly as it is in the file, including line breaks and indentation.
     old: String,
-    /// The text that takes its place; empty to remove it.
+    /// The replacement; empty to remove the text.
     new: String,
 }
 
@@ -52,51 +52,57 @@ fn edit(
     inspection: &Inspection,
 ) -> Result<String, FileError> {
     let mut edit = Edit::find(workspace, &arguments)?;
-    expect_inspected(edit.spot.guarded().as_ref(), inspection)?;
-    edit.spot.replace(edit.after.as_bytes())?;
+    expect_inspected(edit.target.guarded().as_ref(), inspection)?;
+    edit.target.replace(edit.after.as_bytes())?;
     let difference = diff::unified(&edit.before, &edit.after, RESULT_LINES);
-    Ok(format!("edited {}\n{difference}", edit.spot.shown()))
+    Ok(format!(
+        "edited {}\n{difference}",
+        edit.target.display_path()
+    ))
 }
 
 fn guarded(
     workspace: &Workspace,
     arguments: EditArguments,
 ) -> Result<Option<GuardedTarget>, FileError> {
-    let place = workspace.locate(&arguments.path)?;
-    Ok(place.file_destination()?.guarded())
+    let requested = workspace.locate(&arguments.path)?;
+    Ok(requested.file_destination()?.guarded())
 }
 
 fn preview(
     workspace: &Workspace,
     arguments: EditArguments,
-    extent: Extent,
+    length: PreviewLength,
 ) -> Result<String, FileError> {
     let edit = Edit::find(workspace, &arguments)?;
-    let difference = diff::unified(&edit.before, &edit.after, preview_lines(extent));
-    Ok(format!("Edits {}\n{difference}", edit.spot.shown()))
+    let difference = diff::unified(&edit.before, &edit.after, preview_lines(length));
+    Ok(format!(
+        "Edits {}\n{difference}",
+        edit.target.display_path()
+    ))
 }
 
-/// A file, and how it becomes.
+/// A file and its content before and after the edit.
 struct Edit<'a> {
-    spot: Spot<'a>,
+    target: TargetPath<'a>,
     before: String,
     after: String,
 }
 
 impl<'a> Edit<'a> {
     fn find(workspace: &'a Workspace, arguments: &EditArguments) -> Result<Self, FileError> {
-        let place = workspace.locate(&arguments.path)?;
-        place.target()?.metadata()?;
-        let spot = place.file_destination()?;
-        let path = || spot.shown().to_owned();
-        let before = match Current::at(&spot)? {
-            Current::Text(text) => text,
-            Current::Nothing => return Err(FileError::Missing { path: path() }),
-            Current::Other(what) => {
+        let requested = workspace.locate(&arguments.path)?;
+        requested.target()?.metadata()?;
+        let target = requested.file_destination()?;
+        let path = || target.display_path().to_owned();
+        let before = match CurrentContent::at(&target)? {
+            CurrentContent::Text(text) => text,
+            CurrentContent::Missing => return Err(FileError::Missing { path: path() }),
+            CurrentContent::Other(what) => {
                 return Err(FileError::NotEdited {
                     path: path(),
                     problem: format!("is not text that can be edited: {what}"),
-                    way_out: "leave it as it is",
+                    hint: "leave it unchanged",
                 });
             }
         };
@@ -104,11 +110,11 @@ impl<'a> Edit<'a> {
             FileError::NotEdited {
                 path: path(),
                 problem: refusal.problem,
-                way_out: refusal.way_out,
+                hint: refusal.hint,
             }
         })?;
         Ok(Self {
-            spot,
+            target,
             before,
             after,
         })
@@ -118,30 +124,31 @@ impl<'a> Edit<'a> {
 #[derive(Debug)]
 struct Refusal {
     problem: String,
-    way_out: &'static str,
+    hint: &'static str,
 }
 
-/// The text with the one `old` in it replaced. In a text whose lines end with CR LF, line feeds alone stand for those.
+/// Replaces the only occurrence of `old`. If the lines of the text end with CR LF, a bare line feed in `old` and `new`
+/// means CR LF.
 fn replace_once(text: &str, old: &str, new: &str) -> Result<String, Refusal> {
-    let refuse = |problem: String, way_out| Err(Refusal { problem, way_out });
+    let refuse = |problem: String, hint| Err(Refusal { problem, hint });
     if old.is_empty() {
         return refuse(
-            "is not edited: `old` is empty".to_owned(),
+            "was not edited: `old` is empty".to_owned(),
             "pass the text to replace, or write the whole file with `fs_write`",
         );
     }
     if old == new {
         return refuse(
-            "is not edited: `old` and `new` are the same".to_owned(),
-            "pass a different `new`, or nothing needs to be done",
+            "was not edited: `old` and `new` are the same".to_owned(),
+            "pass a different `new`, or skip this edit",
         );
     }
     let (mut old, mut new) = (Cow::Borrowed(old), Cow::Borrowed(new));
-    let mut places = places_of(text, &old);
+    let mut places = find_all(text, &old);
     if places.is_empty() && text.contains("\r\n") && !old.contains('\r') {
         old = with_carriage_returns(&old);
         new = with_carriage_returns(&new);
-        places = places_of(text, &old);
+        places = find_all(text, &old);
     }
     match places.as_slice() {
         [at] => {
@@ -153,25 +160,25 @@ fn replace_once(text: &str, old: &str, new: &str) -> Result<String, Refusal> {
                 "does not contain the text in `old`{}",
                 similar_place(text, &old)
             ),
-            "see the exact text with `fs_read`",
+            "read the exact text with `fs_read`",
         ),
         _ => refuse(
             format!(
                 "contains the text in `old` {}",
                 number_and_lines(text, &places)
             ),
-            "pass a longer `old` with more of the lines around it",
+            "pass a longer `old` with more surrounding lines",
         ),
     }
 }
 
-/// Where `passage` begins in `text`, overlapping ones too.
-fn places_of(text: &str, passage: &str) -> Vec<usize> {
+/// Finds the byte offsets of `passage` in `text`, including overlapping occurrences.
+fn find_all(text: &str, passage: &str) -> Vec<usize> {
     let mut places = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find(passage) {
         places.push(from + at);
-        if places.len() > COUNTED {
+        if places.len() > MAX_COUNTED {
             break;
         }
         let step = text[from + at..].chars().next().map_or(1, char::len_utf8);
@@ -184,30 +191,31 @@ fn with_carriage_returns(text: &str) -> Cow<'static, str> {
     Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n"))
 }
 
-/// `3 times, at lines 4, 9 and 12`.
+/// Formats the occurrences: `3 times, at lines 4, 9 and 12`.
 fn number_and_lines(text: &str, places: &[usize]) -> String {
-    let number = match places.len() > COUNTED {
-        true => format!("more than {COUNTED} times"),
-        false => format!("{} times", places.len()),
+    let number = if places.len() > MAX_COUNTED {
+        format!("more than {MAX_COUNTED} times")
+    } else {
+        format!("{} times", places.len())
     };
     let lines: Vec<_> = places
         .iter()
-        .take(NAMED)
+        .take(MAX_LISTED)
         .map(|at| line_at(text, *at).to_string())
         .collect();
     let (last, others) = match lines.split_last() {
-        Some((last, others)) if places.len() <= NAMED => (format!(" and {last}"), others),
+        Some((last, others)) if places.len() <= MAX_LISTED => (format!(" and {last}"), others),
         _ => (" and so on".to_owned(), &lines[..]),
     };
     format!("{number}, at lines {}{last}", others.join(", "))
 }
 
-/// Where a line is that is like the first of the passage but for spaces, if there is one.
+/// Points at a line that equals the first line of the passage except for leading and trailing spaces, if there is one.
 fn similar_place(text: &str, passage: &str) -> String {
     let wanted = passage.lines().map(str::trim).find(|line| !line.is_empty());
     let like = |wanted: &str| text.lines().position(|line| line.trim() == wanted);
     match wanted.and_then(like) {
-        Some(at) => format!(", but its first line is like line {}", at + 1),
+        Some(at) => format!(", but line {} is like its first line", at + 1),
         None => String::new(),
     }
 }
@@ -229,13 +237,13 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_that_is_there_once_is_replaced() {
+    fn a_passage_that_occurs_once_is_replaced() {
         assert_eq!(replace_once("a b c", "b", "").unwrap(), "a  c");
         assert_eq!(replace_once("ä\nb", "ä", "ö").unwrap(), "ö\nb");
     }
 
     #[test]
-    fn passages_that_overlap_count_each() {
+    fn overlapping_occurrences_count_separately() {
         assert_eq!(
             problem("aaa", "aa", "b"),
             "contains the text in `old` 2 times, at lines 1 and 1"
@@ -249,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn line_feeds_stand_for_the_line_ends_of_the_file() {
+    fn line_feeds_match_the_line_ends_of_the_file() {
         assert_eq!(
             replace_once("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n").unwrap(),
             "x\r\ny\r\nc\r\n"
@@ -261,7 +269,7 @@ mod tests {
     fn a_line_that_differs_in_spaces_is_pointed_at() {
         assert_eq!(
             problem("x\n\tif a {\n", "    if a {\n", "y"),
-            "does not contain the text in `old`, but its first line is like line 2"
+            "does not contain the text in `old`, but line 2 is like its first line"
         );
         assert_eq!(problem("x", "y", "z"), "does not contain the text in `old`");
     }

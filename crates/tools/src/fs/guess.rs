@@ -1,6 +1,6 @@
-//! What a file that is not text probably is, by its first bytes.
+//! Guesses the type of a file that is not text from its first bytes.
 
-/// First bytes and what they tell; the first row that fits counts.
+/// First bytes and the type they indicate; the first match wins.
 const SIGNATURES: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -18,7 +18,7 @@ const SIGNATURES: &[(&[u8], &str)] = &[
     (b"\xfe\xff", "UTF-16 text"),
 ];
 
-/// Names the kind of a file that starts with `head`. Without NUL bytes it may well be text of an older encoding.
+/// Guesses the type of a file that starts with `head`. Without NUL bytes it may be text in an older encoding.
 pub(super) fn guess_kind(head: &[u8], has_nul: bool) -> &'static str {
     let signature = SIGNATURES.iter().find(|(start, _)| head.starts_with(start));
     match signature {

@@ -1,14 +1,14 @@
-//! `fs_list`: the entries of a folder, one a line, folders first.
+//! `fs_list`: lists the entries of a folder, one per line, folders first.
 //!
-//! All entries are counted, but only those that are shown are kept in memory and looked at, so a folder of a million
-//! files costs no more than reading its names.
+//! All entries are counted, but only those that are shown stay in memory and have their metadata read. So listing a
+//! folder of a million files costs no more than reading its names.
 
-use super::{call_text, looking_tool};
+use super::{call_text, read_only_tool};
 use crate::Workspace;
+use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::Folder;
-use crate::kind::Kind;
-use crate::place::Place;
+use crate::requested_path::RequestedPath;
 use crate::show;
 use cap_std::fs::{Dir, DirEntry};
 use lango_core::Tool;
@@ -18,34 +18,34 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
-/// How many entries one call shows.
+/// Maximum number of entries that one call shows.
 const SHOWN_ENTRIES: usize = 500;
 
-const DESCRIPTION: &str = "Lists the entries of a folder of the workspace, hidden ones too: folders first (`src/`), \
-    then files with their size (`README.md  4.2 KB`), each sorted by name. Shows 500 entries a call; a note at the \
+const DESCRIPTION: &str = "Lists the entries of a folder of the workspace, including dotfiles: folders first (`src/`), \
+    then files with their size (`README.md  4.2 KB`), each sorted by name. Shows 500 entries per call; a note at the \
     end says how to see more.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    looking_tool(workspace, "fs_list", DESCRIPTION, list)
+    read_only_tool(workspace, "fs_list", DESCRIPTION, list)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListArguments {
-    /// The folder, relative to the workspace; `.`, the workspace itself, if not given.
+    /// The folder, relative to the workspace; defaults to `.`, the workspace itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// How many entries to leave out at the start, as the note of an earlier call says; 0 if not given.
+    /// Number of entries to skip at the start, as given in the note of an earlier call; defaults to 0.
     skip: Option<u64>,
 }
 
 fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileError> {
     let path = arguments.path.as_deref().unwrap_or(".");
     let skip = arguments.skip.unwrap_or(0);
-    let place = workspace.locate(path)?;
-    let folder = place.open_folder()?;
+    let requested = workspace.locate(path)?;
+    let folder = requested.open_folder()?;
     let listing = Listing::read(&folder, skip)
-        .map_err(|error| FileError::explain(place.shown(), None, error))?;
+        .map_err(|error| FileError::explain(requested.display_path(), None, error))?;
     let total = listing.total();
     if skip > 0 && skip >= total {
         let content = if total == 1 {
@@ -54,13 +54,13 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
             format!("{total} entries")
         };
         return Err(FileError::PastTheEnd {
-            path: place.shown(),
+            path: requested.display_path(),
             content,
             argument: "skip",
         });
     }
 
-    let mut text = listing.summary(&place);
+    let mut text = listing.summary(&requested);
     for entry in &listing.shown {
         text.push_str(&entry.line(folder.dir()));
         text.push('\n');
@@ -73,7 +73,7 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
         };
         let call = call_text("fs_list", &arguments);
         text.push_str(&format!(
-            "[{} of {total} entries shown, {} more follow; see them with {call}]\n",
+            "[{} of {total} entries shown, {} more; see them with {call}]\n",
             listing.shown.len(),
             total - next,
         ));
@@ -81,7 +81,7 @@ fn list(workspace: &Workspace, arguments: ListArguments) -> Result<String, FileE
     Ok(text)
 }
 
-/// How many of each kind a folder holds, and the entries to show of it.
+/// The counts of a folder's entries by kind, and the entries to show.
 #[derive(Default)]
 struct Listing {
     folders: u64,
@@ -94,28 +94,28 @@ struct Listing {
 impl Listing {
     fn read(folder: &Folder<'_>, skip: u64) -> io::Result<Self> {
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let kept = skip.saturating_add(SHOWN_ENTRIES);
+        let needed = skip.saturating_add(SHOWN_ENTRIES);
         let mut listing = Self::default();
         for entry in folder.entries()? {
             let entry = Entry::of(&entry?);
             *listing.counter(entry.kind) += 1;
             listing.shown.push(entry);
-            if listing.shown.len() >= kept.saturating_mul(2) {
+            if listing.shown.len() >= needed.saturating_mul(2) {
                 listing.shown.sort_unstable_by(Entry::order);
-                listing.shown.truncate(kept);
+                listing.shown.truncate(needed);
             }
         }
         listing.shown.sort_unstable_by(Entry::order);
-        listing.shown.truncate(kept);
+        listing.shown.truncate(needed);
         listing.shown.drain(..skip.min(listing.shown.len()));
         Ok(listing)
     }
 
-    fn counter(&mut self, kind: Kind) -> &mut u64 {
+    fn counter(&mut self, kind: EntryKind) -> &mut u64 {
         match kind {
-            Kind::Folder => &mut self.folders,
-            Kind::File => &mut self.files,
-            Kind::Link => &mut self.links,
+            EntryKind::Folder => &mut self.folders,
+            EntryKind::File => &mut self.files,
+            EntryKind::Link => &mut self.links,
             _ => &mut self.others,
         }
     }
@@ -124,7 +124,7 @@ impl Listing {
         self.folders + self.files + self.links + self.others
     }
 
-    fn summary(&self, place: &Place<'_>) -> String {
+    fn summary(&self, requested: &RequestedPath<'_>) -> String {
         let mut counts = vec![
             show::count(self.folders, "folder"),
             show::count(self.files, "file"),
@@ -135,21 +135,21 @@ impl Listing {
                 .filter(|(number, _)| *number > 0)
                 .map(|(number, noun)| show::count(*number, noun)),
         );
-        format!("{} in {}\n", counts.join(", "), place.shown())
+        format!("{} in {}\n", counts.join(", "), requested.display_path())
     }
 }
 
 struct Entry {
-    kind: Kind,
+    kind: EntryKind,
     name: OsString,
 }
 
 impl Entry {
     fn of(entry: &DirEntry) -> Self {
-        let quick = entry.file_type().map_or(Kind::Other, Kind::from);
+        let quick = entry.file_type().map_or(EntryKind::Other, EntryKind::from);
         let kind = match quick {
-            // Not every file system tells the kind along with the name.
-            Kind::Other => entry
+            // Not every file system returns the kind along with the name.
+            EntryKind::Other => entry
                 .metadata()
                 .map_or(quick, |metadata| metadata.file_type().into()),
             known => known,
@@ -161,22 +161,22 @@ impl Entry {
     }
 
     fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |entry: &Self| entry.kind != Kind::Folder;
+        let key = |entry: &Self| entry.kind != EntryKind::Folder;
         key(self)
             .cmp(&key(other))
             .then_with(|| self.name.cmp(&other.name))
     }
 
-    /// The name, and after two spaces what there is to say of it.
+    /// Formats the entry: its name, two spaces, and its size, link target or kind.
     fn line(&self, folder: &Dir) -> String {
         let name = show::name(&self.name);
         let mut line = match self.kind {
-            Kind::Folder => format!("{name}/"),
-            Kind::File => match folder.symlink_metadata(&self.name) {
+            EntryKind::Folder => format!("{name}/"),
+            EntryKind::File => match folder.symlink_metadata(&self.name) {
                 Ok(metadata) => format!("{name}  {}", show::size(metadata.len())),
                 Err(_) => format!("{name}  size unknown"),
             },
-            Kind::Link => match folder.read_link_contents(&self.name) {
+            EntryKind::Link => match folder.read_link_contents(&self.name) {
                 Ok(target) => format!("{name}  link to {}", show::name(target.as_os_str())),
                 Err(_) => format!("{name}  link"),
             },

@@ -1,25 +1,25 @@
-//! `fs_mkdir`: a folder made, with those above it.
+//! `fs_mkdir`: creates a folder and its missing parents.
 
-use super::{Change, changing_tool};
+use super::{ChangeFunctions, modifying_tool};
 use crate::Workspace;
+use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::guard::expect_inspected;
-use crate::kind::Kind;
-use crate::spot::Spot;
-use lango_core::{Effect, Extent, GuardedTarget, Inspection, Tool};
+use crate::target_path::TargetPath;
+use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Makes a folder in the workspace, and the folders above it that are missing. One that is \
-    there already stays as it is.";
+const DESCRIPTION: &str = "Creates a folder in the workspace, with its missing parent folders. Leaves an existing \
+    folder unchanged.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    changing_tool(
+    modifying_tool(
         workspace.clone(),
         ("fs_mkdir", Effect::Idempotent),
         DESCRIPTION,
-        Change {
+        ChangeFunctions {
             run: make,
             preview,
             guarded,
@@ -39,12 +39,13 @@ fn make(
     arguments: MkdirArguments,
     inspection: &Inspection,
 ) -> Result<String, FileError> {
-    let (spot, _) = destination(workspace, &arguments)?;
-    expect_inspected(spot.guarded().as_ref(), inspection)?;
-    let path = spot.shown().to_owned();
-    Ok(match spot.make_folder()? {
-        true => format!("created {path}/\n"),
-        false => format!("{path}/ is there already\n"),
+    let (target, _) = destination(workspace, &arguments)?;
+    expect_inspected(target.guarded().as_ref(), inspection)?;
+    let path = target.display_path().to_owned();
+    Ok(if target.create_folder()? {
+        format!("created {path}/\n")
+    } else {
+        format!("{path}/ exists already\n")
     })
 }
 
@@ -58,26 +59,27 @@ fn guarded(
 fn preview(
     workspace: &Workspace,
     arguments: MkdirArguments,
-    _extent: Extent,
+    _extent: PreviewLength,
 ) -> Result<String, FileError> {
-    let (spot, is_there) = destination(workspace, &arguments)?;
-    let path = spot.shown();
-    Ok(match is_there {
-        true => format!("Leaves the folder {path} as it is\n"),
-        false => format!("Creates the folder {path}\n"),
+    let (target, exists) = destination(workspace, &arguments)?;
+    let path = target.display_path();
+    Ok(if exists {
+        format!("Leaves the folder {path} unchanged\n")
+    } else {
+        format!("Creates the folder {path}\n")
     })
 }
 
 fn destination<'a>(
     workspace: &'a Workspace,
     arguments: &MkdirArguments,
-) -> Result<(Spot<'a>, bool), FileError> {
-    let spot = workspace.locate(&arguments.path)?.destination()?;
-    match spot.kind()? {
-        None => Ok((spot, false)),
-        Some(Kind::Folder) => Ok((spot, true)),
+) -> Result<(TargetPath<'a>, bool), FileError> {
+    let target = workspace.locate(&arguments.path)?.destination()?;
+    match target.kind()? {
+        None => Ok((target, false)),
+        Some(EntryKind::Folder) => Ok((target, true)),
         Some(_) => Err(FileError::Occupied {
-            path: spot.shown().to_owned(),
+            path: target.display_path().to_owned(),
         }),
     }
 }

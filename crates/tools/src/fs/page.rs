@@ -1,41 +1,41 @@
-//! One page of a text file: found by line, bounded in bytes, checked to be text.
+//! Reads one page of a text file: finds it by line, limits its size and checks that it is text.
 //!
-//! Nothing is kept but the page: lines before it are counted in a fixed buffer. A page ends at the end of a line, except
-//! inside a line that is longer than a page; so any file can be read to its end by following [`Page::next`].
+//! Only the page is in memory; the lines before it are counted through a fixed buffer. A page ends at the end of a
+//! line, or inside a line that is longer than a page. So any file can be read to its end by following [`Page::next`].
 
 use super::guess::guess_kind;
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroU64;
 
-/// The most text that one page has.
+/// Maximum size of a page.
 pub(super) const PAGE_BYTES: usize = 64 * 1024;
 
-/// How much of a file is read at a time. Most files are small.
+/// Size of the read buffer. Most files are small.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// How far into a file a page may start; less in this crate's own tests, which would only be slower.
+/// How far into a file a page may start. Smaller in this crate's unit tests, to keep them fast.
 pub(super) const SCANNED_BYTES: u64 = if cfg!(test) { 1_000_000 } else { 256_000_000 };
 
 /// Where a page starts.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
-    /// The line, counted from 1.
+    /// Line number, starting at 1.
     pub(super) line: u64,
-    /// How many bytes of it come before.
+    /// Number of bytes of the line that come before the page.
     pub(super) skip_bytes: u64,
 }
 
 /// A part of a file.
 pub(super) struct Page {
     pub(super) text: String,
-    /// Where the next one starts, if there is more.
+    /// Start of the next page, if the file continues.
     pub(super) next: Option<Position>,
-    /// How many bytes of the file come up to its end.
+    /// Byte offset in the file at which the page ends.
     pub(super) end: u64,
 }
 
-/// Why there is no page.
-pub(super) enum Stop {
+/// Why a page could not be read.
+pub(super) enum PageError {
     NotText { guess: &'static str },
     PastTheEnd { lines: u64 },
     PastTheLine,
@@ -43,18 +43,18 @@ pub(super) enum Stop {
     Failed(io::Error),
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for PageError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-/// The page of `file` that starts at `start` and has at most `lines` lines.
+/// Reads the page of `file` that starts at `start` and has at most `lines` lines.
 pub(super) fn read(
     file: impl Read,
     start: Position,
     lines: Option<NonZeroU64>,
-) -> Result<Page, Stop> {
+) -> Result<Page, PageError> {
     let mut scan = Scan::new(file)?;
     scan.skip_lines(start.line - 1)?;
     let skip_bytes = scan.skip_in_line(start.skip_bytes)?;
@@ -69,9 +69,9 @@ pub(super) fn read(
 
 struct Scan<R> {
     reader: BufReader<R>,
-    /// How many bytes are behind.
+    /// Number of bytes consumed.
     offset: u64,
-    /// The first bytes of the file, to tell what it is if it is not text.
+    /// The first bytes of the file, to guess its type if it is not text.
     head: Vec<u8>,
 }
 
@@ -87,13 +87,13 @@ impl<R: Read> Scan<R> {
         })
     }
 
-    fn skip_lines(&mut self, count: u64) -> Result<(), Stop> {
+    fn skip_lines(&mut self, count: u64) -> Result<(), PageError> {
         let mut left = count;
         let mut inside_line = false;
         while left > 0 {
-            let buffer = self.upcoming()?;
+            let buffer = self.peek()?;
             let Some(last) = buffer.last() else {
-                return Err(Stop::PastTheEnd {
+                return Err(PageError::PastTheEnd {
                     lines: count - left + u64::from(inside_line),
                 });
             };
@@ -105,43 +105,43 @@ impl<R: Read> Scan<R> {
             left -= newlines;
             self.consume(taken);
         }
-        if count > 0 && self.upcoming()?.is_empty() {
-            return Err(Stop::PastTheEnd { lines: count });
+        if count > 0 && self.peek()?.is_empty() {
+            return Err(PageError::PastTheEnd { lines: count });
         }
         Ok(())
     }
 
-    /// Moves on by `count` bytes or a little more, up to the start of a character; says by how many.
-    fn skip_in_line(&mut self, count: u64) -> Result<u64, Stop> {
+    /// Skips `count` bytes, and up to three more to reach the start of a character. Returns the number skipped.
+    fn skip_in_line(&mut self, count: u64) -> Result<u64, PageError> {
         let before = self.offset;
         let mut left = count;
         while left > 0 {
-            let buffer = self.upcoming()?;
+            let buffer = self.peek()?;
             let rest_of_line = end_of_line(buffer, 1).map_or(buffer.len(), |end| end - 1);
             let taken = rest_of_line.min(usize::try_from(left).unwrap_or(usize::MAX));
             if taken == 0 {
-                return Err(Stop::PastTheLine);
+                return Err(PageError::PastTheLine);
             }
             left -= taken as u64;
             self.consume(taken);
         }
-        // The rest of a character that was cut has at most three bytes.
+        // The rest of a split character has at most three bytes.
         for _ in 0..count.min(3) {
             if self
-                .upcoming()?
+                .peek()?
                 .first()
                 .is_some_and(|byte| continues_character(*byte))
             {
                 self.consume(1);
             }
         }
-        if count > 0 && self.upcoming()?.is_empty() {
-            return Err(Stop::PastTheLine);
+        if count > 0 && self.peek()?.is_empty() {
+            return Err(PageError::PastTheLine);
         }
         Ok(self.offset - before)
     }
 
-    fn take_page(self, start: Position, lines: Option<NonZeroU64>) -> Result<Page, Stop> {
+    fn take_page(self, start: Position, lines: Option<NonZeroU64>) -> Result<Page, PageError> {
         let mut bytes = Vec::new();
         self.reader
             .take(PAGE_BYTES as u64 + 1)
@@ -149,11 +149,11 @@ impl<R: Read> Scan<R> {
         let seen = bytes.len();
         bytes.truncate(page_end(&bytes, lines));
         if bytes.contains(&0) {
-            return Err(Stop::NotText {
+            return Err(PageError::NotText {
                 guess: guess_kind(&self.head, true),
             });
         }
-        let text = String::from_utf8(bytes).map_err(|_| Stop::NotText {
+        let text = String::from_utf8(bytes).map_err(|_| PageError::NotText {
             guess: guess_kind(&self.head, false),
         })?;
         let next = (text.len() < seen).then(|| Position {
@@ -168,14 +168,14 @@ impl<R: Read> Scan<R> {
         Ok(Page { text, next, end })
     }
 
-    /// The bytes that come next; none at the end of the file.
-    fn upcoming(&mut self) -> Result<&[u8], Stop> {
+    /// Returns the next buffered bytes; empty at the end of the file.
+    fn peek(&mut self) -> Result<&[u8], PageError> {
         if self.offset > SCANNED_BYTES {
-            return Err(Stop::TooFar);
+            return Err(PageError::TooFar);
         }
         let buffer = self.reader.fill_buf()?;
         if buffer.contains(&0) {
-            return Err(Stop::NotText {
+            return Err(PageError::NotText {
                 guess: guess_kind(&self.head, true),
             });
         }
@@ -188,7 +188,7 @@ impl<R: Read> Scan<R> {
     }
 }
 
-/// How much of `bytes`, which has one byte more than a page if the file goes on, belongs to the page.
+/// Returns how many of `bytes` belong to the page. `bytes` has one byte more than a page if the file continues.
 fn page_end(bytes: &[u8], lines: Option<NonZeroU64>) -> usize {
     let fitting = &bytes[..bytes.len().min(PAGE_BYTES)];
     if let Some(end) = lines.and_then(|lines| end_of_line(fitting, lines.get())) {
@@ -200,7 +200,7 @@ fn page_end(bytes: &[u8], lines: Option<NonZeroU64>) -> usize {
     match fitting.iter().rposition(|byte| *byte == b'\n') {
         Some(newline) => newline + 1,
         None => {
-            // A character has at most four bytes; more of this kind in a row are no text, which is found out later.
+            // A character has at most four bytes. A longer run is not text, which the UTF-8 check finds.
             let inside = bytes[PAGE_BYTES - 3..]
                 .iter()
                 .rev()
@@ -210,7 +210,7 @@ fn page_end(bytes: &[u8], lines: Option<NonZeroU64>) -> usize {
     }
 }
 
-/// Where the line after the `nth` newline starts.
+/// Returns the offset just after the `nth` newline.
 fn end_of_line(bytes: &[u8], nth: u64) -> Option<usize> {
     let nth = usize::try_from(nth - 1).ok()?;
     bytes
@@ -234,14 +234,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_never_ends_is_given_up_at_the_limit() {
+    fn scanning_an_endless_line_stops_at_the_limit() {
         let start = Position {
             line: 2,
             skip_bytes: 0,
         };
         assert!(matches!(
             read(io::repeat(b'x'), start, None),
-            Err(Stop::TooFar)
+            Err(PageError::TooFar)
         ));
         let start = Position {
             line: 1,
@@ -249,7 +249,7 @@ mod tests {
         };
         assert!(matches!(
             read(io::repeat(b'x'), start, None),
-            Err(Stop::TooFar)
+            Err(PageError::TooFar)
         ));
     }
 }

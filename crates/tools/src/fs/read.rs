@@ -1,10 +1,10 @@
-//! `fs_read`: a text file, or one page of it; an image comes back as it is.
+//! `fs_read`: returns a text file, one page of it, or an image.
 //!
-//! A small file comes back exactly as it is. A larger one comes in pages, each with a note of how to read on; the
-//! paging itself is in [`page`](super::page). Here are the arguments, the note and the refusals.
+//! A small file is returned unchanged. A larger one is returned in pages, each with a note on how to read the next.
+//! This module has the arguments, the note and the errors; [`page`](super::page) does the paging.
 
-use super::page::{self, Page, Position, Stop};
-use super::{call_text, looking_tool};
+use super::page::{self, Page, PageError, Position};
+use super::{call_text, read_only_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::show;
@@ -15,12 +15,12 @@ use std::io::{self, Cursor, Read};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Reads a UTF-8 text file of the workspace, up to 64 KiB a call. If there is more, a note \
-    in brackets at the end says with which arguments to read on; without a note the text reaches the end of the file. \
+const DESCRIPTION: &str = "Reads a UTF-8 text file of the workspace, up to 64 KiB per call. If there is more, a note \
+    in brackets at the end gives the arguments for the next call; without a note the text reaches the end of the file. \
     A PNG, JPEG, GIF or WebP image is shown to you.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    looking_tool(workspace, "fs_read", DESCRIPTION, read)
+    read_only_tool(workspace, "fs_read", DESCRIPTION, read)
 }
 
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
@@ -28,32 +28,32 @@ pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
 struct ReadArguments {
     /// The file, relative to the workspace.
     path: String,
-    /// The line to start with; 1, the first, if not given.
+    /// The line to start with; defaults to 1, the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_line: Option<NonZeroU64>,
-    /// How many bytes of that line to leave out, to read on in a very long line; 0 if not given.
+    /// Number of bytes of that line to skip, to continue in a very long line; defaults to 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     skip_bytes: Option<NonZeroU64>,
-    /// How many lines to read; as many as fit if not given.
+    /// Maximum number of lines to read; defaults to as many as fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<NonZeroU64>,
 }
 
 fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, FileError> {
-    let place = workspace.locate(&arguments.path)?;
-    let spot = place.target()?;
-    let (mut file, size) = spot.open_file()?;
+    let requested = workspace.locate(&arguments.path)?;
+    let target = requested.target()?;
+    let (mut file, size) = target.open_file()?;
     let mut head = Vec::with_capacity(HEAD_BYTES);
     file.by_ref()
         .take(HEAD_BYTES as u64)
         .read_to_end(&mut head)
-        .map_err(|cause| spot.explain(cause))?;
+        .map_err(|cause| target.explain(cause))?;
     let file = Cursor::new(&head).chain(file);
     if image_type(&head).is_some() {
-        return read_image(file, &place.shown(), size)
-            .map_err(|cause| spot.explain(cause))?
+        return read_image(file, &requested.display_path(), size)
+            .map_err(|cause| target.explain(cause))?
             .ok_or_else(|| FileError::ImageTooLarge {
-                path: place.shown(),
+                path: requested.display_path(),
                 size: show::size(size),
                 limit: show::size(AttachedFile::IMAGE_BYTES as u64),
             });
@@ -62,42 +62,42 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, F
         line: arguments.first_line.map_or(1, NonZeroU64::get),
         skip_bytes: arguments.skip_bytes.map_or(0, NonZeroU64::get),
     };
-    let path = place.shown();
-    let page = page::read(file, start, arguments.lines).map_err(|stop| match stop {
-        Stop::NotText { guess } => FileError::NotText {
+    let path = requested.display_path();
+    let page = page::read(file, start, arguments.lines).map_err(|error| match error {
+        PageError::NotText { guess } => FileError::NotText {
             path,
             size: show::size(size),
             guess,
         },
-        Stop::PastTheEnd { lines } => FileError::PastTheEnd {
+        PageError::PastTheEnd { lines } => FileError::PastTheEnd {
             path,
             content: show::count(lines, "line"),
             argument: "first_line",
         },
-        Stop::PastTheLine => FileError::PastTheEnd {
+        PageError::PastTheLine => FileError::PastTheEnd {
             path,
             content: format!("fewer bytes in line {}", start.line),
             argument: "skip_bytes",
         },
-        Stop::TooFar => FileError::TooFar {
+        PageError::TooFar => FileError::TooFar {
             path,
             line: start.line,
             limit: show::size(page::SCANNED_BYTES),
         },
-        Stop::Failed(error) => spot.explain(error),
+        PageError::Failed(error) => target.explain(error),
     })?;
-    Ok(page_with_note(page, start, size, &place.shown(), arguments).into())
+    Ok(page_with_note(page, start, size, &requested.display_path(), arguments).into())
 }
 
-/// Enough of a file to tell an image by.
+/// Number of first bytes that are enough to recognize an image.
 const HEAD_BYTES: usize = 16;
 
-/// The image, unless it is too large to be shown.
+/// Reads an image; `None` if it is too large to be shown.
 fn read_image(file: impl Read, path: &str, size: u64) -> io::Result<Option<ToolOutput>> {
-    let most = AttachedFile::IMAGE_BYTES as u64;
+    let limit = AttachedFile::IMAGE_BYTES as u64;
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
         return Ok(None);
     }
     let mut output = ToolOutput::from(format!("[{path} is an image of {}]", show::size(size)));
@@ -125,7 +125,7 @@ fn page_with_note(
     } else {
         format!("lines {} to {}", start.line, next.line - 1)
     };
-    // What is left is at least what was seen, also in a file that grew since it was measured.
+    // At least one more byte was seen, even if the file has grown since its size was read.
     let left = size.saturating_sub(page.end).max(1);
     let arguments = ReadArguments {
         first_line: NonZeroU64::new(next.line),
@@ -138,7 +138,7 @@ fn page_with_note(
         text.push('\n');
     }
     text.push_str(&format!(
-        "[{extent} of {path}; {} more follow, read on with {call}]\n",
+        "[{extent} of {path}; {} more, continue with {call}]\n",
         show::size(left)
     ));
     text

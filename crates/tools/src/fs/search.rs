@@ -1,52 +1,52 @@
-//! `fs_search`: text or names looked for in all files below a folder.
+//! `fs_search`: searches all files below a folder for text, or for files by name.
 //!
-//! The matching is ripgrep's. The walk is not: it goes from handle to handle like every way here, so nothing is
-//! opened by its path and no link is followed.
+//! ripgrep's libraries do the matching. The directory walk is our own: like every file tool it opens entries from
+//! handles, never by path, and follows no links.
 
-mod hits;
+mod results;
 mod walk;
 
-use super::{call_text, looking_tool};
+use super::{call_text, read_only_tool};
 use crate::Workspace;
 use crate::file_error::FileError;
 use crate::show;
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use hits::{Hits, Wanted};
 use lango_core::Tool;
+use results::{ResultLimits, SearchResults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use walk::{Candidate, Walk};
+use walk::{Candidate, FileWalk};
 
 const DESCRIPTION: &str = "Searches the text files below a folder of the workspace for a regular expression, or for \
-    files by name, or for both together. Gives `path:line: text` for each line that matches, or the paths alone if no \
-    `pattern` is given. Leaves out what .gitignore names, the inside of .git, binary files and links.";
+    files by name, or for both together. Returns `path:line: text` for each line that matches, or only the paths if no \
+    `pattern` is given. Skips files that .gitignore excludes, the contents of .git, binary files and links.";
 
-/// How many matches one call shows, if it does not say, and at most.
-const SHOWN_MATCHES: u64 = 100;
-const MOST_SHOWN_MATCHES: u64 = 1000;
+/// Default and maximum number of matches that one call shows.
+const DEFAULT_MATCHES: u64 = 100;
+const MAX_MATCHES: u64 = 1000;
 
-/// How large a regular expression becomes at most.
-const PATTERN_BYTES: usize = 10_000_000;
+/// Maximum size of a compiled regular expression.
+const MAX_REGEX_BYTES: usize = 10_000_000;
 
-/// How many lines around a match are shown at most.
-const MOST_CONTEXT_LINES: u64 = 10;
+/// Maximum number of context lines before and after a match.
+const MAX_CONTEXT_LINES: u64 = 10;
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    looking_tool(workspace, "fs_search", DESCRIPTION, search)
+    read_only_tool(workspace, "fs_search", DESCRIPTION, search)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArguments {
-    /// The regular expression that a line is to match; names alone are searched if not given.
+    /// The regular expression that a line must match; without it only names are searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<String>,
-    /// The folder or file to search, relative to the workspace; `.`, the workspace itself, if not given.
+    /// The folder or file to search, relative to the workspace; defaults to `.`, the workspace itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// The names of files to search, such as `*.rs`, or their paths below the folder, such as `src/**/*.{js,ts}`.
@@ -55,136 +55,136 @@ struct SearchArguments {
     /// Whether `pattern` is plain text, not a regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     literal: Option<bool>,
-    /// Whether upper and lower case are the same, in `pattern` and `glob`.
+    /// Whether `pattern` and `glob` ignore case.
     #[serde(skip_serializing_if = "Option::is_none")]
     ignore_case: Option<bool>,
-    /// How many lines before and after each match to show, at most 10; 0 if not given.
+    /// Number of lines to show before and after each match, at most 10; defaults to 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<u64>,
-    /// How many matches to show, at most 1000; 100 if not given.
+    /// Number of matches to show, at most 1000; defaults to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<NonZeroU64>,
-    /// How many matches to leave out at the start, as the note of an earlier call says; 0 if not given.
+    /// Number of matches to skip at the start, as given in the note of an earlier call; defaults to 0.
     skip: Option<u64>,
 }
 
 fn search(workspace: &Workspace, arguments: SearchArguments) -> Result<String, FileError> {
     let matcher = matcher(&arguments)?;
-    let names = name_matcher(&arguments)?;
+    let names = name_filter(&arguments)?;
     if matcher.is_none() && names.is_none() {
-        return Err(FileError::UnusableArgument {
+        return Err(FileError::InvalidArgument {
             argument: "pattern",
-            problem: "it is missing, and so is `glob`; pass one of them".to_owned(),
+            problem: "it is missing, and so is `glob`; pass at least one of them".to_owned(),
         });
     }
-    let limit = arguments.limit.map_or(SHOWN_MATCHES, NonZeroU64::get);
-    let mut hits = Hits::new(Wanted {
+    let limit = arguments.limit.map_or(DEFAULT_MATCHES, NonZeroU64::get);
+    let mut results = SearchResults::new(ResultLimits {
         skip: arguments.skip.unwrap_or(0),
-        limit: limit.min(MOST_SHOWN_MATCHES),
-        context: arguments.context.unwrap_or(0).min(MOST_CONTEXT_LINES) as usize,
+        limit: limit.min(MAX_MATCHES),
+        context: arguments.context.unwrap_or(0).min(MAX_CONTEXT_LINES) as usize,
     });
 
-    let place = workspace.locate(arguments.path.as_deref().unwrap_or("."))?;
+    let requested = workspace.locate(arguments.path.as_deref().unwrap_or("."))?;
     let mut visit = |candidate: &Candidate<'_, '_>| {
-        let is_named = names
+        let has_name = names
             .as_ref()
-            .is_none_or(|names| names.fits(candidate.below));
-        match (&matcher, is_named) {
+            .is_none_or(|names| names.matches(candidate.below));
+        match (&matcher, has_name) {
             (_, false) => ControlFlow::Continue(()),
-            (Some(matcher), true) => hits.search(candidate, matcher),
-            (None, true) => hits.add_name(candidate),
+            (Some(matcher), true) => results.search(candidate, matcher),
+            (None, true) => results.add_name(candidate),
         }
     };
-    let walk = Walk::over(&place.target()?, &mut visit)?;
-    Ok(report(hits, &walk, &place.shown(), arguments))
+    let walk = FileWalk::run(&requested.target()?, &mut visit)?;
+    Ok(report(results, &walk, &requested.display_path(), arguments))
 }
 
-fn report(hits: Hits, walk: &Walk, path: &str, asked: SearchArguments) -> String {
+fn report(results: SearchResults, walk: &FileWalk, path: &str, asked: SearchArguments) -> String {
     let what = match asked.pattern {
         Some(_) => ("match", "matches"),
         None => ("file", "files"),
     };
     let skipped = asked.skip.unwrap_or(0);
     let mut text = String::new();
-    let mut remark = |line: String| text.push_str(&format!("[{line}]\n"));
-    if hits.has_more {
+    let mut add_note = |line: String| text.push_str(&format!("[{line}]\n"));
+    if results.has_more {
         let next = SearchArguments {
-            skip: Some(skipped + hits.shown),
+            skip: Some(skipped + results.shown),
             ..asked
         };
-        remark(format!(
+        add_note(format!(
             "{} {} shown, there are more; see them with {}",
-            hits.shown,
+            results.shown,
             what.1,
             call_text("fs_search", &next)
         ));
-    } else if hits.shown == 0 && skipped > 0 {
-        remark(format!(
+    } else if results.shown == 0 && skipped > 0 {
+        add_note(format!(
             "no more {} in {path}; pass a smaller `skip`",
             what.1
         ));
-    } else if hits.shown == 0 {
-        remark(format!(
-            "no {} in {path}; {} looked at",
+    } else if results.shown == 0 {
+        add_note(format!(
+            "no {} in {path}; searched {}",
             what.0,
             show::count(walk.files, "file")
         ));
     }
-    if let Some(limit) = walk.stopped_at.or(hits.stopped_at) {
-        remark(format!(
+    if let Some(limit) = walk.stopped_at.or(results.stopped_at) {
+        add_note(format!(
             "not all of {path} was searched: {limit}; search a folder in it with `path`"
         ));
     }
-    let left_out = [
-        (hits.binary, "not text"),
-        (hits.large, "too large"),
-        (hits.unreadable + walk.unreadable, "not readable"),
-        (walk.ignored, "named by .gitignore"),
+    let skipped = [
+        (results.binary, "not text"),
+        (results.large, "too large"),
+        (results.unreadable + walk.unreadable, "not readable"),
+        (walk.ignored, "excluded by .gitignore"),
     ];
-    let left_out: Vec<_> = left_out
+    let skipped: Vec<_> = skipped
         .iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, why)| format!("{number} {why}"))
         .collect();
-    if !left_out.is_empty() {
-        remark(format!("left out: {}", left_out.join(", ")));
+    if !skipped.is_empty() {
+        add_note(format!("skipped: {}", skipped.join(", ")));
     }
-    hits.text + &text
+    results.text + &text
 }
 
 fn matcher(arguments: &SearchArguments) -> Result<Option<RegexMatcher>, FileError> {
     let Some(pattern) = &arguments.pattern else {
         return Ok(None);
     };
-    let unusable = |problem| FileError::UnusableArgument {
+    let invalid = |problem| FileError::InvalidArgument {
         argument: "pattern",
         problem,
     };
     let is_literal = arguments.literal == Some(true);
-    if !is_literal && let Some(problem) = problem_of(pattern) {
-        return Err(unusable(problem));
+    if !is_literal && let Some(problem) = syntax_error(pattern) {
+        return Err(invalid(problem));
     }
     RegexMatcherBuilder::new()
         .case_insensitive(arguments.ignore_case == Some(true))
         .fixed_strings(is_literal)
         .line_terminator(Some(b'\n'))
-        .size_limit(PATTERN_BYTES)
+        .size_limit(MAX_REGEX_BYTES)
         .build(pattern)
         .map(Some)
         .map_err(|error| {
-            unusable(format!(
-                "{error}; pass a shorter one that fits within a line"
+            invalid(format!(
+                "{error}; pass a shorter pattern that matches within one line"
             ))
         })
 }
 
-/// What is wrong with a regular expression, and where.
-fn problem_of(pattern: &str) -> Option<String> {
+/// Describes what is wrong with a regular expression and where; `None` if it parses.
+fn syntax_error(pattern: &str) -> Option<String> {
     let error = regex_syntax::Parser::new().parse(pattern).err()?;
     let (what, span) = match &error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span()),
         regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span()),
-        // The enum may grow.
+        // The enum is non-exhaustive.
         other => return Some(other.to_string()),
     };
     let at = pattern[..span.start.offset].chars().count() + 1;
@@ -194,23 +194,23 @@ fn problem_of(pattern: &str) -> Option<String> {
     ))
 }
 
-/// What a file is to be called.
-struct Names {
+/// A glob for file names.
+struct NameFilter {
     glob: GlobMatcher,
-    /// Without a slash it speaks of the name, else of the path.
-    is_name: bool,
+    /// Whether the glob has no slash, so that it matches names instead of paths.
+    matches_name: bool,
 }
 
-impl Names {
-    fn fits(&self, below: &Path) -> bool {
+impl NameFilter {
+    fn matches(&self, below: &Path) -> bool {
         match below.file_name() {
-            Some(name) if self.is_name => self.glob.is_match(name),
+            Some(name) if self.matches_name => self.glob.is_match(name),
             _ => self.glob.is_match(below),
         }
     }
 }
 
-fn name_matcher(arguments: &SearchArguments) -> Result<Option<Names>, FileError> {
+fn name_filter(arguments: &SearchArguments) -> Result<Option<NameFilter>, FileError> {
     let Some(text) = &arguments.glob else {
         return Ok(None);
     };
@@ -218,12 +218,12 @@ fn name_matcher(arguments: &SearchArguments) -> Result<Option<Names>, FileError>
         .literal_separator(true)
         .case_insensitive(arguments.ignore_case == Some(true))
         .build()
-        .map_err(|error| FileError::UnusableArgument {
+        .map_err(|error| FileError::InvalidArgument {
             argument: "glob",
             problem: format!("{}; write it like `*.rs` or `src/**/*.rs`", error.kind()),
         })?;
-    Ok(Some(Names {
+    Ok(Some(NameFilter {
         glob: glob.compile_matcher(),
-        is_name: !text.contains('/'),
+        matches_name: !text.contains('/'),
     }))
 }

@@ -1,20 +1,20 @@
-//! `fs_stat`: what is known of one entry without opening it.
+//! `fs_stat`: returns the metadata of one entry without opening it.
 
-use super::looking_tool;
+use super::read_only_tool;
 use crate::Workspace;
+use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
-use crate::kind::Kind;
 use crate::show;
 use lango_core::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const DESCRIPTION: &str = "Tells the kind, the size and the time of the last change of a file or folder, and the \
+const DESCRIPTION: &str = "Returns the kind, the size and the time of the last change of a file or folder, and the \
     target of a symbolic link. Does not follow the link.";
 
 pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
-    looking_tool(workspace, "fs_stat", DESCRIPTION, stat)
+    read_only_tool(workspace, "fs_stat", DESCRIPTION, stat)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -27,10 +27,10 @@ struct StatArguments {
 fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileError> {
     let entry = workspace.locate(&arguments.path)?.entry()?;
     let metadata = entry.metadata()?;
-    let kind = Kind::from(metadata.file_type());
-    let mut lines = vec![entry.shown().to_owned(), format!("kind: {kind}")];
+    let kind = EntryKind::from(metadata.file_type());
+    let mut lines = vec![entry.display_path().to_owned(), format!("kind: {kind}")];
     match kind {
-        Kind::File => {
+        EntryKind::File => {
             let bytes = metadata.len();
             lines.push(format!(
                 "size: {} ({})",
@@ -38,7 +38,7 @@ fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileE
                 show::count(bytes, "byte")
             ));
         }
-        Kind::Link => {
+        EntryKind::Link => {
             lines.push(format!(
                 "target: {}",
                 show::name(entry.link_target()?.as_os_str())
@@ -46,7 +46,7 @@ fn stat(workspace: &Workspace, arguments: StatArguments) -> Result<String, FileE
         }
         _ => {}
     }
-    // Some file systems keep no time; then there is none to show.
+    // Some file systems do not store the time.
     if let Ok(modified) = metadata.modified() {
         lines.push(format!("modified: {}", show::utc(modified.into_std())));
     }

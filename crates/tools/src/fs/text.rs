@@ -1,43 +1,45 @@
-//! A whole text file in memory, for the tools that change it.
+//! Reads whole text files into memory, for the tools that change them.
 
 use super::guess::guess_kind;
 use crate::file_error::FileError;
 use crate::show;
-use crate::spot::Spot;
+use crate::target_path::TargetPath;
 use std::io::Read;
 
-/// How large a file is still read whole.
-const LARGEST_BYTES: u64 = 8_000_000;
+/// Size of the largest file that is read whole.
+const MAX_BYTES: u64 = 8_000_000;
 
-/// What a file holds that is to be replaced.
-pub(super) enum Current {
-    Nothing,
+/// The present content of a file that a call would change.
+pub(super) enum CurrentContent {
+    /// The file does not exist.
+    Missing,
     Text(String),
-    /// No text, or too much; in words.
+    /// Not text, or too large; described in words.
     Other(String),
 }
 
-impl Current {
-    /// What is at `spot`; refuses what cannot be replaced with text.
-    pub(super) fn at(spot: &Spot<'_>) -> Result<Self, FileError> {
-        match expect_replaceable(spot)? {
-            true => Self::read(spot),
-            false => Ok(Self::Nothing),
+impl CurrentContent {
+    /// Reads the content at `target`. Fails if a file cannot be written there.
+    pub(super) fn at(target: &TargetPath<'_>) -> Result<Self, FileError> {
+        if expect_replaceable(target)? {
+            Self::read(target)
+        } else {
+            Ok(Self::Missing)
         }
     }
 
-    fn read(spot: &Spot<'_>) -> Result<Self, FileError> {
-        let (file, size) = spot.open_file()?;
-        if size > LARGEST_BYTES {
+    fn read(target: &TargetPath<'_>) -> Result<Self, FileError> {
+        let (file, size) = target.open_file()?;
+        if size > MAX_BYTES {
             return Ok(Self::Other(format!("a file of {}", show::size(size))));
         }
         let mut bytes = Vec::new();
-        file.take(LARGEST_BYTES + 1)
+        file.take(MAX_BYTES + 1)
             .read_to_end(&mut bytes)
-            .map_err(|cause| spot.explain(cause))?;
+            .map_err(|cause| target.explain(cause))?;
         let has_nul = bytes.contains(&0);
         let guess = guess_kind(&bytes[..bytes.len().min(512)], has_nul);
-        let described = || format!("{}, by the look of it {guess}", show::size(size));
+        let described = || format!("{}, probably {guess}", show::size(size));
         Ok(match String::from_utf8(bytes) {
             Ok(text) if !has_nul => Self::Text(text),
             _ => Self::Other(described()),
@@ -45,17 +47,17 @@ impl Current {
     }
 }
 
-/// Whether there is a file at `spot`; refuses whatever is there and is no file that may be written.
-pub(super) fn expect_replaceable(spot: &Spot<'_>) -> Result<bool, FileError> {
-    use crate::kind::Kind;
-    let path = spot.shown().to_owned();
-    match spot.kind()? {
+/// Whether a file exists at `target`. Fails if something exists there that is not a writable file.
+pub(super) fn expect_replaceable(target: &TargetPath<'_>) -> Result<bool, FileError> {
+    use crate::entry_kind::EntryKind;
+    let path = target.display_path().to_owned();
+    match target.kind()? {
         None => Ok(false),
-        Some(Kind::Folder) => Err(FileError::IsFolder { path }),
-        Some(Kind::File) if spot.metadata()?.permissions().readonly() => {
+        Some(EntryKind::Folder) => Err(FileError::IsFolder { path }),
+        Some(EntryKind::File) if target.metadata()?.permissions().readonly() => {
             Err(FileError::WriteProtected { path })
         }
-        Some(Kind::File) => Ok(true),
+        Some(EntryKind::File) => Ok(true),
         Some(kind) => Err(FileError::NotWritable { path, kind }),
     }
 }

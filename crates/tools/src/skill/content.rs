@@ -1,12 +1,13 @@
-//! All files of a skill as one content: its digest is what an approval of a script is bound to, and a private copy of the
-//! files with that digest is what runs. A file that changes in between changes nothing of the copy.
+//! The digest and the private copy of a skill's files. The approval of a script is bound to the digest of all files,
+//! and the script runs from a copy with that digest. So a file that changes after the approval has no effect on the
+//! run.
 //!
-//! Links to files of the skill are copied as files. Other links, and folders that programs write by themselves, are left
-//! out of both the digest and the copy.
+//! Links to files of the skill are copied as files. Other links, and folders with generated files, are left out of both
+//! the digest and the copy.
 
 use super::SkillCard;
 use super::files::SkillFiles;
-use crate::kind::Kind;
+use crate::entry_kind::EntryKind;
 use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
@@ -19,20 +20,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// How many entries a skill with scripts has, how many bytes, and how deep they lie.
-const MOST_ENTRIES: usize = 10_000;
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
-const DEEPEST: usize = 32;
+/// Limits for a skill with scripts: number of entries, total size, and nesting depth of folders.
+const MAX_ENTRIES: usize = 10_000;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DEPTH: usize = 32;
 
-/// Folders whose content nobody wrote for the skill.
-const LEFT_OUT: [&str; 2] = [".git", "__pycache__"];
+/// Folders with generated files, which are not part of the skill.
+const EXCLUDED: [&str; 2] = [".git", "__pycache__"];
 
-/// The SHA-256 of a skill's files, with their names.
+/// Computes the SHA-256 of the names and contents of a skill's files.
 pub(super) fn digest(files: &SkillFiles<'_>) -> Result<Text, ToolError> {
-    let mut pass = Pass::new(files);
-    pass.folder(files.folder(), None, Path::new(""), 0)
-        .map_err(|problem| unusable(files.card(), &problem))?;
-    Ok(pass.finish())
+    let mut scan = FileScan::new(files);
+    scan.add_folder(files.folder(), None, Path::new(""), 0)
+        .map_err(|error| unusable(files.card(), &error))?;
+    Ok(scan.finish())
 }
 
 /// A private copy of a skill's files.
@@ -42,86 +43,91 @@ pub(super) struct SkillCopy {
 }
 
 impl SkillCopy {
-    /// Copies the files to where commands under this policy can only read them.
+    /// Copies the files to a temporary folder that commands under this policy cannot write to.
     pub(super) fn make(files: &SkillFiles<'_>, policy: &Policy) -> Result<Self, ToolError> {
         let card = files.card();
-        let failed = |error: io::Error| unusable(card, &Problem::Failed(error));
-        let place = private_place(policy).ok_or_else(|| {
+        let failed = |error: io::Error| unusable(card, &ContentError::Failed(error));
+        let temporary = private_temporary_folder(policy).ok_or_else(|| {
             ToolError::new(format!(
-                "the scripts of the skill `{}` cannot be run: the folders for temporary files can be reached by commands",
+                "the scripts of the skill `{}` cannot be run: commands have access to all folders for temporary files",
                 card.name
             ))
         })?;
         let folder = tempfile::Builder::new()
             .prefix("lango-skill-")
-            .tempdir_in(place)
+            .tempdir_in(temporary)
             .map_err(failed)?;
         let copy = Dir::open_ambient_dir(folder.path(), ambient_authority()).map_err(failed)?;
-        let mut pass = Pass::new(files);
-        pass.folder(files.folder(), Some(&copy), Path::new(""), 0)
-            .map_err(|problem| unusable(card, &problem))?;
+        let mut scan = FileScan::new(files);
+        scan.add_folder(files.folder(), Some(&copy), Path::new(""), 0)
+            .map_err(|error| unusable(card, &error))?;
         Ok(Self {
             folder,
-            digest: pass.finish(),
+            digest: scan.finish(),
         })
     }
 
-    /// The card of the copied skill.
+    /// Returns the card of the copied skill.
     pub(super) fn card(&self, original: &SkillCard) -> Result<SkillCard, ToolError> {
         let folder = self.folder.path().to_owned();
-        let above = folder.parent().unwrap_or(&folder);
-        let above = Dir::open_ambient_dir(above, ambient_authority());
-        let above = above.map_err(|error| unusable(original, &Problem::Failed(error)))?;
+        let parent = folder.parent().unwrap_or(&folder);
+        let parent = Dir::open_ambient_dir(parent, ambient_authority());
+        let parent = parent.map_err(|error| unusable(original, &ContentError::Failed(error)))?;
         Ok(SkillCard {
             folder,
-            above: Arc::new(above),
+            parent: Arc::new(parent),
             ..original.clone()
         })
     }
 }
 
-/// A folder for temporary files that commands neither see nor change.
-fn private_place(policy: &Policy) -> Option<PathBuf> {
-    let places = [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
-    let places = places
+/// Finds a folder for temporary files that commands can neither see nor change.
+fn private_temporary_folder(policy: &Policy) -> Option<PathBuf> {
+    let folders = [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
+    let folders = folders
         .into_iter()
-        .filter_map(|place| place.canonicalize().ok());
-    let is_private = |place: &PathBuf| policy.access(&place.join("lango-skill")) == Access::None;
-    let is_hidden = |place: &PathBuf| policy.hidden.iter().any(|hidden| place.starts_with(hidden));
-    places
+        .filter_map(|folder| folder.canonicalize().ok());
+    let is_private = |folder: &PathBuf| policy.access(&folder.join("lango-skill")) == Access::None;
+    let is_hidden = |folder: &PathBuf| {
+        policy
+            .hidden
+            .iter()
+            .any(|hidden| folder.starts_with(hidden))
+    };
+    folders
         .into_iter()
-        .find(|place| is_private(place) && !is_hidden(place))
+        .find(|folder| is_private(folder) && !is_hidden(folder))
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Problem {
-    #[error("it has more than {MOST_ENTRIES} files and folders")]
+enum ContentError {
+    #[error("it has more than {MAX_ENTRIES} files and folders")]
     TooMany,
-    #[error("its files have more than {} MB", MOST_BYTES / 1_000_000)]
+    #[error("its files are larger than {} MB together", MAX_BYTES / 1_000_000)]
     TooLarge,
-    #[error("its folders lie deeper than {DEEPEST} within each other")]
+    #[error("its folders are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     #[error("{0}")]
     Failed(#[from] io::Error),
 }
 
-fn unusable(card: &SkillCard, problem: &Problem) -> ToolError {
+fn unusable(card: &SkillCard, error: &ContentError) -> ToolError {
     ToolError::new(format!(
-        "the scripts of the skill `{}` cannot be run: {problem}; do without, and say so",
+        "the scripts of the skill `{}` cannot be run: {error}; continue without them, and tell the user",
         card.name
     ))
 }
 
-/// One pass over the files.
-struct Pass<'a> {
-    /// The skill's folder, below which links are followed.
+/// One pass over the files of a skill, which hashes and optionally copies them.
+struct FileScan<'a> {
+    /// The skill's folder; links are followed only below it.
     top: &'a Dir,
     hash: Sha256,
     entries: usize,
     bytes: u64,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> FileScan<'a> {
     fn new(files: &'a SkillFiles<'_>) -> Self {
         Self {
             top: files.folder(),
@@ -131,24 +137,24 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn folder(
+    fn add_folder(
         &mut self,
         folder: &Dir,
         copy: Option<&Dir>,
         path: &Path,
         depth: usize,
-    ) -> Result<(), Problem> {
-        if depth > DEEPEST {
-            return Err(Problem::TooDeep);
+    ) -> Result<(), ContentError> {
+        if depth > MAX_DEPTH {
+            return Err(ContentError::TooDeep);
         }
         for name in self.names(folder)? {
             let own = path.join(&name);
-            if LEFT_OUT.iter().any(|left_out| own.ends_with(left_out)) {
+            if EXCLUDED.iter().any(|excluded| own.ends_with(excluded)) {
                 continue;
             }
-            match Kind::from(folder.symlink_metadata(&name)?.file_type()) {
-                Kind::Folder => {
-                    self.note(b"folder", &own);
+            match EntryKind::from(folder.symlink_metadata(&name)?.file_type()) {
+                EntryKind::Folder => {
+                    self.hash_entry(b"folder", &own);
                     let below = folder.open_dir_nofollow(&name)?;
                     let copy = match copy {
                         Some(copy) => {
@@ -157,21 +163,27 @@ impl<'a> Pass<'a> {
                         }
                         None => None,
                     };
-                    self.folder(&below, copy.as_ref(), &own, depth + 1)?;
+                    self.add_folder(&below, copy.as_ref(), &own, depth + 1)?;
                 }
-                Kind::File | Kind::Link => self.file(copy, &own, &name)?,
-                Kind::NamedPipe | Kind::Socket | Kind::Device | Kind::Other => {}
+                EntryKind::File | EntryKind::Link => self.add_file(copy, &own, &name)?,
+                EntryKind::NamedPipe | EntryKind::Socket | EntryKind::Device | EntryKind::Other => {
+                }
             }
         }
         Ok(())
     }
 
-    /// A file, or the file of the skill that a link leads to.
-    fn file(&mut self, copy: Option<&Dir>, path: &Path, name: &OsString) -> Result<(), Problem> {
+    /// Adds a file, or the file of the skill that a link points to.
+    fn add_file(
+        &mut self,
+        copy: Option<&Dir>,
+        path: &Path,
+        name: &OsString,
+    ) -> Result<(), ContentError> {
         let Some((mut file, mode)) = open(self.top, path) else {
             return Ok(());
         };
-        self.note(b"file", path);
+        self.hash_entry(b"file", path);
         let mut written = match copy {
             Some(copy) => {
                 let options = OpenOptions::new().write(true).create_new(true).clone();
@@ -187,8 +199,8 @@ impl<'a> Pass<'a> {
                 break;
             }
             length += count as u64;
-            if self.bytes + length > MOST_BYTES {
-                return Err(Problem::TooLarge);
+            if self.bytes + length > MAX_BYTES {
+                return Err(ContentError::TooLarge);
             }
             self.hash.update(&buffer[..count]);
             if let Some(written) = &mut written {
@@ -203,20 +215,20 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn names(&mut self, folder: &Dir) -> Result<Vec<OsString>, Problem> {
+    fn names(&mut self, folder: &Dir) -> Result<Vec<OsString>, ContentError> {
         let mut names = Vec::new();
         for entry in folder.entries()? {
             names.push(entry?.file_name());
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
-                return Err(Problem::TooMany);
+            if self.entries > MAX_ENTRIES {
+                return Err(ContentError::TooMany);
             }
         }
         names.sort_unstable();
         Ok(names)
     }
 
-    fn note(&mut self, kind: &[u8], path: &Path) {
+    fn hash_entry(&mut self, kind: &[u8], path: &Path) {
         let path = path.as_os_str().as_encoded_bytes();
         self.hash.update(kind);
         self.hash.update((path.len() as u64).to_le_bytes());
@@ -224,17 +236,16 @@ impl<'a> Pass<'a> {
     }
 
     fn finish(self) -> Text {
-        let bytes = self.hash.finalize();
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        digits.into()
+        base16ct::lower::encode_string(&self.hash.finalize()).into()
     }
 }
 
-/// The regular file of this path below the skill's folder, with its permissions; none if it leads out of the folder or
-/// to something else.
+/// Opens a regular file below the skill's folder and returns it with its mode; `None` if the path leads outside or to
+/// something other than a regular file.
 fn open(top: &Dir, path: &Path) -> Option<(cap_std::fs::File, u32)> {
     use cap_fs_ext::OpenOptionsSyncExt;
-    let is_file = |metadata: &cap_std::fs::Metadata| Kind::from(metadata.file_type()) == Kind::File;
+    let is_file =
+        |metadata: &cap_std::fs::Metadata| EntryKind::from(metadata.file_type()) == EntryKind::File;
     top.metadata(path).ok().filter(is_file)?;
     let options = OpenOptions::new().read(true).nonblock(true).clone();
     let file = top.open_with(path, &options).ok()?;

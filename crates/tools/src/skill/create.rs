@@ -1,17 +1,17 @@
-//! A new skill: checked, put into the format of Agent Skills, and written in one step.
+//! Creates a new skill: checks it, converts it to the Agent Skills format and writes it in one step.
 //!
-//! It is made under another name, which no search for skills sees, and then renamed, so that nobody ever finds half of it
-//! and nothing that is there is changed.
+//! The skill is written under a temporary name, which the search for skills ignores, and then renamed. So an incomplete
+//! skill is never visible, and nothing existing is changed.
 
-use super::find::{LARGEST_SKILL_FILE, SKILL_FILE, check_place};
-use super::front_matter::{LONGEST_DESCRIPTION, TRUST_FIELD, UNTRUSTED, check_length, check_name};
+use super::find::{MAX_SKILL_FILE_BYTES, SKILL_FILE, check_tool_name};
+use super::front_matter::{MAX_DESCRIPTION, TRUST_FIELD, UNTRUSTED, check_length, check_name};
 use super::script::{SCRIPTS, interpreter};
 use crate::diff::{self, PREVIEW_LINES};
 use crate::replace::random_number;
 use crate::show;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
-use lango_core::{Extent, ToolError, Trust};
+use lango_core::{PreviewLength, ToolError, Trust};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use schemars::JsonSchema;
@@ -22,54 +22,53 @@ use std::path::{Path, PathBuf};
 
 const REFERENCES: &str = "references";
 
-/// How many files a skill is made with besides its `SKILL.md`, how many bytes one has and how many all have.
-const MOST_FILES: usize = 32;
-const LARGEST_FILE: usize = 256 * 1024;
-const LARGEST_SKILL: usize = LARGEST_SKILL_FILE as usize;
+/// Limits of a new skill: number of files besides `SKILL.md`, size of one file, and size of all files together.
+const MAX_FILES: usize = 32;
+const MAX_FILE_BYTES: usize = 256 * 1024;
+const MAX_SKILL_BYTES: usize = MAX_SKILL_FILE_BYTES as usize;
 
-/// How long the name of a file is.
-const LONGEST_FILE_NAME: usize = 100;
+/// Maximum length of a file name.
+const MAX_FILE_NAME: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateArguments {
-    /// Its name: small letters, digits and single hyphens, such as `quarterly-report`.
+    /// The name: lower-case letters, digits and single hyphens, such as `quarterly-report`.
     name: String,
-    /// What it does and when to use it, in up to 1024 characters. This alone decides whether it is ever used.
+    /// What the skill does and when to use it, in up to 1024 characters. Agents decide by this alone whether to use it.
     description: String,
-    /// How it is done, step by step, as Markdown.
+    /// Step-by-step instructions as Markdown.
     instructions: String,
-    /// Programs that the instructions speak of. Each begins with a line `#!/…` or ends with .sh, .py or .js.
+    /// Programs that the instructions refer to. Each starts with a line `#!/…` or its name ends with .sh, .py or .js.
     scripts: Option<Vec<FileArgument>>,
-    /// Longer texts that the instructions speak of, to be read when needed.
+    /// Longer texts that the instructions refer to, to be read when needed.
     references: Option<Vec<FileArgument>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileArgument {
-    /// Its name, without folders.
+    /// The file name, without folders.
     name: String,
-    /// Its whole content.
+    /// The whole content.
     content: String,
 }
 
-/// A skill that can be written.
-pub(super) struct Draft {
+/// A checked skill that can be written.
+pub(super) struct NewSkill {
     pub(super) name: String,
-    files: Vec<DraftFile>,
+    files: Vec<NewSkillFile>,
 }
 
-struct DraftFile {
+struct NewSkillFile {
     /// Relative to the skill's folder.
     path: PathBuf,
     content: String,
     is_script: bool,
 }
 
-impl Draft {
-    /// Checks what is to be written; what is wrong with it is said in words for a model. The file
-    /// records an untrusted author.
+impl NewSkill {
+    /// Checks the arguments. Errors are written for the model. If the author is untrusted, `SKILL.md` records that.
     pub(super) fn check(arguments: CreateArguments, author: Trust) -> Result<Self, ToolError> {
         let CreateArguments {
             name,
@@ -79,14 +78,14 @@ impl Draft {
             references,
         } = arguments;
         check_name(&name)
-            .and_then(|()| check_place(&name, &name))
+            .and_then(|()| check_tool_name(&name, &name))
             .map_err(|problem| refuse(&problem))?;
         let description = description.trim();
         check_description(description)?;
         if instructions.trim().is_empty() {
-            return Err(refuse("its `instructions` are empty; say how it is done"));
+            return Err(refuse("its `instructions` are empty; describe the steps"));
         }
-        let mut files = vec![DraftFile {
+        let mut files = vec![NewSkillFile {
             path: SKILL_FILE.into(),
             content: skill_file(&name, description, &instructions, author),
             is_script: false,
@@ -96,14 +95,14 @@ impl Draft {
             for FileArgument { name, content } in list.unwrap_or_default() {
                 check_file_name(&name)?;
                 if !names.insert(name.to_ascii_lowercase()) {
-                    return Err(refuse(&format!("`{folder}/{name}` is there twice")));
+                    return Err(refuse(&format!("`{folder}/{name}` is given twice")));
                 }
                 let path = Path::new(folder).join(&name);
                 let is_script = folder == SCRIPTS;
                 if is_script {
                     interpreter(content.as_bytes(), &path).map_err(|problem| refuse(&problem))?;
                 }
-                files.push(DraftFile {
+                files.push(NewSkillFile {
                     path,
                     content,
                     is_script,
@@ -114,13 +113,13 @@ impl Draft {
         Ok(Self { name, files })
     }
 
-    /// The files and what is in them, for the person who is asked.
-    pub(super) fn preview(&self, folder: &Path, extent: Extent) -> String {
-        let place = folder.join(&self.name);
-        let mut text = format!("Creates the skill {}\n", show::name(place.as_os_str()));
-        let lines = match extent {
-            Extent::Short => (2 * PREVIEW_LINES / self.files.len()).clamp(20, PREVIEW_LINES),
-            Extent::Whole => usize::MAX,
+    /// Formats the files and their contents, for the user who approves the call.
+    pub(super) fn preview(&self, folder: &Path, length: PreviewLength) -> String {
+        let path = folder.join(&self.name);
+        let mut text = format!("Creates the skill {}\n", show::name(path.as_os_str()));
+        let lines = match length {
+            PreviewLength::Short => (2 * PREVIEW_LINES / self.files.len()).clamp(20, PREVIEW_LINES),
+            PreviewLength::Full => usize::MAX,
         };
         for file in &self.files {
             text.push_str(&file.headline());
@@ -129,42 +128,42 @@ impl Draft {
         text
     }
 
-    /// Writes the skill into a folder of skills, which is made if it is not there.
+    /// Writes the skill into a folder of skills, which is created if it does not exist.
     pub(super) fn write(&self, folder: &Path) -> Result<String, ToolError> {
         let failed = |error: io::Error| {
             let shown = show::name(folder.as_os_str());
             ToolError::new(format!(
-                "the skill cannot be written into `{shown}`: {error}; tell the person"
+                "the skill cannot be written into `{shown}`: {error}; tell the user"
             ))
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let above = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
-        let fresh = format!(".{:016x}.lango-new", random_number());
-        let written = above
-            .create_dir(&fresh)
-            .and_then(|()| self.fill(&above.open_dir(&fresh)?))
-            .and_then(|()| rename_to_nothing(&above, &fresh, &self.name));
+        let parent = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
+        let temporary = format!(".{:016x}.lango-new", random_number());
+        let written = parent
+            .create_dir(&temporary)
+            .and_then(|()| self.fill(&parent.open_dir(&temporary)?))
+            .and_then(|()| rename_without_replacing(&parent, &temporary, &self.name));
         if let Err(error) = written {
-            // The reason to report is why it was not written.
-            let _ = above.remove_dir_all(&fresh);
+            // The write error is the one to report.
+            let _ = parent.remove_dir_all(&temporary);
             return Err(match error.kind() {
-                io::ErrorKind::AlreadyExists => taken(&self.name),
+                io::ErrorKind::AlreadyExists => name_taken(&self.name),
                 _ => failed(error),
             });
         }
-        let files: String = self.files.iter().map(DraftFile::headline).collect();
-        let place = folder.join(&self.name);
+        let files: String = self.files.iter().map(NewSkillFile::headline).collect();
+        let path = folder.join(&self.name);
         Ok(format!(
-            "created the skill {}\n{files}It is available from the next start of lango.\n",
-            show::name(place.as_os_str())
+            "created the skill {}\n{files}It is available after the next start of lango.\n",
+            show::name(path.as_os_str())
         ))
     }
 
     fn fill(&self, folder: &Dir) -> io::Result<()> {
         let create = OpenOptions::new().write(true).create_new(true).clone();
         for file in &self.files {
-            if let Some(above) = file.path.parent() {
-                folder.create_dir_all(above)?;
+            if let Some(parent) = file.path.parent() {
+                folder.create_dir_all(parent)?;
             }
             let mut written = folder.open_with(&file.path, &create)?;
             written.write_all(file.content.as_bytes())?;
@@ -177,7 +176,7 @@ impl Draft {
     }
 }
 
-impl DraftFile {
+impl NewSkillFile {
     fn headline(&self) -> String {
         let lines = show::count(self.content.lines().count() as u64, "line");
         let size = show::size(self.content.len() as u64);
@@ -186,10 +185,10 @@ impl DraftFile {
     }
 }
 
-/// What is said when there is something of this name.
-pub(super) fn taken(name: &str) -> ToolError {
+/// The error for a name that is in use.
+pub(super) fn name_taken(name: &str) -> ToolError {
     refuse(&format!(
-        "there is a skill `{name}` already, and it is never overwritten; choose another name"
+        "a skill `{name}` already exists and is not overwritten; choose another name"
     ))
 }
 
@@ -197,9 +196,9 @@ fn refuse(problem: &str) -> ToolError {
     ToolError::new(format!("the skill was not created: {problem}"))
 }
 
-fn rename_to_nothing(folder: &Dir, from: &str, to: &str) -> io::Result<()> {
+fn rename_without_replacing(folder: &Dir, from: &str, to: &str) -> io::Result<()> {
     match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // A file system that knows no renaming without replacing.
+        // The file system does not support NOREPLACE.
         Err(Errno::INVAL | Errno::NOSYS) => match folder.symlink_metadata(to) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(_) => folder.rename(from, folder, to),
@@ -213,54 +212,53 @@ fn check_description(description: &str) -> Result<(), ToolError> {
         let problem = "its `description` is empty; say what it does and when to use it";
         return Err(refuse(problem));
     }
-    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if description.contains(is_odd) {
+    let is_forbidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if description.contains(is_forbidden) {
         return Err(refuse("its `description` has control characters"));
     }
-    check_length("description", description, LONGEST_DESCRIPTION)
-        .map_err(|problem| refuse(&problem))
+    check_length("description", description, MAX_DESCRIPTION).map_err(|problem| refuse(&problem))
 }
 
 fn check_file_name(name: &str) -> Result<(), ToolError> {
-    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let is_plain = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && name.len() <= LONGEST_FILE_NAME
-        && name.chars().all(taken);
-    if is_plain {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let is_valid = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && name.len() <= MAX_FILE_NAME
+        && name.chars().all(is_allowed);
+    if is_valid {
         return Ok(());
     }
-    let shown = show::line(name, LONGEST_FILE_NAME);
+    let shown = show::line(name, MAX_FILE_NAME);
     Err(refuse(&format!(
-        "`{shown}` is no name for a file: give letters, digits, `.`, `_` and `-`, without folders"
+        "`{shown}` is not a valid file name: use letters, digits, `.`, `_` and `-`, without folders"
     )))
 }
 
-fn check_sizes(files: &[DraftFile]) -> Result<(), ToolError> {
-    if files.len() > MOST_FILES + 1 {
-        return Err(refuse(&format!("it has more than {MOST_FILES} files")));
+fn check_sizes(files: &[NewSkillFile]) -> Result<(), ToolError> {
+    if files.len() > MAX_FILES + 1 {
+        return Err(refuse(&format!("it has more than {MAX_FILES} files")));
     }
     for file in files {
         let shown = file.path.display();
         if file.content.contains('\0') {
-            return Err(refuse(&format!("`{shown}` has a NUL character in it")));
+            return Err(refuse(&format!("`{shown}` contains a NUL character")));
         }
-        if file.content.len() > LARGEST_FILE {
-            let most = LARGEST_FILE / 1024;
-            let problem = format!("`{shown}` is larger than {most} KiB; make it shorter");
+        if file.content.len() > MAX_FILE_BYTES {
+            let limit = MAX_FILE_BYTES / 1024;
+            let problem = format!("`{shown}` is larger than {limit} KiB; make it shorter");
             return Err(refuse(&problem));
         }
     }
     let all: usize = files.iter().map(|file| file.content.len()).sum();
-    match all <= LARGEST_SKILL {
-        true => Ok(()),
-        false => Err(refuse(&format!(
-            "its files have more than {} KiB together; leave some out",
-            LARGEST_SKILL / 1024
-        ))),
+    if all > MAX_SKILL_BYTES {
+        return Err(refuse(&format!(
+            "its files are larger than {} KiB together; leave some out",
+            MAX_SKILL_BYTES / 1024
+        )));
     }
+    Ok(())
 }
 
-/// The `SKILL.md` of these parts.
+/// Assembles the text of a `SKILL.md`.
 fn skill_file(name: &str, description: &str, instructions: &str, author: Trust) -> String {
     let (name, description) = (quoted(name), quoted(description));
     let end = if instructions.ends_with('\n') {
@@ -275,7 +273,7 @@ fn skill_file(name: &str, description: &str, instructions: &str, author: Trust) 
     format!("---\nname: {name}\ndescription: {description}\n{label}---\n\n{instructions}{end}")
 }
 
-/// A text as YAML in double quotes, on one line, so that every reader takes it for this text and nothing else.
+/// Formats a text as a double-quoted YAML string on one line, so that every YAML parser reads exactly this text.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     let mut hyphens = 0;
@@ -285,9 +283,9 @@ fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            // Some readers take three hyphens for the end of the front matter wherever they are.
+            // Some parsers treat three hyphens anywhere as the end of the front matter.
             '-' if hyphens % 3 == 0 => quoted.push_str("\\x2d"),
-            // What some readers take for the end of a line, or do not take at all.
+            // Some parsers treat these as line ends, or reject them.
             '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
             }

@@ -1,10 +1,10 @@
-//! The files of one skill, opened below its folder's handle: nothing that lies elsewhere can be reached, whatever the
-//! path or a link says, and nothing but regular files is opened.
+//! The files of one skill. They are opened below the handle of the skill's folder, so no path or link can lead outside,
+//! and only regular files are opened.
 
 use super::find::SKILL_FILE;
 use super::{SkillCard, TOOL_PREFIX};
+use crate::entry_kind::EntryKind;
 use crate::exec::page::{self, Page, Position};
-use crate::kind::Kind;
 use crate::show;
 use cap_fs_ext::{DirExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, OpenOptions};
@@ -13,28 +13,28 @@ use std::ffi::OsStr;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// How many files are listed, and how deep they may lie.
+/// Maximum number of files in the list, and maximum depth of their folders.
 const LISTED_FILES: usize = 200;
 const LISTED_DEPTH: usize = 6;
 
-/// A skill's folder as it is now.
+/// The open folder of a skill.
 pub(super) struct SkillFiles<'a> {
     card: &'a SkillCard,
     folder: Dir,
 }
 
 impl<'a> SkillFiles<'a> {
-    /// Opens the folder again; it may have vanished, or be another one by now.
+    /// Opens the folder, which may have been removed or replaced since the skill was found.
     pub(super) fn open(card: &'a SkillCard) -> Result<Self, ToolError> {
         let name = card.folder.file_name().unwrap_or_default();
-        let opened = card.above.open_dir_nofollow(name);
+        let opened = card.parent.open_dir_nofollow(name);
         let folder = opened.map_err(|error| {
             let skill = &card.name;
             ToolError::new(match error.kind() {
                 io::ErrorKind::NotFound => format!(
-                    "the skill `{skill}` is not there any more: its folder was removed since lango started; do without"
+                    "the skill `{skill}` no longer exists: its folder was removed after lango started; continue without it"
                 ),
-                _ => format!("the folder of the skill `{skill}` cannot be opened any more: {error}"),
+                _ => format!("the folder of the skill `{skill}` can no longer be opened: {error}"),
             })
         })?;
         Ok(Self { card, folder })
@@ -44,39 +44,38 @@ impl<'a> SkillFiles<'a> {
         self.card
     }
 
-    /// The handle of the folder.
     pub(super) fn folder(&self) -> &Dir {
         &self.folder
     }
 
-    /// The regular file of this path, and the path without links, both relative to the skill's folder.
+    /// Opens a regular file and returns it with its path without links. Both paths are relative to the skill's folder.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, PathBuf), ToolError> {
         let explain = |error: io::Error| self.explain(path, &error);
         let before = self.folder.metadata(path).map_err(explain)?;
-        self.expect_file(path, Kind::from(before.file_type()))?;
+        self.expect_file(path, EntryKind::from(before.file_type()))?;
         let options = OpenOptions::new().read(true).nonblock(true).clone();
         let file = self.folder.open_with(path, &options).map_err(explain)?;
-        // What was opened is looked at again: something else may have taken the name in between.
+        // Check the opened file again: another process may have replaced the entry in between.
         let opened = file.metadata().map_err(explain)?;
-        self.expect_file(path, Kind::from(opened.file_type()))?;
+        self.expect_file(path, EntryKind::from(opened.file_type()))?;
         let real = self.folder.canonicalize(path).map_err(explain)?;
         Ok((file, real))
     }
 
-    /// A path as a model gives it: relative to the skill's folder, or absolute and inside it.
+    /// Makes a path from a model relative to the skill's folder. It may be absolute if it lies inside.
     pub(super) fn relative<'p>(&self, path: &'p str) -> &'p Path {
         let path = Path::new(path);
         path.strip_prefix(&self.card.folder).unwrap_or(path)
     }
 
-    /// A page of a file of the skill, with a note if there is more.
+    /// Reads a page of a file, with a note if there is more.
     pub(super) fn read_page(&self, path: &str, first_line: u64) -> Result<String, ToolError> {
         let path = self.relative(path);
         let (file, _) = self.open_file(path)?;
         self.page(path, file, first_line)
     }
 
-    /// A page of an open file.
+    /// Reads a page of an open file.
     pub(super) fn page(&self, path: &Path, file: File, line: u64) -> Result<String, ToolError> {
         let start = Position {
             line,
@@ -90,11 +89,11 @@ impl<'a> SkillFiles<'a> {
             .filter(|text| !text.contains('\0'))
             .ok_or_else(|| {
                 ToolError::new(format!(
-                    "`{shown}` is not UTF-8 text, so it cannot be read here"
+                    "`{shown}` is not UTF-8 text, so it cannot be read with this tool"
                 ))
             })?;
         if text.is_empty() {
-            return Ok(format!("[nothing in {shown} from line {line} on]\n"));
+            return Ok(format!("[{shown} has no text from line {line} on]\n"));
         }
         let mut text = text;
         if !text.ends_with('\n') {
@@ -103,18 +102,16 @@ impl<'a> SkillFiles<'a> {
         let tool = format!("{TOOL_PREFIX}{}", self.card.name);
         match next {
             Some(next) if next.line > line => text.push_str(&format!(
-                "[there is more; read on with {tool} {}]\n",
+                "[there is more; continue with {tool} {}]\n",
                 serde_json::json!({"file": path.to_string_lossy(), "first_line": next.line})
             )),
-            Some(_) => text.push_str(&format!(
-                "[line {line} goes on and is too long to be shown]\n"
-            )),
+            Some(_) => text.push_str(&format!("[line {line} is too long to be shown whole]\n")),
             None => {}
         }
         Ok(text)
     }
 
-    /// The files besides `SKILL.md`, one a line, sorted.
+    /// Lists the files besides `SKILL.md`, sorted, one per line.
     pub(super) fn list(&self) -> String {
         let mut files = Vec::new();
         collect(&self.folder, Path::new(""), LISTED_DEPTH, &mut files);
@@ -125,15 +122,17 @@ impl<'a> SkillFiles<'a> {
             .map(String::as_str)
             .collect();
         if files.len() > LISTED_FILES {
-            text.push_str(&format!("[and more than {LISTED_FILES} in all]\n"));
+            text.push_str(&format!(
+                "[more than {LISTED_FILES} files; the rest is not listed]\n"
+            ));
         }
         text
     }
 
-    fn expect_file(&self, path: &Path, kind: Kind) -> Result<(), ToolError> {
+    fn expect_file(&self, path: &Path, kind: EntryKind) -> Result<(), ToolError> {
         let shown = show::name(path.as_os_str());
         match kind {
-            Kind::File => Ok(()),
+            EntryKind::File => Ok(()),
             kind => Err(ToolError::new(format!(
                 "`{shown}` of the skill `{}` is a {kind}, not a file",
                 self.card.name
@@ -146,13 +145,12 @@ impl<'a> SkillFiles<'a> {
         let skill = &self.card.name;
         ToolError::new(match error.kind() {
             io::ErrorKind::NotFound => format!(
-                "the skill `{skill}` has no file `{shown}`, or none any more; call {TOOL_PREFIX}{skill} without \
-                 arguments to see its files"
+                "the skill `{skill}` has no file `{shown}`; call {TOOL_PREFIX}{skill} without arguments to see its files"
             ),
-            // An escape is refused by cap-std itself, so no code of the operating system comes with it.
+            // cap-std itself refuses a path that leads outside, so the error has no code of the operating system.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
                 format!(
-                    "`{shown}` leads outside the folder of the skill `{skill}`; give a path inside it"
+                    "`{shown}` is outside the folder of the skill `{skill}`; pass a path inside it"
                 )
             }
             _ => format!("`{shown}` of the skill `{skill}` cannot be opened: {error}"),
@@ -160,7 +158,7 @@ impl<'a> SkillFiles<'a> {
     }
 }
 
-/// Adds a line for each file of a folder, and of those below. What cannot be looked at is left out.
+/// Adds a line for each file below a folder. Skips files that cannot be read.
 fn collect(folder: &Dir, path: &Path, depth: usize, files: &mut Vec<String>) {
     let entries = folder.entries().into_iter().flatten().flatten();
     for entry in entries {
@@ -172,14 +170,14 @@ fn collect(folder: &Dir, path: &Path, depth: usize, files: &mut Vec<String>) {
             continue;
         };
         let own = path.join(&name);
-        match Kind::from(metadata.file_type()) {
+        match EntryKind::from(metadata.file_type()) {
             _ if name.as_encoded_bytes().starts_with(b".") => {}
-            Kind::Folder if depth > 0 => {
+            EntryKind::Folder if depth > 0 => {
                 if let Ok(below) = folder.open_dir_nofollow(&name) {
                     collect(&below, &own, depth - 1, files);
                 }
             }
-            Kind::File if own.as_os_str() != OsStr::new(SKILL_FILE) => {
+            EntryKind::File if own.as_os_str() != OsStr::new(SKILL_FILE) => {
                 let size = show::size(metadata.len());
                 files.push(format!("{}  {size}\n", show::name(own.as_os_str())));
             }

@@ -1,30 +1,30 @@
-//! The front matter of a `SKILL.md`, checked by the rules of the format: names of fields, each with a text, and `metadata`
-//! with one level more.
+//! The front matter of a `SKILL.md`, checked by the rules of the format: every field is a text, except `metadata`,
+//! which is a map of texts.
 
 use lango_core::Trust;
-use lango_frontmatter::{Fault, Field, Value};
+use lango_frontmatter::{Field, FrontMatterError, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many characters each field has at most.
-const LONGEST_NAME: usize = 64;
-pub(super) const LONGEST_DESCRIPTION: usize = 1024;
-const LONGEST_COMPATIBILITY: usize = 500;
+/// Maximum number of characters of each field.
+const MAX_NAME: usize = 64;
+pub(super) const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
 
-/// What the front matter says, as far as it is of use here; the other fields are checked and forgotten.
+/// The fields of the front matter that lango uses. The other fields are only checked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// Untrusted if `metadata` says so, as it does in a skill that an agent with an untrusted context wrote.
+    /// Untrusted if `metadata` says so, which is the case for skills written by an agent with an untrusted context.
     pub(crate) trust: Trust,
 }
 
-/// The field of `metadata` for a trust label, and the value that lango writes.
+/// The field of `metadata` with the trust label, and the value that lango writes.
 pub(super) const TRUST_FIELD: &str = "lango-trust";
 pub(super) const UNTRUSTED: &str = "untrusted";
 
 impl FrontMatter {
-    /// Reads and checks the front matter at the start of a `SKILL.md`; what is wrong with it is said in words.
+    /// Reads and checks the front matter at the start of a `SKILL.md`. The error describes the problem.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (yaml, _body) = lango_frontmatter::split(text).map_err(explain)?;
         let fields = lango_frontmatter::fields(yaml).map_err(explain)?;
@@ -37,9 +37,9 @@ impl FrontMatter {
                 "`description` is empty; say what the skill does and when to use it".into(),
             );
         }
-        check_length("description", &description, LONGEST_DESCRIPTION)?;
+        check_length("description", &description, MAX_DESCRIPTION)?;
         if let Some(compatibility) = fields.texts.get("compatibility") {
-            check_length("compatibility", compatibility, LONGEST_COMPATIBILITY)?;
+            check_length("compatibility", compatibility, MAX_COMPATIBILITY)?;
         }
         Ok(Self {
             name,
@@ -49,18 +49,18 @@ impl FrontMatter {
     }
 }
 
-/// Whether this is a name by the format's rules; lengths are counted in characters.
+/// Checks a name by the rules of the format.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let problem = if name.is_empty() {
         "is empty"
-    } else if name.chars().count() > LONGEST_NAME {
+    } else if name.chars().count() > MAX_NAME {
         "is longer than 64 characters"
     } else if name.chars().any(char::is_uppercase) {
         "has capital letters"
     } else if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         "has other characters than the letters a to z, digits and hyphens"
     } else if name.starts_with('-') || name.ends_with('-') {
-        "begins or ends with a hyphen"
+        "starts or ends with a hyphen"
     } else if name.contains("--") {
         "has two hyphens in a row"
     } else {
@@ -72,12 +72,12 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 
 pub(super) fn check_length(field: &str, text: &str, longest: usize) -> Result<(), String> {
     let length = text.chars().count();
-    match length <= longest {
-        true => Ok(()),
-        false => Err(format!(
-            "`{field}` has {length} characters, {longest} at most are allowed"
-        )),
+    if length > longest {
+        return Err(format!(
+            "`{field}` has {length} characters; at most {longest} are allowed"
+        ));
     }
+    Ok(())
 }
 
 /// The fields of a front matter.
@@ -95,7 +95,7 @@ impl Fields {
         let mut seen = BTreeSet::new();
         for Field { name, value, .. } in found {
             if !seen.insert(name.clone()) {
-                return Err(format!("the field `{name}` is there twice"));
+                return Err(format!("the field `{name}` occurs twice"));
             }
             match name.as_str() {
                 "name" | "description" | "license" | "compatibility" | "allowed-tools" => {
@@ -105,7 +105,7 @@ impl Fields {
                 "metadata" => fields.trust = trust_in_metadata(value)?,
                 _ => {
                     return Err(format!(
-                        "it has an unknown field {name:?}; put fields of your own below `metadata`"
+                        "it has an unknown field {name:?}; put custom fields below `metadata`"
                     ));
                 }
             }
@@ -127,10 +127,10 @@ fn text_of(field: &str, value: Value) -> Result<String, String> {
     }
 }
 
-/// Checks `metadata`, and gives the label in it; any value but a missing one lowers it.
+/// Checks `metadata` and returns its trust label: untrusted if the field is present, whatever its value.
 fn trust_in_metadata(value: Value) -> Result<Trust, String> {
     let Value::Map(fields) = value else {
-        return Err("the field `metadata` is not a list of `name: text`".into());
+        return Err("the field `metadata` is not a map of `name: text`".into());
     };
     let mut seen = BTreeSet::new();
     let mut trust = Trust::Trusted;
@@ -140,17 +140,17 @@ fn trust_in_metadata(value: Value) -> Result<Trust, String> {
             trust = Trust::Untrusted;
         }
         if !seen.insert(name.clone()) {
-            return Err(format!("the field {name:?} is there twice in `metadata`"));
+            return Err(format!("the field {name:?} occurs twice in `metadata`"));
         }
     }
     Ok(trust)
 }
 
-/// The fault in words, with its line where it has one.
-pub(super) fn explain(fault: Fault) -> String {
-    match fault.line {
-        Some(line) => format!("{fault} (line {line})"),
-        None => fault.to_string(),
+/// Formats the error, with its line if it has one.
+pub(super) fn explain(error: FrontMatterError) -> String {
+    match error.line {
+        Some(line) => format!("{error} (line {line})"),
+        None => error.to_string(),
     }
 }
 
@@ -159,8 +159,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_makes_the_reader_panic_or_run_on() {
-        // Every short text of the characters that mean something in YAML, and those in a place of their own.
+    fn no_text_makes_the_parser_panic_or_hang() {
+        // All combinations of three characters with a meaning in YAML, inside of a field and on separate lines.
         let parts = [
             "-", ":", " ", "\n", "{", "[", "&a", "*a", "!t", "|", ">", "\"", "'", "#", "%", "?",
             ",", "x", "\t", "\u{0}", "]", "}",

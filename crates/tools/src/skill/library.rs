@@ -1,39 +1,40 @@
-//! The tools of whoever looks after the skills: one that tells which there are, one that makes a new one.
+//! The tools that manage skills: one lists them, one creates a new one.
 
-use super::create::{CreateArguments, Draft, taken};
-use super::{BrokenSkill, SkillFolder, Skills, Whose};
+use super::create::{CreateArguments, NewSkill, name_taken};
+use super::{BrokenSkill, SkillFolder, SkillOwner, Skills};
 use crate::declaration::{Blocking, BlockingParts};
 use crate::show;
-use lango_core::{Declaration, Effect, Risk, Subject, Tool, ToolError, Trust};
+use lango_core::{Effect, Risk, RuleSubject, Tool, ToolDeclaration, ToolError, Trust};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How much of a description or a problem is told in the list.
-const LONGEST_LINE: usize = 200;
+/// Number of characters after which the list truncates a description or a problem.
+const MAX_LINE: usize = 200;
 
-/// How many broken ones are told.
-const MOST_BROKEN: usize = 50;
+/// Maximum number of broken skills in the list.
+const MAX_BROKEN: usize = 50;
 
-const LIST: Declaration = Declaration {
+const LIST: ToolDeclaration = ToolDeclaration {
     name: "list_skills",
-    description: "Lists the skills: those that can be used, and those that are broken with what is wrong with them.",
+    description: "Lists the skills: the usable ones, and the broken ones with the reason.",
     effect: Effect::Pure,
     risk: Risk::Safe,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-const CREATE: Declaration = Declaration {
+const CREATE: ToolDeclaration = ToolDeclaration {
     name: "create_skill",
-    description: "Writes a new skill: how something is done, so that it can be done again later without being found \
-        out anew. It is available from the next start. Nothing that is there is changed.",
-    effect: Effect::Effect,
+    description: "Creates a new skill: instructions for a task, so that it can be repeated later without working it out \
+        again. The skill is available after the next start. Existing skills are not changed.",
+    effect: Effect::NonIdempotent,
     risk: Risk::Moderate,
-    subject: Subject::Arguments,
+    subject: RuleSubject::Arguments,
 };
 
-/// `list_skills`, which tells of `skills` and of what has come to `folder` since, and `create_skill`, which writes there.
+/// Creates `list_skills`, which lists `skills` and those added to `folder` since, and `create_skill`, which writes to
+/// `folder`.
 pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool>> {
     let library = Arc::new(Library {
         skills: skills.clone(),
@@ -42,16 +43,16 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
     let (listing, creating, previewing) = (Arc::clone(&library), Arc::clone(&library), library);
     let list = LIST.with_blocking_code(move |_: NoArguments| Ok(listing.list()));
     let parts = BlockingParts {
-        preview: Box::new(move |arguments, extent| {
-            let draft = previewing.draft(arguments, Trust::Trusted)?;
-            Ok(draft.preview(&previewing.folder, extent))
+        preview: Box::new(move |arguments, length| {
+            let skill = previewing.check_new_skill(arguments, Trust::Trusted)?;
+            Ok(skill.preview(&previewing.folder, length))
         }),
         inspect: None,
     };
     let create = CREATE.with_blocking_parts(
         move |caller, arguments| {
-            let draft = creating.draft(arguments, caller.trust)?;
-            draft.write(&creating.folder)
+            let skill = creating.check_new_skill(arguments, caller.trust)?;
+            skill.write(&creating.folder)
         },
         parts,
     );
@@ -63,26 +64,31 @@ pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool
 struct NoArguments {}
 
 struct Library {
-    /// Those that were found at the start.
+    /// The skills that were found at startup.
     skills: Skills,
     folder: PathBuf,
 }
 
 impl Library {
-    fn draft(&self, arguments: CreateArguments, author: Trust) -> Result<Draft, ToolError> {
-        let draft = Draft::check(arguments, author)?;
-        let is_known = self.skills.good.iter().any(|card| card.name == draft.name);
-        let is_there = self.folder.join(&draft.name).symlink_metadata().is_ok();
-        match is_known || is_there {
-            true => Err(taken(&draft.name)),
-            false => Ok(draft),
+    fn check_new_skill(
+        &self,
+        arguments: CreateArguments,
+        author: Trust,
+    ) -> Result<NewSkill, ToolError> {
+        let skill = NewSkill::check(arguments, author)?;
+        let is_known = self.skills.good.iter().any(|card| card.name == skill.name);
+        let exists = self.folder.join(&skill.name).symlink_metadata().is_ok();
+        if is_known || exists {
+            Err(name_taken(&skill.name))
+        } else {
+            Ok(skill)
         }
     }
 
     fn list(&self) -> String {
         let now = Skills::find(&[SkillFolder {
             path: self.folder.clone(),
-            whose: Whose::User,
+            owner: SkillOwner::User,
         }]);
         let known = |name: &String| self.skills.good.iter().any(|card| card.name == *name);
         let new_good = now.good.iter().filter(|card| !known(&card.name));
@@ -91,36 +97,37 @@ impl Library {
         let new_broken = now.broken.iter().filter(|broken| !known(broken));
         let mut text = String::new();
         for card in &self.skills.good {
-            let whose = match card.whose {
-                Whose::User => "the user's",
-                Whose::Project => "the project's",
+            let owner = match card.owner {
+                SkillOwner::User => "user",
+                SkillOwner::Project => "project",
             };
             text.push_str(&line(
-                &format!("{} ({whose})", card.name),
+                &format!("{} ({owner})", card.name),
                 &card.description,
             ));
         }
         for card in new_good {
-            let name = format!("{} (the user's, from the next start on)", card.name);
+            let name = format!("{} (user, available after the next start)", card.name);
             text.push_str(&line(&name, &card.description));
         }
         let mut broken = self.skills.broken.iter().chain(new_broken);
-        for broken in broken.by_ref().take(MOST_BROKEN) {
+        for broken in broken.by_ref().take(MAX_BROKEN) {
             let name = format!("broken: {}", show::name(broken.path.as_os_str()));
             text.push_str(&line(&name, &broken.problem));
         }
         let left = broken.count();
         if left > 0 {
-            text.push_str(&format!("[and {left} more that are broken]\n"));
+            text.push_str(&format!("[{left} more broken skills]\n"));
         }
-        match text.is_empty() {
-            true => "There are no skills.\n".to_owned(),
-            false => text,
+        if text.is_empty() {
+            "There are no skills.\n".to_owned()
+        } else {
+            text
         }
     }
 }
 
 fn line(name: &str, text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    format!("{name}: {}\n", show::line(&words.join(" "), LONGEST_LINE))
+    format!("{name}: {}\n", show::line(&words.join(" "), MAX_LINE))
 }

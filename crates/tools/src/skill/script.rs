@@ -1,13 +1,13 @@
-//! A script of a skill as a command: found below `scripts/`, run by the interpreter its first line names, or by the one
-//! that its ending stands for.
+//! Turns a script of a skill into a command. Scripts are in `scripts/` and run by the interpreter that the first line
+//! names or that the file extension stands for.
 
 use super::SkillCard;
 use super::content::SkillCopy;
 use super::files::SkillFiles;
 use crate::exec::Commands;
-use crate::exec::request::{Request, Words, visible};
+use crate::exec::request::{CommandLine, CommandRequest, visible};
 use crate::show;
-use lango_core::{Extent, Text, ToolError};
+use lango_core::{PreviewLength, Text, ToolError};
 use lango_sandbox::{Access, Policy};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,15 @@ use std::path::{Path, PathBuf};
 /// The folder of a skill's scripts.
 pub(super) const SCRIPTS: &str = "scripts";
 
-/// How large a script is, so that a person can look at all of it.
-const LARGEST_SCRIPT: u64 = 4 * 1024 * 1024;
+/// Maximum size of a script, so that a user can review all of it.
+const MAX_SCRIPT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How many lines of a script a short preview shows.
+/// Number of lines of a script that a short preview shows.
 const SHOWN_LINES: usize = 40;
 
 /// A script that can be run.
 pub(super) struct Script {
-    pub(super) request: Request,
-    /// Its text.
+    pub(super) request: CommandRequest,
     pub(super) content: Vec<u8>,
 }
 
@@ -35,7 +34,8 @@ pub(super) struct ScriptCall {
     pub(super) arguments: Vec<String>,
 }
 
-/// The command that runs the script of a private copy of the skill, if the files are those that were approved.
+/// Builds the command that runs a script from a private copy of the skill. Fails if the files are not the approved
+/// ones.
 pub(super) fn approved_script(
     card: &SkillCard,
     commands: &Commands,
@@ -47,7 +47,7 @@ pub(super) fn approved_script(
     let copy = SkillCopy::make(&files, commands.policy())?;
     if approved != Some(&copy.digest) {
         return Err(ToolError::new(format!(
-            "not run: the files of the skill `{}` are not those that were approved; make the call again to have it asked for",
+            "the script was not run: the files of the skill `{}` changed after the approval; call again to ask the user",
             card.name
         )));
     }
@@ -57,7 +57,7 @@ pub(super) fn approved_script(
     Ok((script, copy))
 }
 
-/// The command that runs a script of a skill.
+/// Builds the command that runs a script of a skill.
 pub(super) fn script(
     card: &SkillCard,
     commands: &Commands,
@@ -66,20 +66,21 @@ pub(super) fn script(
     let ScriptCall { path, arguments } = call;
     let files = SkillFiles::open(card)?;
     let given = files.relative(&path);
-    let inside = match given.starts_with(SCRIPTS) {
-        true => given.to_owned(),
-        false => Path::new(SCRIPTS).join(given),
+    let inside = if given.starts_with(SCRIPTS) {
+        given.to_owned()
+    } else {
+        Path::new(SCRIPTS).join(given)
     };
     let (file, real) = files.open_file(&inside)?;
     if !real.starts_with(SCRIPTS) {
         return Err(ToolError::new(format!(
-            "`{}` is not in `{SCRIPTS}/` of the skill `{}`; only what is there can be run",
+            "`{}` is not in `{SCRIPTS}/` of the skill `{}`; only scripts there can be run",
             show::name(given.as_os_str()),
             card.name
         )));
     }
     let mut content = Vec::new();
-    file.take(LARGEST_SCRIPT + 1)
+    file.take(MAX_SCRIPT_BYTES + 1)
         .read_to_end(&mut content)
         .map_err(|error| {
             ToolError::new(format!(
@@ -87,38 +88,38 @@ pub(super) fn script(
                 show::name(inside.as_os_str())
             ))
         })?;
-    if content.len() as u64 > LARGEST_SCRIPT {
+    if content.len() as u64 > MAX_SCRIPT_BYTES {
         return Err(ToolError::new(format!(
-            "`{}` has more than {}, so nobody can look at all of it; it is not run",
+            "`{}` was not run: it is larger than {}, too large to review",
             show::name(inside.as_os_str()),
-            show::size(LARGEST_SCRIPT)
+            show::size(MAX_SCRIPT_BYTES)
         )));
     }
     let mut argv = interpreter(&content, &real).map_err(ToolError::new)?;
     argv.push(text_of(card.folder.join(&real))?);
     argv.extend(arguments);
     if argv.iter().any(|word| word.contains('\0')) {
-        return Err(ToolError::new("an argument has a NUL character in it"));
+        return Err(ToolError::new("an argument contains a NUL character"));
     }
-    let policy = opened_for(card, commands.policy())?;
+    let policy = script_policy(card, commands.policy())?;
     Ok(Script {
-        request: Request {
-            words: Words::Argv(argv),
+        request: CommandRequest {
+            command_line: CommandLine::Argv(argv),
             cwd: policy.workspace.clone(),
             policy,
             hosts: commands.hosts(),
-            time: commands.time(),
+            time: commands.time_limit(),
         },
         content,
     })
 }
 
-/// The program that runs a script, with what it is told before the script.
+/// Returns the program that runs a script, and its arguments before the script's path.
 pub(super) fn interpreter(head: &[u8], path: &Path) -> Result<Vec<String>, String> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = std::str::from_utf8(line).unwrap_or_default().trim();
-        // As the system does it: a program, and all the rest as one argument.
+        // Like the kernel: a program, and the whole rest as one argument.
         let (program, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let words = [program, argument.trim()];
         if program.starts_with('/') {
@@ -135,7 +136,7 @@ pub(super) fn interpreter(head: &[u8], path: &Path) -> Result<Vec<String>, Strin
         Some("js") => "node",
         _ => {
             return Err(format!(
-                "nobody knows how to run `{}`: it has no first line `#!/…`, and does not end with .sh, .py or .js",
+                "lango does not know how to run `{}`: it has no first line `#!/…`, and its name does not end with .sh, .py or .js",
                 show::name(path.as_os_str())
             ));
         }
@@ -143,36 +144,36 @@ pub(super) fn interpreter(head: &[u8], path: &Path) -> Result<Vec<String>, Strin
     Ok(vec![program.to_owned()])
 }
 
-/// What the script may touch: what every command may, and its skill's folder to read.
-fn opened_for(card: &SkillCard, policy: &Policy) -> Result<Policy, ToolError> {
+/// Returns the policy for a script: that of all commands, plus read access to the skill's folder.
+fn script_policy(card: &SkillCard, policy: &Policy) -> Result<Policy, ToolError> {
     let mut policy = policy.clone();
-    // What commands see anyway is not opened once more: a command could put something else in its place meanwhile.
+    // A folder that commands can see anyway is not opened again: a command could replace it meanwhile.
     if policy.access(&card.folder) == Access::None {
         policy.read.push(card.folder.clone());
     }
     match policy.access(&card.folder) {
         Access::None => Err(ToolError::new(format!(
-            "the scripts of the skill `{}` cannot be run: its folder is one that is hidden from commands",
+            "the scripts of the skill `{}` cannot be run: its folder is hidden from commands",
             card.name
         ))),
         Access::Read | Access::Guarded | Access::Write => Ok(policy),
     }
 }
 
-/// The text of a script for who is asked, and how many lines of it are not shown.
-pub(super) fn shown(content: &[u8], extent: Extent) -> String {
+/// Formats the text of a script for the user who approves it, with the number of lines that are not shown.
+pub(super) fn display_text(content: &[u8], length: PreviewLength) -> String {
     if content.contains(&0) {
         return "[the script is not text]\n".into();
     }
     let text = String::from_utf8_lossy(content);
-    let most = match extent {
-        Extent::Short => SHOWN_LINES,
-        Extent::Whole => usize::MAX,
+    let limit = match length {
+        PreviewLength::Short => SHOWN_LINES,
+        PreviewLength::Full => usize::MAX,
     };
     let mut lines = text.lines();
     let mut shown: String = lines
         .by_ref()
-        .take(most)
+        .take(limit)
         .map(|line| format!("| {}\n", visible(line, "")))
         .collect();
     let left = lines.count() as u64;
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_comes_before_the_ending() {
+    fn the_first_line_takes_precedence_over_the_extension() {
         let run_by = |head: &str, path: &str| interpreter(head.as_bytes(), Path::new(path));
         let words = |list: &[&str]| Ok(list.iter().map(|word| (*word).to_owned()).collect());
         assert_eq!(

@@ -1,15 +1,15 @@
-//! A skill as a tool: without arguments it tells how the skill is done, with a file it reads that, with a script it runs
-//! that in the sandbox. Everything is read when it is asked for.
+//! A skill as a tool. Without arguments it returns the instructions, with a file it reads that file, and with a script
+//! it runs that script in the sandbox. All files are read at the time of the call.
 
 use super::content::digest;
 use super::files::SkillFiles;
 use super::find::{SKILL_FILE, open_skill_file};
-use super::script::{ScriptCall, approved_script, script, shown};
+use super::script::{ScriptCall, approved_script, display_text, script};
 use super::{SkillCard, Skills, TOOL_PREFIX};
 use crate::exec::{Commands, preview};
 use lango_core::{
-    BoxFuture, Caller, Effect, Escalation, Extent, Inspection, Risk, Subject, Tool, ToolError,
-    ToolOutput, ToolSpec, parse_arguments, schema_of,
+    BoxFuture, Caller, Effect, Escalation, Inspection, PreviewLength, Risk, RuleSubject, Tool,
+    ToolError, ToolOutput, ToolSpec, parse_arguments, schema_of,
 };
 use lango_frontmatter::split;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Skills {
-    /// A tool for each good skill: `skill_NAME`. Scripts run as commands of `commands` do.
+    /// Creates a tool `skill_NAME` for each usable skill. Its scripts run as commands of `commands`.
     pub fn tools(&self, commands: &Commands) -> Vec<Arc<dyn Tool>> {
         let tool = |card: &SkillCard| SkillTool::of(card, commands);
         self.good.iter().map(tool).collect()
@@ -29,28 +29,28 @@ impl Skills {
 }
 
 impl SkillCard {
-    /// What a model is told of the skill with each request.
+    /// Builds the specification, which is part of each model request.
     fn spec(&self) -> ToolSpec {
         let description = format!(
-            "{}\n[A skill. Call it without arguments first: that tells how it is done.]",
+            "{}\n[A skill. Call it without arguments first, to get the instructions.]",
             self.description
         );
         ToolSpec {
             name: format!("{TOOL_PREFIX}{}", self.name).as_str().into(),
             description: description.into(),
             parameters: schema_of::<SkillArguments>().into(),
-            effect: Effect::Effect,
+            effect: Effect::NonIdempotent,
             risk: Risk::Safe,
             escalation: Some(Escalation {
                 argument: "script",
                 risk: Risk::Dangerous,
             }),
-            subject: Subject::Arguments,
+            subject: RuleSubject::Arguments,
             trust: self.trust,
         }
     }
 
-    /// How many bytes that takes.
+    /// Returns the number of bytes that the skill adds to each model request.
     pub(super) fn request_bytes(&self) -> usize {
         let spec = self.spec();
         spec.name.as_str().len() + spec.description.len() + spec.parameters.text().len()
@@ -60,18 +60,18 @@ impl SkillCard {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SkillArguments {
-    /// A script to run, below `scripts/`.
+    /// A script in `scripts/` to run.
     script: Option<String>,
-    /// What the script is given, word by word.
+    /// The arguments of the script.
     arguments: Option<Vec<String>>,
-    /// A file of the skill to read instead.
+    /// A file of the skill to read.
     file: Option<String>,
     /// The line of the file to start with.
     first_line: Option<NonZeroU64>,
 }
 
-/// What a call asks for.
-enum Wanted {
+/// A parsed call.
+enum SkillCall {
     Instructions,
     Page { path: String, first_line: u64 },
     Script(ScriptCall),
@@ -93,7 +93,7 @@ impl SkillTool {
         })
     }
 
-    /// Does something with the files of the skill where that disturbs no one.
+    /// Runs blocking code for the skill's files on the pool of blocking threads.
     async fn with_files<R: Send + 'static>(
         &self,
         work: impl FnOnce(&SkillCard, &Commands) -> Result<R, ToolError> + Send + 'static,
@@ -101,45 +101,48 @@ impl SkillTool {
         let (card, commands) = (Arc::clone(&self.card), self.commands.clone());
         let work = tokio::task::spawn_blocking(move || work(&card, &commands));
         work.await.unwrap_or_else(|failure| {
-            let message = format!("`{}` broke down: {failure}; do without", self.spec.name);
+            let message = format!(
+                "`{}` crashed: {failure}; continue without it",
+                self.spec.name
+            );
             Err(ToolError::new(message))
         })
     }
 
-    fn wanted(&self, arguments: &Value) -> Result<Wanted, ToolError> {
+    fn parse_call(&self, arguments: &Value) -> Result<SkillCall, ToolError> {
         let arguments: SkillArguments = parse_arguments(&self.spec, arguments)?;
         let first_line = arguments.first_line.map_or(1, NonZeroU64::get);
         match (arguments.script, arguments.file, arguments.arguments) {
             (Some(_), Some(_), _) => Err(ToolError::new(
-                "give a `script` to run or a `file` to read, not both",
+                "pass a `script` to run or a `file` to read, not both",
             )),
-            (Some(path), None, words) => Ok(Wanted::Script(ScriptCall {
+            (Some(path), None, words) => Ok(SkillCall::Script(ScriptCall {
                 path,
                 arguments: words.unwrap_or_default(),
             })),
             (None, _, Some(words)) if !words.is_empty() => Err(ToolError::new(
                 "`arguments` are for a script; name it in `script`",
             )),
-            (None, Some(path), _) => Ok(Wanted::Page { path, first_line }),
-            (None, None, _) => Ok(Wanted::Instructions),
+            (None, Some(path), _) => Ok(SkillCall::Page { path, first_line }),
+            (None, None, _) => Ok(SkillCall::Instructions),
         }
     }
 
     async fn preview_of(
         &self,
         arguments: &Value,
-        extent: Extent,
+        length: PreviewLength,
     ) -> Result<Option<String>, ToolError> {
-        let Wanted::Script(call) = self.wanted(arguments)? else {
+        let SkillCall::Script(call) = self.parse_call(arguments)? else {
             return Ok(None);
         };
         let script = self
             .with_files(move |card, commands| script(card, commands, call))
             .await?;
         let command = preview(&script.request);
-        let text = shown(&script.content, extent);
+        let text = display_text(&script.content, length);
         Ok(Some(format!(
-            "{command}runs a copy of the skill as it is now; the script:\n{text}"
+            "{command}runs a copy of the skill in its current state; the script:\n{text}"
         )))
     }
 }
@@ -155,15 +158,15 @@ impl Tool for SkillTool {
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let text = match self.wanted(&arguments)? {
-                Wanted::Instructions => self.with_files(|card, _| instructions(card)).await?,
-                Wanted::Page { path, first_line } => {
+            let text = match self.parse_call(&arguments)? {
+                SkillCall::Instructions => self.with_files(|card, _| instructions(card)).await?,
+                SkillCall::Page { path, first_line } => {
                     let read = move |card: &SkillCard, _: &Commands| {
                         SkillFiles::open(card)?.read_page(&path, first_line)
                     };
                     self.with_files(read).await?
                 }
-                Wanted::Script(call) => {
+                SkillCall::Script(call) => {
                     let approved = caller.inspection.content.clone();
                     let (script, copy) = self
                         .with_files(move |card, commands| {
@@ -185,8 +188,8 @@ impl Tool for SkillTool {
         arguments: Arc<Value>,
     ) -> BoxFuture<'a, Inspection> {
         Box::pin(async move {
-            let content = match self.wanted(&arguments) {
-                Ok(Wanted::Script(_)) => self
+            let content = match self.parse_call(&arguments) {
+                Ok(SkillCall::Script(_)) => self
                     .with_files(|card, _| digest(&SkillFiles::open(card)?))
                     .await
                     .ok(),
@@ -202,21 +205,21 @@ impl Tool for SkillTool {
     fn preview<'a>(
         &'a self,
         arguments: Arc<Value>,
-        extent: Extent,
+        length: PreviewLength,
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let preview = self.preview_of(&arguments, extent).await;
+            let preview = self.preview_of(&arguments, length).await;
             preview.unwrap_or_else(|error| Some(format!("This call will fail: {error}\n")))
         })
     }
 }
 
-/// The body of `SKILL.md` as it is now, and the list of the other files.
+/// Returns the current body of `SKILL.md` and the list of the other files.
 fn instructions(card: &SkillCard) -> Result<String, ToolError> {
     let files = SkillFiles::open(card)?;
     let changed = |problem: String| {
         ToolError::new(format!(
-            "the skill `{}` cannot be read any more: {problem}; do without, and say so",
+            "the skill `{}` can no longer be read: {problem}; continue without it, and tell the user",
             card.name
         ))
     };
@@ -228,15 +231,16 @@ fn instructions(card: &SkillCard) -> Result<String, ToolError> {
         split(&text).map_err(|problem| changed(format!("`{SKILL_FILE}`: {problem}")))?;
     let before = &text[..text.len() - body.len()];
     let first_line = 1 + before.bytes().filter(|byte| *byte == b'\n').count() as u64;
-    let mut shown = match body.trim().is_empty() {
-        true => format!("[{SKILL_FILE} says nothing more than its description]\n"),
-        false => files.page(Path::new(SKILL_FILE), file, first_line)?,
+    let mut shown = if body.trim().is_empty() {
+        format!("[{SKILL_FILE} has no instructions besides its description]\n")
+    } else {
+        files.page(Path::new(SKILL_FILE), file, first_line)?
     };
     let list = files.list();
     if !list.is_empty() {
         let tool = format!("{TOOL_PREFIX}{}", card.name);
         shown.push_str(&format!(
-            "\n[files of this skill; read one with {tool} {{\"file\":…}}, run one below scripts/ with {tool} {{\"script\":…}}]\n{list}"
+            "\n[files of this skill; read one with {tool} {{\"file\":…}}, run one in scripts/ with {tool} {{\"script\":…}}]\n{list}"
         ));
     }
     Ok(shown)

@@ -1,10 +1,10 @@
-//! Something moved from one folder to another, never over something that is there.
+//! Moves a file or folder from one folder to another and never overwrites anything.
 //!
-//! In one step if both are on one file system. Otherwise it is copied, down to its last file and within a limit, and
-//! then removed; links are copied as links, whatever they lead to.
+//! Within one file system this is a single rename. Otherwise everything is copied, up to a limit, and then removed.
+//! Links are copied as links.
 
-use crate::kind::Kind;
-use crate::tree::DEEPEST;
+use crate::entry_kind::EntryKind;
+use crate::tree::MAX_DEPTH;
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions, Permissions, PermissionsExt};
 use rustix::fs::{RenameFlags, renameat_with};
@@ -13,23 +13,23 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 
 /// A name in a folder.
-pub(super) type At<'a> = (&'a Dir, &'a OsStr);
+pub(super) type Location<'a> = (&'a Dir, &'a OsStr);
 
-/// Why something is not, or not only, where it was to go.
+/// Why a move failed, or left a part of the source behind.
 #[derive(Debug)]
-pub(super) enum Interrupted {
-    /// Something is there.
+pub(super) enum TransferError {
+    /// The destination exists.
     Occupied,
-    /// It has more bytes than may be copied.
+    /// The source is larger than the limit for copies, or nested too deeply.
     TooLarge,
-    /// It holds what cannot be copied.
+    /// The source is or contains a special file, which cannot be copied.
     Special,
-    /// It was copied, but is still where it was, at least in part.
+    /// The source was copied, but at least a part of it could not be removed.
     NotRemoved(io::Error),
     Failed(io::Error),
 }
 
-impl From<io::Error> for Interrupted {
+impl From<io::Error> for TransferError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::AlreadyExists => Self::Occupied,
@@ -38,45 +38,54 @@ impl From<io::Error> for Interrupted {
     }
 }
 
-/// Moves what is at `from`; copies at most `limit` bytes for it.
-pub(super) fn transfer(from: At<'_>, to: At<'_>, limit: u64) -> Result<(), Interrupted> {
+/// Moves `from` to `to`; copies at most `limit` bytes if a rename is impossible.
+pub(super) fn transfer(
+    from: Location<'_>,
+    to: Location<'_>,
+    limit: u64,
+) -> Result<(), TransferError> {
     match renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        // Another file system, or one that knows no renaming without replacing.
+        // Another file system, or one that does not support NOREPLACE.
         Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS) => copy_and_remove(from, to, limit),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
-/// Removes what is there, a folder with all it holds; links are not followed.
+/// Removes a file, or a folder with its contents. Does not follow links.
 pub(super) fn remove(folder: &Dir, name: &OsStr) -> io::Result<()> {
-    match Kind::from(folder.symlink_metadata(name)?.file_type()) {
-        Kind::Folder => folder.remove_dir_all(name),
+    match EntryKind::from(folder.symlink_metadata(name)?.file_type()) {
+        EntryKind::Folder => folder.remove_dir_all(name),
         _ => folder.remove_file(name),
     }
 }
 
-fn copy_and_remove(from: At<'_>, to: At<'_>, limit: u64) -> Result<(), Interrupted> {
+fn copy_and_remove(from: Location<'_>, to: Location<'_>, limit: u64) -> Result<(), TransferError> {
     if to.0.symlink_metadata(to.1).is_ok() {
-        return Err(Interrupted::Occupied);
+        return Err(TransferError::Occupied);
     }
     let mut left = limit;
-    if let Err(interrupted) = copy(from, to, &mut left, 1) {
-        if !matches!(interrupted, Interrupted::Occupied) {
-            // The reason to report is why it was not copied.
+    if let Err(error) = copy(from, to, &mut left, 1) {
+        if !matches!(error, TransferError::Occupied) {
+            // The copy error is the one to report.
             let _ = remove(to.0, to.1);
         }
-        return Err(interrupted);
+        return Err(error);
     }
-    remove(from.0, from.1).map_err(Interrupted::NotRemoved)
+    remove(from.0, from.1).map_err(TransferError::NotRemoved)
 }
 
-fn copy(from: At<'_>, to: At<'_>, left: &mut u64, depth: usize) -> Result<(), Interrupted> {
+fn copy(
+    from: Location<'_>,
+    to: Location<'_>,
+    left: &mut u64,
+    depth: usize,
+) -> Result<(), TransferError> {
     let metadata = from.0.symlink_metadata(from.1)?;
-    match Kind::from(metadata.file_type()) {
-        Kind::File => copy_file(from, to, left),
-        Kind::Folder if depth > DEEPEST => Err(Interrupted::TooLarge),
-        Kind::Folder => {
+    match EntryKind::from(metadata.file_type()) {
+        EntryKind::File => copy_file(from, to, left),
+        EntryKind::Folder if depth > MAX_DEPTH => Err(TransferError::TooLarge),
+        EntryKind::Folder => {
             to.0.create_dir(to.1)?;
             let source = from.0.open_dir_nofollow(from.1)?;
             let copied = to.0.open_dir_nofollow(to.1)?;
@@ -86,36 +95,38 @@ fn copy(from: At<'_>, to: At<'_>, left: &mut u64, depth: usize) -> Result<(), In
             }
             Ok(copied.set_permissions(".", mode_of(&metadata))?)
         }
-        Kind::Link => {
+        EntryKind::Link => {
             let target = from.0.read_link_contents(from.1)?;
             Ok(to.0.symlink_contents(target, to.1)?)
         }
-        Kind::NamedPipe | Kind::Socket | Kind::Device | Kind::Other => Err(Interrupted::Special),
+        EntryKind::NamedPipe | EntryKind::Socket | EntryKind::Device | EntryKind::Other => {
+            Err(TransferError::Special)
+        }
     }
 }
 
-fn copy_file(from: At<'_>, to: At<'_>, left: &mut u64) -> Result<(), Interrupted> {
+fn copy_file(from: Location<'_>, to: Location<'_>, left: &mut u64) -> Result<(), TransferError> {
     let read = OpenOptions::new()
         .read(true)
         .nonblock(true)
         .follow(FollowSymlinks::No)
         .clone();
     let source = from.0.open_with(from.1, &read)?;
-    // Something else may have taken the name since it was looked at.
+    // Another process may have replaced the entry since its kind was checked.
     let metadata = source.metadata()?;
     if !metadata.is_file() {
-        return Err(Interrupted::Special);
+        return Err(TransferError::Special);
     }
     if metadata.len() > *left {
-        return Err(Interrupted::TooLarge);
+        return Err(TransferError::TooLarge);
     }
     let create = OpenOptions::new().write(true).create_new(true).clone();
     let mut copied = to.0.open_with(to.1, &create)?;
     let bytes = io::copy(&mut source.take(left.saturating_add(1)), &mut copied)?;
-    *left = left.checked_sub(bytes).ok_or(Interrupted::TooLarge)?;
+    *left = left.checked_sub(bytes).ok_or(TransferError::TooLarge)?;
     copied.set_permissions(mode_of(&metadata))?;
     copied.sync_all()?;
-    // Some file systems keep no time; then there is none to keep.
+    // Some file systems do not store the time.
     if let Ok(modified) = metadata.modified() {
         copied.into_std().set_modified(modified.into_std())?;
     }

@@ -3,7 +3,7 @@
 
 use super::Workspace;
 use crate::file_error::FileError;
-use crate::spot::Spot;
+use crate::target_path::TargetPath;
 use cap_std::fs::OpenOptions;
 use lango_core::ToolError;
 use std::fs::File;
@@ -11,21 +11,19 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Number of names to try for a new file.
-const MOST_NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 
 /// A file or folder of the workspace.
 #[derive(Debug)]
 pub enum WorkspaceEntry {
     /// A regular file, opened for reading.
     File {
-        /// The file.
         file: File,
-        /// Its size in bytes.
+        /// Size in bytes.
         size: u64,
-        /// Its path without links, relative to the workspace if it lies there.
+        /// Path without links, relative to the workspace if it lies there.
         path: PathBuf,
     },
-    /// A folder.
     Folder,
 }
 
@@ -37,29 +35,29 @@ impl Workspace {
             Ok((file, size)) => Ok(WorkspaceEntry::File {
                 file: file.into_std(),
                 size,
-                path: self.roots.short(&target.path()).to_owned(),
+                path: self.roots.shorten(&target.path()).to_owned(),
             }),
             Err(FileError::IsFolder { .. }) => Ok(WorkspaceEntry::Folder),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Creates a file in a folder of the workspace and fills it. If the name is taken, a number is added to it. Returns
-    /// its path relative to the workspace. A name that other programs act on is refused.
+    /// Creates a file in a folder of the workspace and fills it. Adds a number to the name if it is taken. Returns the
+    /// path relative to the workspace. Fails for a name that other programs act on.
     pub fn save_new(
         &self,
         folder: &str,
         name: &str,
         content: &mut dyn Read,
     ) -> Result<String, ToolError> {
-        for number in 1..=MOST_NAMES {
+        for number in 1..=MAX_NAMES {
             let path = format!("{folder}/{}", numbered(name, number));
-            let mut spot = self.locate(&path)?.file_destination()?;
-            if spot.guarded().is_some() {
+            let mut target = self.locate(&path)?.file_destination()?;
+            if target.guarded().is_some() {
                 return Err(FileError::Reserved { path }.into());
             }
-            spot.make_parents()?;
-            match fill_new(&spot, content) {
+            target.create_parents()?;
+            match fill_new(&target, content) {
                 Ok(true) => return Ok(path),
                 Ok(false) => {}
                 Err(cause) => {
@@ -73,8 +71,8 @@ impl Workspace {
 }
 
 /// Creates and fills a file; returns `false` if the name is taken.
-fn fill_new(spot: &Spot<'_>, content: &mut dyn Read) -> io::Result<bool> {
-    let Some((folder, name)) = spot.parent_and_name() else {
+fn fill_new(target: &TargetPath<'_>, content: &mut dyn Read) -> io::Result<bool> {
+    let Some((folder, name)) = target.parent_and_name() else {
         return Ok(false);
     };
     let options = OpenOptions::new().write(true).create_new(true).clone();

@@ -1,17 +1,19 @@
-//! Every attack on every file tool: nothing outside or hidden is read, nothing outside or kept is changed.
+//! Every attack with every file tool: nothing outside or hidden is read, and nothing outside or protected is changed.
 //!
 //! `cargo test -p lango-tools --test it attacked -- --nocapture` prints a row for each.
 
-use crate::attacks::{ATTACKS, Aim, Attack, HIDDEN_SECRET, KEPT, OUTSIDE_NAME, OUTSIDE_SECRET};
-use crate::attacks::{lay_out, path_of};
+use crate::attacks::{
+    ATTACKS, Aim, Attack, HIDDEN_SECRET, OUTSIDE_NAME, OUTSIDE_SECRET, PROTECTED,
+};
+use crate::attacks::{create_files, path_of};
 use crate::canary;
-use crate::support::Bench;
+use crate::support::FileFixture;
 use lango_core::Inspection;
 use lango_sandbox::Policy;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Each tool with the arguments that would do the most with a path, and whether it follows a link at the end of it.
+/// Each tool with the most harmful arguments for a path, and whether it follows a link at the end of the path.
 fn calls(path: &str) -> Vec<(&'static str, Value, bool)> {
     vec![
         ("fs_stat", json!({"path": path}), false),
@@ -31,7 +33,7 @@ fn calls(path: &str) -> Vec<(&'static str, Value, bool)> {
         ),
         (
             "fs_edit",
-            json!({"path": path, "old": KEPT, "new": "changed"}),
+            json!({"path": path, "old": PROTECTED, "new": "changed"}),
             true,
         ),
         ("fs_mkdir", json!({"path": path}), true),
@@ -39,34 +41,34 @@ fn calls(path: &str) -> Vec<(&'static str, Value, bool)> {
     ]
 }
 
-struct Scene {
-    bench: Bench,
+struct AttackSetup {
+    fixture: FileFixture,
     workspace: PathBuf,
     outside: PathBuf,
     policy: Policy,
 }
 
-impl Scene {
+impl AttackSetup {
     fn new() -> Self {
-        let mut kept = None;
-        let bench = Bench::with_policy(|policy, _| {
+        let mut used = None;
+        let fixture = FileFixture::with_policy(|policy, _| {
             let workspace = policy.workspace.clone();
             policy.hidden = vec![workspace.join("hidden"), workspace.join("holder/key.txt")];
-            policy.kept = vec![workspace.join("conf/settings.txt")];
-            kept = Some(policy.clone());
+            policy.read_only = vec![workspace.join("conf/settings.txt")];
+            used = Some(policy.clone());
         });
-        let workspace = bench.inside("").canonicalize().unwrap();
-        let outside = bench.outside("").canonicalize().unwrap();
-        lay_out(&workspace, &outside);
+        let workspace = fixture.inside("").canonicalize().unwrap();
+        let outside = fixture.outside("").canonicalize().unwrap();
+        create_files(&workspace, &outside);
         Self {
-            bench,
+            fixture,
             workspace,
             outside,
-            policy: kept.unwrap(),
+            policy: used.unwrap(),
         }
     }
 
-    /// All that must stay as it is.
+    /// Takes snapshots of everything that must not change.
     fn canaries(&self) -> [canary::Snapshot; 3] {
         [
             canary::of_tree(&self.outside),
@@ -78,43 +80,49 @@ impl Scene {
 
 fn assert_silent(text: &str, what: &str) {
     for secret in [OUTSIDE_SECRET, HIDDEN_SECRET, OUTSIDE_NAME, "root:x:0"] {
-        assert!(!text.contains(secret), "{what} gave away: {text}");
+        assert!(!text.contains(secret), "{what} revealed a secret: {text}");
     }
 }
 
-/// Whether a call may succeed: one that takes a link at the end of a path as itself has not left the workspace.
-fn may_succeed(scene: &Scene, attack: &Attack, path: &str, tool: &str, follows: bool) -> bool {
+/// Whether a call may succeed. A call on a link itself, instead of its target, stays inside the workspace.
+fn may_succeed(
+    setup: &AttackSetup,
+    attack: &Attack,
+    path: &str,
+    tool: &str,
+    follows: bool,
+) -> bool {
     let takes_link = || {
         let name = path.trim_end_matches("/.").trim_end_matches('/');
-        !follows && !name.contains('/') && scene.workspace.join(name).is_symlink()
+        !follows && !name.contains('/') && setup.workspace.join(name).is_symlink()
     };
     match attack.2 {
         Aim::Inside => true,
         Aim::Outside | Aim::Hidden => takes_link(),
-        Aim::Kept => {
+        Aim::Protected => {
             !matches!(tool, "fs_write" | "fs_edit" | "fs_mkdir" | "fs_delete") || takes_link()
         }
     }
 }
 
 #[test]
-fn no_attack_reads_or_changes_what_is_not_its_own() {
+fn no_attack_reads_or_changes_forbidden_files() {
     assert!(ATTACKS.len() >= 60);
     let number_of_calls = calls("").len();
     for attack in ATTACKS {
-        let mut scene = Scene::new();
+        let mut setup = AttackSetup::new();
         for at in 0..number_of_calls {
-            let path = path_of(attack, &scene.workspace, &scene.outside);
+            let path = path_of(attack, &setup.workspace, &setup.outside);
             let (tool, arguments, follows) = calls(&path).swap_remove(at);
-            let may_succeed = may_succeed(&scene, attack, &path, tool, follows);
+            let may_succeed = may_succeed(&setup, attack, &path, tool, follows);
             let what = format!("{tool} on {} ({:?})", attack.0, attack.1);
 
-            let before = (scene.canaries(), canary::of_tree(&scene.workspace));
-            let preview = scene.bench.preview(tool, arguments.clone());
-            let result = scene
-                .bench
+            let before = (setup.canaries(), canary::of_tree(&setup.workspace));
+            let preview = setup.fixture.preview(tool, arguments.clone());
+            let result = setup
+                .fixture
                 .call_inspected(tool, arguments, Inspection::default());
-            for (before, after) in before.0.iter().zip(&scene.canaries()) {
+            for (before, after) in before.0.iter().zip(&setup.canaries()) {
                 canary::assert_same(before, after, &what);
             }
 
@@ -125,12 +133,12 @@ fn no_attack_reads_or_changes_what_is_not_its_own() {
             assert_silent(&said, &what);
             assert_silent(&preview.unwrap_or_default(), &what);
             assert!(result.is_err() || may_succeed, "{what}: {said}");
-            if canary::of_tree(&scene.workspace) != before.1 {
+            if canary::of_tree(&setup.workspace) != before.1 {
                 assert!(
                     result.is_ok(),
                     "{what} failed and changed something: {said}"
                 );
-                scene = Scene::new();
+                setup = AttackSetup::new();
             }
             let outcome = if result.is_ok() { "inside" } else { "refused" };
             let first: String = said.lines().next().unwrap_or("").chars().take(80).collect();
@@ -140,18 +148,21 @@ fn no_attack_reads_or_changes_what_is_not_its_own() {
 }
 
 #[test]
-fn what_is_deleted_is_not_restored_where_a_path_leads_out_since() {
-    let bench = Bench::new();
-    let secret = std::fs::read(bench.outside("secret.txt")).unwrap();
+fn an_item_is_not_restored_through_a_link_that_appeared_later() {
+    let fixture = FileFixture::new();
+    let secret = std::fs::read(fixture.outside("secret.txt")).unwrap();
     for swap in ["", ".."] {
-        bench.write("a/b/c.txt", "mine");
-        bench.text("fs_delete", json!({"path": "a/b/c.txt"}));
-        let id = bench.trash().list().unwrap()[0].id.clone();
-        std::fs::remove_dir_all(bench.inside("a/b")).unwrap();
-        bench.link("a/b", bench.outside(swap));
-        bench.restore(&id).unwrap_err();
-        std::fs::remove_file(bench.inside("a/b")).unwrap();
+        fixture.write("a/b/c.txt", "mine");
+        fixture.text("fs_delete", json!({"path": "a/b/c.txt"}));
+        let id = fixture.trash().list().unwrap()[0].id.clone();
+        std::fs::remove_dir_all(fixture.inside("a/b")).unwrap();
+        fixture.link("a/b", fixture.outside(swap));
+        fixture.restore(&id).unwrap_err();
+        std::fs::remove_file(fixture.inside("a/b")).unwrap();
     }
-    assert!(!bench.outside("c.txt").exists() && !bench.outside("../c.txt").exists());
-    assert_eq!(std::fs::read(bench.outside("secret.txt")).unwrap(), secret);
+    assert!(!fixture.outside("c.txt").exists() && !fixture.outside("../c.txt").exists());
+    assert_eq!(
+        std::fs::read(fixture.outside("secret.txt")).unwrap(),
+        secret
+    );
 }

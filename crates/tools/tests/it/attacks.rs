@@ -1,7 +1,8 @@
-//! Paths that try to get at what is not theirs, and the tree that they need: data alone, for whatever takes a path.
+//! Paths that try to reach forbidden files, and the directory tree they need. Only data, for every tool that takes a
+//! path.
 //!
-//! In a path, `{workspace}` and `{outside}` stand for those folders, `{name}` for a name and `{path}` for a path that
-//! are too long.
+//! In a path, `{workspace}` and `{outside}` stand for those folders, `{name}` for a name that is too long and `{path}`
+//! for a path that is too long.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,33 +10,33 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// What lies outside, and what is hidden inside: it must not turn up anywhere.
+/// Contents of files outside and of hidden files inside; they must not appear in any result.
 pub const OUTSIDE_SECRET: &str = "canary of the outside";
 pub const HIDDEN_SECRET: &str = "canary that is hidden";
 
-/// A name outside that no link says, so it is only seen by whoever looks.
+/// A file name outside that no link mentions, so it appears only if the folder is listed.
 pub const OUTSIDE_NAME: &str = "unspoken-name";
 
-/// What is kept and may be read.
-pub const KEPT: &str = "kept as it is";
+/// Content of protected files, which may be read.
+pub const PROTECTED: &str = "protected content";
 
-/// What a path is after.
+/// What a path tries to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
-    /// Something outside: every use of it fails, but for a link's own.
+    /// A file outside: every call must fail, except one on a link itself.
     Outside,
-    /// Something hidden: the same.
+    /// A hidden file: the same.
     Hidden,
-    /// Something kept: it may be read, and not changed.
-    Kept,
-    /// Nothing but confusion: whatever happens happens inside.
+    /// A protected file: it may be read but not changed.
+    Protected,
+    /// A confusing path that stays inside the workspace.
     Inside,
 }
 
-/// One attack: what it tries, the path, what it is after.
+/// One attack: its description, the path, and its aim.
 pub type Attack = (&'static str, &'static str, Aim);
 
-// A row is a line, however long.
+// One line per row, however long.
 #[rustfmt::skip]
 pub const ATTACKS: &[Attack] = &[
     ("the folder above", "..", Aim::Outside),
@@ -112,39 +113,39 @@ pub const ATTACKS: &[Attack] = &[
     ("something new in a hidden folder", "hidden/new.txt", Aim::Hidden),
     ("new folders in a hidden folder", "hidden/new/deep.txt", Aim::Hidden),
     ("hidden file in an open folder", "holder/key.txt", Aim::Hidden),
-    ("folder that holds something hidden", "holder", Aim::Inside),
-    ("repository's hook", ".git/hooks/pre-commit", Aim::Kept),
-    ("repository's settings", ".git/config", Aim::Kept),
-    ("repository in capitals", ".GIT/config", Aim::Kept),
-    ("repository in some capitals", ".Git/hooks/pre-commit", Aim::Kept),
-    ("repository by dots", "sub/../.git/config", Aim::Kept),
-    ("repository by dots inside it", ".git/./hooks/../config", Aim::Kept),
-    ("repository by an absolute path", "{workspace}/.git/config", Aim::Kept),
-    ("repository itself", ".git", Aim::Kept),
-    ("repository itself with a slash", ".git/", Aim::Kept),
-    ("through a link to a repository", "to-git/config", Aim::Kept),
-    ("through a link to its hooks", "to-hooks/pre-commit", Aim::Kept),
-    ("something new through that link", "to-hooks/post-commit", Aim::Kept),
-    ("new folders through that link", "to-git/new/deep", Aim::Kept),
-    ("through links to links to a repository", "to-git-chain/config", Aim::Kept),
-    ("new repository", "fresh/.git/config", Aim::Kept),
-    ("repository in a folder", "repo/.git/config", Aim::Kept),
-    ("folder that holds a repository", "repo", Aim::Inside),
-    ("file of secrets", ".env", Aim::Kept),
-    ("file of secrets in capitals", ".ENV", Aim::Kept),
-    ("file of secrets with an ending", ".env.local", Aim::Kept),
-    ("new file of secrets", "sub/.Env.production", Aim::Kept),
-    ("link to a file of secrets", "to-env", Aim::Kept),
-    ("links to links to a file of secrets", "to-env-chain", Aim::Kept),
-    ("file of secrets that is a link", ".env.linked", Aim::Kept),
-    ("file of secrets as a folder", ".env/x", Aim::Kept),
-    ("lango's settings", "lango.toml", Aim::Kept),
-    ("lango's settings in capitals", "LANGO.TOML", Aim::Kept),
-    ("lango's folder", ".lango/skills/x.md", Aim::Kept),
-    ("new folder of lango's", "sub/.lango/x", Aim::Kept),
-    ("what the person keeps", "conf/settings.txt", Aim::Kept),
-    ("link to what the person keeps", "to-settings", Aim::Kept),
-    ("folder that holds what the person keeps", "conf", Aim::Inside),
+    ("folder that contains a hidden file", "holder", Aim::Inside),
+    ("repository's hook", ".git/hooks/pre-commit", Aim::Protected),
+    ("repository's settings", ".git/config", Aim::Protected),
+    ("repository in capitals", ".GIT/config", Aim::Protected),
+    ("repository in some capitals", ".Git/hooks/pre-commit", Aim::Protected),
+    ("repository by dots", "sub/../.git/config", Aim::Protected),
+    ("repository by dots inside it", ".git/./hooks/../config", Aim::Protected),
+    ("repository by an absolute path", "{workspace}/.git/config", Aim::Protected),
+    ("repository itself", ".git", Aim::Protected),
+    ("repository itself with a slash", ".git/", Aim::Protected),
+    ("through a link to a repository", "to-git/config", Aim::Protected),
+    ("through a link to its hooks", "to-hooks/pre-commit", Aim::Protected),
+    ("something new through that link", "to-hooks/post-commit", Aim::Protected),
+    ("new folders through that link", "to-git/new/deep", Aim::Protected),
+    ("through links to links to a repository", "to-git-chain/config", Aim::Protected),
+    ("new repository", "fresh/.git/config", Aim::Protected),
+    ("repository in a folder", "repo/.git/config", Aim::Protected),
+    ("folder that contains a repository", "repo", Aim::Inside),
+    ("file of secrets", ".env", Aim::Protected),
+    ("file of secrets in capitals", ".ENV", Aim::Protected),
+    ("file of secrets with an ending", ".env.local", Aim::Protected),
+    ("new file of secrets", "sub/.Env.production", Aim::Protected),
+    ("link to a file of secrets", "to-env", Aim::Protected),
+    ("links to links to a file of secrets", "to-env-chain", Aim::Protected),
+    ("file of secrets that is a link", ".env.linked", Aim::Protected),
+    ("file of secrets as a folder", ".env/x", Aim::Protected),
+    ("lango's settings", "lango.toml", Aim::Protected),
+    ("lango's settings in capitals", "LANGO.TOML", Aim::Protected),
+    ("lango's folder", ".lango/skills/x.md", Aim::Protected),
+    ("new folder of lango's", "sub/.lango/x", Aim::Protected),
+    ("read-only file of the policy", "conf/settings.txt", Aim::Protected),
+    ("link to a read-only file of the policy", "to-settings", Aim::Protected),
+    ("folder that contains a read-only file", "conf", Aim::Inside),
     ("hard link to the outside", "hard", Aim::Inside),
     ("named pipe", "pipe", Aim::Inside),
     ("link to a named pipe", "to-pipe", Aim::Inside),
@@ -164,14 +165,14 @@ pub const ATTACKS: &[Attack] = &[
     ("full-width dots", "\u{ff0e}\u{ff0e}/outside/secret.txt", Aim::Inside),
     ("one-dot leaders", "\u{2024}\u{2024}/outside/secret.txt", Aim::Inside),
     ("division slashes", "..\u{2215}outside\u{2215}secret.txt", Aim::Inside),
-    ("no width in the dots", ".\u{200b}./outside/secret.txt", Aim::Inside),
+    ("zero-width space in the dots", ".\u{200b}./outside/secret.txt", Aim::Inside),
     ("Cyrillic letter in a repository", ".g\u{456}t/config", Aim::Inside),
-    ("no width in a repository", ".git\u{200b}/config", Aim::Inside),
+    ("zero-width space in a repository", ".git\u{200b}/config", Aim::Inside),
     ("space after the dots", ".. /outside/secret.txt", Aim::Inside),
     ("space before the dots", " ../outside/secret.txt", Aim::Inside),
     ("dot after a name", "sub./inside.txt", Aim::Inside),
     ("home", "~/.ssh/id_rsa", Aim::Inside),
-    ("somebody's home", "~root/.bashrc", Aim::Inside),
+    ("home of another user", "~root/.bashrc", Aim::Inside),
     ("variable", "$HOME/.ssh/id_rsa", Aim::Inside),
     ("address of a file", "file:///etc/passwd", Aim::Inside),
     ("address of the outside", "file:{outside}/secret.txt", Aim::Inside),
@@ -183,7 +184,7 @@ pub const ATTACKS: &[Attack] = &[
     ("screen control", "\u{1b}[2Jsub", Aim::Inside),
 ];
 
-/// The path of an attack with its placeholders filled in.
+/// Returns the path of an attack with its placeholders replaced.
 pub fn path_of((_, path, _): &Attack, workspace: &Path, outside: &Path) -> String {
     path.replace("{workspace}", workspace.to_str().unwrap())
         .replace("{outside}", outside.to_str().unwrap())
@@ -191,9 +192,9 @@ pub fn path_of((_, path, _): &Attack, workspace: &Path, outside: &Path) -> Strin
         .replace("{path}", &"p/".repeat(3000))
 }
 
-/// Lays out what the attacks need, in two folders beside each other called `workspace` and `outside`. What is hidden
-/// are `hidden` and `holder/key.txt`, what is kept besides the usual names is `conf/settings.txt`.
-pub fn lay_out(workspace: &Path, outside: &Path) {
+/// Creates the files that the attacks need, in two sibling folders `workspace` and `outside`. The policy must hide
+/// `hidden` and `holder/key.txt`, and make `conf/settings.txt` read-only.
+pub fn create_files(workspace: &Path, outside: &Path) {
     let twin = workspace.with_file_name("workspace-twin");
     let write = |path: &Path, content: &str| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -217,7 +218,7 @@ pub fn lay_out(workspace: &Path, outside: &Path) {
         "conf/settings.txt",
         "plain.txt",
     ] {
-        write(&workspace.join(path), KEPT);
+        write(&workspace.join(path), PROTECTED);
     }
     let outside_text = outside.to_str().unwrap();
     let links: &[(&str, &str)] = &[
@@ -267,7 +268,7 @@ pub fn lay_out(workspace: &Path, outside: &Path) {
         rustix::fs::Mode::RWXU,
     )
     .unwrap();
-    // The name stays when the listener is gone.
+    // The socket file stays when the listener is dropped.
     drop(UnixListener::bind(workspace.join("socket")).unwrap());
     let neighbour = OsStr::from_bytes(b"sub/caf\xe9");
     std::fs::write(workspace.join(neighbour), "neighbour").unwrap();

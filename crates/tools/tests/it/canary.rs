@@ -1,4 +1,4 @@
-//! What must stay as it is, written down before and compared after.
+//! Snapshots of files that must not change, to compare before and after.
 
 use lango_sandbox::{Access, Policy};
 use sha2::{Digest, Sha256};
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Each entry of a tree: its kind, mode and content.
+/// The mode and content of each entry of a tree.
 pub type Snapshot = BTreeMap<PathBuf, String>;
 
-/// All that lies below a folder; links are not followed.
+/// Takes a snapshot of everything below a folder; does not follow links.
 pub fn of_tree(folder: &Path) -> Snapshot {
     let mut snapshot = Snapshot::new();
     add(&mut snapshot, folder);
     snapshot
 }
 
-/// All in a policy's workspace that may not be changed, or not be seen.
+/// Takes a snapshot of everything in a policy's workspace that is not writable.
 pub fn of_protected(policy: &Policy) -> Snapshot {
     let mut snapshot = of_tree(&policy.workspace);
     snapshot.retain(|path, _| policy.access(path) != Access::Write);
     snapshot
 }
 
-/// Panics with the entries that differ, if there are any.
+/// Panics if entries differ, and lists them.
 pub fn assert_same(before: &Snapshot, after: &Snapshot, what: &str) {
     let differs = |(path, entry): &(&PathBuf, &String)| {
         before.get(*path) != Some(*entry) || after.get(*path) != Some(*entry)

@@ -1,6 +1,6 @@
 //! No path leads out of the workspace.
 
-use crate::support::{Bench, SECRET};
+use crate::support::{FileFixture, SECRET};
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
 use lango_tools::{Trash, Workspace, file_tools};
@@ -9,25 +9,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn assert_outside(bench: &Bench, path: &str) {
+fn assert_outside(fixture: &FileFixture, path: &str) {
     for tool in ["fs_read", "fs_list"] {
-        let error = bench.error(tool, json!({"path": path}));
+        let error = fixture.error(tool, json!({"path": path}));
         assert!(
-            error.contains("leads outside the workspace"),
-            "{tool} {path}: {error}"
-        );
-        assert!(
-            error.contains("files outside it cannot be reached"),
+            error.contains("is outside the workspace"),
             "{tool} {path}: {error}"
         );
     }
 }
 
 #[test]
-fn dots_and_absolute_paths_do_not_lead_out() {
-    let bench = Bench::new();
-    bench.write("src/a.txt", "");
-    let workspace = bench
+fn dots_and_absolute_paths_do_not_lead_outside() {
+    let fixture = FileFixture::new();
+    fixture.write("src/a.txt", "");
+    let workspace = fixture
         .inside("")
         .to_str()
         .unwrap()
@@ -40,30 +36,30 @@ fn dots_and_absolute_paths_do_not_lead_out() {
         "./././../outside".to_owned(),
         "/".to_owned(),
         "/etc/passwd".to_owned(),
-        bench.outside("secret.txt").to_str().unwrap().to_owned(),
+        fixture.outside("secret.txt").to_str().unwrap().to_owned(),
         format!("{workspace}/../outside/secret.txt"),
         format!("{workspace}x"),
     ];
     for path in paths {
-        assert_outside(&bench, &path);
-        let error = bench.error("fs_stat", json!({"path": path}));
+        assert_outside(&fixture, &path);
+        let error = fixture.error("fs_stat", json!({"path": path}));
         assert!(
-            error.contains("leads outside the workspace"),
+            error.contains("is outside the workspace"),
             "fs_stat {path}: {error}"
         );
     }
 }
 
 #[test]
-fn links_do_not_lead_out() {
-    let bench = Bench::new();
-    bench.link("file", bench.outside("secret.txt"));
-    bench.link("relative-file", "../outside/secret.txt");
-    bench.link("folder", bench.outside(""));
-    bench.link("relative-folder", "../outside");
-    bench.link("chain", "relative-folder");
-    bench.link("root", "/");
-    bench.link("process", "/proc/self/root");
+fn links_do_not_lead_outside() {
+    let fixture = FileFixture::new();
+    fixture.link("file", fixture.outside("secret.txt"));
+    fixture.link("relative-file", "../outside/secret.txt");
+    fixture.link("folder", fixture.outside(""));
+    fixture.link("relative-folder", "../outside");
+    fixture.link("chain", "relative-folder");
+    fixture.link("root", "/");
+    fixture.link("process", "/proc/self/root");
     let paths = [
         "file",
         "relative-file",
@@ -74,12 +70,12 @@ fn links_do_not_lead_out() {
         .into_iter()
         .chain(["chain/secret.txt", "chain", "root/etc", "process/etc"])
     {
-        assert_outside(&bench, path);
+        assert_outside(&fixture, path);
     }
     for path in ["folder/secret.txt", "chain/secret.txt", "root/etc"] {
-        let error = bench.error("fs_stat", json!({"path": path}));
+        let error = fixture.error("fs_stat", json!({"path": path}));
         assert!(
-            error.contains("leads outside the workspace"),
+            error.contains("is outside the workspace"),
             "fs_stat {path}: {error}"
         );
     }
@@ -87,10 +83,10 @@ fn links_do_not_lead_out() {
 
 #[test]
 fn links_and_dots_that_stay_inside_are_followed() {
-    let bench = Bench::new();
-    bench.write("data/a.txt", "inside");
-    bench.link("data/up", "..");
-    bench.link("short", "data/a.txt");
+    let fixture = FileFixture::new();
+    fixture.write("data/a.txt", "inside");
+    fixture.link("data/up", "..");
+    fixture.link("short", "data/a.txt");
     for path in [
         "short",
         "data/../data/a.txt",
@@ -98,7 +94,7 @@ fn links_and_dots_that_stay_inside_are_followed() {
         "data/up/data/up/data/a.txt",
     ] {
         assert_eq!(
-            bench.text("fs_read", json!({"path": path})),
+            fixture.text("fs_read", json!({"path": path})),
             "inside",
             "{path}"
         );
@@ -107,15 +103,15 @@ fn links_and_dots_that_stay_inside_are_followed() {
 
 #[test]
 fn a_broken_or_circular_link_is_explained() {
-    let bench = Bench::new();
-    bench.link("broken", "nowhere");
-    bench.link("circle", "circle");
-    let broken = bench.error("fs_read", json!({"path": "broken"}));
+    let fixture = FileFixture::new();
+    fixture.link("broken", "nowhere");
+    fixture.link("circle", "circle");
+    let broken = fixture.error("fs_read", json!({"path": "broken"}));
     assert_eq!(
         broken,
         "`broken` is a link to `nowhere`, which does not exist"
     );
-    let circle = bench.error("fs_read", json!({"path": "circle"}));
+    let circle = fixture.error("fs_read", json!({"path": "circle"}));
     assert!(
         circle.starts_with("`circle` cannot be opened: "),
         "{circle}"
@@ -123,31 +119,31 @@ fn a_broken_or_circular_link_is_explained() {
 }
 
 #[test]
-fn an_absolute_path_inside_the_workspace_is_taken_as_a_relative_one() {
-    let bench = Bench::new();
-    bench.write("src/a.txt", "inside");
-    let path = bench.inside("src/a.txt");
-    assert_eq!(bench.text("fs_read", json!({"path": path})), "inside");
-    let listing = bench.text("fs_list", json!({"path": bench.inside("")}));
+fn an_absolute_path_inside_the_workspace_works_like_a_relative_one() {
+    let fixture = FileFixture::new();
+    fixture.write("src/a.txt", "inside");
+    let path = fixture.inside("src/a.txt");
+    assert_eq!(fixture.text("fs_read", json!({"path": path})), "inside");
+    let listing = fixture.text("fs_list", json!({"path": fixture.inside("")}));
     assert_eq!(listing, "1 folder, 0 files in .\nsrc/\n");
 }
 
 #[test]
-fn a_workspace_given_by_a_link_is_known_by_both_paths() {
-    let bench = Bench::new();
-    bench.write("real/a.txt", "inside");
-    bench.link("alias", "real");
-    let workspace = Workspace::open(Policy::of(bench.inside("alias"))).unwrap();
+fn a_workspace_given_by_a_link_accepts_both_paths() {
+    let fixture = FileFixture::new();
+    fixture.write("real/a.txt", "inside");
+    fixture.link("alias", "real");
+    let workspace = Workspace::open(Policy::of(fixture.inside("alias"))).unwrap();
     assert_eq!(
         workspace.path(),
-        bench.inside("real").canonicalize().unwrap()
+        fixture.inside("real").canonicalize().unwrap()
     );
     let stat = Arc::clone(&file_tools(&workspace, &Trash::at("nowhere"))[2]);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     for name in ["alias/a.txt", "real/a.txt"] {
-        let arguments = Arc::new(json!({"path": bench.inside(name)}));
+        let arguments = Arc::new(json!({"path": fixture.inside(name)}));
         let output = runtime.block_on(stat.run(&caller(), arguments)).unwrap();
         assert!(
             output.text.starts_with("a.txt\nkind: file\n"),
@@ -158,12 +154,12 @@ fn a_workspace_given_by_a_link_is_known_by_both_paths() {
 }
 
 #[test]
-fn a_link_swapped_in_while_reading_never_leads_out() {
-    let bench = Bench::new();
-    bench.write("real/secret.txt", "inside");
+fn a_link_swapped_in_while_reading_never_leads_outside() {
+    let fixture = FileFixture::new();
+    fixture.write("real/secret.txt", "inside");
     let stop = Arc::new(AtomicBool::new(false));
-    let door = bench.inside("door");
-    let (outside, inside) = (bench.outside(""), bench.inside("real"));
+    let door = fixture.inside("door");
+    let (outside, inside) = (fixture.outside(""), fixture.inside("real"));
     std::os::unix::fs::symlink("real", &door).unwrap();
     let swapper = std::thread::spawn({
         let stop = Arc::clone(&stop);
@@ -176,7 +172,7 @@ fn a_link_swapped_in_while_reading_never_leads_out() {
     });
     let (mut allowed, mut refused) = (0, 0);
     for _ in 0..3000 {
-        match bench.call("fs_read", json!({"path": "door/secret.txt"})) {
+        match fixture.call("fs_read", json!({"path": "door/secret.txt"})) {
             Ok(text) => {
                 assert_ne!(text, SECRET);
                 assert_eq!(text, "inside");
@@ -184,7 +180,7 @@ fn a_link_swapped_in_while_reading_never_leads_out() {
             }
             Err(error) => {
                 assert!(
-                    error.message.contains("leads outside the workspace"),
+                    error.message.contains("is outside the workspace"),
                     "{error}"
                 );
                 refused += 1;
@@ -195,7 +191,7 @@ fn a_link_swapped_in_while_reading_never_leads_out() {
     swapper.join().unwrap();
     assert!(
         allowed > 0 && refused > 0,
-        "the swapping was not seen: {allowed} allowed, {refused} refused"
+        "the swapping had no effect: {allowed} allowed, {refused} refused"
     );
 }
 

@@ -1,7 +1,9 @@
-//! Commands in the foreground: what runs is what was shown, and what comes back is what happened.
+//! Foreground commands: the shown command is the one that runs, and the result says what happened.
 
-use crate::command_bench::{Ask, CommandBench, after_headline, is_running, mark, wait_until};
-use lango_core::{Effect, Risk, Subject};
+use crate::command_fixture::{
+    CommandFixture, FixtureOptions, after_headline, is_running, mark, wait_until,
+};
+use lango_core::{Effect, Risk, RuleSubject};
 use lango_sandbox::{Layer, Layers};
 use lango_testkit::tool::caller;
 use serde_json::json;
@@ -9,13 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_line_is_run_by_the_shell_and_words_are_not() {
-    let bench = CommandBench::new();
-    let line = bench.text(
+fn a_command_line_runs_in_a_shell_and_argv_does_not() {
+    let fixture = CommandFixture::new();
+    let line = fixture.text(
         "exec",
         json!({"command": "echo \"a  b\" 'c;d' $((1+2)) | cat; pwd"}),
     );
-    let workspace = bench
+    let workspace = fixture
         .inside("")
         .to_str()
         .unwrap()
@@ -25,7 +27,7 @@ fn a_line_is_run_by_the_shell_and_words_are_not() {
         after_headline(&line, "exit code 0 after "),
         format!("a  b c;d 3\n{workspace}\n")
     );
-    let words = bench.text(
+    let words = fixture.text(
         "exec",
         json!({"argv": ["printf", "<%s>\n", "a  b", "$HOME;ls", "", "it's \"so\"\n*"]}),
     );
@@ -36,16 +38,16 @@ fn a_line_is_run_by_the_shell_and_words_are_not() {
 }
 
 #[test]
-fn a_command_is_told_the_key_of_its_call() {
-    let bench = CommandBench::new();
-    let line = bench.text("exec", json!({"command": "echo $LANGO_CALL_KEY"}));
+fn a_command_gets_the_key_of_its_call() {
+    let fixture = CommandFixture::new();
+    let line = fixture.text("exec", json!({"command": "echo $LANGO_CALL_KEY"}));
     let key = format!("{}\n", caller().key());
     assert_eq!(after_headline(&line, "exit code 0 after "), key);
 }
 
 #[test]
-fn the_words_that_a_person_is_shown_do_the_same_when_a_shell_runs_them() {
-    let bench = CommandBench::new();
+fn the_previewed_command_line_does_the_same_in_a_shell() {
+    let fixture = CommandFixture::new();
     let argv = [
         "printf",
         "<%s>",
@@ -59,10 +61,10 @@ fn the_words_that_a_person_is_shown_do_the_same_when_a_shell_runs_them() {
         "a=b c",
         "!#&|*?[]{}",
     ];
-    let preview = bench.preview("exec", json!({"argv": argv})).unwrap();
+    let preview = fixture.preview("exec", json!({"argv": argv})).unwrap();
     let line = preview.lines().next().unwrap().strip_prefix("$ ").unwrap();
-    let direct = bench.text("exec", json!({"argv": argv}));
-    let shell = bench.text("exec", json!({"command": line}));
+    let direct = fixture.text("exec", json!({"argv": argv}));
+    let shell = fixture.text("exec", json!({"command": line}));
     assert_eq!(
         after_headline(&direct, "exit code 0"),
         after_headline(&shell, "exit code 0")
@@ -70,33 +72,33 @@ fn the_words_that_a_person_is_shown_do_the_same_when_a_shell_runs_them() {
 }
 
 #[test]
-fn how_it_ended_is_the_first_line_and_a_failure_is_a_result() {
-    let bench = CommandBench::new();
-    let failed = bench.text("exec", json!({"command": "echo out; echo err >&2; exit 3"}));
+fn the_first_line_is_the_status_and_a_failed_command_is_a_result() {
+    let fixture = CommandFixture::new();
+    let failed = fixture.text("exec", json!({"command": "echo out; echo err >&2; exit 3"}));
     let printed = after_headline(&failed, "exit code 3 after ");
     let mut lines: Vec<_> = printed.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["err", "out"]);
-    let silent = bench.text("exec", json!({"command": "true"}));
+    let silent = fixture.text("exec", json!({"command": "true"}));
     assert_eq!(
         after_headline(&silent, "exit code 0 after "),
         "[no output]\n"
     );
-    let killed = bench.text("exec", json!({"command": "kill -SEGV $$"}));
-    after_headline(&killed, "ended by signal 11 after ");
-    let missing = bench.text("exec", json!({"argv": ["no-such-program-anywhere"]}));
+    let killed = fixture.text("exec", json!({"command": "kill -SEGV $$"}));
+    after_headline(&killed, "killed by signal 11 after ");
+    let missing = fixture.text("exec", json!({"argv": ["no-such-program-anywhere"]}));
     after_headline(&missing, "exit code 127 after ");
 }
 
 #[test]
 fn without_a_sandbox_nothing_runs_and_that_is_an_error() {
-    let bench = CommandBench::with(Ask {
+    let fixture = CommandFixture::with(FixtureOptions {
         layers: Layers {
             bubblewrap: Layer::Failing,
             ..Layers::default()
         },
         skills: vec![("touch", vec![("scripts/a.sh", "touch ran".into())])],
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
     let command = json!({"command": "touch ran"});
     let script = json!({"script": "a.sh"});
@@ -105,32 +107,32 @@ fn without_a_sandbox_nothing_runs_and_that_is_an_error() {
         ("exec_bg", &command),
         ("skill_touch", &script),
     ] {
-        let error = bench.error(tool, arguments.clone());
+        let error = fixture.error(tool, arguments.clone());
         assert!(
             error.starts_with("the command could not be run in the sandbox: "),
             "{tool}: {error}"
         );
     }
-    assert!(!bench.inside("ran").exists());
-    let list = bench.text("exec_status", json!({}));
+    assert!(!fixture.inside("ran").exists());
+    let list = fixture.text("exec_status", json!({}));
     assert!(!list.contains("running"), "{list}");
 }
 
 #[test]
-fn it_runs_in_the_folder_that_was_asked_for() {
-    let bench = CommandBench::new();
-    std::fs::create_dir_all(bench.inside("a/b")).unwrap();
-    std::os::unix::fs::symlink("a/b", bench.inside("short")).unwrap();
-    std::os::unix::fs::symlink(bench.path("outside"), bench.inside("out")).unwrap();
-    std::fs::write(bench.inside("file"), "").unwrap();
-    let wanted = format!("{}\n", bench.inside("a/b").display());
+fn a_command_runs_in_the_requested_folder() {
+    let fixture = CommandFixture::new();
+    std::fs::create_dir_all(fixture.inside("a/b")).unwrap();
+    std::os::unix::fs::symlink("a/b", fixture.inside("short")).unwrap();
+    std::os::unix::fs::symlink(fixture.path("outside"), fixture.inside("out")).unwrap();
+    std::fs::write(fixture.inside("file"), "").unwrap();
+    let wanted = format!("{}\n", fixture.inside("a/b").display());
     for cwd in [
         "a/b",
         "./a/../a/b",
         "short",
-        bench.inside("a/b").to_str().unwrap(),
+        fixture.inside("a/b").to_str().unwrap(),
     ] {
-        let text = bench.text("exec", json!({"command": "pwd -P", "cwd": cwd}));
+        let text = fixture.text("exec", json!({"command": "pwd -P", "cwd": cwd}));
         assert_eq!(after_headline(&text, "exit code 0"), wanted, "{cwd}");
     }
     for cwd in [
@@ -139,26 +141,20 @@ fn it_runs_in_the_folder_that_was_asked_for() {
         "/",
         "/etc",
         "a/../..",
-        bench.path("outside").to_str().unwrap(),
+        fixture.path("outside").to_str().unwrap(),
     ] {
-        let error = bench.error("exec", json!({"command": "pwd", "cwd": cwd}));
-        assert!(
-            error.contains("leads outside the workspace"),
-            "{cwd}: {error}"
-        );
+        let error = fixture.error("exec", json!({"command": "pwd", "cwd": cwd}));
+        assert!(error.contains("is outside the workspace"), "{cwd}: {error}");
     }
     for cwd in ["file", "nowhere"] {
-        let error = bench.error("exec", json!({"command": "pwd", "cwd": cwd}));
-        assert!(
-            error.contains("is not a folder that can be used"),
-            "{cwd}: {error}"
-        );
+        let error = fixture.error("exec", json!({"command": "pwd", "cwd": cwd}));
+        assert!(error.contains("cannot be used"), "{cwd}: {error}");
     }
 }
 
 #[test]
-fn arguments_that_make_no_command_are_refused_and_say_so_before() {
-    let bench = CommandBench::new();
+fn invalid_arguments_are_refused_already_in_the_preview() {
+    let fixture = CommandFixture::new();
     let refused = [
         (json!({}), "exactly one of"),
         (json!({"command": "ls", "argv": ["ls"]}), "exactly one of"),
@@ -169,7 +165,7 @@ fn arguments_that_make_no_command_are_refused_and_say_so_before() {
         (json!({"command": "x".repeat(70_000)}), "longer than 64 KiB"),
         (
             json!({"command": "ls", "timeout_s": 100_000}),
-            "`timeout_s` may be up to 110",
+            "`timeout_s` may be at most 110",
         ),
         (
             json!({"command": "ls", "timeout_s": 0}),
@@ -181,9 +177,9 @@ fn arguments_that_make_no_command_are_refused_and_say_so_before() {
         ),
     ];
     for (arguments, problem) in refused {
-        let error = bench.error("exec", arguments.clone());
+        let error = fixture.error("exec", arguments.clone());
         assert!(error.contains(problem), "{error}");
-        let preview = bench.preview("exec", arguments).unwrap();
+        let preview = fixture.preview("exec", arguments).unwrap();
         assert!(
             preview.starts_with("This call will fail: ") && preview.contains(problem),
             "{preview}"
@@ -192,16 +188,16 @@ fn arguments_that_make_no_command_are_refused_and_say_so_before() {
 }
 
 #[test]
-fn what_a_person_is_asked_shows_everything_that_decides() {
-    let bench = CommandBench::new();
-    let workspace = bench
+fn the_preview_shows_everything_that_matters_for_the_approval() {
+    let fixture = CommandFixture::new();
+    let workspace = fixture
         .inside("")
         .to_str()
         .unwrap()
         .trim_end_matches('/')
         .to_owned();
     let command = "make\u{202e} test\nrm -rf x\u{1b}[2K";
-    let preview = bench
+    let preview = fixture
         .preview("exec", json!({"command": command, "timeout_s": 7}))
         .unwrap();
     assert_eq!(
@@ -211,13 +207,13 @@ fn what_a_person_is_asked_shows_everything_that_decides() {
              writes in: {workspace}\nstopped after: 7 s\n"
         )
     );
-    let open = CommandBench::with(Ask {
+    let open = CommandFixture::with(FixtureOptions {
         policy: Some(|policy, root| {
             policy.network = lango_sandbox::Network::Host;
             policy.read = vec!["/opt".into()];
             policy.write = vec![root.join("outside")];
         }),
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
     let preview = open
         .preview("exec_bg", json!({"argv": ["ls", "a b"]}))
@@ -236,64 +232,64 @@ fn what_a_person_is_asked_shows_everything_that_decides() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_stopped_and_what_it_printed_is_kept() {
-    let bench = CommandBench::new();
+fn a_command_that_runs_too_long_is_stopped_and_its_output_is_returned() {
+    let fixture = CommandFixture::new();
     let start = Instant::now();
     let mark = mark("4711");
-    let command = format!("echo begun; sleep {mark}");
-    let text = bench.text("exec", json!({"command": command, "timeout_s": 1}));
+    let command = format!("echo started; sleep {mark}");
+    let text = fixture.text("exec", json!({"command": command, "timeout_s": 1}));
     assert!(start.elapsed() < Duration::from_secs(15));
     let printed = after_headline(&text, "stopped after ");
-    assert!(text.contains(": it may run for 1 s\n"), "{text}");
-    assert_eq!(printed, "begun\n");
-    wait_until("the process is gone", || !is_running(&mark));
+    assert!(text.contains(": the time limit is 1 s\n"), "{text}");
+    assert_eq!(printed, "started\n");
+    wait_until("the process has ended", || !is_running(&mark));
 }
 
 #[test]
-fn a_call_that_is_dropped_takes_all_processes_with_it() {
-    let bench = CommandBench::new();
+fn dropping_a_call_ends_all_its_processes() {
+    let fixture = CommandFixture::new();
     let marks = ["47121", "47122", "47123", "47124"].map(mark);
     let [a, b, c, d] = &marks;
     let command = format!("sleep {a} & setsid sleep {b} & (nohup sleep {c} &) ; sleep {d}");
-    let tool = bench.tool("exec");
+    let tool = fixture.tool("exec");
     let who = caller();
     let mut call = tool.run(&who, Arc::new(json!({"command": command})));
-    bench.runtime.block_on(async {
+    fixture.runtime.block_on(async {
         for mark in &marks {
-            let begun = async {
+            let started = async {
                 while !is_running(mark) {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             };
             tokio::select! {
                 _ = &mut call => panic!("it ended by itself"),
-                () = begun => {}
-                () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it never began"),
+                () = started => {}
+                () = tokio::time::sleep(Duration::from_secs(30)) => panic!("it never started"),
             }
         }
         drop(call);
     });
-    wait_until("all of them are gone", || {
+    wait_until("all of them have ended", || {
         !marks.iter().any(|mark| is_running(mark))
     });
-    let status = bench.text("exec_status", json!({"job": "run_1"}));
+    let status = fixture.text("exec_status", json!({"job": "run_1"}));
     assert!(
-        status.starts_with("run_1: ended with the call that waited for it"),
+        status.starts_with("run_1: killed because its call was cancelled"),
         "{status}"
     );
 }
 
 #[test]
-fn the_tools_say_how_dangerous_they_are() {
-    let bench = CommandBench::new();
-    let spec = |name: &str| bench.tool(name).spec().clone();
+fn the_tools_declare_their_effects_and_risks() {
+    let fixture = CommandFixture::new();
+    let spec = |name: &str| fixture.tool(name).spec().clone();
     for name in ["exec", "exec_bg"] {
         assert_eq!(
             (spec(name).effect, spec(name).risk),
-            (Effect::Effect, Risk::Dangerous),
+            (Effect::NonIdempotent, Risk::Dangerous),
             "{name}"
         );
-        assert_eq!(spec(name).subject, Subject::Command, "{name}");
+        assert_eq!(spec(name).subject, RuleSubject::Command, "{name}");
         assert_eq!(
             spec(name).parameters["additionalProperties"],
             json!(false),

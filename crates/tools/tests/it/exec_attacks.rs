@@ -1,17 +1,17 @@
-//! Ways out of the workspace, tried by a command and by a skill's script. None leads anywhere.
+//! Escape attempts from the workspace, by a command and by a skill's script. None succeeds.
 
-use crate::command_bench::{Ask, CommandBench};
+use crate::command_fixture::{CommandFixture, FixtureOptions};
 use crate::support::SECRET;
 use serde_json::json;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
-/// What is tried, as lines for the shell: nothing that does harm to the machine even if it works. What works prints the
-/// secret or leaves a trace. `$O` is the folder outside, `$D` lango's data, `$W` the workspace, `$H` a
-/// process of the host, `$P` a port that it listens on.
+/// Shell scripts that try to escape, but do no harm to the machine if they succeed. A successful one prints the secret
+/// or leaves a trace. `$O` is the folder outside, `$D` lango's data, `$W` the workspace, `$H` a process of the host,
+/// and `$P` a port on which the host listens.
 const ATTACKS: [&str; 36] = [
-    // Reading what lies beside the workspace.
+    // Reading files next to the workspace.
     "cat ../outside/secret.txt",
     "cat $O/secret.txt",
     "cat sub/../../outside/secret.txt",
@@ -29,7 +29,7 @@ const ATTACKS: [&str; 36] = [
     "cat /proc/$H/root$O/secret.txt; cat /proc/$H/environ /proc/*/environ | grep -ao CARGO_MANIFEST",
     "cat /proc/self/fd/*/../secret.txt; for f in /proc/*/fd/*; do cat $f/outside/secret.txt $f/../outside/secret.txt; done",
     "kill -0 $H && echo the secret outside; kill -9 $H",
-    // Lango's own folder and the machine's secrets.
+    // lango's own folder and the machine's secrets.
     "cat $D/key; ls $D; cat $D/outputs/*",
     "cat /etc/shadow | grep root: && echo the secret outside",
     "env | grep -E 'CARGO|RUST' && echo the secret outside",
@@ -39,7 +39,7 @@ const ATTACKS: [&str; 36] = [
     "ln -s ../outside/written door; echo x > door; echo x > host-link/written; truncate -s 0 host-file",
     "mv $W $W.moved; rmdir $W; mkdir ../beside; touch ../beside/x",
     "rm -f $D/key; echo x > $D/outputs/planted.out",
-    // What others run later.
+    // Files that other programs run later.
     "mkdir -p .git/hooks; echo 'echo bad' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
     "echo '[core] pager = bad' >> .git/config; rm -rf .git; mv .git git-away; mv git-away .git",
     "ln -sfn /tmp .git; mkdir other && mv other .git; cp -r .git/. planted-git",
@@ -51,34 +51,34 @@ const ATTACKS: [&str; 36] = [
     "nsenter -t 1 -a cat $O/secret.txt; nsenter -t $H -m cat $O/secret.txt",
     "mknod disk b 8 0 && head -c 1 disk && echo the secret outside",
     "for f in /proc/sysrq-trigger /proc/sys/kernel/core_pattern; do : >> $f && echo the secret outside; done",
-    // Descriptors that were left open, and the network.
+    // Open descriptors, and the network.
     "python3 -c 'import os\nfor fd in range(1024):\n  for p in (\"../outside/secret.txt\",\"outside/secret.txt\",\"secret.txt\"):\n    try: print(os.read(os.open(p,os.O_RDONLY,dir_fd=fd),99))\n    except OSError: pass'",
     "python3 -c 'import socket,sys\ntry: print(socket.create_connection((\"127.0.0.1\",int(sys.argv[1])),2).recv(99))\nexcept OSError as e: print(e)' $P",
 ];
 
-/// Tries every attack by `run`, which gives what it printed, and looks after each at what there is outside.
-fn try_all(bench: &CommandBench, run: impl Fn(&str) -> String) {
+/// Runs every attack with `run`, which returns its output, and checks after each that nothing outside has changed.
+fn try_all(fixture: &CommandFixture, run: impl Fn(&str) -> String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let mut host = HostProcess::start();
-    let root = bench.path("");
+    let root = fixture.path("");
     let root = root.to_str().unwrap().trim_end_matches('/');
     let variables = format!(
         "O={root}/outside D={root}/data W={root}/workspace H={} P={}\n",
         host.0.id(),
         listener.local_addr().unwrap().port()
     );
-    // The first command makes lango's folder for outputs.
-    prepare(bench);
+    // The first command creates lango's folder for outputs.
+    prepare(fixture);
     run("true");
     for attack in ATTACKS {
-        prepare(bench);
-        let before = tree(&bench.path(""));
+        prepare(fixture);
+        let before = tree(&fixture.path(""));
         let printed = run(&format!("{variables}{attack}"));
         assert!(!printed.contains(SECRET), "{attack}\n{printed}");
         assert!(!printed.contains("CARGO_MANIFEST"), "{attack}\n{printed}");
-        // Everything but the workspace and lango's outputs is as it was, and in the workspace what is kept.
-        let after = tree(&bench.path(""));
+        // Nothing has changed except lango's outputs and unprotected files in the workspace.
+        let after = tree(&fixture.path(""));
         assert_eq!(after, before, "{attack}\n{printed}");
         assert!(host.0.try_wait().unwrap().is_none(), "{attack}\n{printed}");
         let refused = listener.accept().unwrap_err();
@@ -90,7 +90,7 @@ fn try_all(bench: &CommandBench, run: impl Fn(&str) -> String) {
     }
 }
 
-/// A process that no command may reach.
+/// A process of the host that no command may reach.
 struct HostProcess(std::process::Child);
 
 impl HostProcess {
@@ -114,29 +114,30 @@ impl Drop for HostProcess {
     }
 }
 
-/// A workspace that has what an attack can use.
-fn prepare(bench: &CommandBench) {
-    let workspace = bench.inside("");
+/// Resets the workspace and creates files that attacks can use.
+fn prepare(fixture: &CommandFixture) {
+    let workspace = fixture.inside("");
     for entry in std::fs::read_dir(&workspace).unwrap().flatten() {
-        let removed = match entry.file_type().unwrap().is_dir() {
-            true => std::fs::remove_dir_all(entry.path()),
-            false => std::fs::remove_file(entry.path()),
+        let removed = if entry.file_type().unwrap().is_dir() {
+            std::fs::remove_dir_all(entry.path())
+        } else {
+            std::fs::remove_file(entry.path())
         };
         removed.unwrap();
     }
-    std::fs::create_dir_all(bench.inside("sub")).unwrap();
-    std::fs::create_dir_all(bench.inside(".git/hooks")).unwrap();
-    std::fs::write(bench.inside(".git/config"), "[core]\n").unwrap();
+    std::fs::create_dir_all(fixture.inside("sub")).unwrap();
+    std::fs::create_dir_all(fixture.inside(".git/hooks")).unwrap();
+    std::fs::write(fixture.inside(".git/config"), "[core]\n").unwrap();
     for (target, link) in [
-        (bench.path("outside"), "host-link"),
-        (bench.path("outside/secret.txt"), "host-file"),
+        (fixture.path("outside"), "host-link"),
+        (fixture.path("outside/secret.txt"), "host-file"),
         ("../outside".into(), "relative-link"),
     ] {
-        std::os::unix::fs::symlink(target, bench.inside(link)).unwrap();
+        std::os::unix::fs::symlink(target, fixture.inside(link)).unwrap();
     }
 }
 
-/// Every path outside of the workspace and each kept one in it, with what is in the file.
+/// Lists every path outside of the workspace and every protected path in it, with the content of files.
 fn tree(root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -150,11 +151,11 @@ fn tree(root: &Path) -> Vec<(String, String)> {
                 .unwrap()
                 .to_owned();
             let inside = name.starts_with("workspace/");
-            let is_kept = lango_sandbox::protection_of_path(&path).is_some();
+            let is_protected = lango_sandbox::protection_of_path(&path).is_some();
             if entry.file_type().unwrap().is_dir() {
                 folders.push(path.clone());
             }
-            if (!inside || is_kept) && !name.starts_with("data/outputs/t_1-") {
+            if (!inside || is_protected) && !name.starts_with("data/outputs/t_1-") {
                 let content = std::fs::read(&path).unwrap_or_default();
                 found.push((name, String::from_utf8_lossy(&content).into_owned()));
             }
@@ -165,28 +166,28 @@ fn tree(root: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn no_command_gets_out_of_the_workspace() {
-    let bench = CommandBench::new();
-    bench.text("exec", json!({"command": "true"}));
-    try_all(&bench, |attack| {
-        bench.text("exec", json!({"command": attack, "timeout_s": 20}))
+fn no_command_escapes_from_the_workspace() {
+    let fixture = CommandFixture::new();
+    fixture.text("exec", json!({"command": "true"}));
+    try_all(&fixture, |attack| {
+        fixture.text("exec", json!({"command": attack, "timeout_s": 20}))
     });
 }
 
 #[test]
-fn no_script_of_a_skill_gets_out_of_the_workspace() {
-    let bench = CommandBench::with(Ask {
+fn no_script_of_a_skill_escapes_from_the_workspace() {
+    let fixture = CommandFixture::with(FixtureOptions {
         skills: vec![("attack", vec![("scripts/attack.sh", String::new())])],
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
-    let script = bench.path("skills/attack/scripts/attack.sh");
-    try_all(&bench, |attack| {
-        // The skill itself can be read where it is, and not changed.
+    let script = fixture.path("skills/attack/scripts/attack.sh");
+    try_all(&fixture, |attack| {
+        // The skill itself is readable but not writable.
         let own =
             "touch $W/../skills/attack/planted; echo x >> $W/../skills/attack/scripts/attack.sh";
         let text = format!("{attack}\n{own}\n");
         std::fs::write(&script, &text).unwrap();
-        let printed = bench.text("skill_attack", json!({"script": "scripts/attack.sh"}));
+        let printed = fixture.text("skill_attack", json!({"script": "scripts/attack.sh"}));
         assert_eq!(std::fs::read_to_string(&script).unwrap(), text, "{attack}");
         std::fs::write(&script, "").unwrap();
         printed
@@ -194,20 +195,21 @@ fn no_script_of_a_skill_gets_out_of_the_workspace() {
 }
 
 #[test]
-fn what_a_command_may_not_make_is_taken_away_and_told() {
-    let bench = CommandBench::new();
-    let text = bench.text(
+fn protected_files_that_a_command_creates_are_removed_and_reported() {
+    let fixture = CommandFixture::new();
+    let text = fixture.text(
         "exec",
         json!({"command": "mkdir sub; echo K=1 > sub/.env; mkdir .git"}),
     );
     assert!(
-        !bench.inside(".git").exists() && !bench.inside("sub/.env").exists(),
+        !fixture.inside(".git").exists() && !fixture.inside("sub/.env").exists(),
         "{text}"
     );
-    assert!(bench.inside("sub").exists());
+    assert!(fixture.inside("sub").exists());
     let remark = text.lines().last().unwrap();
     assert!(
-        remark.ends_with("moved to the trash, because other programs act on files of such names]"),
+        remark
+            .ends_with("moved to the trash, because other programs act on files with these names]"),
         "{text}"
     );
     assert!(
@@ -217,21 +219,21 @@ fn what_a_command_may_not_make_is_taken_away_and_told() {
 }
 
 #[test]
-fn a_command_writes_in_the_workspace_and_where_it_was_opened() {
-    let bench = CommandBench::with(Ask {
+fn a_command_can_write_in_the_workspace_and_in_opened_folders() {
+    let fixture = CommandFixture::with(FixtureOptions {
         policy: Some(|policy, root| policy.write = vec![root.join("outside")]),
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
-    let outside = bench.path("outside");
+    let outside = fixture.path("outside");
     let line = format!(
         "echo a > here; echo b > {}/there; cat {}/secret.txt",
         outside.display(),
         outside.display()
     );
-    let text = bench.text("exec", json!({"command": line}));
+    let text = fixture.text("exec", json!({"command": line}));
     assert!(text.ends_with(&format!("{SECRET}\n")), "{text}");
     assert_eq!(
-        std::fs::read_to_string(bench.inside("here")).unwrap(),
+        std::fs::read_to_string(fixture.inside("here")).unwrap(),
         "a\n"
     );
     assert_eq!(
@@ -248,14 +250,14 @@ fn the_network_is_open_only_if_the_policy_says_so() {
         listener.local_addr().unwrap().port()
     );
     let arguments = json!({"argv": ["python3", "-c", connect]});
-    let closed = CommandBench::new().text("exec", arguments.clone());
+    let closed = CommandFixture::new().text("exec", arguments.clone());
     assert!(
         closed.starts_with("exit code 1 ") && closed.contains("Error: "),
         "{closed}"
     );
-    let open = CommandBench::with(Ask {
+    let open = CommandFixture::with(FixtureOptions {
         policy: Some(|policy, _| policy.network = lango_sandbox::Network::Host),
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
     assert!(open.text("exec", arguments).ends_with("\nconnected\n"));
 }

@@ -1,7 +1,7 @@
-//! Commands that may contact some hosts: every program goes through the proxy of its command, and the result says what was
-//! refused.
+//! Commands that may contact some hosts: every program uses the proxy of its command, and the result lists refused
+//! destinations.
 
-use crate::command_bench::{Ask, CommandBench};
+use crate::command_fixture::{CommandFixture, FixtureOptions};
 use lango_core::{Caller, TurnId};
 use lango_net::{Egress, EgressLimits, EgressRules, HostPattern};
 use lango_testkit::tool::caller;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
-/// Starts a web server on this machine that answers every request with one line, and gives its port.
+/// Starts a web server on this machine that answers every request with one line; returns its port.
 fn serve(answer: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -35,41 +35,41 @@ fn hosts(texts: &[String]) -> Vec<HostPattern> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// Commands that may contact these hosts, of which the rules for all connections allow those.
-fn bench(listed: &[String], allowed: &[String], limits: EgressLimits) -> CommandBench {
+/// Creates a fixture whose commands may contact the listed hosts; `allowed` are the hosts in the egress rules.
+fn fixture(listed: &[String], allowed: &[String], limits: EgressLimits) -> CommandFixture {
     let rules = EgressRules {
         allow: hosts(allowed),
         deny: Vec::new(),
     };
-    CommandBench::with(Ask {
+    CommandFixture::with(FixtureOptions {
         proxy: Some(CommandProxy {
             egress: Egress::new(rules, limits),
             hosts: hosts(listed),
         }),
-        ..Ask::default()
+        ..FixtureOptions::default()
     })
 }
 
-fn bench_for(port: u16) -> CommandBench {
+fn fixture_for(port: u16) -> CommandFixture {
     let own = [format!("127.0.0.1:{port}")];
-    bench(&own, &own, EgressLimits::default())
+    fixture(&own, &own, EgressLimits::default())
 }
 
 #[test]
 fn programs_reach_a_listed_host_through_the_proxy() {
     let port = serve("answered");
-    let bench = bench_for(port);
+    let fixture = fixture_for(port);
     let url = format!("http://127.0.0.1:{port}/");
     for command in [
         format!("curl -sS {url}"),
         // A tunnel, as for `https`.
         format!("curl -sS --proxytunnel {url}"),
         format!("python3 -c 'import urllib.request as u; print(u.urlopen(\"{url}\").read().decode())'"),
-        // There is no other way.
+        // Without the proxy nothing is reachable.
         format!("! curl -sS --noproxy '*' -m 5 {url} 2>/dev/null && echo answered"),
         "test \"$NO_PROXY$no_proxy\" = '' && test \"$https_proxy\" = \"$HTTPS_PROXY\" && echo answered".to_owned(),
     ] {
-        let text = bench.text("exec", json!({"command": command}));
+        let text = fixture.text("exec", json!({"command": command}));
         assert!(text.contains("exit code 0"), "{command}: {text}");
         assert!(text.contains("answered"), "{command}: {text}");
         assert!(!text.contains("network:"), "{command}: {text}");
@@ -77,9 +77,9 @@ fn programs_reach_a_listed_host_through_the_proxy() {
 }
 
 #[test]
-fn git_asks_through_the_proxy() {
+fn git_uses_the_proxy() {
     let port = serve("0123456789012345678901234567890123456789\trefs/heads/main\n");
-    let text = bench_for(port).text(
+    let text = fixture_for(port).text(
         "exec",
         json!({"command": format!("git ls-remote http://127.0.0.1:{port}/repository")}),
     );
@@ -87,14 +87,14 @@ fn git_asks_through_the_proxy() {
 }
 
 #[test]
-fn a_host_that_is_not_listed_is_refused_and_the_result_says_so() {
+fn a_host_that_is_not_listed_is_refused_and_reported() {
     let port = serve("answered");
     let other = serve("of another");
-    let bench = bench_for(port);
+    let fixture = fixture_for(port);
     let command = format!(
         "for i in 1 2; do curl -sS http://127.0.0.1:{other}/; done; curl -sS https://example.com/"
     );
-    let text = bench.text("exec", json!({"command": command}));
+    let text = fixture.text("exec", json!({"command": command}));
     assert!(!text.contains("of another"), "{text}");
     let refused = format!("[network: `127.0.0.1:{other}` is refused: it is not listed");
     assert!(text.contains(&refused), "{text}");
@@ -106,10 +106,10 @@ fn a_host_that_is_not_listed_is_refused_and_the_result_says_so() {
 }
 
 #[test]
-fn a_listed_host_in_a_private_network_needs_the_rules_for_all_connections_too() {
+fn a_listed_host_in_a_private_network_must_also_be_allowed_by_the_egress_rules() {
     let listed = ["10.0.0.1".to_owned()];
-    let bench = bench(&listed, &[], EgressLimits::default());
-    let text = bench.text("exec", json!({"command": "curl -sS http://10.0.0.1/"}));
+    let fixture = fixture(&listed, &[], EgressLimits::default());
+    let text = fixture.text("exec", json!({"command": "curl -sS http://10.0.0.1/"}));
     assert!(
         text.contains("[network: `10.0.0.1:80` is refused: the address is not public"),
         "{text}"
@@ -117,23 +117,23 @@ fn a_listed_host_in_a_private_network_needs_the_rules_for_all_connections_too() 
 }
 
 #[test]
-fn a_job_in_the_background_has_its_proxy_until_it_ends() {
+fn a_background_job_has_its_proxy_until_it_ends() {
     let port = serve("answered");
-    let bench = bench_for(port);
+    let fixture = fixture_for(port);
     let command = format!(
         "while ! test -e go; do sleep 0.05; done; curl -sS http://127.0.0.1:{port}/; curl -sS http://10.0.0.1/; echo; echo waiting; sleep 600"
     );
-    let started = bench.text("exec_bg", json!({"command": command}));
+    let started = fixture.text("exec_bg", json!({"command": command}));
     assert!(started.contains("job_1"), "{started}");
-    std::fs::write(bench.inside("go"), "").unwrap();
+    std::fs::write(fixture.inside("go"), "").unwrap();
     let status = json!({"job": "job_1"});
-    let text = bench.wait_for("exec_status", &status, |text| text.contains("\nwaiting"));
+    let text = fixture.wait_for("exec_status", &status, |text| text.contains("\nwaiting"));
     assert!(text.contains("answered"), "{text}");
     assert!(
         text.contains("[network: `10.0.0.1:80` is refused"),
         "{text}"
     );
-    let text = bench.text("exec_stop", status);
+    let text = fixture.text("exec_stop", status);
     assert!(
         text.contains("[network: `10.0.0.1:80` is refused"),
         "{text}"
@@ -141,34 +141,34 @@ fn a_job_in_the_background_has_its_proxy_until_it_ends() {
 }
 
 #[test]
-fn the_requests_of_a_turn_are_counted_over_its_commands() {
+fn all_commands_of_a_turn_share_its_request_limit() {
     let port = serve("answered");
     let own = [format!("127.0.0.1:{port}")];
     let limits = EgressLimits {
         requests: 2,
         ..EgressLimits::default()
     };
-    let bench = bench(&own, &own, limits);
+    let fixture = fixture(&own, &own, limits);
     let command = json!({"command": format!("curl -sS http://127.0.0.1:{port}/")});
     for _ in 0..2 {
-        assert!(bench.text("exec", command.clone()).contains("answered"));
+        assert!(fixture.text("exec", command.clone()).contains("answered"));
     }
-    let text = bench.text("exec", command.clone());
+    let text = fixture.text("exec", command.clone());
     assert!(!text.contains("answered"), "{text}");
     assert!(text.contains("[network: `127.0.0.1:"), "{text}");
     let next = Caller {
         turn: TurnId::new("t_next"),
         ..caller()
     };
-    let text = bench.call_as(&next, "exec", command).unwrap();
+    let text = fixture.call_as(&next, "exec", command).unwrap();
     assert!(text.contains("answered"), "{text}");
 }
 
 #[test]
-fn what_a_person_is_asked_names_the_hosts() {
+fn the_preview_lists_the_hosts() {
     let listed = ["example.com".to_owned(), "*.example.org:8080".to_owned()];
-    let bench = bench(&listed, &[], EgressLimits::default());
-    let preview = bench.preview("exec", json!({"command": "make"})).unwrap();
+    let fixture = fixture(&listed, &[], EgressLimits::default());
+    let preview = fixture.preview("exec", json!({"command": "make"})).unwrap();
     assert!(
         preview.contains("network: only example.com, *.example.org:8080\n"),
         "{preview}"

@@ -1,14 +1,14 @@
-//! What commands print: shown at its start and its end, kept within limits, read page by page.
+//! The output of commands: its start and end are shown, it is stored within limits, and it can be read in pages.
 
-use crate::command_bench::{Ask, CommandBench, after_headline};
+use crate::command_fixture::{CommandFixture, FixtureOptions, after_headline};
 use lango_tools::CommandLimits;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
-fn a_long_output_has_its_start_and_its_end_and_the_rest_is_paged_through() {
-    let bench = CommandBench::new();
-    let text = bench.text("exec", json!({"command": "seq 1 20000"}));
+fn of_a_long_output_the_start_and_the_end_are_shown_and_the_rest_is_paged() {
+    let fixture = CommandFixture::new();
+    let text = fixture.text("exec", json!({"command": "seq 1 20000"}));
     assert!(text.len() < 26_000, "{}", text.len());
     let printed = after_headline(&text, "exit code 0 after ");
     assert!(
@@ -31,14 +31,14 @@ fn a_long_output_has_its_start_and_its_end_and_the_rest_is_paged_through() {
         .collect();
     let mut whole = head;
     loop {
-        let page = bench.text("exec_status", arguments.clone());
+        let page = fixture.text("exec_status", arguments.clone());
         assert!(page.len() < 40_000);
         let body = page.splitn(3, '\n').nth(2).unwrap();
         whole.extend(
             body.split_inclusive('\n')
                 .filter(|line| !line.starts_with('[')),
         );
-        let Some((_, next)) = body.split_once("[read on with exec_status ") else {
+        let Some((_, next)) = body.split_once("[continue with exec_status ") else {
             break;
         };
         arguments = serde_json::from_str(next.trim_end().trim_end_matches(']')).unwrap();
@@ -48,9 +48,9 @@ fn a_long_output_has_its_start_and_its_end_and_the_rest_is_paged_through() {
 }
 
 #[test]
-fn a_line_longer_than_any_page_is_paged_through_too() {
-    let bench = CommandBench::new();
-    let text = bench.text(
+fn a_line_longer_than_a_page_is_paged_too() {
+    let fixture = CommandFixture::new();
+    let text = fixture.text(
         "exec",
         json!({"command": "head -c 100000 /dev/zero | tr '\\0' x"}),
     );
@@ -63,7 +63,7 @@ fn a_line_longer_than_any_page_is_paged_through_too() {
         .0;
     let arguments: serde_json::Value = serde_json::from_str(call).unwrap();
     let skipped = arguments["skip_bytes"].as_u64().unwrap();
-    let page = bench.text("exec_status", arguments);
+    let page = fixture.text("exec_status", arguments);
     let next = page
         .split_once("\"skip_bytes\":")
         .unwrap()
@@ -75,36 +75,36 @@ fn a_line_longer_than_any_page_is_paged_through_too() {
 }
 
 #[test]
-fn an_output_past_its_limit_keeps_its_start_and_its_end_and_says_so() {
+fn of_an_output_past_its_limit_the_start_and_the_end_are_stored() {
     let limits = CommandLimits {
         output_bytes: 100_000,
         ..CommandLimits::default()
     };
-    let bench = CommandBench::with(Ask {
+    let fixture = CommandFixture::with(FixtureOptions {
         limits,
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
-    let text = bench.text("exec", json!({"command": "seq 1 200000"}));
+    let text = fixture.text("exec", json!({"command": "seq 1 200000"}));
     assert!(
         text.ends_with(
-            "199999\n200000\n[only the first 100.0 KB and the end of the output are kept]\n"
+            "199999\n200000\n[only the first 100.0 KB and the end of the output are stored]\n"
         ),
         "{text}"
     );
-    let files: Vec<_> = std::fs::read_dir(bench.path("data/outputs"))
+    let files: Vec<_> = std::fs::read_dir(fixture.path("data/outputs"))
         .unwrap()
         .flatten()
         .collect();
     assert_eq!(files.len(), 1);
     assert!(files[0].metadata().unwrap().len() < 140_000);
-    let kept = std::fs::read_to_string(files[0].path()).unwrap();
-    assert!(kept.contains(" of the output left out here]\n"));
+    let stored = std::fs::read_to_string(files[0].path()).unwrap();
+    assert!(stored.contains(" of output omitted here]\n"));
 }
 
 #[test]
-fn what_is_not_text_is_made_visible() {
-    let bench = CommandBench::new();
-    let text = bench.text(
+fn output_that_is_not_text_is_made_visible() {
+    let fixture = CommandFixture::new();
+    let text = fixture.text(
         "exec",
         json!({"command": "printf 'a\\033[1mb\\000c\\377d\\r\\ne\\n'"}),
     );
@@ -112,19 +112,19 @@ fn what_is_not_text_is_made_visible() {
 }
 
 #[test]
-fn outputs_are_files_of_lango_alone_and_the_oldest_make_room() {
+fn outputs_are_private_files_and_the_oldest_are_removed() {
     let limits = CommandLimits {
-        kept_outputs: 3,
+        stored_outputs: 3,
         ..CommandLimits::default()
     };
-    let bench = CommandBench::with(Ask {
+    let fixture = CommandFixture::with(FixtureOptions {
         limits,
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
     for number in 1..=5 {
-        bench.text("exec", json!({"command": format!("echo {number}")}));
+        fixture.text("exec", json!({"command": format!("echo {number}")}));
     }
-    let folder = bench.path("data/outputs");
+    let folder = fixture.path("data/outputs");
     assert_eq!(
         folder.metadata().unwrap().permissions().mode() & 0o777,
         0o700
@@ -136,18 +136,21 @@ fn outputs_are_files_of_lango_alone_and_the_oldest_make_room() {
     }
     texts.sort();
     assert_eq!(texts, ["3\n", "4\n", "5\n"]);
-    let list = bench.text("exec_status", json!({}));
+    let list = fixture.text("exec_status", json!({}));
     assert!(
         !list.contains("run_2:") && list.contains("run_5:"),
         "{list}"
     );
-    let gone = bench.error("exec_status", json!({"job": "run_1"}));
-    assert!(gone.starts_with("there is no job \"run_1\""), "{gone}");
+    let removed = fixture.error("exec_status", json!({"job": "run_1"}));
+    assert!(
+        removed.starts_with("job \"run_1\" does not exist"),
+        "{removed}"
+    );
 }
 
 #[test]
-fn what_an_earlier_run_left_makes_room_too_and_other_files_stay() {
-    for (kept_outputs, kept_bytes, left) in [
+fn outputs_of_an_earlier_run_are_removed_too_and_other_files_stay() {
+    for (stored_outputs, stored_bytes, left) in [
         (
             3,
             1_000_000,
@@ -155,18 +158,18 @@ fn what_an_earlier_run_left_makes_room_too_and_other_files_stay() {
         ),
         (9, 1_000, &["d.out", "notes.txt", "t_1-call_1.out"]),
     ] {
-        let bench = CommandBench::with(Ask {
+        let fixture = CommandFixture::with(FixtureOptions {
             limits: CommandLimits {
-                kept_outputs,
-                kept_bytes,
+                stored_outputs,
+                stored_bytes,
                 ..CommandLimits::default()
             },
-            ..Ask::default()
+            ..FixtureOptions::default()
         });
-        let outputs = bench.path("data/outputs");
+        let outputs = fixture.path("data/outputs");
         assert!(
             !outputs.exists(),
-            "nothing is touched before the first command"
+            "nothing is created before the first command"
         );
         std::fs::create_dir_all(&outputs).unwrap();
         std::fs::write(outputs.join("notes.txt"), "mine").unwrap();
@@ -177,7 +180,7 @@ fn what_an_earlier_run_left_makes_room_too_and_other_files_stay() {
             file.set_modified(now - std::time::Duration::from_secs(age))
                 .unwrap();
         }
-        bench.text("exec", json!({"argv": ["true"]}));
+        fixture.text("exec", json!({"argv": ["true"]}));
         let entries = std::fs::read_dir(&outputs).unwrap().flatten();
         let mut names: Vec<_> = entries
             .map(|entry| entry.file_name().into_string().unwrap())

@@ -1,6 +1,6 @@
-//! Secrets of commands: placeholders for those that are bound to headers, values for programs that the user allowed.
+//! Secrets of commands: placeholders for secrets bound to headers, values for programs that the user approved.
 
-use crate::command_bench::{Ask, CommandBench};
+use crate::command_fixture::{CommandFixture, FixtureOptions};
 use lango_core::{Caller, Inspection};
 use lango_net::{Egress, EgressLimits, EgressRules, SecretAccess};
 use lango_secrets::{Masks, SecretValue, UNLOCK_REASON};
@@ -12,96 +12,96 @@ use std::sync::Arc;
 
 const VALUE: &str = "AKIA-not-to-be-seen";
 
-fn bench(secrets: MemorySecrets, has_proxy: bool) -> (CommandBench, Arc<MemorySecrets>) {
-    masked_bench(secrets, has_proxy, Masks::default())
+fn fixture(secrets: MemorySecrets, has_proxy: bool) -> (CommandFixture, Arc<MemorySecrets>) {
+    masked_fixture(secrets, has_proxy, Masks::default())
 }
 
-fn masked_bench(
+fn masked_fixture(
     secrets: MemorySecrets,
     has_proxy: bool,
     masks: Masks,
-) -> (CommandBench, Arc<MemorySecrets>) {
+) -> (CommandFixture, Arc<MemorySecrets>) {
     let secrets = Arc::new(secrets);
     let access = SecretAccess::new(Arc::clone(&secrets) as _, masks);
-    let bench = CommandBench::with(Ask {
+    let fixture = CommandFixture::with(FixtureOptions {
         proxy: has_proxy.then(|| CommandProxy {
             egress: Egress::new(EgressRules::default(), EgressLimits::default()),
             hosts: vec!["api.example".parse().unwrap()],
         }),
         secrets: Some(access),
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
-    (bench, secrets)
+    (fixture, secrets)
 }
 
 fn for_program() -> MemorySecrets {
     MemorySecrets::new(VALUE).with_program("AWS", "printenv", "AWS_SECRET")
 }
 
-fn inspected(bench: &CommandBench, tool: &str, arguments: &Value) -> Inspection {
-    let tool = bench.tool(tool);
+fn inspected(fixture: &CommandFixture, tool: &str, arguments: &Value) -> Inspection {
+    let tool = fixture.tool(tool);
     let inspecting = async { tool.inspect(&caller(), Arc::new(arguments.clone())).await };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(inspecting)
 }
 
-fn reason(bench: &CommandBench, tool: &str, arguments: &Value) -> Option<String> {
-    let inspection = inspected(bench, tool, arguments);
+fn reason(fixture: &CommandFixture, tool: &str, arguments: &Value) -> Option<String> {
+    let inspection = inspected(fixture, tool, arguments);
     inspection.user_only.map(|reason| reason.to_string())
 }
 
-fn refusal(bench: &CommandBench, tool: &str, arguments: &Value) -> String {
-    let refused = inspected(bench, tool, arguments).refused;
+fn refusal(fixture: &CommandFixture, tool: &str, arguments: &Value) -> String {
+    let refused = inspected(fixture, tool, arguments).refused;
     refused.map(|text| text.to_string()).unwrap_or_default()
 }
 
 /// Starts a job that runs until it is stopped.
-fn start_job(bench: &CommandBench) {
-    let text = bench.text("exec_bg", json!({"command": "sleep 100"}));
+fn start_job(fixture: &CommandFixture) {
+    let text = fixture.text("exec_bg", json!({"command": "sleep 100"}));
     assert!(text.contains("job_1 runs in the background"), "{text}");
 }
 
 #[test]
-fn a_program_that_a_secret_is_bound_to_sees_it_when_the_user_allowed_the_call() {
-    let (bench, _) = bench(for_program(), false);
+fn a_program_sees_a_secret_bound_to_it_if_the_user_approved_the_call() {
+    let (fixture, _) = fixture(for_program(), false);
     for arguments in [
         json!({"argv": ["printenv", "AWS_SECRET"]}),
         json!({"command": "printenv 'AWS_SECRET'"}),
     ] {
         assert_eq!(
-            reason(&bench, "exec", &arguments).unwrap(),
-            "`printenv` would see the value of the secret `AWS` in the variable AWS_SECRET, and so would all that it starts"
+            reason(&fixture, "exec", &arguments).unwrap(),
+            "`printenv` would see the value of the secret `AWS` in the variable AWS_SECRET, and so would all programs it starts"
         );
-        let text = bench.text("exec", arguments);
+        let text = fixture.text("exec", arguments);
         assert!(text.contains(VALUE), "{text}");
     }
-    assert_eq!(reason(&bench, "exec", &json!({"command": "ls"})), None);
+    assert_eq!(reason(&fixture, "exec", &json!({"command": "ls"})), None);
 }
 
 #[test]
-fn what_a_program_prints_is_masked_before_it_is_stored() {
+fn output_is_masked_before_it_is_stored() {
     let masks = Masks::default();
     masks.add("AWS", &SecretValue::new(VALUE));
-    let (bench, _) = masked_bench(for_program(), false, masks);
-    let text = bench.text("exec", json!({"argv": ["printenv", "AWS_SECRET"]}));
+    let (fixture, _) = masked_fixture(for_program(), false, masks);
+    let text = fixture.text("exec", json!({"argv": ["printenv", "AWS_SECRET"]}));
     assert!(text.contains("[secret AWS]"), "{text}");
     let script = format!(
         "printf 'é {}'; sleep 0.3; printf '{} ü'",
         &VALUE[..7],
         &VALUE[7..]
     );
-    let text = bench.text("exec", json!({ "command": script }));
+    let text = fixture.text("exec", json!({ "command": script }));
     assert!(text.contains("é [secret AWS] ü"), "{text}");
-    // The bytes are compared before they are shown as text.
+    // Masking works on the bytes, before they are converted to text.
     let script = format!("printf 'is {VALUE}\\n\\377' | iconv -f LATIN1 -t UTF-16LE");
-    let text = bench.text("exec", json!({ "command": script }));
+    let text = fixture.text("exec", json!({ "command": script }));
     assert!(text.contains("[secret AWS]"), "{text}");
     assert!(!text.contains(&VALUE.replace("", "␀")[3..12]), "{text}");
 }
 
 #[test]
-fn other_commands_do_not_see_it_and_are_told_why() {
-    let (bench, _) = bench(for_program(), false);
+fn other_commands_do_not_see_the_secret_and_the_result_says_why() {
+    let (fixture, _) = fixture(for_program(), false);
     for command in [
         "printenv AWS_SECRET; true",
         "printenv AWS_SECRET | cat",
@@ -111,13 +111,13 @@ fn other_commands_do_not_see_it_and_are_told_why() {
         "sh -c 'printenv AWS_SECRET'",
     ] {
         let arguments = json!({"command": command});
-        assert_eq!(reason(&bench, "exec", &arguments), None, "{command}");
-        let text = bench.text("exec", arguments);
+        assert_eq!(reason(&fixture, "exec", &arguments), None, "{command}");
+        let text = fixture.text("exec", arguments);
         assert!(!text.contains(VALUE), "{command}: {text}");
         let remark = "[secrets: `printenv` did not get `AWS`: run `printenv` alone";
         assert!(text.contains(remark), "{command}: {text}");
     }
-    let text = bench.text("exec", json!({"command": "env"}));
+    let text = fixture.text("exec", json!({"command": "env"}));
     assert!(
         !text.contains("AWS_SECRET") && !text.contains("secrets:"),
         "{text}"
@@ -125,9 +125,9 @@ fn other_commands_do_not_see_it_and_are_told_why() {
 }
 
 #[test]
-fn a_call_that_was_not_inspected_as_such_gets_no_value() {
-    let (bench, secrets) = bench(for_program(), false);
-    let tool = bench.tool("exec");
+fn a_call_gets_no_value_without_a_matching_inspection() {
+    let (fixture, secrets) = fixture(for_program(), false);
+    let tool = fixture.tool("exec");
     let arguments = Arc::new(json!({"argv": ["printenv", "AWS_SECRET"]}));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let run = |caller: Caller| {
@@ -137,10 +137,10 @@ fn a_call_that_was_not_inspected_as_such_gets_no_value() {
     let text = run(caller());
     assert!(!text.contains(VALUE), "{text}");
     assert!(
-        text.contains("its binding changed after you were asked"),
+        text.contains("its binding changed after the call was approved"),
         "{text}"
     );
-    // Revoked after the user allowed it.
+    // Revoked after the approval.
     let inspecting = async { tool.inspect(&caller(), Arc::clone(&arguments)).await };
     let inspection = runtime.block_on(inspecting);
     secrets.unbind();
@@ -152,10 +152,10 @@ fn a_call_that_was_not_inspected_as_such_gets_no_value() {
 }
 
 #[test]
-fn a_command_with_a_proxy_has_placeholders_and_certificates_and_one_without_has_not() {
+fn only_a_command_with_a_proxy_has_placeholders_and_certificates() {
     let secrets =
         || MemorySecrets::new(VALUE).with_header("TOKEN", "exec", "api.example", "API_TOKEN");
-    let (proxied, _) = bench(secrets(), true);
+    let (proxied, _) = fixture(secrets(), true);
     let script = "echo $API_TOKEN; grep -c BEGIN $SSL_CERT_FILE; test $SSL_CERT_FILE = $GIT_SSL_CAINFO && echo same; \
         grep -l PRIVATE $SSL_CERT_FILE; echo x >> $SSL_CERT_FILE; rm $SSL_CERT_FILE; test -s $SSL_CERT_FILE && echo there";
     let text = proxied.text("exec", json!({"command": script}));
@@ -163,69 +163,69 @@ fn a_command_with_a_proxy_has_placeholders_and_certificates_and_one_without_has_
     assert!(text.contains("same") && text.contains("there"), "{text}");
     assert!(!text.contains(VALUE), "{text}");
     let script = json!({"command": "env | grep -c 'TOKEN\\|SSL'"});
-    let (closed, _) = bench(secrets(), false);
+    let (closed, _) = fixture(secrets(), false);
     assert!(closed.text("exec", script.clone()).contains("\n0\n"));
-    let (unbound, _) = bench(MemorySecrets::new(VALUE), true);
+    let (unbound, _) = fixture(MemorySecrets::new(VALUE), true);
     assert!(unbound.text("exec", script).contains("\n0\n"));
 }
 
 #[test]
-fn a_command_without_a_proxy_that_names_the_variable_is_told_why_it_is_not_set() {
+fn without_a_proxy_the_result_says_why_the_variable_is_not_set() {
     let secrets =
         MemorySecrets::new(VALUE).with_header("TOKEN", "exec", "api.example", "API_TOKEN");
-    let (bench, _) = bench(secrets, false);
-    let text = bench.text("exec", json!({"command": "echo \"token $API_TOKEN\""}));
-    let remark = "[secrets: API_TOKEN was not set: commands use `TOKEN` only where `tools.exec.network` lists";
+    let (fixture, _) = fixture(secrets, false);
+    let text = fixture.text("exec", json!({"command": "echo \"token $API_TOKEN\""}));
+    let remark = "[secrets: API_TOKEN was not set: commands can use `TOKEN` only if `tools.exec.network` is a list";
     assert!(text.contains(remark), "{text}");
-    let text = bench.text("exec", json!({"command": "echo done"}));
+    let text = fixture.text("exec", json!({"command": "echo done"}));
     assert!(!text.contains("secrets:"), "{text}");
 }
 
 #[test]
-fn commands_run_without_secrets_while_the_vault_is_locked_and_the_result_says_so() {
-    let (bench, _) = bench(MemorySecrets::locked(), true);
-    let text = bench.text("exec", json!({"command": "echo done"}));
+fn while_the_vault_is_locked_commands_run_without_secrets_and_the_result_says_so() {
+    let (fixture, _) = fixture(MemorySecrets::locked(), true);
+    let text = fixture.text("exec", json!({"command": "echo done"}));
     assert!(text.contains("\ndone\n"), "{text}");
-    let remark = "[secrets: no bound secret was inserted into this command, it ran without: the vault is locked; run `lango secrets unlock`]";
+    let remark = "[secrets: the command ran without its bound secrets: the vault is locked; run `lango secrets unlock`]";
     assert!(text.contains(remark), "{text}");
 }
 
 #[test]
-fn a_program_that_sees_a_value_runs_while_nothing_else_does() {
-    let (bench, _) = bench(for_program(), false);
+fn a_program_that_sees_a_value_runs_alone() {
+    let (fixture, _) = fixture(for_program(), false);
     let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
-    start_job(&bench);
-    let refused = refusal(&bench, "exec", &arguments);
+    start_job(&fixture);
+    let refused = refusal(&fixture, "exec", &arguments);
     assert!(refused.contains("`job_1` is running"), "{refused}");
-    // Also if the job started after the user was asked.
-    let error = bench.error("exec", arguments.clone());
+    // Also if the job started after the inspection.
+    let error = fixture.error("exec", arguments.clone());
     assert!(error.contains("`job_1` is running"), "{error}");
-    let text = bench.text("exec", json!({"command": "echo beside"}));
+    let text = fixture.text("exec", json!({"command": "echo beside"}));
     assert!(text.contains("\nbeside\n"), "{text}");
-    bench.text("exec_stop", json!({"job": "job_1"}));
-    let text = bench.text("exec", arguments);
+    fixture.text("exec_stop", json!({"job": "job_1"}));
+    let text = fixture.text("exec", arguments);
     assert!(text.contains(VALUE), "{text}");
 }
 
 #[test]
-fn nothing_starts_beside_a_program_that_sees_a_value() {
+fn nothing_starts_while_a_program_that_sees_a_value_runs() {
     let secrets = MemorySecrets::new(VALUE).with_program("AWS", "sleep", "AWS_SECRET");
-    let (bench, _) = bench(secrets, false);
+    let (fixture, _) = fixture(secrets, false);
     let sleep = Arc::new(json!({"argv": ["sleep", "20"]}));
-    let tool = bench.tool("exec");
-    let inspection = inspected(&bench, "exec", &sleep);
+    let tool = fixture.tool("exec");
+    let inspection = inspected(&fixture, "exec", &sleep);
     let asked = Caller {
         inspection,
         ..caller()
     };
     let (runs, arguments) = (Arc::clone(&tool), Arc::clone(&sleep));
-    let running = bench
+    let running = fixture
         .runtime
         .spawn(async move { runs.run(&asked, arguments).await });
     let status = json!({});
-    bench.wait_for("exec_status", &status, |text| text.contains("run_1"));
+    fixture.wait_for("exec_status", &status, |text| text.contains("run_1"));
     for tool in ["exec", "exec_bg"] {
-        let error = bench.error(tool, json!({"command": "echo beside"}));
+        let error = fixture.error(tool, json!({"command": "echo beside"}));
         assert!(
             error.contains("`run_1` sees the value of a secret"),
             "{error}"
@@ -235,22 +235,22 @@ fn nothing_starts_beside_a_program_that_sees_a_value() {
 }
 
 #[test]
-fn a_program_that_sees_a_value_is_no_job_in_the_background() {
-    let (bench, _) = bench(for_program(), false);
+fn a_program_that_sees_a_value_cannot_run_in_the_background() {
+    let (fixture, _) = fixture(for_program(), false);
     let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
-    let refused = refusal(&bench, "exec_bg", &arguments);
+    let refused = refusal(&fixture, "exec_bg", &arguments);
     assert!(refused.contains("run it with `exec`"), "{refused}");
-    let error = bench.error("exec_bg", arguments);
+    let error = fixture.error("exec_bg", arguments);
     assert!(error.contains("run it with `exec`"), "{error}");
 }
 
-/// The settings of a repository that run a program whenever git looks at its files.
+/// Settings of a repository that run a program whenever git reads its files.
 const HOSTILE: &str = "[core]\n\trepositoryformatversion = 0\n\tworktree = .\n\tfsmonitor = \"printenv GIT_SECRET >&2; false\"\n";
 
 #[test]
 fn git_with_a_secret_runs_nothing_that_another_command_planted() {
     let secrets = || MemorySecrets::new(VALUE).with_program("GIT", "git", "GIT_SECRET");
-    let (planted, _) = bench(secrets(), false);
+    let (planted, _) = fixture(secrets(), false);
     let script = "git init -q . && git config core.fsmonitor 'printenv GIT_SECRET >&2; false' && touch planted && sleep 100";
     let text = planted.text("exec_bg", json!({ "command": script }));
     assert!(text.contains("job_1 runs in the background"), "{text}");
@@ -261,13 +261,13 @@ fn git_with_a_secret_runs_nothing_that_another_command_planted() {
     let status = json!({"argv": ["git", "status"]});
     let error = planted.error("exec", status.clone());
     assert!(error.contains("`job_1` is running"), "{error}");
-    // Its settings go with the job.
+    // The clean-up removes the repository with the job.
     planted.text("exec_stop", json!({"job": "job_1"}));
     let text = planted.text("exec", status.clone());
     assert!(!text.contains(VALUE), "{text}");
     assert!(text.contains("not a git repository"), "{text}");
-    // A directory that only looks like a repository, as file tools can write it.
-    let (bare, _) = bench(secrets(), false);
+    // A directory that only looks like a bare repository, which file tools can create.
+    let (bare, _) = fixture(secrets(), false);
     for folder in ["bare/objects", "bare/refs"] {
         std::fs::create_dir_all(bare.inside(folder)).unwrap();
     }
@@ -280,30 +280,34 @@ fn git_with_a_secret_runs_nothing_that_another_command_planted() {
 }
 
 #[test]
-fn git_sees_no_secret_where_commands_can_make_repositories() {
+fn git_gets_no_secret_if_commands_can_create_repositories() {
     let secrets = MemorySecrets::new(VALUE).with_program("GIT", "git", "GIT_SECRET");
-    let bench = CommandBench::with(Ask {
+    let fixture = CommandFixture::with(FixtureOptions {
         policy: Some(|policy, _| policy.allow_git_init = true),
         secrets: Some(SecretAccess::new(Arc::new(secrets), Masks::default())),
-        ..Ask::default()
+        ..FixtureOptions::default()
     });
-    let refused = refusal(&bench, "exec", &json!({"argv": ["git", "status"]}));
+    let refused = refusal(&fixture, "exec", &json!({"argv": ["git", "status"]}));
     assert!(refused.contains("tools.exec.allowGitInit"), "{refused}");
 }
 
 #[test]
-fn a_command_that_cannot_work_is_refused_before_the_user_is_asked() {
-    let (bench, _) = bench(for_program().expired(), false);
-    let refused = refusal(&bench, "exec", &json!({"argv": ["printenv", "AWS_SECRET"]}));
+fn a_command_with_an_expired_secret_is_refused_before_the_user_is_asked() {
+    let (fixture, _) = fixture(for_program().expired(), false);
+    let refused = refusal(
+        &fixture,
+        "exec",
+        &json!({"argv": ["printenv", "AWS_SECRET"]}),
+    );
     assert!(refused.contains("`lango secrets rotate AWS`"), "{refused}");
 }
 
 #[test]
-fn the_question_lists_the_secrets_of_a_command_and_where_they_go() {
+fn the_inspection_lists_the_secrets_of_a_command_and_where_they_go() {
     let secrets = for_program().with_header("TOKEN", "exec", "api.example", "API_TOKEN");
-    let (bench, _) = bench(secrets, true);
+    let (fixture, _) = fixture(secrets, true);
     let notes = |arguments: Value| {
-        let notes = inspected(&bench, "exec", &arguments).notes;
+        let notes = inspected(&fixture, "exec", &arguments).notes;
         notes.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let token = "may use: TOKEN, only in the header authorization of requests to https://api.example (placeholder in API_TOKEN)";
@@ -315,54 +319,54 @@ fn the_question_lists_the_secrets_of_a_command_and_where_they_go() {
         notes(json!({"command": "printenv AWS_SECRET"})),
         [
             "SEES: AWS, in the variable AWS_SECRET of printenv",
-            "printenv may execute what its arguments and files of the workspace tell it to, and all that it starts sees the value",
+            "printenv may execute code that its arguments or workspace files name, and all programs it starts see the value",
             token,
         ]
     );
 }
 
 #[test]
-fn a_locked_vault_is_unlocked_by_the_user_who_allows_the_command() {
-    let (bench, secrets) = bench(for_program().with_prompt(), false);
+fn a_locked_vault_is_unlocked_by_the_user_who_approves_the_command() {
+    let (fixture, secrets) = fixture(for_program().with_prompt(), false);
     let arguments = json!({"argv": ["printenv", "AWS_SECRET"]});
-    let inspection = inspected(&bench, "exec", &arguments);
+    let inspection = inspected(&fixture, "exec", &arguments);
     let reason = inspection.user_only.clone().unwrap();
     assert!(reason.starts_with("`printenv` would see"), "{reason}");
     assert!(reason.ends_with(UNLOCK_REASON), "{reason}");
-    assert_eq!(reason_of(&bench, "echo done"), None);
+    assert_eq!(reason_of(&fixture, "echo done"), None);
     secrets.unlock();
     let asked = Caller {
         inspection,
         ..caller()
     };
-    let tool = bench.tool("exec");
+    let tool = fixture.tool("exec");
     let run = tool.run(&asked, Arc::new(arguments));
-    let text = bench.runtime.block_on(run).unwrap().text;
+    let text = fixture.runtime.block_on(run).unwrap().text;
     assert!(text.contains(VALUE), "{text}");
 }
 
-fn reason_of(bench: &CommandBench, command: &str) -> Option<String> {
-    reason(bench, "exec", &json!({ "command": command }))
+fn reason_of(fixture: &CommandFixture, command: &str) -> Option<String> {
+    reason(fixture, "exec", &json!({ "command": command }))
 }
 
 #[test]
-fn a_locked_vault_with_a_secret_for_requests_is_asked_for_with_the_first_command() {
+fn the_first_command_asks_to_unlock_a_vault_with_a_secret_for_requests() {
     let secrets =
         MemorySecrets::new(VALUE).with_header("TOKEN", "exec", "api.example", "API_TOKEN");
-    let (bench, secrets) = bench(secrets.with_prompt(), true);
-    assert_eq!(reason_of(&bench, "echo done").unwrap(), UNLOCK_REASON);
+    let (fixture, secrets) = fixture(secrets.with_prompt(), true);
+    assert_eq!(reason_of(&fixture, "echo done").unwrap(), UNLOCK_REASON);
     secrets.unlock();
-    assert_eq!(reason_of(&bench, "echo done"), None);
+    assert_eq!(reason_of(&fixture, "echo done"), None);
 }
 
 #[test]
-fn a_handle_in_a_command_is_reported_as_unresolved() {
-    let (bench, _) = bench(for_program(), false);
-    let text = bench.text("exec", json!({"command": "echo 'password=secret:AWS'"}));
+fn a_handle_in_a_command_is_reported_as_not_replaced() {
+    let (fixture, _) = fixture(for_program(), false);
+    let text = fixture.text("exec", json!({"command": "echo 'password=secret:AWS'"}));
     assert!(
-        text.contains("secret:AWS is not resolved in commands"),
+        text.contains("secret:AWS is not replaced in commands"),
         "{text}"
     );
-    let text = bench.text("exec", json!({"command": "echo secret:OTHER mysecret:AWS"}));
-    assert!(!text.contains("not resolved"), "{text}");
+    let text = fixture.text("exec", json!({"command": "echo secret:OTHER mysecret:AWS"}));
+    assert!(!text.contains("not replaced"), "{text}");
 }

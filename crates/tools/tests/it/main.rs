@@ -1,11 +1,11 @@
-//! The tools, run through their seam on real files and in the real sandbox.
+//! Tests of the tools through their trait, on real files and in the real sandbox.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 mod attacked;
 mod attacks;
 mod canary;
-mod command_bench;
+mod command_fixture;
 mod confined;
 mod edit;
 mod exec;

@@ -1,21 +1,21 @@
-//! What the policy opens, keeps and hides, for every file tool.
+//! What the policy opens, protects and hides, for every file tool.
 
-use crate::support::{Bench, SECRET};
+use crate::support::{FileFixture, SECRET};
 use serde_json::json;
 
 #[test]
-fn folders_opened_for_reading_are_read_and_not_changed() {
-    let bench = Bench::with_policy(|policy, folder| {
+fn folders_opened_for_reading_can_be_read_but_not_changed() {
+    let fixture = FileFixture::with_policy(|policy, folder| {
         policy.read = vec![folder.join("outside")];
     });
-    let secret = bench.outside("secret.txt");
-    assert_eq!(bench.text("fs_read", json!({"path": secret})), SECRET);
-    bench.link("door", bench.outside(""));
+    let secret = fixture.outside("secret.txt");
+    assert_eq!(fixture.text("fs_read", json!({"path": secret})), SECRET);
+    fixture.link("door", fixture.outside(""));
     assert_eq!(
-        bench.text("fs_read", json!({"path": "door/secret.txt"})),
+        fixture.text("fs_read", json!({"path": "door/secret.txt"})),
         SECRET
     );
-    let listing = bench.text("fs_list", json!({"path": bench.outside("")}));
+    let listing = fixture.text("fs_list", json!({"path": fixture.outside("")}));
     assert!(listing.contains("secret.txt  18 B"), "{listing}");
     for (tool, arguments) in [
         ("fs_write", json!({"path": secret, "content": "x"})),
@@ -24,113 +24,113 @@ fn folders_opened_for_reading_are_read_and_not_changed() {
         ("fs_mkdir", json!({"path": "door/new"})),
         ("fs_delete", json!({"path": secret})),
     ] {
-        let error = bench.error(tool, arguments);
+        let error = fixture.error(tool, arguments);
         assert!(
-            error.contains("is in a folder that may be read, not changed"),
+            error.contains("is in a read-only folder"),
             "{tool}: {error}"
         );
     }
 }
 
 #[test]
-fn a_single_file_opened_for_reading_opens_nothing_beside_it() {
-    let bench = Bench::with_policy(|policy, folder| {
+fn opening_a_single_file_does_not_open_its_siblings() {
+    let fixture = FileFixture::with_policy(|policy, folder| {
         std::fs::write(folder.join("outside/open.txt"), "open").unwrap();
         policy.read = vec![folder.join("outside/open.txt"), folder.join("not/there")];
     });
-    let open = bench.outside("open.txt");
-    assert_eq!(bench.text("fs_read", json!({"path": open})), "open");
+    let open = fixture.outside("open.txt");
+    assert_eq!(fixture.text("fs_read", json!({"path": open})), "open");
     for path in ["secret.txt", "", "nowhere", "open.txt/../secret.txt"] {
-        let error = bench.error("fs_read", json!({"path": bench.outside(path)}));
+        let error = fixture.error("fs_read", json!({"path": fixture.outside(path)}));
         assert!(!error.contains(SECRET), "{error}");
-        let listing = bench.call("fs_list", json!({"path": bench.outside(path)}));
+        let listing = fixture.call("fs_list", json!({"path": fixture.outside(path)}));
         assert!(listing.is_err(), "{path}: {listing:?}");
     }
 }
 
 #[test]
-fn folders_opened_for_writing_are_written_and_kept_names_are_kept_there_too() {
-    let bench = Bench::with_policy(|policy, folder| {
+fn folders_opened_for_writing_are_writable_except_for_protected_names() {
+    let fixture = FileFixture::with_policy(|policy, folder| {
         policy.write = vec![folder.join("outside")];
     });
-    let path = bench.outside("sub/new.txt");
-    bench.text("fs_write", json!({"path": path, "content": "x"}));
+    let path = fixture.outside("sub/new.txt");
+    fixture.text("fs_write", json!({"path": path, "content": "x"}));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "x");
-    bench.text("fs_delete", json!({"path": bench.outside("sub")}));
-    let error = bench.error(
+    fixture.text("fs_delete", json!({"path": fixture.outside("sub")}));
+    let error = fixture.error(
         "fs_write",
-        json!({"path": bench.outside(".env"), "content": "x"}),
+        json!({"path": fixture.outside(".env"), "content": "x"}),
     );
-    assert!(error.contains("is kept as it is"), "{error}");
-    let error = bench.error("fs_delete", json!({"path": bench.outside("")}));
-    assert!(error.contains("a folder that the person opened"), "{error}");
+    assert!(error.contains("is protected"), "{error}");
+    let error = fixture.error("fs_delete", json!({"path": fixture.outside("")}));
+    assert!(error.contains("a folder that the user opened"), "{error}");
 }
 
 #[test]
-fn dots_lead_from_one_opened_folder_into_the_one_around_it() {
-    let bench = Bench::with_policy(|policy, folder| policy.write = vec![folder.to_owned()]);
+fn dots_can_lead_from_an_opened_folder_into_an_opened_parent() {
+    let fixture = FileFixture::with_policy(|policy, folder| policy.write = vec![folder.to_owned()]);
     let arguments = json!({"path": "../outside/secret.txt"});
-    assert_eq!(bench.text("fs_read", arguments), SECRET);
+    assert_eq!(fixture.text("fs_read", arguments), SECRET);
     assert!(
-        bench
+        fixture
             .error("fs_list", json!({"path": "../.."}))
-            .contains("leads outside")
+            .contains("is outside the workspace")
     );
 }
 
 #[test]
-fn hidden_things_are_as_if_they_were_not_there() {
-    let bench = Bench::with_policy(|policy, folder| {
+fn hidden_paths_seem_not_to_exist() {
+    let fixture = FileFixture::with_policy(|policy, folder| {
         policy.hidden = vec![folder.join("workspace/db"), folder.join("workspace/a/key")];
     });
-    bench.write("db/rows", SECRET);
-    bench.write("a/key", SECRET);
-    bench.write("a/b", "");
-    bench.link("door", "db");
+    fixture.write("db/rows", SECRET);
+    fixture.write("a/key", SECRET);
+    fixture.write("a/b", "");
+    fixture.link("door", "db");
     assert_eq!(
-        bench.text("fs_list", json!({})),
+        fixture.text("fs_list", json!({})),
         "1 folder, 0 files, 1 link in .\na/\ndoor  link to db\n"
     );
     assert_eq!(
-        bench.text("fs_list", json!({"path": "a"})),
+        fixture.text("fs_list", json!({"path": "a"})),
         "0 folders, 1 file in a\nb  0 B\n"
     );
     for path in ["db", "db/rows", "a/key", "db/../a/b", "a/../db"] {
         for tool in ["fs_list", "fs_read", "fs_stat", "fs_delete"] {
-            let error = bench.error(tool, json!({"path": path}));
+            let error = fixture.error(tool, json!({"path": path}));
             assert!(error.contains("does not exist"), "{tool} {path}: {error}");
         }
     }
     for path in ["door", "door/rows"] {
-        let error = bench.error("fs_read", json!({"path": path}));
+        let error = fixture.error("fs_read", json!({"path": path}));
         assert!(error.contains("does not exist"), "{path}: {error}");
     }
-    let error = bench.error("fs_write", json!({"path": "db/new", "content": ""}));
+    let error = fixture.error("fs_write", json!({"path": "db/new", "content": ""}));
     assert_eq!(error, "`db/new` cannot be used; choose another path");
-    let error = bench.error("fs_delete", json!({"path": "a"}));
+    let error = fixture.error("fs_delete", json!({"path": "a"}));
     assert!(
-        error.contains("it holds something that is not yours to see"),
+        error.contains("it contains an entry that you have no access to"),
         "{error}"
     );
-    assert!(bench.has("a/key") && bench.has("db/rows") && !bench.has("db/new"));
+    assert!(fixture.has("a/key") && fixture.has("db/rows") && !fixture.has("db/new"));
 }
 
 #[test]
-fn kept_things_are_read_and_stay_as_they_are() {
-    let bench = Bench::with_policy(|policy, folder| {
-        // A link that is kept keeps what it leads to as well.
-        policy.kept = vec![folder.join("workspace/settings.toml")];
+fn protected_files_can_be_read_but_not_changed() {
+    let fixture = FileFixture::with_policy(|policy, folder| {
+        // If a link is read-only, so is its target.
+        policy.read_only = vec![folder.join("workspace/settings.toml")];
         std::fs::create_dir(folder.join("workspace/conf")).unwrap();
         std::fs::write(folder.join("workspace/conf/real.toml"), "kept").unwrap();
         let link = folder.join("workspace/settings.toml");
         std::os::unix::fs::symlink("conf/real.toml", link).unwrap();
     });
-    bench.write(".git/hooks/sample", "kept");
-    bench.write(".env", "kept");
-    bench.link("x", ".git/hooks");
-    bench.link("env", ".env");
-    bench.write("plain", "kept");
-    bench.link(".env.local", "plain");
+    fixture.write(".git/hooks/sample", "kept");
+    fixture.write(".env", "kept");
+    fixture.link("x", ".git/hooks");
+    fixture.link("env", ".env");
+    fixture.write("plain", "kept");
+    fixture.link(".env.local", "plain");
     let kept = [
         ".git/hooks/sample",
         "x/sample",
@@ -141,13 +141,13 @@ fn kept_things_are_read_and_stay_as_they_are() {
         ".env.local",
     ];
     for path in kept {
-        assert_eq!(bench.text("fs_read", json!({"path": path})), "kept");
+        assert_eq!(fixture.text("fs_read", json!({"path": path})), "kept");
         for (tool, arguments) in [
             ("fs_write", json!({"path": path, "content": "x"})),
             ("fs_edit", json!({"path": path, "old": "kept", "new": "x"})),
         ] {
-            let error = bench.error(tool, arguments);
-            assert!(error.contains("is kept as it is"), "{tool} {path}: {error}");
+            let error = fixture.error(tool, arguments);
+            assert!(error.contains("is protected"), "{tool} {path}: {error}");
         }
     }
     for path in [
@@ -158,8 +158,8 @@ fn kept_things_are_read_and_stay_as_they_are() {
         ".env.local",
         "settings.toml",
     ] {
-        let error = bench.error("fs_delete", json!({"path": path}));
-        assert!(error.contains("is kept as it is"), "{path}: {error}");
+        let error = fixture.error("fs_delete", json!({"path": path}));
+        assert!(error.contains("is protected"), "{path}: {error}");
     }
     for path in [
         "x/pre-commit",
@@ -168,16 +168,16 @@ fn kept_things_are_read_and_stay_as_they_are() {
         ".Env.x",
         ".lango/a",
     ] {
-        let error = bench.error("fs_write", json!({"path": path, "content": "x"}));
-        assert!(error.contains("is kept as it is"), "{path}: {error}");
+        let error = fixture.error("fs_write", json!({"path": path, "content": "x"}));
+        assert!(error.contains("is protected"), "{path}: {error}");
     }
     assert!(
-        bench
+        fixture
             .error("fs_delete", json!({"path": "conf"}))
-            .contains("it holds `real.toml`")
+            .contains("it contains `real.toml`")
     );
-    assert!(!bench.has("sub") && bench.read(".git/hooks/sample") == "kept");
-    // The links themselves are nobody's but the workspace's.
-    bench.text("fs_delete", json!({"path": "x"}));
-    assert!(bench.has(".git/hooks/sample"));
+    assert!(!fixture.has("sub") && fixture.read(".git/hooks/sample") == "kept");
+    // The link itself is not protected.
+    fixture.text("fs_delete", json!({"path": "x"}));
+    assert!(fixture.has(".git/hooks/sample"));
 }

@@ -1,7 +1,7 @@
-//! A folder that another process keeps swapping for a link while the tools work in it.
+//! The tools work in a folder that another thread keeps swapping for a link.
 
 use crate::canary;
-use crate::support::{Bench, SECRET};
+use crate::support::{FileFixture, SECRET};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,9 +18,9 @@ struct Swapper {
 }
 
 impl Swapper {
-    fn start(bench: &Bench, names: [&'static str; 2]) -> Self {
+    fn start(fixture: &FileFixture, names: [&'static str; 2]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let [a, b] = names.map(|name| bench.inside(name));
+        let [a, b] = names.map(|name| fixture.inside(name));
         let thread = std::thread::spawn({
             let stop = Arc::clone(&stop);
             move || {
@@ -43,25 +43,28 @@ impl Drop for Swapper {
     }
 }
 
-/// Calls a tool again and again while `door`, a folder, and `decoy`, a link, change places. Nothing where the link
-/// leads may change or be seen; both ends of the race must have been met.
-fn race(link: impl Fn(&Bench) -> std::path::PathBuf, calls: &[(&str, &dyn Fn(usize) -> Value)]) {
+/// Calls a tool repeatedly while `door`, a folder, and `decoy`, a link, are swapped. The target of the link must not be
+/// changed or read, and both outcomes of the race must occur.
+fn race(
+    link: impl Fn(&FileFixture) -> std::path::PathBuf,
+    calls: &[(&str, &dyn Fn(usize) -> Value)],
+) {
     for (tool, arguments) in calls {
-        let bench = Bench::new();
-        bench.write("door/secret.txt", "inside");
-        bench.write(".git/hooks/secret.txt", SECRET);
-        let target = link(&bench);
-        bench.link("decoy", &target);
-        let target = bench.inside("decoy").canonicalize().unwrap();
+        let fixture = FileFixture::new();
+        fixture.write("door/secret.txt", "inside");
+        fixture.write(".git/hooks/secret.txt", SECRET);
+        let target = link(&fixture);
+        fixture.link("decoy", &target);
+        let target = fixture.inside("decoy").canonicalize().unwrap();
         for round in 0..ROUNDS {
-            // A folder that is made inside is there already where the link leads.
+            // Folders that the calls would create exist already in the link's target.
             std::fs::create_dir(target.join(round.to_string())).unwrap();
         }
         let before = canary::of_tree(&target);
-        let swapper = Swapper::start(&bench, ["door", "decoy"]);
+        let swapper = Swapper::start(&fixture, ["door", "decoy"]);
         let (mut done, mut refused) = (0, 0);
         for round in 0..ROUNDS {
-            match bench.call(tool, arguments(round)) {
+            match fixture.call(tool, arguments(round)) {
                 Ok(text) => {
                     assert!(!text.contains(SECRET), "{tool}: {text}");
                     done += 1;
@@ -76,13 +79,13 @@ fn race(link: impl Fn(&Bench) -> std::path::PathBuf, calls: &[(&str, &dyn Fn(usi
         canary::assert_same(&before, &canary::of_tree(&target), tool);
         assert!(
             done > 0 && refused > 0,
-            "{tool}: the swapping was not seen: {done} done, {refused} refused"
+            "{tool}: the swapping had no effect: {done} done, {refused} refused"
         );
         println!("{tool:<10} {done} done, {refused} refused");
     }
 }
 
-/// What changes something, each time something else.
+/// Calls that change something different in each round.
 const CHANGES: &[(&str, &dyn Fn(usize) -> Value)] = &[
     (
         "fs_write",
@@ -103,66 +106,66 @@ const CHANGES: &[(&str, &dyn Fn(usize) -> Value)] = &[
 ];
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_a_change_out() {
-    race(|bench| bench.outside(""), CHANGES);
+fn swapping_a_folder_for_a_link_never_redirects_a_change_outside() {
+    race(|fixture| fixture.outside(""), CHANGES);
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_a_change_to_what_is_kept() {
+fn swapping_a_folder_for_a_link_never_redirects_a_change_to_protected_files() {
     race(|_| ".git/hooks".into(), CHANGES);
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_a_search_out() {
+fn swapping_a_folder_for_a_link_never_redirects_a_search_outside() {
     let reads: &[(&str, &dyn Fn(usize) -> Value)] = &[
         ("fs_search", &|_| json!({"path": "door", "pattern": ""})),
         ("fs_list", &|_| json!({"path": "door"})),
         ("fs_read", &|_| json!({"path": "door/secret.txt"})),
     ];
-    race(|bench| bench.outside(""), reads);
-    // From above, the link is no folder and left out.
-    let bench = Bench::new();
-    bench.write("door/a.txt", "inside");
-    bench.link("decoy", bench.outside(""));
-    let _swapper = Swapper::start(&bench, ["door", "decoy"]);
+    race(|fixture| fixture.outside(""), reads);
+    // A search from above skips the link.
+    let fixture = FileFixture::new();
+    fixture.write("door/a.txt", "inside");
+    fixture.link("decoy", fixture.outside(""));
+    let _swapper = Swapper::start(&fixture, ["door", "decoy"]);
     for _ in 0..ROUNDS {
-        let text = bench.text("fs_search", json!({"pattern": "s"}));
+        let text = fixture.text("fs_search", json!({"pattern": "s"}));
         assert!(!text.contains(SECRET), "{text}");
     }
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_never_leads_a_deletion_or_its_way_back_out() {
-    let bench = Bench::new();
-    bench.write("door/keep", "");
+fn swapping_a_folder_for_a_link_never_redirects_a_deletion_or_restoration_outside() {
+    let fixture = FileFixture::new();
+    fixture.write("door/keep", "");
     for name in ["secret.txt", "other.txt"] {
-        std::fs::write(bench.outside(name), SECRET).unwrap();
+        std::fs::write(fixture.outside(name), SECRET).unwrap();
     }
-    bench.link("decoy", bench.outside(""));
-    let before = canary::of_tree(&bench.outside(""));
-    let swapper = Swapper::start(&bench, ["door", "decoy"]);
+    fixture.link("decoy", fixture.outside(""));
+    let before = canary::of_tree(&fixture.outside(""));
+    let swapper = Swapper::start(&fixture, ["door", "decoy"]);
     let (mut deleted, mut restored, mut refused) = (0, 0, 0);
     for _ in 0..ROUNDS {
-        // Whichever of the two is the folder just now; the name may also meet the link.
-        let _ = bench.call(
+        // Fails if `door` is the link at the moment.
+        let _ = fixture.call(
             "fs_write",
             json!({"path": "door/other.txt", "content": "mine"}),
         );
-        match bench.call("fs_delete", json!({"path": "door/other.txt"})) {
+        match fixture.call("fs_delete", json!({"path": "door/other.txt"})) {
             Ok(_) => deleted += 1,
             Err(_) => refused += 1,
         }
-        for item in bench.trash().list().unwrap() {
-            assert_eq!(content(bench.trash().path(), &item.id), "mine");
-            restored += usize::from(bench.restore(&item.id).is_ok());
+        for item in fixture.trash().list().unwrap() {
+            assert_eq!(content(fixture.trash().path(), &item.id), "mine");
+            restored += usize::from(fixture.restore(&item.id).is_ok());
         }
     }
     drop(swapper);
-    let after = canary::of_tree(&bench.outside(""));
+    let after = canary::of_tree(&fixture.outside(""));
     canary::assert_same(&before, &after, "deleting and restoring");
     assert!(
         deleted > 0 && restored > 0 && refused > 0,
-        "the swapping was not seen: {deleted} deleted, {restored} restored, {refused} refused"
+        "the swapping had no effect: {deleted} deleted, {restored} restored, {refused} refused"
     );
 }
 

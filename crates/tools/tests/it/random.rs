@@ -1,7 +1,7 @@
-//! Whatever trees, links and paths there are: nothing outside is read or changed, nothing kept is changed.
+//! With random trees, links and paths, nothing outside is read or changed, and no protected file is changed.
 
 use crate::canary;
-use crate::support::Bench;
+use crate::support::FileFixture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -11,14 +11,14 @@ const SECRET: &str = "canary-beside-the-workspace";
 const HIDDEN: &str = "canary-inside-of-it";
 const SECRET_NAME: &str = "name-beside-the-workspace";
 
-/// Names that meet each other often, some of them kept or hidden.
+/// A small set of names, so that paths often collide. Some are protected or hidden.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "b", "f.txt", ".git", ".env", ".GIT", "hidden", "kept.txt",
     ])
 }
 
-/// A path: names and dots, sometimes from the root of one of the folders.
+/// A path of names and dots, sometimes with the absolute path of one of the folders.
 fn path() -> impl Strategy<Value = String> {
     let part = prop_oneof![6 => name(), 2 => Just(".."), 1 => Just("."), 1 => Just("")];
     let start = prop_oneof![
@@ -39,7 +39,7 @@ enum Entry {
     Link(String, String),
 }
 
-/// Something at a few names deep.
+/// An entry up to three levels deep.
 fn entry() -> impl Strategy<Value = Entry> {
     let place = || prop::collection::vec(name(), 1..4).prop_map(|names| names.join("/"));
     prop_oneof![
@@ -50,9 +50,9 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 impl Entry {
-    /// Lays it out, unless something is in its way. Content tells where it lies.
-    fn lay_out(&self, base: &Path, root: &Path, content: &str) {
-        // A link on the way would lay things out elsewhere.
+    /// Creates the entry, unless another one is in the way. The content shows where a file is.
+    fn create(&self, base: &Path, root: &Path, content: &str) {
+        // Links are not followed, because the entry would be created in another folder.
         let make = |place: &str| {
             let mut path = root.to_owned();
             for name in Path::new(place) {
@@ -121,15 +121,15 @@ proptest! {
     })]
 
     #[test]
-    fn no_tree_and_no_path_leads_out(
+    fn no_path_leads_outside(
         inside in prop::collection::vec(entry(), 0..14),
         outside in prop::collection::vec(entry(), 0..6),
         calls in prop::collection::vec(call(), 1..14),
     ) {
         let mut policy = None;
-        let bench = Bench::with_policy(|ours, _| {
+        let fixture = FileFixture::with_policy(|ours, _| {
             ours.hidden = vec![ours.workspace.join("hidden")];
-            ours.kept = vec![ours.workspace.join("kept.txt")];
+            ours.read_only = vec![ours.workspace.join("kept.txt")];
             policy = Some(ours.clone());
         });
         let policy = policy.unwrap();
@@ -137,15 +137,15 @@ proptest! {
         let beside = base.join("outside");
         std::fs::write(beside.join(SECRET_NAME), SECRET).unwrap();
         std::fs::write(beside.join("secret.txt"), SECRET).unwrap();
-        // Some of what is protected is always there, so that many paths meet it.
-        for place in ["hidden/f.txt", ".git/f.txt", "a/.env", "kept.txt"] {
-            Entry::File(place.to_owned()).lay_out(&base, &policy.workspace, "kept");
+        // Some protected files always exist, so that many paths reach them.
+        for path in ["hidden/f.txt", ".git/f.txt", "a/.env", "kept.txt"] {
+            Entry::File(path.to_owned()).create(&base, &policy.workspace, "protected");
         }
         for entry in &outside {
-            entry.lay_out(&base, &beside, SECRET);
+            entry.create(&base, &beside, SECRET);
         }
         for entry in &inside {
-            entry.lay_out(&base, &policy.workspace, "inside");
+            entry.create(&base, &policy.workspace, "inside");
         }
         let before = (canary::of_tree(&beside), canary::of_protected(&policy));
         for (tool, arguments) in calls {
@@ -153,13 +153,13 @@ proptest! {
             let path = path.replace("{base}", base.to_str().unwrap());
             let mut arguments = arguments.clone();
             arguments["path"] = json!(path);
-            let mut said = bench_preview(&bench, tool, &arguments);
+            let mut said = fixture_preview(&fixture, tool, &arguments);
             if tool == "restore" {
-                for item in bench.trash().list().unwrap() {
-                    said += &format!("{:?}", bench.restore(&item.id));
+                for item in fixture.trash().list().unwrap() {
+                    said += &format!("{:?}", fixture.restore(&item.id));
                 }
             } else {
-                said += &match bench.call(tool, arguments.clone()) {
+                said += &match fixture.call(tool, arguments.clone()) {
                     Ok(text) => text,
                     Err(error) => error.message,
                 };
@@ -178,9 +178,9 @@ proptest! {
     }
 }
 
-fn bench_preview(bench: &Bench, tool: &str, arguments: &Value) -> String {
+fn fixture_preview(fixture: &FileFixture, tool: &str, arguments: &Value) -> String {
     match tool {
         "restore" => String::new(),
-        tool => bench.preview(tool, arguments.clone()).unwrap_or_default(),
+        tool => fixture.preview(tool, arguments.clone()).unwrap_or_default(),
     }
 }

@@ -1,8 +1,8 @@
-//! Skills that are written by a tool: what is refused, and that what is written is read as it was meant.
+//! Creating skills with a tool: invalid ones are refused, and created ones are read back unchanged.
 
-use lango_core::{Caller, Effect, Extent, Risk, Tool, ToolError, Trust};
+use lango_core::{Caller, Effect, PreviewLength, Risk, Tool, ToolError, Trust};
 use lango_testkit::tool::caller;
-use lango_tools::{SkillFolder, Skills, Whose, skill_library_tools};
+use lango_tools::{SkillFolder, SkillOwner, Skills, skill_library_tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A user's folder of skills, which is not there yet, beside a project's.
+/// A user's folder of skills, which does not exist yet, and a project's.
 struct Library {
     folder: TempDir,
     tools: Vec<Arc<dyn Tool>>,
@@ -21,8 +21,8 @@ impl Library {
         Self::in_folder(tempfile::tempdir().unwrap())
     }
 
-    /// As at the next start.
-    fn again(self) -> Self {
+    /// Reloads the skills, like the next start of lango.
+    fn restart(self) -> Self {
         Self::in_folder(self.folder)
     }
 
@@ -37,13 +37,13 @@ impl Library {
 
     fn find(&self) -> Skills {
         let root = self.folder.path().canonicalize().unwrap();
-        let folder = |name: &str, whose| SkillFolder {
+        let folder = |name: &str, owner| SkillFolder {
             path: root.join(name),
-            whose,
+            owner,
         };
         Skills::find(&[
-            folder("mine", Whose::User),
-            folder("theirs", Whose::Project),
+            folder("mine", SkillOwner::User),
+            folder("theirs", SkillOwner::Project),
         ])
     }
 
@@ -73,7 +73,7 @@ impl Library {
         self.call("create_skill", arguments).unwrap()
     }
 
-    /// Why a skill is not created; nothing is left behind, and the person would have been told before.
+    /// Returns why a skill is not created. Checks that nothing is left behind and that the preview has the same error.
     fn refused(&self, arguments: Value) -> String {
         let before = self.entries();
         let preview = self.preview(arguments.clone());
@@ -88,7 +88,7 @@ impl Library {
 
     fn preview(&self, arguments: Value) -> String {
         let tool = self.tool("create_skill");
-        let preview = runtime().block_on(tool.preview(Arc::new(arguments), Extent::Short));
+        let preview = runtime().block_on(tool.preview(Arc::new(arguments), PreviewLength::Short));
         preview.unwrap()
     }
 
@@ -118,7 +118,7 @@ fn with(mut skill: Value, field: &str, value: Value) -> Value {
 }
 
 #[test]
-fn a_skill_says_whether_its_author_was_shown_something_from_outside() {
+fn a_skill_records_whether_its_author_was_untrusted() {
     for trust in [Trust::Trusted, Trust::Untrusted] {
         let library = Library::new();
         let arguments = json!({
@@ -139,7 +139,7 @@ fn a_skill_says_whether_its_author_was_shown_something_from_outside() {
 }
 
 #[test]
-fn the_tools_say_what_they_do_to_the_world() {
+fn the_tools_declare_their_effects_and_risks() {
     let library = Library::new();
     let of = |name: &str| {
         (
@@ -148,7 +148,7 @@ fn the_tools_say_what_they_do_to_the_world() {
         )
     };
     assert_eq!(of("list_skills"), (Effect::Pure, Risk::Safe));
-    assert_eq!(of("create_skill"), (Effect::Effect, Risk::Moderate));
+    assert_eq!(of("create_skill"), (Effect::NonIdempotent, Risk::Moderate));
     let schema = &library.tool("create_skill").spec().parameters;
     assert_eq!(
         schema["required"],
@@ -157,7 +157,7 @@ fn the_tools_say_what_they_do_to_the_world() {
 }
 
 #[test]
-fn a_skill_is_written_whole_and_found_at_the_next_start() {
+fn a_skill_is_written_completely_and_found_at_the_next_start() {
     let library = Library::new();
     let script = json!([{ "name": "run.sh", "content": "#!/bin/sh\necho hi\n" }]);
     let reference = json!([{ "name": "more.md", "content": "More.\n" }]);
@@ -168,13 +168,13 @@ fn a_skill_is_written_whole_and_found_at_the_next_start() {
     );
     let preview = library.preview(arguments.clone());
     assert_eq!(library.entries(), [""; 0]);
-    let said = library.create(arguments);
+    let result = library.create(arguments);
     let place = library.path("greet");
     assert_eq!(
-        said,
+        result,
         format!(
             "created the skill {}\nSKILL.md (8 lines, 66 B)\nscripts/run.sh (2 lines, 18 B, can be run)\n\
-             references/more.md (1 line, 6 B)\nIt is available from the next start of lango.\n",
+             references/more.md (1 line, 6 B)\nIt is available after the next start of lango.\n",
             place.display()
         )
     );
@@ -202,31 +202,31 @@ fn a_skill_is_written_whole_and_found_at_the_next_start() {
 }
 
 #[test]
-fn what_is_there_is_never_overwritten() {
+fn existing_files_are_never_overwritten() {
     let library = Library::new();
     library.create(skill("a"));
     let taken = library.refused(with(skill("a"), "instructions", json!("other")));
-    assert!(taken.contains("there is a skill `a` already"), "{taken}");
+    assert!(taken.contains("a skill `a` already exists"), "{taken}");
     let text = std::fs::read_to_string(library.path("a/SKILL.md")).unwrap();
     assert!(text.contains("Do it."));
-    // Neither is what is no skill: an empty folder, a file, a link to nowhere.
+    // The same for entries that are not skills: an empty folder, a file, a dangling link.
     std::fs::create_dir(library.path("empty")).unwrap();
     std::fs::write(library.path("file"), "").unwrap();
     std::os::unix::fs::symlink("/nowhere", library.path("link")).unwrap();
     for name in ["empty", "file", "link"] {
         library.refused(skill(name));
     }
-    // A project's one would be hidden by a user's of the same name.
+    // A user's skill would hide a project's skill with the same name.
     library.put(
         "theirs/pdf/SKILL.md",
         "---\nname: pdf\ndescription: x\n---\n",
     );
-    let library = library.again();
+    let library = library.restart();
     library.refused(skill("pdf"));
 }
 
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_names_are_refused() {
     let library = Library::new();
     let long = "a".repeat(59);
     let with_folders = ["../a", "a/b", "/a", ".", "..", ".a"];
@@ -268,16 +268,16 @@ fn file_names_that_lead_elsewhere_or_are_there_twice_are_refused() {
         ] {
             let files = json!([{ "name": name, "content": "x" }]);
             let message = library.refused(with(skill("a"), folder, files));
-            assert!(message.contains("is no name for a file"), "{message}");
+            assert!(message.contains("is not a valid file name"), "{message}");
         }
         let twice = json!([{ "name": "x.sh", "content": "1" }, { "name": "X.sh", "content": "2" }]);
         let message = library.refused(with(skill("a"), folder, twice));
-        assert!(message.contains("is there twice"), "{message}");
+        assert!(message.contains("is given twice"), "{message}");
     }
 }
 
 #[test]
-fn what_is_empty_too_large_or_cannot_be_run_is_refused() {
+fn empty_too_large_and_unrunnable_files_are_refused() {
     let library = Library::new();
     let refused = |field: &str, value: Value| library.refused(with(skill("a"), field, value));
     assert!(refused("description", json!(" \n")).contains("`description` is empty"));
@@ -294,12 +294,12 @@ fn what_is_empty_too_large_or_cannot_be_run_is_refused() {
     assert!(refused("references", files(1, &"x".repeat(300_000))).contains("256 KiB"));
     assert!(refused("references", files(5, &"x".repeat(250_000))).contains("1024 KiB together"));
     let unknown = json!([{ "name": "x.rb", "content": "puts 1" }]);
-    assert!(refused("scripts", unknown).contains("nobody knows how to run"));
+    assert!(refused("scripts", unknown).contains("does not know how to run"));
     assert!(refused("licence", json!("x")).contains("unknown field"));
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn a_folder_that_is_not_writable_is_reported() {
     let library = Library::new();
     library.put("mine", "a file where the folder should be");
     let error = library.call("create_skill", skill("a")).unwrap_err();
@@ -312,7 +312,7 @@ fn a_folder_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn all_skills_are_listed_with_what_is_wrong_and_what_is_new() {
+fn all_skills_are_listed_including_broken_and_new_ones() {
     let library = Library::new();
     assert_eq!(
         library.call("list_skills", json!({})).unwrap(),
@@ -325,7 +325,7 @@ fn all_skills_are_listed_with_what_is_wrong_and_what_is_new() {
     library.put("mine/bad/SKILL.md", "no front matter");
     let long = format!("---\nname: old\ndescription: {}\n---\n", "x".repeat(1000));
     library.put("mine/old/SKILL.md", &long);
-    let library = library.again();
+    let library = library.restart();
     library.create(skill("fresh"));
     library.put("mine/worse/SKILL.md", "");
     let list = library.call("list_skills", json!({})).unwrap();
@@ -333,9 +333,9 @@ fn all_skills_are_listed_with_what_is_wrong_and_what_is_new() {
     assert_eq!(
         list,
         format!(
-            "old (the user's): {}…\npdf (the project's): Reads. \\u{{202e}}Much.\n\
-             fresh (the user's, from the next start on): Does a thing.\n\
-             broken: {}bad: `SKILL.md`: it does not begin with a line `---`; put the front matter there\n\
+            "old (user): {}…\npdf (project): Reads. \\u{{202e}}Much.\n\
+             fresh (user, available after the next start): Does a thing.\n\
+             broken: {}bad: `SKILL.md`: it does not start with a `---` line; put the front matter there\n\
              broken: {}worse: `SKILL.md` is empty\n",
             "x".repeat(200),
             mine.display(),
@@ -345,17 +345,17 @@ fn all_skills_are_listed_with_what_is_wrong_and_what_is_new() {
 }
 
 #[test]
-fn a_long_list_of_broken_skills_is_cut_and_says_so() {
+fn a_long_list_of_broken_skills_is_truncated_with_a_note() {
     let library = Library::new();
     for number in 0..60 {
         library.put(&format!("mine/s{number}/SKILL.md"), "");
     }
     let list = library.call("list_skills", json!({})).unwrap();
     assert_eq!(list.lines().count(), 51);
-    assert!(list.ends_with("[and 10 more that are broken]\n"), "{list}");
+    assert!(list.ends_with("[10 more broken skills]\n"), "{list}");
 }
 
-/// Texts that mean something in YAML, and any others.
+/// Texts with a special meaning in YAML, and arbitrary ones.
 fn description() -> impl Strategy<Value = String> {
     let parts = prop_oneof![
         Just("---".to_owned()),
@@ -376,7 +376,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn what_is_written_is_read_as_it_was_meant(
+    fn a_created_skill_is_read_back_unchanged(
         name in "[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}",
         description in description(),
         instructions in "(?s)(---\n)?.{1,60}\n?(---\n.{0,20})?",
@@ -393,7 +393,7 @@ proptest! {
                 let end = if instructions.ends_with('\n') { "" } else { "\n" };
                 let body = format!("\n---\n\n{instructions}{end}");
                 prop_assert!(text.ends_with(&body));
-                // Front matter and closing mark are the first two threes of hyphens, as the simplest readers want it.
+                // The first two runs of three hyphens enclose the front matter, as the simplest parsers expect.
                 let front = text.strip_suffix(&body).unwrap();
                 prop_assert_eq!(front.matches("---").count(), 1);
                 prop_assert_eq!(front.lines().count(), 3);

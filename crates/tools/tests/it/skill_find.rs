@@ -1,15 +1,16 @@
-//! Which folders are skills, and what is said of those that are not.
+//! Finding skills, and the problems that are reported for broken ones.
 
-use crate::support::prepared;
-use lango_tools::{SkillFolder, Skills, Whose};
+use crate::support::create_special;
+use lango_tools::{SkillFolder, SkillOwner, Skills};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A text and what the format's reference validator (skills-ref 0.1.1) and lango say of it; where they differ, why.
+/// A text, the results of the format's reference validator (skills-ref 0.1.1) and of lango, and why they differ if they
+/// do.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Verdict {
+struct ValidationCase {
     case: String,
     folder: String,
     text: String,
@@ -22,52 +23,53 @@ struct Verdict {
 }
 
 #[test]
-fn each_text_has_the_verdict_of_the_reference_or_a_reason_not_to() {
-    let verdicts: Vec<Verdict> = serde_json::from_str(include_str!("skill_verdicts.json")).unwrap();
-    assert!(verdicts.len() > 50);
-    for verdict in verdicts {
-        let shelf = Shelf::new();
-        shelf.write(&verdict.folder, &verdict.text);
-        let skills = shelf.find();
-        let case = &verdict.case;
-        let differs = verdict.reference != verdict.lango;
+fn lango_agrees_with_the_reference_validator_or_has_a_reason_not_to() {
+    let cases: Vec<ValidationCase> =
+        serde_json::from_str(include_str!("skill_validation.json")).unwrap();
+    assert!(cases.len() > 50);
+    for case in cases {
+        let dir = SkillsFolder::new();
+        dir.write(&case.folder, &case.text);
+        let skills = dir.find();
+        let name = &case.case;
+        let differs = case.reference != case.lango;
         assert_eq!(
             differs,
-            !verdict.note.is_empty(),
-            "{case}: a difference has a note"
+            !case.note.is_empty(),
+            "{name}: a difference has a note"
         );
-        if verdict.lango == "good" {
-            assert_eq!(skills.broken, [], "{case}");
-            assert_eq!(skills.good[0].name, verdict.folder, "{case}");
+        if case.lango == "good" {
+            assert_eq!(skills.broken, [], "{name}");
+            assert_eq!(skills.good[0].name, case.folder, "{name}");
             continue;
         }
-        assert!(skills.good.is_empty(), "{case}: {:?}", skills.good);
+        assert!(skills.good.is_empty(), "{name}: {:?}", skills.good);
         let [broken] = &skills.broken[..] else {
-            panic!("{case}: {:?}", skills.broken)
+            panic!("{name}: {:?}", skills.broken)
         };
-        assert_eq!(broken.path, shelf.path(&verdict.folder), "{case}");
+        assert_eq!(broken.path, dir.path(&case.folder), "{name}");
         assert!(
-            broken.problem.contains(&verdict.problem),
-            "{case}: {}",
+            broken.problem.contains(&case.problem),
+            "{name}: {}",
             broken.problem
         );
     }
 }
 
 #[test]
-fn a_description_is_what_the_front_matter_says() {
-    let shelf = Shelf::new();
-    shelf.write(
+fn the_description_comes_from_the_front_matter() {
+    let dir = SkillsFolder::new();
+    dir.write(
         "a",
         "---\nname: a\ndescription: |\n  Reads: files.\n  And more.\n---\n",
     );
-    assert_eq!(shelf.find().good[0].description, "Reads: files.\nAnd more.");
+    assert_eq!(dir.find().good[0].description, "Reads: files.\nAnd more.");
 }
 
 #[test]
-fn what_is_no_skill_file_is_told_and_nothing_hangs() {
-    let shelf = Shelf::new();
-    shelf.write("good", &text("good"));
+fn invalid_skill_files_are_reported_and_nothing_hangs() {
+    let dir = SkillsFolder::new();
+    dir.write("good", &text("good"));
     for name in [
         "empty-folder",
         "folder",
@@ -78,22 +80,22 @@ fn what_is_no_skill_file_is_told_and_nothing_hangs() {
         "long-front",
         "lower",
     ] {
-        std::fs::create_dir(shelf.path(name)).unwrap();
+        std::fs::create_dir(dir.path(name)).unwrap();
     }
-    std::fs::create_dir(shelf.path("folder/SKILL.md")).unwrap();
-    std::os::unix::fs::symlink("../good/SKILL.md", shelf.path("link/SKILL.md")).unwrap();
-    assert!(prepared("mkfifo", &[], &shelf.path("fifo/SKILL.md")));
-    std::fs::write(shelf.path("binary/SKILL.md"), b"---\nname: \xff\xfe\n---\n").unwrap();
+    std::fs::create_dir(dir.path("folder/SKILL.md")).unwrap();
+    std::os::unix::fs::symlink("../good/SKILL.md", dir.path("link/SKILL.md")).unwrap();
+    assert!(create_special("mkfifo", &[], &dir.path("fifo/SKILL.md")));
+    std::fs::write(dir.path("binary/SKILL.md"), b"---\nname: \xff\xfe\n---\n").unwrap();
     let huge = text("huge") + &"x".repeat(1024 * 1024);
-    std::fs::write(shelf.path("huge/SKILL.md"), huge).unwrap();
+    std::fs::write(dir.path("huge/SKILL.md"), huge).unwrap();
     let long = format!("---\nname: long-front\n# {}\n---\n", "ä".repeat(33_000));
-    std::fs::write(shelf.path("long-front/SKILL.md"), long).unwrap();
-    std::fs::write(shelf.path("lower/skill.md"), text("lower")).unwrap();
-    // Neither of these is meant as a skill.
-    std::fs::write(shelf.path("README.md"), "about these skills").unwrap();
-    std::fs::create_dir(shelf.path(".git")).unwrap();
+    std::fs::write(dir.path("long-front/SKILL.md"), long).unwrap();
+    std::fs::write(dir.path("lower/skill.md"), text("lower")).unwrap();
+    // These are not meant to be skills.
+    std::fs::write(dir.path("README.md"), "about these skills").unwrap();
+    std::fs::create_dir(dir.path(".git")).unwrap();
 
-    let skills = shelf.find();
+    let skills = dir.find();
     assert_eq!(names(&skills), ["good"]);
     let problems: Vec<_> = skills
         .broken
@@ -112,47 +114,47 @@ fn what_is_no_skill_file_is_told_and_nothing_hangs() {
             "folder: `SKILL.md` is a folder, not a file",
             "huge: `SKILL.md` is larger than 1 MiB; move parts of it to `references/`",
             "link: `SKILL.md` is a link, not a file",
-            "long-front: `SKILL.md`: its front matter is not closed by a line `---` within 64 KiB",
+            "long-front: `SKILL.md`: its front matter is not closed by a `---` line within 64 KiB",
             "lower: it has no `SKILL.md`",
         ]
     );
 }
 
 #[test]
-fn a_folder_that_may_not_be_read_or_is_none_is_told_and_a_missing_one_is_fine() {
-    let shelf = Shelf::new();
-    std::fs::write(shelf.path("file"), "").unwrap();
+fn an_unreadable_folder_is_reported_and_a_missing_one_is_fine() {
+    let dir = SkillsFolder::new();
+    std::fs::write(dir.path("file"), "").unwrap();
     let folders = [
-        shelf.folder("nowhere", Whose::User),
-        shelf.folder("file", Whose::User),
+        dir.folder("nowhere", SkillOwner::User),
+        dir.folder("file", SkillOwner::User),
     ];
     let skills = Skills::find(&folders);
     assert_eq!(skills.broken.len(), 1);
     let problem = &skills.broken[0].problem;
     assert!(
-        problem.starts_with("the folder of skills cannot be read: "),
+        problem.starts_with("the skills folder cannot be read: "),
         "{problem}"
     );
 }
 
 #[test]
-fn of_two_skills_with_one_name_the_users_is_taken_whatever_the_order() {
-    let shelf = Shelf::new();
+fn of_two_skills_with_the_same_name_the_users_wins_in_any_order() {
+    let dir = SkillsFolder::new();
     for name in ["mine/pdf", "theirs/pdf", "theirs/other"] {
-        shelf.write(name, &text(name.split('/').next_back().unwrap()));
+        dir.write(name, &text(name.split('/').next_back().unwrap()));
     }
-    let mine = shelf.folder("mine", Whose::User);
-    let theirs = shelf.folder("theirs", Whose::Project);
+    let mine = dir.folder("mine", SkillOwner::User);
+    let theirs = dir.folder("theirs", SkillOwner::Project);
     for folders in [[mine.clone(), theirs.clone()], [theirs, mine]] {
         let skills = Skills::find(&folders);
         assert_eq!(names(&skills), ["other", "pdf"]);
-        assert_eq!(skills.good[1].folder, shelf.path("mine/pdf"));
-        assert_eq!(skills.good[1].whose, Whose::User);
+        assert_eq!(skills.good[1].folder, dir.path("mine/pdf"));
+        assert_eq!(skills.good[1].owner, SkillOwner::User);
         assert_eq!(skills.broken.len(), 1);
-        assert_eq!(skills.broken[0].path, shelf.path("theirs/pdf"));
+        assert_eq!(skills.broken[0].path, dir.path("theirs/pdf"));
         let problem = &skills.broken[0].problem;
         assert!(
-            problem.starts_with("there is another skill of this name"),
+            problem.starts_with("another skill has the same name"),
             "{problem}"
         );
     }
@@ -160,50 +162,54 @@ fn of_two_skills_with_one_name_the_users_is_taken_whatever_the_order() {
 
 #[test]
 fn the_user_may_link_to_skills_and_a_project_may_not() {
-    let shelf = Shelf::new();
-    shelf.write("elsewhere/pdf", &text("pdf"));
-    std::fs::create_dir(shelf.path("linked")).unwrap();
-    std::os::unix::fs::symlink("../elsewhere/pdf", shelf.path("linked/pdf")).unwrap();
-    std::os::unix::fs::symlink("nowhere", shelf.path("linked/broken")).unwrap();
-    std::os::unix::fs::symlink("elsewhere", shelf.path("alias")).unwrap();
+    let dir = SkillsFolder::new();
+    dir.write("elsewhere/pdf", &text("pdf"));
+    std::fs::create_dir(dir.path("linked")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere/pdf", dir.path("linked/pdf")).unwrap();
+    std::os::unix::fs::symlink("nowhere", dir.path("linked/broken")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", dir.path("alias")).unwrap();
 
-    let user = Skills::find(&[shelf.folder("linked", Whose::User)]);
+    let user = Skills::find(&[dir.folder("linked", SkillOwner::User)]);
     assert_eq!(names(&user), ["pdf"]);
-    assert_eq!(user.good[0].folder, shelf.path("elsewhere/pdf"));
+    assert_eq!(user.good[0].folder, dir.path("elsewhere/pdf"));
     assert!(
         user.broken[0]
             .problem
             .starts_with("the link cannot be followed")
     );
     assert_eq!(
-        names(&Skills::find(&[shelf.folder("alias", Whose::User)])),
+        names(&Skills::find(&[dir.folder("alias", SkillOwner::User)])),
         ["pdf"]
     );
 
-    let project = Skills::find(&[shelf.folder("linked", Whose::Project)]);
+    let project = Skills::find(&[dir.folder("linked", SkillOwner::Project)]);
     assert!(project.good.is_empty());
     let problem = &project.broken[1].problem;
     assert_eq!(
         problem,
-        "it is a link; a project's skill must be a folder of its own"
+        "it is a link; a project's skill must be a real folder"
     );
-    let project = Skills::find(&[shelf.folder("alias", Whose::Project)]);
+    let project = Skills::find(&[dir.folder("alias", SkillOwner::Project)]);
     assert!(project.good.is_empty());
-    assert!(project.broken[0].problem.contains("a link leads to it"));
+    assert!(
+        project.broken[0]
+            .problem
+            .contains("its path contains a link")
+    );
 }
 
 #[test]
-fn more_skills_than_are_taken_are_told() {
-    let shelf = Shelf::new();
+fn skills_beyond_the_limit_are_reported() {
+    let dir = SkillsFolder::new();
     for number in 0..260 {
         let name = format!("s{number:03}");
-        shelf.write(&name, &text(&name));
+        dir.write(&name, &text(&name));
     }
-    let skills = shelf.find();
+    let skills = dir.find();
     assert_eq!(skills.good.len(), 256);
     assert_eq!(skills.good[255].name, "s255");
     assert_eq!(skills.broken.len(), 4);
-    assert!(skills.broken[0].problem.contains("256 skills already"));
+    assert!(skills.broken[0].problem.contains("already 256 skills"));
 }
 
 fn text(name: &str) -> String {
@@ -219,12 +225,12 @@ fn names(skills: &Skills) -> Vec<&str> {
 }
 
 /// A folder of skills.
-struct Shelf {
+struct SkillsFolder {
     _folder: TempDir,
     root: PathBuf,
 }
 
-impl Shelf {
+impl SkillsFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -243,17 +249,17 @@ impl Shelf {
         std::fs::write(self.path(name).join("SKILL.md"), text).unwrap();
     }
 
-    fn folder(&self, name: impl AsRef<Path>, whose: Whose) -> SkillFolder {
+    fn folder(&self, name: impl AsRef<Path>, owner: SkillOwner) -> SkillFolder {
         SkillFolder {
             path: self.root.join(name),
-            whose,
+            owner,
         }
     }
 
     fn find(&self) -> Skills {
         Skills::find(&[SkillFolder {
             path: self.root.clone(),
-            whose: Whose::User,
+            owner: SkillOwner::User,
         }])
     }
 }

@@ -1,6 +1,6 @@
-//! Entries that are no regular files: reading them must fail, and above all never hang.
+//! Special files: reading them must fail, and must never hang.
 
-use crate::support::{Bench, prepared};
+use crate::support::{FileFixture, create_special};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -9,33 +9,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_named_pipe_is_refused_without_waiting_for_a_writer() {
-    let bench = Bench::new();
-    assert!(prepared("mkfifo", &[], &bench.inside("pipe")));
+    let fixture = FileFixture::new();
+    assert!(create_special("mkfifo", &[], &fixture.inside("pipe")));
     let expected = "`pipe` is a named pipe; only regular files can be read";
-    assert_eq!(bench.error("fs_read", json!({"path": "pipe"})), expected);
-    bench.link("to-pipe", "pipe");
-    let linked = bench.error("fs_read", json!({"path": "to-pipe"}));
+    assert_eq!(fixture.error("fs_read", json!({"path": "pipe"})), expected);
+    fixture.link("to-pipe", "pipe");
+    let linked = fixture.error("fs_read", json!({"path": "to-pipe"}));
     assert_eq!(
         linked,
         "`to-pipe` is a named pipe; only regular files can be read"
     );
     assert!(
-        bench
+        fixture
             .text("fs_stat", json!({"path": "pipe"}))
             .starts_with("pipe\nkind: named pipe\n")
     );
     assert!(
-        bench
+        fixture
             .error("fs_list", json!({"path": "pipe"}))
-            .starts_with("`pipe` is not a folder")
+            .starts_with("`pipe`, or a parent of it, is not a folder")
     );
 }
 
 #[test]
 fn a_socket_is_refused() {
-    let bench = Bench::new();
-    let _listener = UnixListener::bind(bench.inside("socket")).unwrap();
-    let error = bench.error("fs_read", json!({"path": "socket"}));
+    let fixture = FileFixture::new();
+    let _listener = UnixListener::bind(fixture.inside("socket")).unwrap();
+    let error = fixture.error("fs_read", json!({"path": "socket"}));
     assert_eq!(
         error,
         "`socket` is a socket; only regular files can be read"
@@ -44,15 +44,15 @@ fn a_socket_is_refused() {
 
 #[test]
 fn a_device_is_refused() {
-    let bench = Bench::new();
-    // Making a device takes a privilege; without it there is no device to be refused.
-    if !prepared("mknod", &["c", "1", "5"], &bench.inside("zero")) {
+    let fixture = FileFixture::new();
+    // Creating a device needs privileges; without them there is nothing to test.
+    if !create_special("mknod", &["c", "1", "5"], &fixture.inside("zero")) {
         return;
     }
-    let error = bench.error("fs_read", json!({"path": "zero"}));
+    let error = fixture.error("fs_read", json!({"path": "zero"}));
     assert_eq!(error, "`zero` is a device; only regular files can be read");
     assert!(
-        bench
+        fixture
             .text("fs_list", json!({}))
             .contains("\nzero  device\n")
     );
@@ -60,13 +60,13 @@ fn a_device_is_refused() {
 
 #[test]
 fn a_pipe_swapped_in_for_a_file_never_hangs_the_reader() {
-    let bench = Bench::new();
-    bench.write("file", "content");
-    assert!(prepared("mkfifo", &[], &bench.inside("pipe")));
+    let fixture = FileFixture::new();
+    fixture.write("file", "content");
+    assert!(create_special("mkfifo", &[], &fixture.inside("pipe")));
     let (file, pipe, door) = (
-        bench.inside("file"),
-        bench.inside("pipe"),
-        bench.inside("door"),
+        fixture.inside("file"),
+        fixture.inside("pipe"),
+        fixture.inside("door"),
     );
     let stop = Arc::new(AtomicBool::new(false));
     let swapper = std::thread::spawn({
@@ -83,7 +83,7 @@ fn a_pipe_swapped_in_for_a_file_never_hangs_the_reader() {
         }
     });
     for _ in 0..3000 {
-        match bench.call("fs_read", json!({"path": "door"})) {
+        match fixture.call("fs_read", json!({"path": "door"})) {
             Ok(text) => assert_eq!(text, "content"),
             Err(error) => assert!(
                 error.message.contains("named pipe") || error.message.contains("does not exist"),
@@ -97,16 +97,16 @@ fn a_pipe_swapped_in_for_a_file_never_hangs_the_reader() {
 
 #[test]
 fn a_file_without_permission_is_refused_as_such() {
-    let bench = Bench::new();
-    bench.write("locked", "x");
-    std::fs::set_permissions(bench.inside("locked"), PermissionsExt::from_mode(0o000)).unwrap();
-    // Root may read it all the same.
-    if std::fs::read(bench.inside("locked")).is_ok() {
+    let fixture = FileFixture::new();
+    fixture.write("locked", "x");
+    std::fs::set_permissions(fixture.inside("locked"), PermissionsExt::from_mode(0o000)).unwrap();
+    // Root can read it anyway.
+    if std::fs::read(fixture.inside("locked")).is_ok() {
         return;
     }
-    let error = bench.error("fs_read", json!({"path": "locked"}));
+    let error = fixture.error("fs_read", json!({"path": "locked"}));
     assert_eq!(
         error,
-        "lango has no permission to open `locked`; its owner has to allow it"
+        "lango has no permission to open `locked`; ask the user to change the permissions"
     );
 }

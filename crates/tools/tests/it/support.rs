@@ -1,9 +1,9 @@
-//! A workspace in a folder of its own, beside a secret that no tool may reach.
+//! A fixture with a temporary workspace, and a secret next to it that no tool may reach.
 
-use lango_core::{Caller, Extent, Inspection, Tool, ToolError, ToolOutput};
+use lango_core::{Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput};
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
-use lango_tools::{Trash, TrashError, Trashed, Workspace, file_tools};
+use lango_tools::{Trash, TrashError, TrashItem, Workspace, file_tools};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,11 +12,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// What is written in the file outside the workspace.
+/// The content of the file outside the workspace.
 pub const SECRET: &str = "the secret outside";
 
-/// A folder `workspace` and, beside it, `outside/secret.txt`; the trash is elsewhere.
-pub struct Bench {
+/// A folder `workspace` and, next to it, `outside/secret.txt`. The trash is in another temporary folder.
+pub struct FileFixture {
     folder: TempDir,
     _trash_folder: TempDir,
     workspace: Workspace,
@@ -24,18 +24,18 @@ pub struct Bench {
     tools: Vec<Arc<dyn Tool>>,
 }
 
-impl Bench {
+impl FileFixture {
     pub fn new() -> Self {
         Self::with_policy(|_, _| {})
     }
 
-    /// With a policy that is changed first; it is told the folder that everything lies in.
+    /// Creates the fixture with a changed policy. `change` also gets the folder that contains everything.
     pub fn with_policy(change: impl FnOnce(&mut Policy, &Path)) -> Self {
         let (folder, trash) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         Self::in_folder(folder, trash, change)
     }
 
-    /// With the trash in another folder, which may be on another file system.
+    /// Creates the fixture in the given folders, which may be on different file systems.
     pub fn in_folder(
         folder: TempDir,
         trash_folder: TempDir,
@@ -62,16 +62,16 @@ impl Bench {
         &self.trash
     }
 
-    pub fn restore(&self, id: &str) -> Result<Trashed, TrashError> {
+    pub fn restore(&self, id: &str) -> Result<TrashItem, TrashError> {
         self.trash.restore(&self.workspace, id)
     }
 
-    /// The path of something in the workspace.
+    /// Returns the path of an entry in the workspace.
     pub fn inside(&self, name: &str) -> PathBuf {
         self.folder.path().join("workspace").join(name)
     }
 
-    /// The path of something beside the workspace.
+    /// Returns the path of an entry in the folder outside.
     pub fn outside(&self, name: &str) -> PathBuf {
         self.folder.path().join("outside").join(name)
     }
@@ -98,25 +98,24 @@ impl Bench {
         Arc::clone(tool.unwrap())
     }
 
-    /// Runs a tool after it was inspected; one that hangs fails the test instead of stopping it.
+    /// Inspects and runs a call. If the tool hangs, the test fails.
     pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
         let inspection = self.inspect(tool, arguments.clone());
         self.call_inspected(tool, arguments, inspection)
     }
 
-    /// All that a call gives back.
+    /// Runs a call without inspection and returns its whole output.
     pub fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tool(tool);
         on_a_thread(move |runtime| runtime.block_on(tool.run(&caller(), Arc::new(arguments))))
     }
 
-    /// What a call would touch.
     pub fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
         let tool = self.tool(tool);
         on_a_thread(move |runtime| runtime.block_on(tool.inspect(&caller(), Arc::new(arguments))))
     }
 
-    /// Runs a tool as if this had been found before the call was allowed.
+    /// Runs a call as if this had been the result of its inspection.
     pub fn call_inspected(
         &self,
         tool: &str,
@@ -134,14 +133,18 @@ impl Bench {
         })
     }
 
-    /// What a person is shown before the call.
     pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
-        self.preview_of(tool, arguments, Extent::Short)
+        self.preview_of(tool, arguments, PreviewLength::Short)
     }
 
-    pub fn preview_of(&self, tool: &str, arguments: Value, extent: Extent) -> Option<String> {
+    pub fn preview_of(
+        &self,
+        tool: &str,
+        arguments: Value,
+        length: PreviewLength,
+    ) -> Option<String> {
         let tool = self.tool(tool);
-        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), extent)))
+        on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), length)))
     }
 
     pub fn text(&self, tool: &str, arguments: Value) -> String {
@@ -155,7 +158,7 @@ impl Bench {
     }
 }
 
-/// Runs something with a runtime of its own.
+/// Runs code on a new thread with a new runtime. Panics if it takes too long.
 fn on_a_thread<R: Send + 'static>(work: impl FnOnce(&Runtime) -> R + Send + 'static) -> R {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -169,9 +172,9 @@ fn on_a_thread<R: Send + 'static>(work: impl FnOnce(&Runtime) -> R + Send + 'sta
         .expect("the tool hangs or panicked")
 }
 
-/// Runs a program that prepares a file; says whether it could.
-pub fn prepared(program: &str, arguments: &[&str], path: &Path) -> bool {
-    // The path comes second for `mknod NAME TYPE MAJOR MINOR`, and is all there is for `mkfifo NAME`.
+/// Runs a program that creates a special file, such as `mkfifo`; returns whether it succeeded.
+pub fn create_special(program: &str, arguments: &[&str], path: &Path) -> bool {
+    // The path comes first, as in `mknod NAME TYPE MAJOR MINOR` and `mkfifo NAME`.
     Command::new(program)
         .arg(path)
         .args(arguments)

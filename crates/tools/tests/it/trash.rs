@@ -1,40 +1,40 @@
-//! `fs_delete`, and the way back from the trash.
+//! Tests of `fs_delete` and of restoring from the trash.
 
-use crate::support::{Bench, prepared};
-use lango_core::Extent;
+use crate::support::{FileFixture, create_special};
+use lango_core::PreviewLength;
 use lango_tools::{Trash, TrashError};
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// Deletes it and gives its id in the trash, which the answer ends with: of two things deleted within a millisecond,
-/// the list does not say which was the latest.
-fn delete(bench: &Bench, path: &str) -> String {
-    let text = bench.text("fs_delete", json!({"path": path}));
+/// Deletes a path and returns its id from the result. The list would not do: the order of two items that were deleted
+/// within a millisecond is undefined.
+fn delete(fixture: &FileFixture, path: &str) -> String {
+    let text = fixture.text("fs_delete", json!({"path": path}));
     let (_, id) = text.trim_end().rsplit_once(' ').unwrap();
     id.to_owned()
 }
 
 #[test]
-fn a_file_goes_to_the_trash_and_comes_back() {
-    let bench = Bench::new();
-    bench.write("src/a.txt", "content");
-    let text = bench.text("fs_delete", json!({"path": "src/a.txt"}));
-    let [item] = &bench.trash().list().unwrap()[..] else {
-        panic!("one thing was deleted");
+fn a_file_goes_to_the_trash_and_can_be_restored() {
+    let fixture = FileFixture::new();
+    fixture.write("src/a.txt", "content");
+    let text = fixture.text("fs_delete", json!({"path": "src/a.txt"}));
+    let [item] = &fixture.trash().list().unwrap()[..] else {
+        panic!("one item was deleted");
     };
     assert_eq!(
         text,
         format!(
-            "deleted src/a.txt (1 file, 7 B); it is in lango's trash as {}\n",
+            "deleted src/a.txt (1 file, 7 B); it is now in lango's trash as {}\n",
             item.id
         )
     );
-    assert!(!bench.has("src/a.txt"));
+    assert!(!fixture.has("src/a.txt"));
     assert_eq!((item.files, item.bytes), (1, 7));
-    let workspace = bench.inside("").canonicalize().unwrap();
+    let workspace = fixture.inside("").canonicalize().unwrap();
     assert_eq!(item.path, workspace.join("src/a.txt"));
     assert!(item.deleted_at.0 > 1_700_000_000_000);
-    let mode = bench
+    let mode = fixture
         .trash()
         .path()
         .metadata()
@@ -43,99 +43,101 @@ fn a_file_goes_to_the_trash_and_comes_back() {
         .mode();
     assert_eq!(mode & 0o777, 0o700);
 
-    std::fs::remove_dir(bench.inside("src")).unwrap();
-    bench.restore(&item.id).unwrap();
-    assert_eq!(bench.read("src/a.txt"), "content");
-    assert!(bench.trash().list().unwrap().is_empty());
+    std::fs::remove_dir(fixture.inside("src")).unwrap();
+    fixture.restore(&item.id).unwrap();
+    assert_eq!(fixture.read("src/a.txt"), "content");
+    assert!(fixture.trash().list().unwrap().is_empty());
     assert!(matches!(
-        bench.restore(&item.id),
+        fixture.restore(&item.id),
         Err(TrashError::NotFound { .. })
     ));
 }
 
 #[test]
-fn a_folder_goes_with_all_it_holds_and_links_go_as_links() {
-    let bench = Bench::new();
-    bench.write("data/sub/a.txt", "a");
-    bench.link("data/door", bench.outside(""));
-    bench.link("alone", "data");
-    let folder = delete(&bench, "data");
-    let link = delete(&bench, "alone");
-    assert!(!bench.has("data") && !bench.has("alone"));
-    assert!(bench.outside("secret.txt").exists());
-    bench.restore(&folder).unwrap();
-    bench.restore(&link).unwrap();
-    assert_eq!(bench.read("alone/sub/a.txt"), "a");
-    assert!(bench.inside("data/door").is_symlink());
+fn a_folder_is_deleted_with_its_contents_and_links_as_links() {
+    let fixture = FileFixture::new();
+    fixture.write("data/sub/a.txt", "a");
+    fixture.link("data/door", fixture.outside(""));
+    fixture.link("alone", "data");
+    let folder = delete(&fixture, "data");
+    let link = delete(&fixture, "alone");
+    assert!(!fixture.has("data") && !fixture.has("alone"));
+    assert!(fixture.outside("secret.txt").exists());
+    fixture.restore(&folder).unwrap();
+    fixture.restore(&link).unwrap();
+    assert_eq!(fixture.read("alone/sub/a.txt"), "a");
+    assert!(fixture.inside("data/door").is_symlink());
 }
 
 #[test]
-fn the_preview_of_a_deletion_says_what_goes_and_where_to() {
-    let bench = Bench::new();
+fn the_preview_of_a_deletion_lists_the_entries_and_names_the_trash() {
+    let fixture = FileFixture::new();
     for number in 0..12 {
-        bench.write(&format!("data/{number:02}"), "x");
+        fixture.write(&format!("data/{number:02}"), "x");
     }
-    let preview = bench.preview("fs_delete", json!({"path": "data"})).unwrap();
-    let trash = bench.trash().path().display();
+    let preview = fixture
+        .preview("fs_delete", json!({"path": "data"}))
+        .unwrap();
+    let trash = fixture.trash().path().display();
     assert!(
         preview.starts_with("Deletes the folder data (12 files, 12 B)\n  00\n  01\n"),
         "{preview}"
     );
     assert!(
         preview.ends_with(&format!(
-            "  09\n  [2 more]\nIt goes to lango's trash, {trash}, and can be restored from there\n"
+            "  09\n  [2 more]\nIt is moved to lango's trash, {trash}, and can be restored from there\n"
         )),
         "{preview}"
     );
-    let whole = bench.preview_of("fs_delete", json!({"path": "data"}), Extent::Whole);
+    let whole = fixture.preview_of("fs_delete", json!({"path": "data"}), PreviewLength::Full);
     let whole = whole.unwrap();
-    assert!(whole.contains("  09\n  10\n  11\nIt goes"), "{whole}");
-    assert!(bench.has("data/00") && bench.trash().list().unwrap().is_empty());
+    assert!(whole.contains("  09\n  10\n  11\nIt is moved"), "{whole}");
+    assert!(fixture.has("data/00") && fixture.trash().list().unwrap().is_empty());
 }
 
 #[test]
-fn nothing_is_restored_over_something_else() {
-    let bench = Bench::new();
-    bench.write("a.txt", "old");
-    let id = delete(&bench, "a.txt");
-    bench.write("a.txt", "new");
+fn restoring_never_overwrites_anything() {
+    let fixture = FileFixture::new();
+    fixture.write("a.txt", "old");
+    let id = delete(&fixture, "a.txt");
+    fixture.write("a.txt", "new");
     assert!(matches!(
-        bench.restore(&id),
+        fixture.restore(&id),
         Err(TrashError::Occupied { .. })
     ));
-    assert_eq!(bench.read("a.txt"), "new");
-    std::fs::remove_file(bench.inside("a.txt")).unwrap();
-    bench.link("a.txt", bench.outside("secret.txt"));
+    assert_eq!(fixture.read("a.txt"), "new");
+    std::fs::remove_file(fixture.inside("a.txt")).unwrap();
+    fixture.link("a.txt", fixture.outside("secret.txt"));
     assert!(matches!(
-        bench.restore(&id),
+        fixture.restore(&id),
         Err(TrashError::Occupied { .. })
     ));
-    assert_eq!(bench.trash().list().unwrap().len(), 1);
+    assert_eq!(fixture.trash().list().unwrap().len(), 1);
 }
 
 #[test]
 fn nothing_is_restored_through_a_link() {
-    let bench = Bench::new();
-    bench.write("data/a.txt", "mine");
-    bench.write("other/b.txt", "");
-    let id = delete(&bench, "data/a.txt");
-    std::fs::remove_dir(bench.inside("data")).unwrap();
-    for target in [bench.outside(""), bench.inside("other")] {
-        bench.link("data", &target);
-        let error = bench.restore(&id).unwrap_err();
+    let fixture = FileFixture::new();
+    fixture.write("data/a.txt", "mine");
+    fixture.write("other/b.txt", "");
+    let id = delete(&fixture, "data/a.txt");
+    std::fs::remove_dir(fixture.inside("data")).unwrap();
+    for target in [fixture.outside(""), fixture.inside("other")] {
+        fixture.link("data", &target);
+        let error = fixture.restore(&id).unwrap_err();
         assert!(matches!(error, TrashError::Refused { .. }), "{error}");
         assert!(!target.join("a.txt").exists());
-        std::fs::remove_file(bench.inside("data")).unwrap();
+        std::fs::remove_file(fixture.inside("data")).unwrap();
     }
-    bench.restore(&id).unwrap();
-    assert_eq!(bench.read("data/a.txt"), "mine");
+    fixture.restore(&id).unwrap();
+    assert_eq!(fixture.read("data/a.txt"), "mine");
 }
 
 #[test]
-fn an_id_is_no_path() {
-    let bench = Bench::new();
-    bench.write("a.txt", "");
-    delete(&bench, "a.txt");
+fn an_id_is_never_treated_as_a_path() {
+    let fixture = FileFixture::new();
+    fixture.write("a.txt", "");
+    delete(&fixture, "a.txt");
     for id in [
         "",
         ".",
@@ -145,7 +147,7 @@ fn an_id_is_no_path() {
         "aaaaaa",
         "a/../a",
     ] {
-        let error = bench.restore(id).unwrap_err();
+        let error = fixture.restore(id).unwrap_err();
         assert!(
             matches!(error, TrashError::NotFound { .. }),
             "{id}: {error}"
@@ -154,51 +156,51 @@ fn an_id_is_no_path() {
 }
 
 #[test]
-fn the_trash_is_emptied_for_good() {
-    let bench = Bench::new();
-    assert_eq!(bench.trash().empty().unwrap(), 0);
-    assert!(bench.trash().list().unwrap().is_empty());
-    bench.write("data/a.txt", "");
-    bench.write("b.txt", "");
-    bench.link("data/door", bench.outside(""));
-    delete(&bench, "data");
-    delete(&bench, "b.txt");
-    assert_eq!(bench.trash().empty().unwrap(), 2);
-    let left = std::fs::read_dir(bench.trash().path()).unwrap().count();
+fn emptying_the_trash_deletes_everything_permanently() {
+    let fixture = FileFixture::new();
+    assert_eq!(fixture.trash().empty().unwrap(), 0);
+    assert!(fixture.trash().list().unwrap().is_empty());
+    fixture.write("data/a.txt", "");
+    fixture.write("b.txt", "");
+    fixture.link("data/door", fixture.outside(""));
+    delete(&fixture, "data");
+    delete(&fixture, "b.txt");
+    assert_eq!(fixture.trash().empty().unwrap(), 2);
+    let left = std::fs::read_dir(fixture.trash().path()).unwrap().count();
     assert_eq!(left, 0);
-    assert!(bench.outside("secret.txt").exists());
+    assert!(fixture.outside("secret.txt").exists());
 }
 
 #[test]
-fn what_may_not_go_stays() {
-    let bench = Bench::new();
-    bench.write("repo/.git/config", "");
-    bench.write("deep/er/.env.local", "");
-    assert!(prepared("mkfifo", &[], &bench.inside("pipe")));
-    let delete = |path: &str| bench.error("fs_delete", json!({"path": path}));
+fn what_must_not_be_deleted_stays() {
+    let fixture = FileFixture::new();
+    fixture.write("repo/.git/config", "");
+    fixture.write("deep/er/.env.local", "");
+    assert!(create_special("mkfifo", &[], &fixture.inside("pipe")));
+    let delete = |path: &str| fixture.error("fs_delete", json!({"path": path}));
     assert_eq!(
         delete("repo"),
-        "`repo` is not deleted: it holds `.git`, which is kept as it is; delete other entries one by one"
+        "`repo` was not deleted: it contains `.git`, which is protected; delete the other entries one by one"
     );
-    assert!(delete("deep").contains("it holds `er/.env.local`"));
-    assert!(delete("repo/.git").starts_with("`repo/.git` is kept as it is"));
+    assert!(delete("deep").contains("it contains `er/.env.local`"));
+    assert!(delete("repo/.git").starts_with("`repo/.git` is protected"));
     assert!(delete("pipe").contains("it is a named pipe"));
     for root in ["", ".", "repo/.."] {
         assert!(
-            delete(root).contains("a folder that the person opened"),
+            delete(root).contains("a folder that the user opened"),
             "{root}"
         );
     }
     assert!(delete("nowhere").starts_with("`nowhere` does not exist"));
-    assert!(bench.trash().list().unwrap().is_empty());
+    assert!(fixture.trash().list().unwrap().is_empty());
 }
 
 #[test]
-fn a_trash_inside_of_the_workspace_is_not_put_into_itself() {
-    let bench = Bench::new();
-    bench.write("data/a.txt", "");
-    let workspace = lango_tools::Workspace::open(lango_sandbox::Policy::of(bench.inside("")));
-    let trash = Trash::at(bench.inside("data/trash"));
+fn a_folder_that_contains_the_trash_is_not_deleted() {
+    let fixture = FileFixture::new();
+    fixture.write("data/a.txt", "");
+    let workspace = lango_tools::Workspace::open(lango_sandbox::Policy::of(fixture.inside("")));
+    let trash = Trash::at(fixture.inside("data/trash"));
     std::fs::create_dir(trash.path()).unwrap();
     let tools = lango_tools::file_tools(&workspace.unwrap(), &trash);
     let delete = tools.iter().find(|tool| tool.spec().name == "fs_delete");
@@ -209,60 +211,60 @@ fn a_trash_inside_of_the_workspace_is_not_put_into_itself() {
     let run = delete.unwrap().run(&caller, json!({"path": "data"}).into());
     let error = runtime.block_on(run).unwrap_err();
     assert!(
-        error.message.contains("it holds the trash itself"),
+        error.message.contains("it contains the trash itself"),
         "{error}"
     );
 }
 
-/// A bench whose workspace is on another file system than its trash, if this machine has one.
-fn across_file_systems() -> Option<(Bench, Trash)> {
+/// Creates a fixture with the trash on another file system, if this machine has one.
+fn across_file_systems() -> Option<(FileFixture, Trash)> {
     let elsewhere = tempfile::tempdir_in("/dev/shm").ok()?;
     let here = tempfile::tempdir().unwrap();
     if elsewhere.path().metadata().ok()?.dev() == here.path().metadata().ok()?.dev() {
         return None;
     }
-    let bench = Bench::in_folder(elsewhere, here, |_, _| {});
-    let trash = bench.trash().clone();
-    Some((bench, trash))
+    let fixture = FileFixture::in_folder(elsewhere, here, |_, _| {});
+    let trash = fixture.trash().clone();
+    Some((fixture, trash))
 }
 
 #[test]
-fn what_is_on_another_file_system_is_copied_and_comes_back_the_same() {
-    let Some((bench, trash)) = across_file_systems() else {
+fn a_folder_on_another_file_system_is_copied_and_restored_unchanged() {
+    let Some((fixture, trash)) = across_file_systems() else {
         return;
     };
-    bench.write("data/sub/run.sh", "#!/bin/sh\n");
+    fixture.write("data/sub/run.sh", "#!/bin/sh\n");
     std::fs::set_permissions(
-        bench.inside("data/sub/run.sh"),
+        fixture.inside("data/sub/run.sh"),
         PermissionsExt::from_mode(0o750),
     )
     .unwrap();
-    bench.link("data/door", bench.outside(""));
-    let id = delete(&bench, "data");
-    assert!(!bench.has("data"));
+    fixture.link("data/door", fixture.outside(""));
+    let id = delete(&fixture, "data");
+    assert!(!fixture.has("data"));
     let copy = trash.path().join(&id);
     assert!(copy.join("door").is_symlink());
-    assert!(bench.outside("secret.txt").exists());
-    bench.restore(&id).unwrap();
-    assert_eq!(bench.read("data/sub/run.sh"), "#!/bin/sh\n");
-    let mode = bench.inside("data/sub/run.sh").metadata().unwrap().mode();
+    assert!(fixture.outside("secret.txt").exists());
+    fixture.restore(&id).unwrap();
+    assert_eq!(fixture.read("data/sub/run.sh"), "#!/bin/sh\n");
+    let mode = fixture.inside("data/sub/run.sh").metadata().unwrap().mode();
     assert_eq!(mode & 0o777, 0o750);
     assert!(!copy.exists() && trash.list().unwrap().is_empty());
 }
 
 #[test]
-fn what_is_large_or_special_is_not_copied_to_another_file_system() {
-    let Some((bench, trash)) = across_file_systems() else {
+fn large_and_special_files_are_not_copied_to_another_file_system() {
+    let Some((fixture, trash)) = across_file_systems() else {
         return;
     };
-    let file = std::fs::File::create(bench.inside("huge")).unwrap();
+    let file = std::fs::File::create(fixture.inside("huge")).unwrap();
     file.set_len((1 << 30) + 1).unwrap();
-    let error = bench.error("fs_delete", json!({"path": "huge"}));
-    assert!(error.contains("has more than 1.0 GB"), "{error}");
-    bench.write("data/a.txt", "");
-    assert!(prepared("mkfifo", &[], &bench.inside("data/pipe")));
-    let error = bench.error("fs_delete", json!({"path": "data"}));
-    assert!(error.contains("holds a special file"), "{error}");
-    assert!(bench.has("huge") && bench.has("data/a.txt"));
+    let error = fixture.error("fs_delete", json!({"path": "huge"}));
+    assert!(error.contains("larger than 1.0 GB"), "{error}");
+    fixture.write("data/a.txt", "");
+    assert!(create_special("mkfifo", &[], &fixture.inside("data/pipe")));
+    let error = fixture.error("fs_delete", json!({"path": "data"}));
+    assert!(error.contains("contains a special file"), "{error}");
+    assert!(fixture.has("huge") && fixture.has("data/a.txt"));
     assert_eq!(std::fs::read_dir(trash.path()).unwrap().count(), 0);
 }

@@ -1,8 +1,8 @@
-//! Signatures of typed messages. What is signed starts with a line of lango's own and the type of the message, so a
-//! signature for one purpose is never one for another, and no digest or transaction that a caller made up is signed.
+//! Signatures of typed messages. The signed bytes start with a fixed line and the type of the message, so a signature
+//! for one purpose is not valid for another, and a caller cannot make lango sign an arbitrary digest or transaction.
 //!
-//! Ed25519 signs these bytes. secp256k1 signs them as a personal message of Ethereum (EIP-191), which no transaction and no
-//! typed data (EIP-712) is.
+//! Ed25519 signs these bytes. secp256k1 signs them as an Ethereum personal message (EIP-191), which cannot be mistaken
+//! for a transaction or for typed data (EIP-712).
 
 use crate::key::Key;
 use crate::manifest::SecretKind;
@@ -11,31 +11,30 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use sha3::{Digest, Keccak256};
 use std::fmt;
 
-/// The first line of everything that is signed.
+/// The first line of all signed bytes.
 const LABEL: &str = "lango signed message";
 
 /// Maximum length of a message type in bytes.
-const MOST_TYPE_BYTES: usize = 100;
+const MAX_TYPE_BYTES: usize = 100;
 
 /// The type of a message: its purpose, such as `release-manifest`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MessageType(String);
 
 impl MessageType {
-    /// Validates a type: letters, digits and `._/-`, so that it is one line.
+    /// Validates a type. It consists of letters, digits and `._/-`, so it is always a single line.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
-        let fits = !text.is_empty() && text.len() <= MOST_TYPE_BYTES;
+        let fits = !text.is_empty() && text.len() <= MAX_TYPE_BYTES;
         (fits && text.bytes().all(is_plain)).then(|| Self(text.to_owned()))
     }
 
-    /// Returns the bytes that are signed. Different types and texts have different bytes: a type has no line break.
+    /// Returns the bytes to sign. Different types and texts have different bytes, because a type has no line break.
     fn content(&self, text: &str) -> Vec<u8> {
         format!("{LABEL}\ntype: {}\n\n{text}", self.0).into_bytes()
     }
 }
 
-/// A public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PublicKey {
     /// The bytes of an Ed25519 public key.
@@ -44,7 +43,7 @@ pub(crate) enum PublicKey {
     Address([u8; 20]),
 }
 
-/// A signature: 64 bytes for Ed25519; for secp256k1 r, s and the recovery byte.
+/// A signature: 64 bytes for Ed25519; r, s and the recovery byte for secp256k1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Signature(pub Vec<u8>);
 
@@ -64,7 +63,7 @@ pub(crate) fn public_key(key: &Key, kind: SecretKind) -> Option<PublicKey> {
     }
 }
 
-/// Signs a message; `None` if the kind is no kind of signing key.
+/// Signs a message; `None` if the key is not a signing key.
 pub(crate) fn sign(
     key: &Key,
     kind: SecretKind,
@@ -88,7 +87,7 @@ pub(crate) fn sign(
     }
 }
 
-/// Verifies a signature of [`sign`].
+/// Verifies a signature that [`sign`] created.
 pub(crate) fn verify(
     key: &PublicKey,
     purpose: &MessageType,
@@ -114,7 +113,7 @@ fn recover(content: &[u8], signature: &Signature) -> Option<[u8; 20]> {
     Some(address(&key))
 }
 
-/// Returns the digest of a personal message of Ethereum.
+/// Returns the digest of an Ethereum personal message.
 fn personal_digest(content: &[u8]) -> [u8; 32] {
     let mut hash = Keccak256::new();
     hash.update(b"\x19Ethereum Signed Message:\n");
@@ -125,7 +124,7 @@ fn personal_digest(content: &[u8]) -> [u8; 32] {
 
 fn address(key: &VerifyingKey) -> [u8; 20] {
     let point = key.to_sec1_point(false);
-    // The first byte says that the point is not compressed.
+    // Skips the first byte, which only says that the point is not compressed.
     let digest = Keccak256::digest(&point.as_bytes()[1..]);
     let mut address = [0; 20];
     address.copy_from_slice(&digest[12..]);
@@ -133,8 +132,8 @@ fn address(key: &VerifyingKey) -> [u8; 20] {
 }
 
 impl PublicKey {
-    /// Parses the text of a public key: 64 hexadecimal digits for Ed25519, an address for secp256k1. The check digits of an
-    /// address are not required.
+    /// Parses a public key: 64 hexadecimal digits for Ed25519, an address for secp256k1. Does not verify the checksum
+    /// of an address.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let bytes = super::from_hex(text)?;
         match bytes.len() {
@@ -146,7 +145,7 @@ impl PublicKey {
 }
 
 impl fmt::Display for PublicKey {
-    /// Formats hexadecimal digits, an address with its check digits (EIP-55).
+    /// Formats the key as hexadecimal digits, and an address with its checksum (EIP-55).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = match self {
             Self::Ed25519(bytes) => return f.write_str(&super::to_hex(bytes)),
@@ -177,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_those_of_ethereum() {
-        // The first account of a well-known test phrase.
+    fn addresses_match_those_of_ethereum() {
+        // This is the first account of a well-known test phrase.
         let hex = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
         let key = Key::from_slice(&crate::crypto::from_hex(hex).unwrap()).unwrap();
         let public = public_key(&key, SecretKind::Secp256k1Key).unwrap();
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_for_one_key_type_and_text() {
+    fn a_signature_is_valid_for_only_one_key_type_and_text() {
         for kind_of_key in [SecretKind::Ed25519Key, SecretKind::Secp256k1Key] {
             let key = Key::random().unwrap();
             let other = public_key(&Key::random().unwrap(), kind_of_key).unwrap();
@@ -224,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_one_plain_line() {
+    fn a_type_is_a_single_plain_line() {
         for text in ["", "a b", "a\nb", "ä", "a:b", &"x".repeat(101)] {
             assert!(MessageType::new(text).is_none(), "{text}");
         }
-        // The end of the type cannot be taken for the start of the text.
+        // The end of the type cannot be confused with the start of the text.
         assert_ne!(kind("a").content("b\n\nc"), kind("a/b").content("c"));
     }
 }

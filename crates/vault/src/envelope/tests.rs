@@ -1,4 +1,4 @@
-//! Envelopes open only as the record they were made for.
+//! Tests that an envelope can be opened only as the record that it was made for.
 
 use super::*;
 use crate::manifest::SecretKind;
@@ -13,8 +13,8 @@ fn vault() -> VaultIdentity {
     }
 }
 
-fn entry() -> Entry {
-    Entry {
+fn entry() -> SecretEntry {
+    SecretEntry {
         name: SecretName::new("KEY").unwrap(),
         version: 3,
         kind: SecretKind::Text,
@@ -27,8 +27,8 @@ fn entry() -> Entry {
     }
 }
 
-/// Seals a value and puts its digest into the manifest.
-fn sealed(key: &Key, entry: &mut Entry, value: &[u8]) -> Vec<u8> {
+/// Seals a value and stores the digest of its envelope in the entry.
+fn sealed(key: &Key, entry: &mut SecretEntry, value: &[u8]) -> Vec<u8> {
     let value = SecretValue::new(value);
     let envelope = seal(key, &vault(), entry, &value).unwrap();
     entry.digest = cipher::digest(&envelope);
@@ -36,7 +36,7 @@ fn sealed(key: &Key, entry: &mut Entry, value: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_envelope_opens_as_no_other_record_even_if_the_manifest_names_its_digest() {
+fn an_envelope_cannot_be_opened_as_another_record_even_if_the_manifest_has_its_digest() {
     let key = cipher::random_key().unwrap();
     let mut own = entry();
     let envelope = sealed(&key, &mut own, b"value");
@@ -44,7 +44,7 @@ fn an_envelope_opens_as_no_other_record_even_if_the_manifest_names_its_digest() 
         open(&key, &vault(), &own, &envelope).unwrap().expose(),
         b"value"
     );
-    let edits: [fn(&mut Entry); 7] = [
+    let edits: [fn(&mut SecretEntry); 7] = [
         |entry| entry.name = SecretName::new("KEX").unwrap(),
         |entry| entry.kind = SecretKind::Token,
         |entry| entry.created = Timestamp(11),
@@ -61,7 +61,7 @@ fn an_envelope_opens_as_no_other_record_even_if_the_manifest_names_its_digest() 
             "edit {number}"
         );
     }
-    // The version is in the envelope too, so both are edited.
+    // The envelope contains the version too, so both are changed.
     let mut other = own.clone();
     other.version = 4;
     let mut edited = envelope.clone();
@@ -86,7 +86,7 @@ fn an_envelope_opens_as_no_other_record_even_if_the_manifest_names_its_digest() 
 }
 
 #[test]
-fn every_flipped_byte_is_noticed_even_if_the_manifest_has_the_digest_of_the_flipped_envelope() {
+fn every_flipped_byte_is_detected_even_if_the_manifest_has_the_new_digest() {
     let key = cipher::random_key().unwrap();
     let mut own = entry();
     let envelope = sealed(&key, &mut own, b"value");
@@ -109,7 +109,7 @@ fn every_flipped_byte_is_noticed_even_if_the_manifest_has_the_digest_of_the_flip
 }
 
 #[test]
-fn a_new_wrapping_key_leaves_the_sealed_value_as_it_is() {
+fn a_new_wrapping_key_does_not_change_the_sealed_value() {
     let (old, new) = (cipher::random_key().unwrap(), cipher::random_key().unwrap());
     let mut own = entry();
     let envelope = sealed(&old, &mut own, b"value");
@@ -127,7 +127,7 @@ fn a_new_wrapping_key_leaves_the_sealed_value_as_it_is() {
 
 proptest! {
     #[test]
-    fn any_value_comes_back_and_does_not_show(value in proptest::collection::vec(any::<u8>(), 8..300)) {
+    fn any_value_is_restored_and_not_visible_in_its_envelope(value in proptest::collection::vec(any::<u8>(), 8..300)) {
         let key = cipher::random_key().unwrap();
         let mut own = entry();
         let envelope = sealed(&key, &mut own, &value);
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_lengthened_envelopes_are_refused(length in 0_usize..250, filler in any::<u8>()) {
+    fn truncated_and_extended_envelopes_are_refused(length in 0_usize..250, filler in any::<u8>()) {
         let key = cipher::random_key().unwrap();
         let mut own = entry();
         let mut envelope = sealed(&key, &mut own, b"some value");

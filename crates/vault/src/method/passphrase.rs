@@ -10,12 +10,13 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// Minimum length of a passphrase in characters.
-pub const LEAST_PASSPHRASE_CHARACTERS: usize = 8;
+pub const MIN_PASSPHRASE_CHARACTERS: usize = 8;
 
-/// Minimum time of one guess on the machine that creates the method.
-const LEAST_TIME: Duration = Duration::from_millis(150);
+/// Minimum duration of one guess on the machine that creates the method.
+const MIN_TIME: Duration = Duration::from_millis(150);
 
-/// Accepted costs of a stored method. Less protects too little; more would exhaust this machine's memory and time.
+/// Accepted costs of a stored method. Lower costs protect too little; higher ones would exhaust this machine's memory
+/// or time.
 const MEMORY_KIB: RangeInclusive<u32> = (64 << 10)..=(1 << 20);
 const PASSES: RangeInclusive<u32> = 3..=64;
 const LANES: RangeInclusive<u32> = 1..=4;
@@ -33,9 +34,9 @@ impl PassphraseCost {
     /// Calibrates the cost with the passphrase itself.
     pub(super) fn measure(passphrase: &SecretValue) -> Result<Self, VaultError> {
         let text = passphrase.expose_text().unwrap_or_default();
-        if text.chars().count() < LEAST_PASSPHRASE_CHARACTERS {
-            let least = LEAST_PASSPHRASE_CHARACTERS;
-            return Err(VaultError::ShortPassphrase { least });
+        if text.chars().count() < MIN_PASSPHRASE_CHARACTERS {
+            let min_characters = MIN_PASSPHRASE_CHARACTERS;
+            return Err(VaultError::ShortPassphrase { min_characters });
         }
         let mut cost = Self {
             salt: [0; 16],
@@ -47,14 +48,14 @@ impl PassphraseCost {
         loop {
             let started = Instant::now();
             cost.derive(passphrase)?;
-            if started.elapsed() >= LEAST_TIME || cost.passes >= *PASSES.end() {
+            if started.elapsed() >= MIN_TIME || cost.passes >= *PASSES.end() {
                 return Ok(cost);
             }
             cost.passes = cost.passes.saturating_mul(2).min(*PASSES.end());
         }
     }
 
-    /// Derives the key of a passphrase.
+    /// Derives a key from a passphrase. Takes at least [`MIN_TIME`] on the machine that calibrated the cost.
     pub(super) fn derive(&self, passphrase: &SecretValue) -> Result<Key, VaultError> {
         let failed = |error: argon2::Error| {
             VaultError::System(format!("the passphrase cannot be used: {error}"))
@@ -75,7 +76,7 @@ impl PassphraseCost {
         to.int(self.lanes);
     }
 
-    /// Reads a cost; fails for one that lango never chooses.
+    /// Reads a cost. Fails if it is outside the range that lango chooses from.
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, VaultError> {
         let cost = Self {
             salt: from.array()?,
@@ -90,7 +91,7 @@ impl PassphraseCost {
             Ok(cost)
         } else {
             Err(VaultError::changed(
-                "the cost of a passphrase is not one that lango chooses",
+                "the cost of a passphrase is outside the range that lango uses",
             ))
         }
     }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_below_or_beyond_what_lango_chooses_is_refused() {
+    fn a_cost_outside_the_accepted_range_is_refused() {
         let is_read = |bytes: Vec<u8>| PassphraseCost::read(&mut Reader::new(&bytes)).is_ok();
         assert!(is_read(bytes(64 << 10, 3, 1)));
         assert!(is_read(bytes(1 << 20, 64, 4)));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_guess_takes_at_least_a_hundred_milliseconds() {
+    fn a_guess_takes_at_least_a_hundred_milliseconds() {
         let passphrase = SecretValue::new("correct horse");
         let cost = PassphraseCost::measure(&passphrase).unwrap();
         let fastest = (0..3).map(|_| {

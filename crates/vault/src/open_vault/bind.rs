@@ -1,20 +1,24 @@
-//! Binds secrets to the places where their values may go. A change of the bindings encrypts the record anew, because both
-//! encryptions authenticate them.
+//! Binds secrets to the places where their values may go. Changing the bindings re-encrypts the record, because both of
+//! its encryptions authenticate them.
 
-use super::{Audit, OpenVault, RowChanges, is_key};
+use super::{AuditRecord, OpenVault, RowChanges, is_key};
 use crate::audit::AuditAction;
 use crate::cipher;
 use crate::envelope;
 use crate::error::VaultError;
 use crate::head::Head;
-use crate::manifest::Entry;
+use crate::manifest::SecretEntry;
 use lango_core::{RecordSelection, Text, VaultRecord};
-use lango_secrets::{Binding, BindingTarget, MOST_BINDINGS, SecretName, SecretValue};
+use lango_secrets::{Binding, BindingTarget, MAX_BINDINGS, SecretName, SecretValue};
 
 impl OpenVault {
-    /// Adds a binding. Fails for keys, if another secret has the same environment variable of the same tool, and if a header
-    /// cannot carry the value.
-    pub async fn bind(&self, name: &SecretName, binding: &Binding) -> Result<Entry, VaultError> {
+    /// Adds a binding. Fails for keys, if another secret uses the same environment variable of the same tool, and if
+    /// the value is not valid in a header.
+    pub async fn bind(
+        &self,
+        name: &SecretName,
+        binding: &Binding,
+    ) -> Result<SecretEntry, VaultError> {
         let edit = |head: &Head| {
             let entry = head.entry(name)?;
             if entry.kind.is_key() {
@@ -24,9 +28,9 @@ impl OpenVault {
                 let name = name.to_string();
                 return Err(VaultError::AlreadyBound { name });
             }
-            if entry.bindings.len() >= MOST_BINDINGS {
-                let (most, things) = (MOST_BINDINGS, "bindings of one secret");
-                return Err(VaultError::Limit { most, things });
+            if entry.bindings.len() >= MAX_BINDINGS {
+                let (limit, things) = (MAX_BINDINGS, "bindings of one secret");
+                return Err(VaultError::Limit { limit, things });
             }
             check_variable(head, name, binding)?;
             let mut bindings = entry.bindings.clone();
@@ -37,8 +41,12 @@ impl OpenVault {
         self.change_bindings(name, audit, edit).await
     }
 
-    /// Removes a binding.
-    pub async fn unbind(&self, name: &SecretName, binding: &Binding) -> Result<Entry, VaultError> {
+    /// Removes a binding. Fails if the secret does not have it.
+    pub async fn unbind(
+        &self,
+        name: &SecretName,
+        binding: &Binding,
+    ) -> Result<SecretEntry, VaultError> {
         let edit = |head: &Head| {
             let mut bindings = head.entry(name)?.bindings.clone();
             let at = bindings.iter().position(|own| own == binding);
@@ -49,7 +57,7 @@ impl OpenVault {
         self.change_bindings(name, audit, edit).await
     }
 
-    /// Returns the value of a secret for one of its bindings. The caller records the use with
+    /// Returns the value of a secret for one of its bindings. The caller must record the use with
     /// [`log_use`](Self::log_use).
     pub async fn bound_value(
         &self,
@@ -80,7 +88,7 @@ impl OpenVault {
         name: &SecretName,
         (action, subject): (AuditAction, Text),
         edit: impl Fn(&Head) -> Result<Vec<Binding>, VaultError>,
-    ) -> Result<Entry, VaultError> {
+    ) -> Result<SecretEntry, VaultError> {
         let change = |head: &mut Head, records: &[VaultRecord]| {
             let bindings = edit(head)?;
             let entry = head.entry(name)?;
@@ -90,7 +98,7 @@ impl OpenVault {
             if action == AuditAction::Bound {
                 check_value(name, &bindings, &value)?;
             }
-            let mut entry = Entry {
+            let mut entry = SecretEntry {
                 bindings,
                 ..entry.clone()
             };
@@ -104,14 +112,15 @@ impl OpenVault {
                 }],
                 ..RowChanges::default()
             };
-            Ok((rows, Audit::of(action, subject.clone()), entry))
+            Ok((rows, AuditRecord::of(action, subject.clone()), entry))
         };
         let record = RecordSelection::One(name.text());
         self.change(record, change).await
     }
 }
 
-/// Fails if the value has characters that its place cannot carry: a zero byte anywhere, control characters in a header.
+/// Fails if the value contains characters that are not valid at its destinations: a zero byte anywhere, or a control
+/// character in a header.
 pub(super) fn check_value(
     name: &SecretName,
     bindings: &[Binding],
@@ -132,14 +141,15 @@ pub(super) fn check_value(
     Ok(())
 }
 
-/// Fails if another secret has the environment variable: a program finds only one value in it.
+/// Fails if another secret uses the environment variable, because a variable can contain only one value.
 fn check_variable(head: &Head, name: &SecretName, new: &Binding) -> Result<(), VaultError> {
     let Some(variable) = variable(new) else {
         return Ok(());
     };
-    let takes = |own: &Binding| own.tool == new.tool && self::variable(own) == Some(variable);
+    let uses_variable =
+        |own: &Binding| own.tool == new.tool && self::variable(own) == Some(variable);
     let mut others = head.entries.values().filter(|entry| entry.name != *name);
-    match others.find(|entry| entry.bindings.iter().any(takes)) {
+    match others.find(|entry| entry.bindings.iter().any(uses_variable)) {
         None => Ok(()),
         Some(other) => Err(VaultError::VariableTaken {
             variable: variable.to_string(),

@@ -1,23 +1,23 @@
-//! Keys that lango creates and uses inside the vault. Nothing returns one to a model, and a stored secret of another kind is
-//! never used as a key.
+//! Keys that lango creates and uses inside the vault. A key is never returned to a model, and a secret of another kind
+//! is never used as a key.
 
-use super::{Audit, Existing, NewSecret, OpenVault, RowChanges};
+use super::{AuditRecord, ConflictPolicy, NewSecret, OpenVault, RowChanges};
 use crate::audit::AuditAction;
 use crate::cipher;
 use crate::error::VaultError;
 use crate::head::Head;
 use crate::key::Key;
-use crate::manifest::{Entry, MOST_PUBLIC_ID_BYTES, SecretKind};
+use crate::manifest::{MAX_PUBLIC_ID_BYTES, SecretEntry, SecretKind};
 use lango_core::{RecordSelection, Text, VaultRecord};
 use lango_secrets::{SecretName, SecretValue};
 
 impl OpenVault {
-    /// Creates a random key. Fails if there is a secret of this name, or if the kind is no kind of key.
+    /// Creates a random key. Fails if a secret of this name exists, or if keys of this kind cannot be generated.
     pub async fn create_key(
         &self,
         name: &SecretName,
         kind: SecretKind,
-    ) -> Result<Entry, VaultError> {
+    ) -> Result<SecretEntry, VaultError> {
         let (found, needed) = (kind, SecretKind::SymmetricKey);
         if !kind.is_key() || kind == SecretKind::PaymentKey {
             let name = name.to_string();
@@ -31,14 +31,14 @@ impl OpenVault {
             kind: Some(kind),
             ..NewSecret::new(SecretValue::new(*random_scalar()?.expose()))
         };
-        self.insert(name, &new, Existing::Refused).await
+        self.insert(name, &new, ConflictPolicy::Refuse).await
     }
 
-    /// Stores the public identifier of a key in clear, unless there is one. Older versions stored none.
+    /// Stores the public identifier of a key, unless it has one. Keys stored by older versions have none.
     pub async fn add_public_id(&self, name: &SecretName, id: Text) -> Result<(), VaultError> {
-        if id.is_empty() || id.len() > MOST_PUBLIC_ID_BYTES {
+        if id.is_empty() || id.len() > MAX_PUBLIC_ID_BYTES {
             return Err(VaultError::InvalidValue {
-                detail: format!("a public identifier has 1 to {MOST_PUBLIC_ID_BYTES} bytes"),
+                detail: format!("a public identifier has 1 to {MAX_PUBLIC_ID_BYTES} bytes"),
             });
         }
         let change = |head: &mut Head, _: &[VaultRecord]| {
@@ -49,13 +49,14 @@ impl OpenVault {
             if entry.public_id.is_none() {
                 entry.public_id = Some(Text::clone(&id));
             }
-            let audit = Audit::of(AuditAction::PublicIdAdded, name.text());
+            let audit = AuditRecord::of(AuditAction::PublicIdAdded, name.text());
             Ok((RowChanges::default(), audit, ()))
         };
         self.change(RecordSelection::None, change).await
     }
 
-    /// Returns a key of this kind for one operation, after recording the use in the audit log.
+    /// Returns a key for one operation, after recording the use in the audit log. Fails if the secret is of another
+    /// kind.
     pub async fn key(
         &self,
         name: &SecretName,
@@ -80,8 +81,8 @@ impl OpenVault {
     }
 }
 
-/// Generates 32 random bytes that are also a valid secret key of secp256k1: the values near the ends of the range are
-/// drawn anew.
+/// Generates 32 random bytes that are also a valid secp256k1 secret key. Values near the ends of the range, which may
+/// be invalid, are rejected.
 fn random_scalar() -> Result<Key, VaultError> {
     loop {
         let key = cipher::random_key()?;

@@ -1,6 +1,6 @@
-//! The unlock methods of an unlocked vault, and a new master key for them.
+//! Changes the unlock methods of an unlocked vault, and replaces its master key.
 
-use super::{Audit, OpenVault, RowChanges};
+use super::{AuditRecord, OpenVault, RowChanges};
 use crate::audit::AuditAction;
 use crate::cipher;
 use crate::envelope;
@@ -8,16 +8,15 @@ use crate::error::VaultError;
 use crate::head::{Head, Keys};
 use crate::key::Key;
 use crate::method::{UnlockMethod, UnlockSecret};
-use crate::vault::in_background;
+use crate::vault::run_blocking;
 use lango_core::{RecordSelection, VaultRecord};
 
 impl OpenVault {
-    /// Returns the id of the method that unlocked it; `None` if it was opened with a master key.
+    /// Returns the id of the method that unlocked the vault; `None` if it was opened with a master key.
     pub fn unlocked_by(&self) -> Option<u16> {
         self.unlocked_by
     }
 
-    /// Returns the unlock methods.
     pub async fn methods(&self) -> Result<Vec<UnlockMethod>, VaultError> {
         Ok(self.read(RecordSelection::None).await?.0.methods)
     }
@@ -27,11 +26,11 @@ impl OpenVault {
         let (head, _) = self.read(RecordSelection::None).await?;
         let (vault, now) = (head.vault, self.vault.clock().now());
         let (master, kind) = (self.master.duplicate(), secret.kind());
-        let made = in_background(move || UnlockMethod::new(now, &vault, &secret, &master));
-        let method = made.await?;
+        let created = run_blocking(move || UnlockMethod::new(now, &vault, &secret, &master));
+        let method = created.await?;
         let change = |head: &mut Head, _: &[VaultRecord]| {
             let id = head.add_method(method.clone())?;
-            let audit = Audit::of(AuditAction::MethodAdded, format!("{id} ({kind})").into());
+            let audit = AuditRecord::of(AuditAction::MethodAdded, format!("{id} ({kind})").into());
             Ok((RowChanges::default(), audit, id))
         };
         self.change(RecordSelection::None, change).await
@@ -48,14 +47,14 @@ impl OpenVault {
                 return Err(VaultError::LastMethod);
             }
             let subject = format!("{id} ({})", method.kind()).into();
-            let audit = Audit::of(AuditAction::MethodRemoved, subject);
+            let audit = AuditRecord::of(AuditAction::MethodRemoved, subject);
             Ok((RowChanges::default(), audit, ()))
         };
         self.change(RecordSelection::None, change).await
     }
 
-    /// Replaces the master key: re-wraps the keys of all records, and wraps the new master key for every method. The
-    /// encrypted values do not change. Needs the secret of every method except those in `without`, which are removed.
+    /// Replaces the master key: re-wraps the keys of all records, and wraps the new master key for every method. Does
+    /// not change the encrypted values. Needs the secret of every method except those in `without`, which are removed.
     pub async fn rotate_master(
         &self,
         secrets: Vec<UnlockSecret>,
@@ -74,7 +73,7 @@ impl OpenVault {
             return Err(VaultError::LastMethod);
         }
         let (identity, left_out) = (vault.clone(), without.to_vec());
-        let sealing = in_background(move || {
+        let sealing = run_blocking(move || {
             let master = cipher::random_key()?;
             reseal_all(&mut methods, &identity, &secrets, &master, left_out)?;
             Ok((master, methods))
@@ -99,7 +98,7 @@ impl OpenVault {
                 put,
                 ..RowChanges::default()
             };
-            let audit = Audit {
+            let audit = AuditRecord {
                 action: AuditAction::MasterRotated,
                 subject: None,
             };
@@ -110,8 +109,8 @@ impl OpenVault {
     }
 }
 
-/// Wraps another master key for all methods. Fails with all of those that none of the secrets unlocks, and with what to leave
-/// out besides `without`.
+/// Wraps another master key for all methods. If no secret unlocks some of them, fails with the list of these methods,
+/// and with the value of `without` that would succeed.
 fn reseal_all(
     methods: &mut [UnlockMethod],
     vault: &envelope::VaultIdentity,

@@ -1,6 +1,6 @@
-//! `secrets_bind` and `secrets_revoke`: changes of where a value may go. The user is asked each time.
+//! `secrets_bind` and `secrets_revoke`: change where a value may go. The user must approve each change.
 
-use super::{SecretField, VaultProvider, declaration, failed, name, opened};
+use super::{SecretField, VaultProvider, declaration, failed, name, open_vault};
 use crate::binding_draft::BindingDraft;
 use crate::error::VaultError;
 use lango_core::{Caller, Effect, Inspection, Risk, Text, Tool, ToolError, ToolOutput};
@@ -21,7 +21,7 @@ struct BindArguments {
 struct RevokeArguments {
     /// The name of the secret.
     name: String,
-    /// The number of the binding, as secrets_describe shows it.
+    /// The number of the binding, from secrets_describe.
     binding: usize,
 }
 
@@ -33,24 +33,24 @@ fn bind(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "secrets_bind",
         "Proposes a place where the value of a stored secret may be used: one header of requests to one host, one program, \
-         or one argument of a tool. The user is asked each time. Neither you nor a command sees the value: commands find a \
-         placeholder in the environment variable, and lango puts the value in its place on the way to the host.",
+         or one argument of a tool. The user is asked each time. Neither you nor a command sees the value: commands get a \
+         placeholder in the environment variable, and lango replaces it by the value in requests to the host.",
         (Effect::Idempotent, Risk::Dangerous),
     );
-    let (own, seen, shown) = (
+    let (run_provider, inspect_provider, preview_provider) = (
         Arc::clone(provider),
         Arc::clone(provider),
         Arc::clone(provider),
     );
     declaration.with_parts(
         move |caller: Caller, arguments: BindArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 let (name, binding) = parse(&provider, &arguments)?;
-                check_asked(&caller, &bind_reason(&name, &binding))?;
-                let open = opened(&provider, &caller).await?;
+                check_approved(&caller, &bind_reason(&name, &binding))?;
+                let open = open_vault(&provider, &caller).await?;
                 match open.bind(&name, &binding).await {
-                    // The call may run again after a crash.
+                    // After a crash the call may run a second time.
                     Ok(_) | Err(VaultError::AlreadyBound { .. }) => {}
                     Err(error) => return Err(failed(error)),
                 }
@@ -59,17 +59,17 @@ fn bind(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
             }
         },
         Some(Box::new(move |arguments: BindArguments, _| {
-            let provider = Arc::clone(&shown);
+            let provider = Arc::clone(&preview_provider);
             Box::pin(async move {
                 let (name, binding) = parse(&provider, &arguments)?;
                 Ok(describe(&name, &binding))
             })
         })),
         Some(Box::new(move |_, arguments: BindArguments| {
-            let provider = Arc::clone(&seen);
+            let provider = Arc::clone(&inspect_provider);
             Box::pin(async move {
                 let parsed = parse(&provider, &arguments).ok();
-                asked(parsed.map(|(name, binding)| bind_reason(&name, &binding)))
+                inspection_for(parsed.map(|(name, binding)| bind_reason(&name, &binding)))
             })
         })),
     )
@@ -78,22 +78,23 @@ fn bind(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
 fn revoke(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "secrets_revoke",
-        "Removes a binding of a secret, so that its value is no longer used there. The user is asked each time. The secret \
-         itself stays.",
+        "Removes a binding of a secret, so that its value can no longer be used there. The user is asked each time. The \
+         secret itself is kept.",
         (Effect::Idempotent, Risk::Dangerous),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: RevokeArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
-                let open = opened(&provider, &caller).await?;
+                let open = open_vault(&provider, &caller).await?;
                 let name = name(&arguments.name)?;
                 let entries = open.entries().await.map_err(failed)?;
                 let entry = entries.iter().find(|entry| entry.name == name);
-                let binding = entry.and_then(|entry| numbered(&entry.bindings, arguments.binding));
+                let binding =
+                    entry.and_then(|entry| binding_at(&entry.bindings, arguments.binding));
                 let binding = binding.ok_or_else(|| no_binding(&name, arguments.binding))?;
-                check_asked(&caller, &revoke_reason(&name, binding))?;
+                check_approved(&caller, &revoke_reason(&name, binding))?;
                 open.unbind(&name, binding).await.map_err(failed)?;
                 Ok(ToolOutput::trusted(format!(
                     "removed from {name}: {binding}"
@@ -102,16 +103,16 @@ fn revoke(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
         },
         None,
         Some(Box::new(move |caller, arguments: RevokeArguments| {
-            let provider = Arc::clone(&seen);
+            let provider = Arc::clone(&inspect_provider);
             Box::pin(async move {
                 let sealed = provider.sealed(&caller.user).await.ok().flatten();
                 let name = SecretName::new(&arguments.name).ok();
                 let reason = sealed.zip(name).and_then(|(sealed, name)| {
                     let entry = sealed.entries().find(|entry| entry.name == name)?;
-                    let binding = numbered(&entry.bindings, arguments.binding)?;
+                    let binding = binding_at(&entry.bindings, arguments.binding)?;
                     Some(revoke_reason(&name, binding))
                 });
-                asked(reason)
+                inspection_for(reason)
             })
         })),
     )
@@ -139,7 +140,7 @@ pub(super) fn build(
     Ok(binding)
 }
 
-/// Appends what keeps a binding from working here.
+/// Appends a hint if settings keep the binding from working.
 pub(super) fn with_hint(
     provider: &Arc<dyn VaultProvider>,
     binding: &Binding,
@@ -151,7 +152,7 @@ pub(super) fn with_hint(
     }
 }
 
-/// Describes a binding for the user who is asked, a line for each part.
+/// Describes a binding for the approval question, one line per part.
 pub(super) fn describe(name: &SecretName, binding: &Binding) -> String {
     let tool = &binding.tool;
     match &binding.target {
@@ -187,30 +188,30 @@ fn revoke_reason(name: &SecretName, binding: &Binding) -> Text {
     format!("{name} could no longer be used there ({binding})").into()
 }
 
-fn asked(reason: Option<Text>) -> Inspection {
+fn inspection_for(reason: Option<Text>) -> Inspection {
     Inspection {
         user_only: reason,
         ..Inspection::default()
     }
 }
 
-/// Fails unless the user allowed exactly this.
-fn check_asked(caller: &Caller, reason: &Text) -> Result<(), ToolError> {
+/// Fails unless the user approved exactly this change.
+fn check_approved(caller: &Caller, reason: &Text) -> Result<(), ToolError> {
     if caller.inspection.user_only.as_ref() == Some(reason) {
         Ok(())
     } else {
         Err(ToolError::trusted(
-            "the user was not asked about this change; call the tool again",
+            "the user has not approved this change; call the tool again",
         ))
     }
 }
 
-fn numbered(bindings: &[Binding], number: usize) -> Option<&Binding> {
+fn binding_at(bindings: &[Binding], number: usize) -> Option<&Binding> {
     bindings.get(number.checked_sub(1)?)
 }
 
 fn no_binding(name: &SecretName, number: usize) -> ToolError {
     ToolError::trusted(format!(
-        "there is no binding {number} of `{name}`; `secrets_describe` shows them"
+        "`{name}` has no binding {number}; `secrets_describe` shows its bindings"
     ))
 }

@@ -1,9 +1,11 @@
-//! Keys that lango creates, and signatures of typed messages.
+//! The `crypto_*` tools for creating and listing keys, and for signing and verifying typed messages.
 
-use super::{Need, VaultProvider, check_length, declaration, failed, inspect_vault, name, opened};
+use super::{
+    VaultNeed, VaultProvider, check_length, declaration, failed, inspect_vault, name, open_vault,
+};
 use crate::crypto::{self, MessageType, PublicKey, Signature};
 use crate::error::VaultError;
-use crate::manifest::{Entry, SecretKind};
+use crate::manifest::{SecretEntry, SecretKind};
 use crate::open_vault::OpenVault;
 use lango_core::{Caller, Effect, Risk, Tool, ToolError, ToolOutput};
 use lango_secrets::SecretName;
@@ -30,7 +32,7 @@ enum NewKeyKind {
 struct CreateArguments {
     /// The name of the new key.
     name: String,
-    /// What it is for.
+    /// The kind of key.
     kind: NewKeyKind,
 }
 
@@ -41,7 +43,8 @@ struct KeysArguments {}
 struct SignArguments {
     /// The name of an ed25519-key or secp256k1-key.
     key: String,
-    /// The type of the message, which is part of what is signed: letters, digits and `._/-`, such as `release-manifest`.
+    /// The type of the message, which is part of the signed bytes: letters, digits and `._/-`, such as
+    /// `release-manifest`.
     #[serde(rename = "type")]
     message_type: String,
     /// The message.
@@ -50,7 +53,7 @@ struct SignArguments {
 
 #[derive(Deserialize, JsonSchema)]
 struct VerifyArguments {
-    /// The public key or address of the signer, as crypto_keys shows it.
+    /// The public key or address of the signer, from crypto_keys.
     public_key: String,
     /// The type of the message.
     #[serde(rename = "type")]
@@ -72,16 +75,16 @@ fn create(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
          exported; crypto tools use it by its name. Returns the public key of a signing key.",
         (Effect::Idempotent, Risk::Moderate),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: CreateArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 let name = name(&arguments.name)?;
                 let kind = arguments.kind.secret_kind();
-                let open = opened(&provider, &caller).await?;
+                let open = open_vault(&provider, &caller).await?;
                 let entry = match open.create_key(&name, kind).await {
-                    // The call may run again after a crash.
+                    // After a crash the call may run a second time.
                     Err(VaultError::IsKey { kind: found, .. }) if found == kind => {
                         let shown = show_key(&open, &name, kind).await?;
                         return Ok(ToolOutput::trusted(format!("it exists already: {shown}")));
@@ -94,7 +97,11 @@ fn create(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
         },
         None,
         Some(Box::new(move |caller, _| {
-            Box::pin(inspect_vault(Arc::clone(&seen), caller, Need::Creatable))
+            Box::pin(inspect_vault(
+                Arc::clone(&inspect_provider),
+                caller,
+                VaultNeed::Creatable,
+            ))
         })),
     )
 }
@@ -105,15 +112,16 @@ fn keys(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
         "Lists the keys of the vault with the public keys or addresses of signing keys.",
         (Effect::Pure, Risk::Safe),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, _: KeysArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
-                let open = opened(&provider, &caller).await?;
+                let open = open_vault(&provider, &caller).await?;
                 let entries = open.entries().await.map_err(failed)?;
-                let is_usable =
-                    |entry: &&Entry| entry.kind.is_key() && entry.kind != SecretKind::PaymentKey;
+                let is_usable = |entry: &&SecretEntry| {
+                    entry.kind.is_key() && entry.kind != SecretKind::PaymentKey
+                };
                 let mut text = String::new();
                 for entry in entries.iter().filter(is_usable) {
                     let shown = show_key(&open, &entry.name, entry.kind).await?;
@@ -121,14 +129,18 @@ fn keys(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
                     let _ = writeln!(text, "{shown}");
                 }
                 if text.is_empty() {
-                    text.push_str("there are no keys; `crypto_create_key` makes one");
+                    text.push_str("there are no keys; `crypto_create_key` creates one");
                 }
                 Ok(ToolOutput::trusted(text))
             }
         },
         None,
         Some(Box::new(move |caller, _| {
-            Box::pin(inspect_vault(Arc::clone(&seen), caller, Need::Existing))
+            Box::pin(inspect_vault(
+                Arc::clone(&inspect_provider),
+                caller,
+                VaultNeed::Existing,
+            ))
         })),
     )
 }
@@ -136,20 +148,20 @@ fn keys(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
 fn sign(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "crypto_sign",
-        "Signs a message with a signing key of the vault. The type of the message is part of what is signed: ed25519 signs \
+        "Signs a message with a signing key of the vault. The type of the message is part of the signed bytes: ed25519 signs \
          the lines `lango signed message`, `type: TYPE`, an empty line and the message; secp256k1 signs the same as an \
          Ethereum personal message (EIP-191). Digests and transactions cannot be signed.",
         (Effect::Idempotent, Risk::Dangerous),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: SignArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 check_length(&arguments.message)?;
                 let name = name(&arguments.key)?;
                 let message_type = message_type(&arguments.message_type)?;
-                let open = opened(&provider, &caller).await?;
+                let open = open_vault(&provider, &caller).await?;
                 let kind = signing_kind(&open, &name).await?;
                 let operation = format!("sign {}", arguments.message_type);
                 let key = open.key(&name, kind, &operation).await.map_err(failed)?;
@@ -166,7 +178,11 @@ fn sign(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
         },
         None,
         Some(Box::new(move |caller, _| {
-            Box::pin(inspect_vault(Arc::clone(&seen), caller, Need::Existing))
+            Box::pin(inspect_vault(
+                Arc::clone(&inspect_provider),
+                caller,
+                VaultNeed::Existing,
+            ))
         })),
     )
 }
@@ -174,14 +190,16 @@ fn sign(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
 fn verify() -> Arc<dyn Tool> {
     let declaration = declaration(
         "crypto_verify",
-        "Verifies a signature of crypto_sign by the public key or address of the signer.",
+        "Verifies a signature from crypto_sign with the public key or address of the signer.",
         (Effect::Pure, Risk::Safe),
     );
     declaration.with_code(|_: Caller, arguments: VerifyArguments| async move {
         check_length(&arguments.message)?;
         let message_type = message_type(&arguments.message_type)?;
         let public = PublicKey::parse(arguments.public_key.trim()).ok_or_else(|| {
-            ToolError::trusted("a public key has 64 hexadecimal digits, an address 0x and 40")
+            ToolError::trusted(
+                "a public key has 64 hexadecimal digits; an address has `0x` and 40 digits",
+            )
         })?;
         let signature = crypto::from_hex(arguments.signature.trim());
         let signature = signature
@@ -212,17 +230,17 @@ fn message_type(text: &str) -> Result<MessageType, ToolError> {
     })
 }
 
-/// Returns the kind of a signing key.
+/// Returns the kind of a signing key. Fails for other secrets.
 async fn signing_kind(open: &OpenVault, name: &SecretName) -> Result<SecretKind, ToolError> {
     let entries = open.entries().await.map_err(failed)?;
     let entry = entries.iter().find(|entry| entry.name == *name);
     match entry.map(|entry| entry.kind) {
         Some(kind @ (SecretKind::Ed25519Key | SecretKind::Secp256k1Key)) => Ok(kind),
         Some(kind) => Err(ToolError::trusted(format!(
-            "`{name}` cannot sign: it is of the kind {kind}; `crypto_keys` shows the keys"
+            "`{name}` cannot sign: its kind is {kind}; `crypto_keys` shows the keys"
         ))),
         None => Err(ToolError::trusted(format!(
-            "there is no key `{name}`; `crypto_keys` shows the keys, `crypto_create_key` makes one"
+            "there is no key `{name}`; `crypto_keys` shows the keys, `crypto_create_key` creates one"
         ))),
     }
 }

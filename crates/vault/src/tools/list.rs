@@ -1,8 +1,8 @@
-//! `secrets_list` and `secrets_describe`: names, kinds, expiry and bindings.
+//! `secrets_list` and `secrets_describe`: show names, kinds, expiry and bindings of secrets.
 
 use super::{VaultProvider, declaration, name};
 use crate::error::date;
-use crate::manifest::Entry;
+use crate::manifest::SecretEntry;
 use lango_core::{Caller, Clock, Effect, Risk, Timestamp, Tool, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,8 +19,8 @@ struct DescribeArguments {
 }
 
 /// The entries of a vault, and whether they were authenticated.
-struct Listing {
-    entries: Vec<Entry>,
+struct SecretListing {
+    entries: Vec<SecretEntry>,
     is_checked: bool,
 }
 
@@ -32,12 +32,12 @@ pub(super) fn tools(
     let list = declaration(
         "secrets_list",
         "Lists the user's stored secrets and keys: names, kinds, expiry and where each may be used. Values are never \
-         shown, to nobody. Use it to find the name of a credential.",
+         shown to anyone. Use it to find the name of a credential.",
         safe,
     );
-    let (own, time) = (Arc::clone(provider), Arc::clone(clock));
+    let (run_provider, run_clock) = (Arc::clone(provider), Arc::clone(clock));
     let list = list.with_code(move |caller: Caller, _: ListArguments| {
-        let (provider, now) = (Arc::clone(&own), time.now());
+        let (provider, now) = (Arc::clone(&run_provider), run_clock.now());
         async move { show_all(&read(&provider, &caller).await?, now) }
     });
     let describe = declaration(
@@ -46,9 +46,9 @@ pub(super) fn tools(
          used. The value itself is never shown.",
         safe,
     );
-    let (own, time) = (Arc::clone(provider), Arc::clone(clock));
+    let (run_provider, run_clock) = (Arc::clone(provider), Arc::clone(clock));
     let describe = describe.with_code(move |caller: Caller, arguments: DescribeArguments| {
-        let (provider, now) = (Arc::clone(&own), time.now());
+        let (provider, now) = (Arc::clone(&run_provider), run_clock.now());
         async move {
             let name = name(&arguments.name)?;
             let listing = read(&provider, &caller).await?;
@@ -64,32 +64,35 @@ pub(super) fn tools(
     vec![list, describe]
 }
 
-/// Reads the entries: authenticated if the vault opens without a prompt.
-async fn read(provider: &Arc<dyn VaultProvider>, caller: &Caller) -> Result<Listing, ToolError> {
+/// Reads the entries. They are authenticated if the vault can be opened without a prompt.
+async fn read(
+    provider: &Arc<dyn VaultProvider>,
+    caller: &Caller,
+) -> Result<SecretListing, ToolError> {
     let sealed = provider.sealed(&caller.user).await;
     let sealed = sealed.map_err(|error| ToolError::trusted(error.to_string()))?;
     let Some(sealed) = sealed else {
-        return Ok(Listing {
+        return Ok(SecretListing {
             entries: Vec::new(),
             is_checked: true,
         });
     };
     match provider.open(&caller.user).await {
-        Ok(open) => Ok(Listing {
+        Ok(open) => Ok(SecretListing {
             entries: open.entries().await.map_err(super::failed)?,
             is_checked: true,
         }),
-        Err(_) => Ok(Listing {
+        Err(_) => Ok(SecretListing {
             entries: sealed.entries().cloned().collect(),
             is_checked: false,
         }),
     }
 }
 
-fn show_all(listing: &Listing, now: Timestamp) -> Result<ToolOutput, ToolError> {
+fn show_all(listing: &SecretListing, now: Timestamp) -> Result<ToolOutput, ToolError> {
     if listing.entries.is_empty() {
         return Ok(ToolOutput::trusted(
-            "there are no secrets; `secrets_request` asks the user for one, `crypto_create_key` makes a key",
+            "there are no secrets; `secrets_request` asks the user for one, `crypto_create_key` creates a key",
         ));
     }
     let mut text = String::new();
@@ -109,7 +112,7 @@ fn show_all(listing: &Listing, now: Timestamp) -> Result<ToolOutput, ToolError> 
     Ok(ToolOutput::trusted(text))
 }
 
-fn describe_expiry(entry: &Entry, now: Timestamp) -> Option<String> {
+fn describe_expiry(entry: &SecretEntry, now: Timestamp) -> Option<String> {
     let at = date(entry.expires?);
     Some(if entry.is_expired(now) {
         let name = &entry.name;
@@ -119,7 +122,7 @@ fn describe_expiry(entry: &Entry, now: Timestamp) -> Option<String> {
     })
 }
 
-fn describe_entry(entry: &Entry, now: Timestamp, is_checked: bool) -> String {
+fn describe_entry(entry: &SecretEntry, now: Timestamp, is_checked: bool) -> String {
     let mut text = format!(
         "{} ({}, version {})\n",
         entry.name, entry.kind, entry.version
@@ -144,6 +147,6 @@ fn note(is_checked: bool) -> &'static str {
     if is_checked {
         ""
     } else {
-        "the vault is locked, so this was not checked; the user unlocks it with `lango secrets unlock`\n"
+        "the vault is locked, so this list is not verified; the user can unlock it with `lango secrets unlock`\n"
     }
 }

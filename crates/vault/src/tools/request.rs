@@ -1,8 +1,8 @@
-//! `secrets_request`: asks the user for a secret that is not stored yet. The user types it at the terminal after allowing
-//! the call; the value goes from there into the vault.
+//! `secrets_request`: asks the user for a secret that is not stored yet. After approving the call, the user types the
+//! value at the terminal, from where it goes directly into the vault.
 
 use super::bind::{build, describe, with_hint};
-use super::{VaultProvider, declaration, failed, name, opened};
+use super::{VaultProvider, declaration, failed, name, open_vault};
 use crate::binding_draft::{BindingDraft, bind_command};
 use crate::error::VaultError;
 use crate::open_vault::NewSecret;
@@ -13,15 +13,15 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// Maximum length of a purpose in characters.
-const MOST_PURPOSE: usize = 300;
+const MAX_PURPOSE: usize = 300;
 
 #[derive(Deserialize, JsonSchema)]
 struct RequestArguments {
     /// The name for the new secret, such as GITHUB_TOKEN.
     name: String,
-    /// What it is needed for, in a sentence for the user.
+    /// Why it is needed, in a sentence for the user.
     purpose: String,
-    /// Where its value may go; without it only lango's own configuration can use the secret.
+    /// Where its value may go; without this, only lango's own configuration can use the secret.
     #[serde(default)]
     binding: Option<BindingDraft>,
 }
@@ -33,23 +33,23 @@ pub(super) fn tool(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
          The user types the value where you do not see it. Never ask for a credential in the conversation.",
         (Effect::Idempotent, Risk::Safe),
     );
-    let (own, seen, shown) = (
+    let (run_provider, inspect_provider, preview_provider) = (
         Arc::clone(provider),
         Arc::clone(provider),
         Arc::clone(provider),
     );
     declaration.with_parts(
         move |caller: Caller, arguments: RequestArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move { request(&provider, &caller, arguments).await }
         },
         Some(Box::new(move |arguments: RequestArguments, _| {
-            let provider = Arc::clone(&shown);
+            let provider = Arc::clone(&preview_provider);
             Box::pin(async move { preview(&provider, &arguments) })
         })),
         Some(Box::new(
             move |caller: Caller, arguments: RequestArguments| {
-                let provider = Arc::clone(&seen);
+                let provider = Arc::clone(&inspect_provider);
                 Box::pin(async move {
                     let is_possible = provider.can_prompt()
                         && !exists(&provider, &caller, &arguments.name).await
@@ -84,7 +84,7 @@ async fn request(
             )));
         }
         return Ok(ToolOutput::trusted(format!(
-            "nobody could type it here; tell the user to store it with `lango secrets set {name}`{}",
+            "the user cannot type the value here; tell the user to store it with `lango secrets set {name}`{}",
             match binding {
                 Some(binding) => {
                     format!(", and to bind it with `{}`", bind_command(&name, &binding))
@@ -93,11 +93,11 @@ async fn request(
             }
         )));
     };
-    let open = opened(provider, caller).await?;
+    let open = open_vault(provider, caller).await?;
     match open.add(&name, NewSecret::new(value)).await {
         Err(VaultError::NameTaken { .. }) => {
             return Err(ToolError::trusted(format!(
-                "`{name}` was stored meanwhile; `secrets_describe` shows it"
+                "`{name}` was stored in the meantime; `secrets_describe` shows it"
             )));
         }
         stored => stored.map_err(failed)?,
@@ -115,9 +115,9 @@ fn preview(
     arguments: &RequestArguments,
 ) -> Result<String, ToolError> {
     let name = name(&arguments.name)?;
-    // On one line: another line of the agent's could pass for one of lango's.
+    // The purpose is put on one line, so that the agent cannot imitate lango's own lines.
     let words: Vec<&str> = arguments.purpose.split_whitespace().collect();
-    let purpose: String = words.join(" ").chars().take(MOST_PURPOSE).collect();
+    let purpose: String = words.join(" ").chars().take(MAX_PURPOSE).collect();
     let place = match &arguments.binding {
         Some(draft) => describe(&name, &build(provider, &name, draft)?),
         None => format!("secret: {name}\nused by: nothing yet\n"),
@@ -125,7 +125,7 @@ fn preview(
     Ok(format!("{place}the agent says: {purpose}\n"))
 }
 
-/// Returns whether a secret of this name is stored, by the unauthenticated manifest.
+/// Returns whether a secret of this name is stored, according to the manifest, which is not authenticated here.
 async fn exists(provider: &Arc<dyn VaultProvider>, caller: &Caller, text: &str) -> bool {
     let Ok(name) = SecretName::new(text) else {
         return false;

@@ -1,6 +1,8 @@
 //! Hashes, message authentication codes and encryption of texts.
 
-use super::{Need, VaultProvider, check_length, declaration, failed, inspect_vault, name, opened};
+use super::{
+    VaultNeed, VaultProvider, check_length, declaration, failed, inspect_vault, name, open_vault,
+};
 use crate::crypto::{self, HashAlgorithm};
 use crate::key::Key;
 use crate::manifest::SecretKind;
@@ -34,7 +36,7 @@ struct EncryptArguments {
     key: String,
     /// The text to encrypt.
     text: String,
-    /// A context that is authenticated, not encrypted; decrypting needs the same.
+    /// A context that is authenticated but not encrypted; decrypting requires the same context.
     #[serde(default)]
     context: String,
 }
@@ -43,7 +45,7 @@ struct EncryptArguments {
 struct DecryptArguments {
     /// The name of the symmetric-key that encrypted it.
     key: String,
-    /// What `crypto_encrypt` returned.
+    /// The result of `crypto_encrypt`.
     encrypted: String,
     /// The context that was given when it was encrypted.
     #[serde(default)]
@@ -67,13 +69,13 @@ pub(super) fn tools(provider: &Arc<dyn VaultProvider>) -> Vec<Arc<dyn Tool>> {
 fn hmac(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "crypto_hmac",
-        "Computes the HMAC-SHA-256 of a text with a key that crypto_create_key made, in hexadecimal digits.",
+        "Computes the HMAC-SHA-256 of a text with a key from crypto_create_key, in hexadecimal digits.",
         (Effect::Idempotent, Risk::Moderate),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: HmacArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 check_length(&arguments.text)?;
                 let (_, key) = key(
@@ -89,21 +91,23 @@ fn hmac(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
             }
         },
         None,
-        Some(Box::new(move |caller, _| Box::pin(inspect(&seen, caller)))),
+        Some(Box::new(move |caller, _| {
+            Box::pin(inspect(&inspect_provider, caller))
+        })),
     )
 }
 
 fn encrypt(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "crypto_encrypt",
-        "Encrypts a text with a symmetric key that crypto_create_key made (XChaCha20-Poly1305). Only crypto_decrypt with \
-         the same key and context opens the result.",
+        "Encrypts a text with a symmetric key from crypto_create_key (XChaCha20-Poly1305). Only crypto_decrypt with \
+         the same key and context can decrypt the result.",
         (Effect::Idempotent, Risk::Safe),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: EncryptArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 check_length(&arguments.text)?;
                 let kind = SecretKind::SymmetricKey;
@@ -114,25 +118,27 @@ fn encrypt(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
             }
         },
         None,
-        Some(Box::new(move |caller, _| Box::pin(inspect(&seen, caller)))),
+        Some(Box::new(move |caller, _| {
+            Box::pin(inspect(&inspect_provider, caller))
+        })),
     )
 }
 
 fn decrypt(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
     let declaration = declaration(
         "crypto_decrypt",
-        "Decrypts what crypto_encrypt returned, with the same key and context. Nothing else can be decrypted: stored \
-         secrets cannot.",
+        "Decrypts a result of crypto_encrypt with the same key and context. Nothing else can be decrypted, in particular \
+         not stored secrets.",
         (Effect::Idempotent, Risk::Moderate),
     );
-    let (own, seen) = (Arc::clone(provider), Arc::clone(provider));
+    let (run_provider, inspect_provider) = (Arc::clone(provider), Arc::clone(provider));
     declaration.with_parts(
         move |caller: Caller, arguments: DecryptArguments| {
-            let provider = Arc::clone(&own);
+            let provider = Arc::clone(&run_provider);
             async move {
                 let refused = || {
                     ToolError::trusted(
-                        "it does not open: the key, the context or the text is not that of crypto_encrypt",
+                        "decryption failed: the key, the context or the text differs from that of crypto_encrypt",
                     )
                 };
                 check_length(&arguments.encrypted)?;
@@ -140,15 +146,15 @@ fn decrypt(provider: &Arc<dyn VaultProvider>) -> Arc<dyn Tool> {
                 let (name, key) = key(&provider, &caller, &arguments.key, kind, "decrypt").await?;
                 let sealed = URL_SAFE_NO_PAD.decode(arguments.encrypted.trim());
                 let sealed = sealed.map_err(|_| refused())?;
-                let opened = crypto::decrypt(&key, &name, &arguments.context, &sealed);
-                let opened = opened.ok_or_else(refused)?;
-                let text = opened.expose_text().ok_or_else(refused)?;
-                // Anybody may have written what was encrypted.
+                let decrypted = crypto::decrypt(&key, &name, &arguments.context, &sealed);
+                let decrypted = decrypted.ok_or_else(refused)?;
+                let text = decrypted.expose_text().ok_or_else(refused)?;
+                // The encrypted text may come from anywhere, so it is untrusted.
                 Ok(ToolOutput::from(text.to_owned()))
             }
         },
         None,
-        Some(Box::new(move |caller, _| Box::pin(inspect(&seen, caller)))),
+        Some(Box::new(move |caller, _| Box::pin(inspect(&inspect_provider, caller)))),
     )
 }
 
@@ -156,7 +162,7 @@ fn inspect(
     provider: &Arc<dyn VaultProvider>,
     caller: Caller,
 ) -> impl Future<Output = Inspection> + Send + use<> {
-    inspect_vault(Arc::clone(provider), caller, Need::Existing)
+    inspect_vault(Arc::clone(provider), caller, VaultNeed::Existing)
 }
 
 async fn key(
@@ -167,7 +173,7 @@ async fn key(
     operation: &str,
 ) -> Result<(SecretName, Key), ToolError> {
     let name = name(text)?;
-    let open = opened(provider, caller).await?;
+    let open = open_vault(provider, caller).await?;
     let key = open.key(&name, kind, operation).await.map_err(failed)?;
     Ok((name, key))
 }

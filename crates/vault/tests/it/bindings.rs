@@ -1,8 +1,8 @@
-//! A value goes only where its secret is bound, and bindings cannot be changed outside lango.
+//! A value can be used only where its secret is bound, and bindings cannot be changed outside lango.
 
 use crate::raw_store::{RawStore, envelope};
 use crate::{key_file, name, new, set, vault_of};
-use lango_secrets::{Binding, MOST_BINDINGS, Origin};
+use lango_secrets::{Binding, MAX_BINDINGS, Origin};
 use lango_store::Store;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretValue, VaultError};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ async fn one_secret() -> OpenVault {
 }
 
 #[tokio::test]
-async fn a_value_is_given_for_its_bindings_only() {
+async fn a_value_is_returned_only_for_its_bindings() {
     let open = one_secret().await;
     let refused = open.bound_value(&name("A"), &github()).await;
     assert!(matches!(refused, Err(VaultError::NotBound { .. })));
@@ -45,7 +45,7 @@ async fn a_value_is_given_for_its_bindings_only() {
             "{other}"
         );
     }
-    // A new value keeps them.
+    // A new value keeps the bindings.
     set(&open, "A", "newer").await;
     let value = open.bound_value(&name("A"), &github()).await.unwrap();
     assert_eq!(value.expose(), b"newer");
@@ -57,10 +57,10 @@ async fn a_value_is_given_for_its_bindings_only() {
 }
 
 #[tokio::test]
-async fn bindings_are_bounded_distinct_and_do_not_share_a_variable() {
+async fn bindings_are_limited_distinct_and_do_not_share_a_variable() {
     let open = one_secret().await;
     set(&open, "B", "value of b").await;
-    for number in 0..MOST_BINDINGS {
+    for number in 0..MAX_BINDINGS {
         let binding = header(&format!("h{number}.example"), "TOKEN");
         open.bind(&name("A"), &binding).await.unwrap();
     }
@@ -71,7 +71,7 @@ async fn bindings_are_bounded_distinct_and_do_not_share_a_variable() {
     let taken = open.bind(&name("B"), &header("b.example", "TOKEN")).await;
     assert_eq!(
         taken.unwrap_err().to_string(),
-        "`TOKEN` of `exec` has the secret `A` already; choose another variable, or unbind that one first"
+        "`TOKEN` of `exec` is already used by the secret `A`; choose another variable, or unbind that secret first"
     );
     let absent = open.bind(&name("C"), &github()).await;
     assert!(matches!(absent, Err(VaultError::NotFound { .. })));
@@ -80,7 +80,7 @@ async fn bindings_are_bounded_distinct_and_do_not_share_a_variable() {
 }
 
 #[tokio::test]
-async fn keys_are_not_bound_replaced_or_used_as_another_kind() {
+async fn keys_cannot_be_bound_replaced_or_used_as_another_kind() {
     let open = one_secret().await;
     let kind = SecretKind::HmacKey;
     let key = open.create_key(&name("K"), kind).await.unwrap();
@@ -134,7 +134,7 @@ async fn a_secret_value_never_becomes_a_key() {
 }
 
 #[tokio::test]
-async fn bindings_that_were_put_back_are_refused() {
+async fn rolled_back_bindings_are_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let open = vault.create(vec![key_file(1)]).await.unwrap();
@@ -165,7 +165,7 @@ async fn bindings_that_were_put_back_are_refused() {
 }
 
 #[tokio::test]
-async fn the_audit_log_has_bindings_and_their_uses() {
+async fn the_audit_log_records_bindings_and_their_uses() {
     let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "A", "canary").await;
@@ -189,17 +189,17 @@ async fn the_audit_log_has_bindings_and_their_uses() {
 }
 
 #[tokio::test]
-async fn a_value_that_no_header_can_carry_is_not_bound_to_one() {
+async fn a_value_that_is_not_valid_in_a_header_cannot_be_bound_to_one() {
     let open = one_secret().await;
     let unfit = |stored: Result<_, VaultError>| {
         assert!(matches!(stored, Err(VaultError::UnfitForHeader { .. })));
     };
     set(&open, "LINES", "first\nsecond").await;
     unfit(open.bind(&name("LINES"), &github()).await);
-    // A program may have it.
+    // It can be bound to a program.
     let program = Binding::program("exec", "openssl", "KEY").unwrap();
     open.bind(&name("LINES"), &program).await.unwrap();
-    // Nor does a new value make one out of a bound secret.
+    // A bound secret cannot get such a value either.
     open.bind(&name("A"), &github()).await.unwrap();
     unfit(open.set(&name("A"), new("one\r\ntwo")).await);
     let value = open.bound_value(&name("A"), &github()).await.unwrap();

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
-fn a_key_file_is_private_and_comes_back() {
+fn a_key_file_is_private_and_can_be_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault.key");
     let key = key_file::create(&path).unwrap();
@@ -18,7 +18,7 @@ fn a_key_file_is_private_and_comes_back() {
 }
 
 #[test]
-fn a_key_file_that_others_can_read_or_write_is_refused_with_the_way_out() {
+fn a_key_file_that_others_can_read_or_write_is_refused_with_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault.key");
     key_file::create(&path).unwrap();
@@ -32,8 +32,8 @@ fn a_key_file_that_others_can_read_or_write_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn a_key_file_of_another_user_is_refused_also_for_root() {
-    // Only root can make such a file.
+fn a_key_file_of_another_user_is_refused_even_for_root() {
+    // Only root can create such a file.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -74,7 +74,10 @@ fn links_and_other_content_are_refused() {
     ] {
         fs::write(&path, content).unwrap();
         let refused = key_file::read(&path).unwrap_err().to_string();
-        assert!(refused.contains("no key of lango's"), "{refused}");
+        assert!(
+            refused.contains("does not contain a lango key"),
+            "{refused}"
+        );
     }
     key_file::read(folder.path()).unwrap_err();
 }

@@ -1,4 +1,4 @@
-//! The vault over stores: what it keeps, what it refuses, and what many at once do to it.
+//! Tests the vault with real stores: storing secrets, detecting tampering, and concurrent changes.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
@@ -12,17 +12,17 @@ mod tampering;
 mod tools;
 
 use lango_core::{Timestamp, UserId, VaultStore};
-use lango_testkit::ambient::SetClock;
+use lango_testkit::clock_and_ids::ManualClock;
 use lango_vault::{
     Key, NewSecret, OpenVault, SecretName, SecretValue, UnlockSecret, Vault, VaultParts,
 };
 use std::sync::Arc;
 
-/// A time of day on 2026-11-16.
+/// A time on 2026-11-16, in milliseconds.
 const NOW: u64 = 1_794_787_200_000;
 
-fn vault_of(owner: &str, store: Arc<dyn VaultStore>) -> (Vault, Arc<SetClock>) {
-    let clock = Arc::new(SetClock::default());
+fn vault_of(owner: &str, store: Arc<dyn VaultStore>) -> (Vault, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::default());
     clock.set(Timestamp(NOW));
     let vault = Vault::new(VaultParts {
         store,
@@ -33,7 +33,7 @@ fn vault_of(owner: &str, store: Arc<dyn VaultStore>) -> (Vault, Arc<SetClock>) {
     (vault, clock)
 }
 
-/// A cheap way to unlock.
+/// Returns a secret that unlocks a vault cheaply.
 fn key_file(byte: u8) -> UnlockSecret {
     UnlockSecret::KeyFile(Key::new([byte; 32]))
 }

@@ -1,9 +1,9 @@
-//! Several ways to unlock one vault, and a new master key.
+//! Several unlock methods for one vault, and replacing the master key.
 
 use crate::{key_file, passphrase, set, value, vault_of};
 use lango_core::{RecordSelection, UserId, VaultStore};
 use lango_store::Store;
-use lango_vault::{Key, MOST_METHODS, MethodKind, UnlockSecret, VaultError};
+use lango_vault::{Key, MAX_METHODS, MethodKind, UnlockSecret, VaultError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ async fn each_of_several_methods_unlocks_and_can_be_removed() {
         let open = vault.unlock(secret).await.unwrap();
         assert_eq!(value(&open, "KEY").await.unwrap(), "value");
     }
-    // A key is not accepted as one of another kind.
+    // A key does not unlock a method of another kind.
     let other_kind = UnlockSecret::Keyring(Key::new([1; 32]));
     assert!(vault.unlock(other_kind).await.is_err());
     open.remove_method(1).await.unwrap();
@@ -34,16 +34,16 @@ async fn each_of_several_methods_unlocks_and_can_be_removed() {
     assert!(matches!(gone, Err(VaultError::NoSuchMethod { id: 2 })));
     let last = open.remove_method(3).await;
     assert!(matches!(last, Err(VaultError::LastMethod)));
-    // No number is used twice.
+    // Ids are never reused.
     assert_eq!(open.add_method(key_file(1)).await.unwrap(), 4);
 }
 
 #[tokio::test]
-async fn a_vault_has_at_least_one_method_and_a_bounded_number_of_them() {
+async fn a_vault_has_at_least_one_method_and_a_limited_number_of_them() {
     let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let none = vault.create(Vec::new()).await;
     assert!(matches!(none, Err(VaultError::LastMethod)));
-    let methods = (0..MOST_METHODS as u8).map(key_file);
+    let methods = (0..MAX_METHODS as u8).map(key_file);
     let open = vault.create(methods.collect()).await.unwrap();
     let refused = open.add_method(key_file(99)).await;
     assert!(matches!(refused, Err(VaultError::Limit { .. })));
@@ -52,7 +52,7 @@ async fn a_vault_has_at_least_one_method_and_a_bounded_number_of_them() {
 }
 
 #[tokio::test]
-async fn a_wrong_passphrase_costs_a_hundred_milliseconds_and_reveals_nothing() {
+async fn a_wrong_passphrase_takes_a_hundred_milliseconds_and_reveals_nothing() {
     let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     vault
         .create(vec![passphrase("correct horse")])
@@ -74,7 +74,7 @@ async fn a_wrong_passphrase_costs_a_hundred_milliseconds_and_reveals_nothing() {
 }
 
 #[tokio::test]
-async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one() {
+async fn a_new_master_key_does_not_change_sealed_values_and_invalidates_the_old_key() {
     let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let methods = vec![key_file(1), key_file(2)];
@@ -88,7 +88,7 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
     let missing = missing.unwrap_err().to_string();
     assert_eq!(
         missing,
-        "nothing that was given fits unlock method 2 (key file)"
+        "no given passphrase or key matches unlock method 2 (key file)"
     );
     assert_eq!(value(&open, "A").await.unwrap(), "value of a");
     let secrets = vec![key_file(2), key_file(1)];
@@ -98,7 +98,7 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
     let after = store.read_vault(&ann, RecordSelection::All).await;
     let after = after.unwrap().unwrap().records;
     for (before, after) in before.iter().zip(&after) {
-        // The last bytes: the nonce, the value and its tag.
+        // The last bytes are the nonce, the value and its tag.
         let sealed_value = 24 + "value of a".len() + 16;
         let at = before.envelope.len() - sealed_value;
         assert_eq!(before.envelope[at..], after.envelope[at..]);
@@ -119,7 +119,7 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
 }
 
 #[tokio::test]
-async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_once() {
+async fn replacing_the_master_key_requires_all_methods_and_lists_all_missing_ones() {
     let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let methods = (1..=4).map(key_file).collect();
     let open = vault.create(methods).await.unwrap();
@@ -136,7 +136,7 @@ async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_on
         text.ends_with("unlock methods 2 (key file) and 4 (key file)"),
         "{text}"
     );
-    // What was to be left out already is among them, so that the next attempt succeeds.
+    // The suggestion includes the methods that were already left out, so that the next attempt succeeds.
     assert_eq!(without, [2, 3, 4]);
     let (text, without) = missing(Vec::new(), &[]).await;
     assert!(text.contains("1 (key file), 2 (key file)"), "{text}");

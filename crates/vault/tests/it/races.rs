@@ -1,4 +1,4 @@
-//! Many at once, each with connections of its own: nothing that was acknowledged is lost.
+//! Concurrent changes with separate connections: no acknowledged change is lost.
 
 use crate::{key_file, name, new, set, value, vault_of};
 use lango_core::VaultStore;
@@ -11,7 +11,7 @@ fn open_store(place: &str) -> Arc<dyn VaultStore> {
     Arc::new(Store::at(place, "lango-orchestrator".into()).unwrap())
 }
 
-macro_rules! over_both_databases {
+macro_rules! test_with_both_databases {
     ($($name:ident),+ $(,)?) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)] async fn $name() {
@@ -21,22 +21,22 @@ macro_rules! over_both_databases {
         }
         mod postgresql {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)] async fn $name() {
-                super::$name(super::postgres::empty()).await;
+                super::$name(super::postgres::fresh_schema()).await;
             })+
         }
     };
 }
 
-over_both_databases!(
-    of_many_that_set_secrets_at_once_nothing_is_lost,
-    of_many_that_create_a_vault_at_once_one_does,
+test_with_both_databases!(
+    concurrent_writers_lose_no_secrets,
+    only_one_of_several_concurrent_creators_succeeds,
     values_set_while_the_master_key_is_replaced_are_refused_or_kept,
 );
 
 const WRITERS: usize = 8;
-const EACH: usize = 4;
+const WRITES_PER_WRITER: usize = 4;
 
-async fn of_many_that_set_secrets_at_once_nothing_is_lost(place: String) {
+async fn concurrent_writers_lose_no_secrets(place: String) {
     let (vault, _) = vault_of("ann", open_store(&place));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     let writers = (0..WRITERS).map(|writer| {
@@ -44,7 +44,7 @@ async fn of_many_that_set_secrets_at_once_nothing_is_lost(place: String) {
         tokio::spawn(async move {
             let (vault, _) = vault_of("ann", open_store(&place));
             let open = vault.unlock(key_file(1)).await.unwrap();
-            for number in 0..EACH {
+            for number in 0..WRITES_PER_WRITER {
                 let own = format!("K{writer}.{number}");
                 set(&open, &own, &own).await;
                 set(&open, "SHARED", &own).await;
@@ -54,23 +54,29 @@ async fn of_many_that_set_secrets_at_once_nothing_is_lost(place: String) {
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
-    assert_eq!(open.entries().await.unwrap().len(), WRITERS * EACH + 1);
+    assert_eq!(
+        open.entries().await.unwrap().len(),
+        WRITERS * WRITES_PER_WRITER + 1
+    );
     for writer in 0..WRITERS {
-        for number in 0..EACH {
+        for number in 0..WRITES_PER_WRITER {
             let own = format!("K{writer}.{number}");
             assert_eq!(value(&open, &own).await.unwrap(), own);
         }
     }
     let entries = open.entries().await.unwrap();
     let shared = entries.iter().find(|entry| entry.name == name("SHARED"));
-    assert_eq!(shared.unwrap().version, (WRITERS * EACH) as u64);
+    assert_eq!(
+        shared.unwrap().version,
+        (WRITERS * WRITES_PER_WRITER) as u64
+    );
     assert!(open.check().await.unwrap().is_empty());
     let events = vault.events(usize::MAX).await.unwrap();
-    assert_eq!(events.len(), 1 + WRITERS + 2 * WRITERS * EACH);
+    assert_eq!(events.len(), 1 + WRITERS + 2 * WRITERS * WRITES_PER_WRITER);
 }
 
-async fn of_many_that_create_a_vault_at_once_one_does(place: String) {
-    // So that the tables exist: creating those is another race.
+async fn only_one_of_several_concurrent_creators_succeeds(place: String) {
+    // Creates the tables first, because that is a race of its own.
     let (vault, _) = vault_of("ann", open_store(&place));
     vault.events(1).await.unwrap();
     let creators = (0..WRITERS as u8).map(|number| {

@@ -1,32 +1,32 @@
-//! Rows that a test can edit as somebody with access to the database could.
+//! A store whose rows a test can edit, like an attacker with access to the database.
 
 use lango_core::{
-    BoxFuture, RecordSelection, StoreError, Text, UserId, VaultChange, VaultChanged, VaultEvent,
-    VaultSnapshot, VaultStore,
+    BoxFuture, RecordSelection, StoreError, Text, UserId, VaultChange, VaultChangeOutcome,
+    VaultEvent, VaultSnapshot, VaultStore,
 };
 use lango_store::Store;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What somebody put in the place of a user's rows.
-type Edited = BTreeMap<UserId, VaultSnapshot>;
+/// The edited rows that replace those of a user.
+type EditedRows = BTreeMap<UserId, VaultSnapshot>;
 
 /// A store whose rows can be replaced.
 #[derive(Default)]
 pub struct RawStore {
     store: Store,
-    edited: Mutex<Edited>,
+    edited: Mutex<EditedRows>,
 }
 
 impl RawStore {
-    /// A user's rows as they are now.
+    /// Returns a user's current rows.
     pub async fn rows(&self, user: &str) -> VaultSnapshot {
         let user = UserId::from(user);
         let rows = self.read_vault(&user, RecordSelection::All).await;
         rows.unwrap().unwrap()
     }
 
-    /// Shows these rows to every reader, until they are replaced again.
+    /// Makes every read return these rows, until they are replaced again.
     pub fn replace(&self, user: &str, rows: VaultSnapshot) {
         self.edited.lock().unwrap().insert(UserId::from(user), rows);
     }
@@ -54,7 +54,7 @@ impl VaultStore for RawStore {
         &'a self,
         user: &'a UserId,
         change: VaultChange,
-    ) -> BoxFuture<'a, Result<VaultChanged, StoreError>> {
+    ) -> BoxFuture<'a, Result<VaultChangeOutcome, StoreError>> {
         self.store.change_vault(user, change)
     }
 
@@ -75,7 +75,7 @@ impl VaultStore for RawStore {
     }
 }
 
-/// The envelope of a record among rows.
+/// Returns the envelope of a record in the rows.
 pub fn envelope<'a>(rows: &'a mut VaultSnapshot, name: &str) -> &'a mut Vec<u8> {
     let name = Text::from(name);
     let mut records = rows.records.iter_mut();

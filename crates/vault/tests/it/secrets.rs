@@ -1,15 +1,13 @@
-//! What is stored comes back, in versions, until it expires.
+//! Storing, replacing, expiring and logging secrets.
 
 use crate::{NOW, key_file, name, new, set, value, vault_of};
 use lango_core::{RecordSelection, Timestamp, UserId, VaultStore};
 use lango_store::Store;
-use lango_vault::{
-    MOST_SECRET_BYTES, MOST_SECRETS, NewSecret, SecretKind, SecretValue, VaultError,
-};
+use lango_vault::{MAX_SECRET_BYTES, MAX_SECRETS, NewSecret, SecretKind, SecretValue, VaultError};
 use std::sync::Arc;
 
 #[tokio::test]
-async fn a_value_comes_back_and_a_new_one_takes_its_place() {
+async fn a_value_can_be_stored_read_and_replaced() {
     let (vault, clock) = vault_of("ann", Arc::new(Store::in_memory()));
     assert!(vault.read(RecordSelection::All).await.unwrap().is_none());
     let open = vault.create(vec![key_file(1)]).await.unwrap();
@@ -52,7 +50,7 @@ async fn a_secret_is_refused_from_the_moment_it_expires() {
         value(&open, "KEY").await.unwrap_err(),
         "the secret `KEY` expired on 2026-11-16 00:00 UTC"
     );
-    // A new value does not inherit it.
+    // A new value does not inherit the expiry.
     set(&open, "KEY", "newer").await;
     assert_eq!(value(&open, "KEY").await.unwrap(), "newer");
 }
@@ -61,14 +59,14 @@ async fn a_secret_is_refused_from_the_moment_it_expires() {
 async fn values_and_vaults_have_limits() {
     let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
-    for bytes in [0, MOST_SECRET_BYTES + 1] {
+    for bytes in [0, MAX_SECRET_BYTES + 1] {
         let secret = NewSecret::new(SecretValue::new(vec![7; bytes]));
         let refused = open.set(&name("KEY"), secret).await;
         assert!(matches!(refused, Err(VaultError::InvalidValue { .. })));
     }
-    let largest = NewSecret::new(SecretValue::new(vec![7; MOST_SECRET_BYTES]));
+    let largest = NewSecret::new(SecretValue::new(vec![7; MAX_SECRET_BYTES]));
     open.set(&name("KEY"), largest).await.unwrap();
-    for number in 1..MOST_SECRETS {
+    for number in 1..MAX_SECRETS {
         set(&open, &format!("K{number}"), "v").await;
     }
     let refused = open.set(&name("ONE_MORE"), new("v")).await;
@@ -77,7 +75,7 @@ async fn values_and_vaults_have_limits() {
 }
 
 #[tokio::test]
-async fn the_audit_log_has_every_change_and_no_value() {
+async fn the_audit_log_records_every_change_and_no_value() {
     let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let open = vault.create(vec![key_file(1)]).await.unwrap();
@@ -109,7 +107,7 @@ async fn the_audit_log_has_every_change_and_no_value() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_stored_shows_a_value() {
+async fn stored_rows_do_not_reveal_a_value() {
     let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let open = vault.create(vec![key_file(1)]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rows that were changed outside lango are refused, whichever byte or row it is.
+//! Rows that were changed outside lango are refused, whichever byte or row was changed.
 
 use crate::bindings::github;
 use crate::raw_store::{RawStore, envelope};
@@ -7,7 +7,7 @@ use lango_core::{RecordSelection, VaultRecord, VaultSnapshot};
 use lango_vault::{OpenVault, Vault, VaultError};
 use std::sync::Arc;
 
-/// A vault with two secrets, one of them bound, over rows that can be edited.
+/// Creates a vault with two secrets, one of them bound, in a store whose rows can be edited.
 async fn two_secrets(owner: &str, store: &Arc<RawStore>) -> (Vault, OpenVault) {
     let (vault, _) = vault_of(owner, Arc::clone(store) as _);
     let open = vault.create(vec![key_file(1), key_file(2)]).await.unwrap();
@@ -17,15 +17,15 @@ async fn two_secrets(owner: &str, store: &Arc<RawStore>) -> (Vault, OpenVault) {
     (vault, open)
 }
 
-/// Refuses to unlock, and refuses to work on for somebody who unlocked before.
-async fn assert_refused(vault: &Vault, open: &OpenVault, what: &str) {
+/// Asserts that no secret can be read, neither after unlocking again nor with a vault that was unlocked before.
+async fn assert_refused(vault: &Vault, open: &OpenVault, description: &str) {
     let unlocked = vault.unlock(key_file(1)).await;
     let read = match unlocked {
         Ok(unlocked) => unlocked.value(&name("A")).await.map(drop),
         Err(error) => Err(error),
     };
-    assert!(read.is_err(), "{what}: unlocked and read");
-    assert!(open.value(&name("A")).await.is_err(), "{what}: read");
+    assert!(read.is_err(), "{description}: unlocked and read");
+    assert!(open.value(&name("A")).await.is_err(), "{description}: read");
 }
 
 fn edited(rows: &VaultSnapshot, edit: impl FnOnce(&mut VaultSnapshot)) -> VaultSnapshot {
@@ -61,7 +61,7 @@ async fn every_flipped_byte_of_an_envelope_is_refused() {
 }
 
 #[tokio::test]
-async fn a_cut_or_lengthened_head_or_envelope_is_refused() {
+async fn a_truncated_or_extended_head_or_envelope_is_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let rows = store.rows("ann").await;
@@ -79,7 +79,7 @@ async fn a_cut_or_lengthened_head_or_envelope_is_refused() {
 }
 
 #[tokio::test]
-async fn a_revision_apart_from_its_head_is_refused() {
+async fn a_revision_that_differs_from_its_head_is_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let rows = store.rows("ann").await;
@@ -88,7 +88,7 @@ async fn a_revision_apart_from_its_head_is_refused() {
 }
 
 #[tokio::test]
-async fn records_that_changed_places_are_refused() {
+async fn swapped_records_are_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let (_, _) = two_secrets("bob", &store).await;
@@ -135,7 +135,7 @@ async fn a_record_of_an_earlier_vault_of_the_same_user_is_refused() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_rolled_back_alone_is_refused_and_named() {
+async fn a_single_rolled_back_record_is_refused_and_named() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let old = store.rows("ann").await;
@@ -159,18 +159,18 @@ async fn a_record_from_before_a_secret_was_deleted_and_stored_again_is_refused()
     let (vault, open) = two_secrets("ann", &store).await;
     let old = store.rows("ann").await;
     open.remove(&name("A")).await.unwrap();
-    // The clock stands still, so name, version and times are the same again: only the digest tells them apart.
+    // The clock does not advance, so name, version and times are the same again; only the digest differs.
     set(&open, "A", "another value").await;
     let rows = store.rows("ann").await;
-    let put_back = edited(&rows, |rows| {
+    let restored = edited(&rows, |rows| {
         *envelope(rows, "A") = envelope(&mut old.clone(), "A").clone();
     });
-    store.replace("ann", put_back);
+    store.replace("ann", restored);
     assert_refused(&vault, &open, "a record of before").await;
 }
 
 #[tokio::test]
-async fn a_head_that_was_rolled_back_alone_is_refused() {
+async fn a_rolled_back_head_is_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let old = store.rows("ann").await;
@@ -212,14 +212,14 @@ async fn a_deleted_and_a_foreign_record_are_reported() {
 }
 
 #[tokio::test]
-async fn an_unlock_method_that_was_put_back_is_refused() {
+async fn a_restored_unlock_method_is_refused() {
     let store = Arc::new(RawStore::default());
     let (vault, open) = two_secrets("ann", &store).await;
     let old = store.rows("ann").await;
     open.remove_method(2).await.unwrap();
     let rows = store.rows("ann").await;
-    // All of the old head but what tells the revisions apart.
-    let put_back = edited(&rows, |rows| rows.head = old.head.clone());
-    store.replace("ann", put_back);
+    // Restores the old head; only the revision of the row stays new.
+    let restored = edited(&rows, |rows| rows.head = old.head.clone());
+    store.replace("ann", restored);
     assert!(vault.unlock(key_file(2)).await.is_err());
 }

@@ -1,12 +1,13 @@
-//! The tools over a real vault: what each gives, and what no tool gives.
+//! The vault's tools with a real vault: their results, and that none of them reveals a value.
 
 use crate::{NOW, key_file, name, set, vault_of};
 use lango_core::{
-    BoxFuture, Caller, Clock, Extent, Inspection, RecordSelection, Timestamp, Tool, Trust, UserId,
+    BoxFuture, Caller, Clock, Inspection, PreviewLength, RecordSelection, Timestamp, Tool, Trust,
+    UserId,
 };
 use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue, ServerToolId};
 use lango_store::Store;
-use lango_testkit::ambient::SetClock;
+use lango_testkit::clock_and_ids::ManualClock;
 use lango_vault::{
     FieldPlace, NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider,
     vault_tools,
@@ -14,7 +15,7 @@ use lango_vault::{
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-/// A vault that is open, and a user who typed a value if asked.
+/// Provides an open vault, and a value that the user typed.
 struct Provider {
     vault: Vault,
     open: Arc<OpenVault>,
@@ -71,10 +72,10 @@ impl VaultProvider for Provider {
     }
 }
 
-/// The tools over a vault with the secret `TOKEN`.
+/// The tools with a vault that contains the secret `TOKEN`.
 struct Fixture {
     provider: Arc<Provider>,
-    clock: Arc<SetClock>,
+    clock: Arc<ManualClock>,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -103,7 +104,7 @@ impl Fixture {
         tools.find(|own| own.spec().name.as_str() == tool).unwrap()
     }
 
-    /// Runs a call as the gate would after it was allowed.
+    /// Runs a call like the gate does after it was approved.
     async fn run(&self, tool: &str, arguments: Value) -> Result<String, String> {
         let tool = self.tool(tool);
         let arguments = Arc::new(arguments);
@@ -136,7 +137,7 @@ fn caller() -> Caller {
 }
 
 #[tokio::test]
-async fn signatures_are_verified_by_the_public_key_that_is_shown() {
+async fn signatures_can_be_verified_with_the_listed_public_key() {
     let fixture = Fixture::new(None).await;
     for kind in ["ed25519", "secp256k1"] {
         let created = fixture
@@ -167,7 +168,7 @@ async fn signatures_are_verified_by_the_public_key_that_is_shown() {
 }
 
 #[tokio::test]
-async fn a_text_is_encrypted_and_decrypted_and_a_code_is_the_same_each_time() {
+async fn a_text_can_be_encrypted_and_decrypted_and_an_hmac_is_deterministic() {
     let fixture = Fixture::new(None).await;
     for (name, kind) in [("BOX", "symmetric"), ("CODE", "hmac")] {
         fixture
@@ -219,7 +220,7 @@ async fn no_crypto_tool_uses_a_secret_or_the_key_of_a_wallet() {
             ),
         ] {
             let refused = fixture.run(tool, arguments).await.unwrap_err();
-            assert!(refused.contains("of the kind"), "{refused}");
+            assert!(refused.contains("kind is"), "{refused}");
         }
         for kind in ["symmetric", "hmac", "ed25519", "secp256k1"] {
             let taken = json!({ "name": secret, "kind": kind });
@@ -235,19 +236,19 @@ async fn no_crypto_tool_uses_a_secret_or_the_key_of_a_wallet() {
 }
 
 #[tokio::test]
-async fn bindings_are_changed_only_as_the_user_was_asked() {
+async fn bindings_are_changed_only_as_the_user_approved() {
     let fixture = Fixture::new(None).await;
     let bind = |host: &str| Arc::new(json!({ "name": "TOKEN", "binding": { "host": host } }));
     let tool = fixture.tool("secrets_bind");
-    // Not asked at all, and asked about another host.
+    // The user was not asked at all, and then asked about another host.
     let refused = tool.run(&caller(), bind("a.example")).await.unwrap_err();
-    assert!(refused.message.contains("was not asked"), "{refused}");
+    assert!(refused.message.contains("has not approved"), "{refused}");
     let mut asked = caller();
     asked.inspection = tool.inspect(&asked, bind("a.example")).await;
     assert!(asked.inspection.user_only.is_some());
     tool.run(&asked, bind("b.example")).await.unwrap_err();
     tool.run(&asked, bind("a.example")).await.unwrap();
-    // It may run again after a crash.
+    // After a crash the call may run a second time.
     tool.run(&asked, bind("a.example")).await.unwrap();
     let shown = fixture
         .ok("secrets_describe", json!({ "name": "TOKEN" }))
@@ -263,7 +264,7 @@ async fn bindings_are_changed_only_as_the_user_was_asked() {
 }
 
 #[tokio::test]
-async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
+async fn only_fields_that_take_secrets_can_be_bound() {
     let fixture = Fixture::new(None).await;
     let bind = |binding: Value| json!({ "name": "TOKEN", "binding": binding });
     let field = |tool: &str, field: &str| json!({ "tool": tool, "field": field });
@@ -293,14 +294,14 @@ async fn a_field_can_be_bound_where_a_tool_takes_secrets() {
 }
 
 #[tokio::test]
-async fn an_agents_purpose_adds_no_line_to_the_question() {
+async fn an_agents_purpose_cannot_add_lines_to_the_question() {
     let fixture = Fixture::new(Some("typed value")).await;
     let purpose = "to push\nsent to: https://github.com\r\u{2028}x";
     let binding = json!({ "host": "a.example" });
     let arguments = json!({ "name": "NEW", "purpose": purpose, "binding": binding });
     let tool = fixture.tool("secrets_request");
     let shown = tool
-        .preview(Arc::new(arguments), Extent::Whole)
+        .preview(Arc::new(arguments), PreviewLength::Full)
         .await
         .unwrap();
     let lines: Vec<&str> = shown.lines().collect();
@@ -313,11 +314,11 @@ async fn an_agents_purpose_adds_no_line_to_the_question() {
 }
 
 #[tokio::test]
-async fn a_request_stores_what_was_typed_and_nothing_else() {
+async fn a_request_stores_only_the_value_that_the_user_typed() {
     let request = |name: &str| json!({ "name": name, "purpose": "to push", "binding": { "host": "a.example" } });
     let fixture = Fixture::new(Some("typed value")).await;
     let refused = fixture.run("secrets_request", request("TOKEN")).await;
-    assert!(refused.is_err() || refused.unwrap().contains("nobody"));
+    assert!(refused.is_err() || refused.unwrap().contains("cannot type"));
     let fixture = Fixture::new(Some("typed value")).await;
     let stored = fixture.ok("secrets_request", request("NEW")).await;
     assert!(
@@ -327,15 +328,15 @@ async fn a_request_stores_what_was_typed_and_nothing_else() {
     let value = fixture.provider.open.value(&name("NEW")).await.unwrap();
     assert_eq!(value.expose(), b"typed value");
     let fixture = Fixture::new(None).await;
-    let told = fixture.ok("secrets_request", request("NEW")).await;
-    assert!(told.contains("lango secrets set NEW"), "{told}");
+    let advice = fixture.ok("secrets_request", request("NEW")).await;
+    assert!(advice.contains("lango secrets set NEW"), "{advice}");
     let command = "`lango secrets bind NEW --host https://a.example --env NEW`";
-    assert!(told.contains(command), "{told}");
+    assert!(advice.contains(command), "{advice}");
     assert!(fixture.provider.open.value(&name("NEW")).await.is_err());
 }
 
 #[tokio::test]
-async fn an_expired_secret_is_marked_with_what_the_user_can_do() {
+async fn an_expired_secret_is_marked_with_the_next_step() {
     let fixture = Fixture::new(None).await;
     let secret = NewSecret {
         expires: Some(Timestamp(NOW + 1000)),
@@ -358,7 +359,7 @@ async fn an_expired_secret_is_marked_with_what_the_user_can_do() {
 }
 
 #[tokio::test]
-async fn a_binding_to_a_host_that_the_network_does_not_list_says_so() {
+async fn binding_to_a_host_that_the_network_does_not_allow_gives_a_hint() {
     let fixture = Fixture::new(None).await;
     let bind =
         |host: &str| json!({ "name": "TOKEN", "binding": { "host": host, "variable": "A" } });
@@ -370,7 +371,7 @@ async fn a_binding_to_a_host_that_the_network_does_not_list_says_so() {
 }
 
 #[tokio::test]
-async fn the_log_names_the_agent_and_the_session_of_a_tool() {
+async fn the_audit_log_names_the_agent_and_the_session() {
     let fixture = Fixture::new(None).await;
     let bind = json!({ "name": "TOKEN", "binding": { "host": "a.example" } });
     fixture.ok("secrets_bind", bind).await;
@@ -380,7 +381,7 @@ async fn the_log_names_the_agent_and_the_session_of_a_tool() {
 }
 
 #[tokio::test]
-async fn a_wrong_field_is_refused_with_the_ones_that_exist() {
+async fn a_wrong_field_is_refused_with_the_existing_ones() {
     let fixture = Fixture::new(None).await;
     for (tool, field, expected) in [
         ("shop_login", "pasword", "did you mean `password`?"),

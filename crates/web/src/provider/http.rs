@@ -1,27 +1,28 @@
-//! One request to a search service: no redirects, limits on time and size, counted in the turn's budget, and no error
-//! that contains the key.
+//! Sends one request to a search service. It follows no redirects, limits time and size, charges the turn's budget, and
+//! keeps the key out of errors.
 
 use super::wire::{Body, WireRequest};
 use super::{ProviderKind, SearchProvider};
-use lango_net::Budget;
-use lango_secrets::{Credential, Masks, is_plain_encoding};
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER,
+use lango_net::{
+    BodyLimits, Budget, ClientOptions, PlainHttp, read_body, retry_after, root_cause,
+    service_client,
 };
+use lango_secrets::{Credential, Masks};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use zeroize::Zeroizing;
 
-/// Timeout of a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// Timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout of a request, from the first byte sent to the last byte received.
-const REQUEST_TIME: Duration = Duration::from_secs(12);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Maximum size of a response in bytes.
-const ANSWER_BYTES: usize = 2 << 20;
+const MAX_RESPONSE_BYTES: usize = 2 << 20;
 
 /// The base URL of a service, and the client for it.
 pub(super) struct Endpoint {
@@ -63,12 +64,17 @@ impl Endpoint {
             check_status(provider, &response)?;
             read(response, &counter).await
         };
-        let body = tokio::time::timeout(REQUEST_TIME, exchange)
+        let body = tokio::time::timeout(REQUEST_TIMEOUT, exchange)
             .await
-            .unwrap_or_else(|_| Err(format!("no answer within {} s", REQUEST_TIME.as_secs())))?;
+            .unwrap_or_else(|_| {
+                Err(format!(
+                    "no response within {} s",
+                    REQUEST_TIMEOUT.as_secs()
+                ))
+            })?;
         let mut reply =
-            serde_json::from_slice(&body).map_err(|_| "the answer is not JSON".to_owned())?;
-        // Here, because snippets are cut later, and half of a value would not be found.
+            serde_json::from_slice(&body).map_err(|_| "the response is not JSON".to_owned())?;
+        // Values are masked before snippets are cut, because half of a value would not be recognized.
         self.masks.mask_json(&mut reply);
         Ok(reply)
     }
@@ -79,13 +85,15 @@ impl Endpoint {
         request: &WireRequest,
     ) -> Result<Response, String> {
         let url = format!("{}{}", self.base_url, request.path);
-        let mut url = Url::parse(&url).map_err(|_| "its `url` is not an address".to_owned())?;
+        let mut url =
+            Url::parse(&url).map_err(|_| "its `url` is not a valid address".to_owned())?;
         let key = match &self.key {
-            Some(key) => Some(
-                key.text_for(&url)
-                    .await
-                    .map_err(|error| error.to_string())?,
-            ),
+            Some(key) => {
+                let plain_http = PlainHttp::LocalOnly.check(&url);
+                plain_http.map_err(|refusal| refusal.to_string())?;
+                let text = key.text_for(&url).await;
+                Some(text.map_err(|error| error.to_string())?)
+            }
             None => None,
         };
         let client = self.client(&url)?;
@@ -109,18 +117,18 @@ impl Endpoint {
                 ),
             };
             let mut value = HeaderValue::from_str(&value)
-                .map_err(|_| "its key has characters that no key has".to_owned())?;
+                .map_err(|_| "its key contains invalid characters".to_owned())?;
             value.set_sensitive(true);
             builder = builder.header(name, value);
         }
         builder.send().await.map_err(|error| {
-            // The text of the error has the address, which has the query; its cause says enough.
+            // The error's text contains the URL with the query, so only its cause is shown.
             let kind = if error.is_connect() {
                 "no connection"
             } else {
-                "no answer"
+                "no response"
             };
-            format!("{kind}: {}", deepest(&error))
+            format!("{kind}: {}", root_cause(&error))
         })
     }
 
@@ -128,27 +136,16 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // Another part of the process may have chosen a provider already; any will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT_TIME)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
-        // What is sent to this machine stays on it.
-        let host = url.host_str().unwrap_or_default();
-        if host == "localhost" || host.starts_with("127.") || host == "[::1]" {
-            builder = builder.no_proxy();
-        }
-        let built = builder.build().map_err(|error| deepest(&error))?;
+        let options = ClientOptions {
+            connect_timeout: CONNECT_TIMEOUT,
+            ..ClientOptions::default()
+        };
+        let built = service_client(url, options)?;
         Ok(self.client.get_or_init(|| built))
     }
 }
 
 fn check_status(provider: &SearchProvider, response: &Response) -> Result<(), String> {
-    let encoding = response.headers().get(CONTENT_ENCODING);
-    if !is_plain_encoding(encoding.map(HeaderValue::as_bytes)) {
-        return Err("the answer is compressed, which was not asked for".to_owned());
-    }
     let status = response.status();
     if status.is_success() {
         return Ok(());
@@ -156,31 +153,35 @@ fn check_status(provider: &SearchProvider, response: &Response) -> Result<(), St
     let code = status.as_u16();
     let key = provider.key.as_ref().map(Credential::setting);
     let problem = match (code, provider.kind, key) {
-        (300..=399, ..) => "it redirects, which is not followed; set its `url` to where it is",
+        (300..=399, ..) => {
+            "it redirects, which lango does not follow; set its `url` to the new address"
+        }
         (403, ProviderKind::SearXng, _) => {
-            "it does not give JSON; add `json` to `search.formats` in its settings"
+            "it does not return JSON; add `json` to `search.formats` in its settings"
         }
         (401 | 403, _, Some(variable)) => {
             return Err(format!(
                 "{code}: it does not accept the key in `{variable}`"
             ));
         }
-        (402 | 432 | 433, ..) => "its plan is used up",
+        (402 | 432 | 433, ..) => "the quota of your plan is used up",
         (429, ..) => {
-            let wait = response.headers().get(RETRY_AFTER);
-            let wait = wait.and_then(|wait| wait.to_str().ok()?.parse::<u32>().ok());
+            let wait = retry_after(response.headers(), SystemTime::now());
             return Err(match wait {
-                Some(seconds) => format!("429: too many requests; it asks to wait {seconds} s"),
+                Some(wait) => format!(
+                    "429: too many requests; it asks to wait {} s",
+                    wait.as_secs()
+                ),
                 None => "429: too many requests".to_owned(),
             });
         }
-        (500..=599, ..) => "it has a fault",
-        _ => "it does not accept the request",
+        (500..=599, ..) => "the service has an internal error",
+        _ => "the service rejected the request",
     };
     Err(format!("{code}: {problem}"))
 }
 
-/// Counts what a request moves in the budget of a turn.
+/// Charges a request and its bytes to the budget of a turn.
 struct Counter<'a> {
     budget: &'a Budget,
     url: &'a str,
@@ -207,23 +208,10 @@ impl Counter<'_> {
 }
 
 async fn read(mut response: Response, counter: &Counter<'_>) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    loop {
-        let chunk = response.chunk().await.map_err(|error| deepest(&error))?;
-        let Some(chunk) = chunk else { return Ok(body) };
-        counter.count_bytes(chunk.len())?;
-        if body.len() + chunk.len() > ANSWER_BYTES {
-            return Err(format!("the answer has more than {ANSWER_BYTES} bytes"));
-        }
-        body.extend_from_slice(&chunk);
-    }
-}
-
-/// Returns the innermost cause of an error, which is the most specific one and contains no URL.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    while let Some(deeper) = cause.and_then(std::error::Error::source) {
-        cause = Some(deeper);
-    }
-    cause.map_or_else(|| "it ended too early".to_owned(), ToString::to_string)
+    let limits = BodyLimits {
+        bytes: MAX_RESPONSE_BYTES,
+        idle: None,
+    };
+    let body = read_body(&mut response, limits, |count| counter.count_bytes(count)).await;
+    body.map_err(|error| error.to_string())
 }

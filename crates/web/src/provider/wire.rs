@@ -1,15 +1,15 @@
 //! Requests and responses of each kind of search service.
 
-use super::{Freshness, ProviderKind, Query, SearchResult};
+use super::{Freshness, ProviderKind, SearchQuery, SearchResult};
 use lango_documents::read_html;
 use lango_net::Url;
 use serde_json::{Value, json};
 
-/// The longest parts of a result, in characters.
+/// Maximum lengths of titles and snippets, in characters.
 const TITLE_LENGTH: usize = 200;
 const SNIPPET_LENGTH: usize = 600;
 
-/// The longest address of a result, in bytes.
+/// Maximum length of a result's URL, in bytes; results with longer ones are dropped.
 const URL_BYTES: usize = 2000;
 
 /// A request without the service's base URL and key.
@@ -25,7 +25,7 @@ pub(super) enum Body {
     Json(Value),
 }
 
-pub(super) fn request(kind: ProviderKind, query: &Query) -> WireRequest {
+pub(super) fn request(kind: ProviderKind, query: &SearchQuery) -> WireRequest {
     let range = query.freshness.map(range_name);
     match kind {
         ProviderKind::SearXng => {
@@ -60,9 +60,9 @@ pub(super) fn request(kind: ProviderKind, query: &Query) -> WireRequest {
             }
         }
         ProviderKind::Tavily => {
-            // It has no pages: what comes before the wanted page is asked for too, and left out of the results.
-            let most = (query.count * query.page).min(20);
-            let mut body = json!({ "query": query.text, "max_results": most });
+            // Tavily has no paging, so the earlier pages are requested too and skipped in the results.
+            let limit = (query.count * query.page).min(20);
+            let mut body = json!({ "query": query.text, "max_results": limit });
             if let Some(range) = range {
                 body["time_range"] = range.into();
             }
@@ -98,7 +98,7 @@ fn range_name(freshness: Freshness) -> &'static str {
     }
 }
 
-/// The JSON fields in which a service returns its results.
+/// The JSON fields of a service's results.
 struct Shape {
     list: &'static str,
     snippet: &'static str,
@@ -135,16 +135,16 @@ fn shape(kind: ProviderKind) -> Shape {
 pub(super) fn results(
     kind: ProviderKind,
     reply: &Value,
-    query: &Query,
+    query: &SearchQuery,
 ) -> Result<Vec<SearchResult>, String> {
     let shape = shape(kind);
-    let is_answer = match kind {
+    let is_valid = match kind {
         ProviderKind::SearXng | ProviderKind::Tavily => reply["results"].is_array(),
         ProviderKind::Brave => reply["type"] == "search" || reply["web"].is_object(),
         ProviderKind::Kagi => reply["data"].is_object(),
     };
-    if !is_answer {
-        return Err("the answer has no list of results".to_owned());
+    if !is_valid {
+        return Err("the response has no list of results".to_owned());
     }
     let Some(list) = reply.pointer(shape.list).and_then(Value::as_array) else {
         return Ok(Vec::new());

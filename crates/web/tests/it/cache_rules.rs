@@ -1,4 +1,5 @@
-//! Stored pages and the rules of the guard: what was fetched while its host was allowed is not shown once it is refused.
+//! Cached pages and the egress rules: a page that was fetched while its host was allowed is not shown once it is
+//! refused.
 
 use crate::support::{Bench, Reply, Site};
 use lango_core::{BoxFuture, WebCache};
@@ -9,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// Gives every name the address of this machine.
+/// Resolves every name to the loopback address.
 struct Loopback;
 
 impl Resolver for Loopback {
@@ -28,7 +29,7 @@ fn bench(allow: &[&str], deny: &[&str], cache: &Arc<dyn WebCache>) -> Bench {
     Bench::behind(egress, Arc::clone(cache))
 }
 
-/// A site whose `/from` redirects to another host that is allowed at first.
+/// Starts a site whose `/from` redirects to another host, which is allowed at first.
 async fn redirecting_site() -> Site {
     Site::serve(|request| match request.target.split_once("?port=") {
         Some((_, port)) => {
@@ -41,7 +42,7 @@ async fn redirecting_site() -> Site {
 }
 
 #[tokio::test]
-async fn a_stored_page_is_not_shown_once_the_host_it_came_from_is_refused() {
+async fn a_cached_page_is_not_shown_once_its_host_is_refused() {
     let site = redirecting_site().await;
     let port = site.port;
     let first = format!("first.corp.example:{port}");
@@ -68,7 +69,7 @@ async fn a_stored_page_is_not_shown_once_the_host_it_came_from_is_refused() {
         assert_eq!(
             site.requests().len(),
             before,
-            "the second time from the cache"
+            "the second fetch uses the cache"
         );
         let closed = bench(&allow, &deny, &cache);
         let error = closed.error(&url).await;
@@ -78,7 +79,7 @@ async fn a_stored_page_is_not_shown_once_the_host_it_came_from_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_that_was_fetched_under_the_same_rules_comes_from_the_cache_of_another_process() {
+async fn a_page_that_another_process_cached_under_the_same_rules_is_used() {
     let site = redirecting_site().await;
     let host = format!("plain.corp.example:{}", site.port);
     let url = format!("http://{host}/page");
@@ -90,7 +91,7 @@ async fn a_page_that_was_fetched_under_the_same_rules_comes_from_the_cache_of_an
 }
 
 #[tokio::test]
-async fn a_page_that_one_user_poisoned_is_not_shown_to_another() {
+async fn a_page_cached_for_one_user_is_not_shown_to_another() {
     let site = Site::serve(|_| {
         let reply = Reply::html("<p>for one alone").with("Cache-Control", "public, max-age=3600");
         reply.with("Vary", "Accept-Language, Cookie")

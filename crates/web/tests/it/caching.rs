@@ -1,6 +1,6 @@
-//! What is fetched again and what is not, by the headers of the server; the same over every store.
+//! Which pages are fetched again, depending on the server's headers, with every kind of store.
 
-use crate::support::{Bench, Recorded, Reply, Site};
+use crate::support::{Bench, RecordedRequest, Reply, Site};
 use lango_core::WebCache;
 use lango_store::Store;
 use serde_json::json;
@@ -9,40 +9,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 type Headers = &'static [(&'static str, &'static str)];
 
-/// Headers of a page, seconds until it is read again, and what happens then.
-const MATRIX: [(Headers, u64, Second); 20] = [
-    (&[], 10, Second::FromCache),
-    (&[], 301, Second::Fetched),
-    (&[("Cache-Control", "max-age=60")], 59, Second::FromCache),
-    (&[("Cache-Control", "max-age=60")], 60, Second::Fetched),
+/// The headers of a page, the seconds until it is read again, and how it is read then.
+const MATRIX: [(Headers, u64, SecondRead); 20] = [
+    (&[], 10, SecondRead::FromCache),
+    (&[], 301, SecondRead::Fetched),
+    (
+        &[("Cache-Control", "max-age=60")],
+        59,
+        SecondRead::FromCache,
+    ),
+    (&[("Cache-Control", "max-age=60")], 60, SecondRead::Fetched),
     (
         &[("Cache-Control", "max-age=60"), ("Age", "50")],
         11,
-        Second::Fetched,
+        SecondRead::Fetched,
     ),
     (
         &[("Cache-Control", "private, MAX-AGE=\"60\"")],
         59,
-        Second::FromCache,
+        SecondRead::FromCache,
     ),
     (
         &[("Cache-Control", "public, s-maxage=600, max-age=1")],
         2,
-        Second::Fetched,
+        SecondRead::Fetched,
     ),
-    (&[("Cache-Control", "max-age=nonsense")], 1, Second::Fetched),
-    (&[("Cache-Control", "no-store")], 0, Second::Fetched),
+    (
+        &[("Cache-Control", "max-age=nonsense")],
+        1,
+        SecondRead::Fetched,
+    ),
+    (&[("Cache-Control", "no-store")], 0, SecondRead::Fetched),
     (
         &[("Cache-Control", "no-cache"), ("ETag", "\"a\"")],
         0,
-        Second::Confirmed,
+        SecondRead::Revalidated,
     ),
-    (&[("Cache-Control", "no-cache")], 0, Second::Fetched),
-    (&[("Pragma", "no-cache")], 0, Second::Fetched),
+    (&[("Cache-Control", "no-cache")], 0, SecondRead::Fetched),
+    (&[("Pragma", "no-cache")], 0, SecondRead::Fetched),
     (
         &[("Cache-Control", "max-age=5"), ("ETag", "\"a\"")],
         6,
-        Second::Confirmed,
+        SecondRead::Revalidated,
     ),
     (
         &[
@@ -50,12 +58,12 @@ const MATRIX: [(Headers, u64, Second); 20] = [
             ("Last-Modified", "Mon, 16 Nov 2026 05:00:00 GMT"),
         ],
         6,
-        Second::Confirmed,
+        SecondRead::Revalidated,
     ),
     (
         &[("Expires", "Mon, 16 Nov 2026 06:44:02 GMT")],
         3599,
-        Second::FromCache,
+        SecondRead::FromCache,
     ),
     (
         &[
@@ -63,36 +71,36 @@ const MATRIX: [(Headers, u64, Second); 20] = [
             ("Date", "Mon, 16 Nov 2026 06:44:00 GMT"),
         ],
         3,
-        Second::Fetched,
+        SecondRead::Fetched,
     ),
-    (&[("Expires", "0")], 0, Second::Fetched),
-    (&[("Vary", "*")], 0, Second::Fetched),
+    (&[("Expires", "0")], 0, SecondRead::Fetched),
+    (&[("Vary", "*")], 0, SecondRead::Fetched),
     (
         &[
             ("Vary", "Accept-Language, Cookie"),
             ("Cache-Control", "max-age=60"),
         ],
         5,
-        Second::FromCache,
+        SecondRead::FromCache,
     ),
-    // A tenth of the hundred days since it changed, but no more than a day.
+    // The lifetime is a tenth of the hundred days since the last change, but at most a day.
     (
         &[("Last-Modified", "Sat, 08 Aug 2026 05:44:02 GMT")],
         86_399,
-        Second::FromCache,
+        SecondRead::FromCache,
     ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Second {
+enum SecondRead {
     FromCache,
-    Confirmed,
+    Revalidated,
     Fetched,
 }
 
-/// A server that confirms what a request names.
+/// Starts a server that answers conditional requests with 304.
 async fn server(headers: Headers) -> Site {
-    Site::serve(move |request: &Recorded| {
+    Site::serve(move |request: &RecordedRequest| {
         let conditional = request
             .header("if-none-match")
             .or(request.header("if-modified-since"));
@@ -127,17 +135,19 @@ async fn check_matrix(cache: Arc<dyn WebCache>) {
         );
         let requests = site.requests();
         let second = match requests.get(1) {
-            None => Second::FromCache,
-            Some(request) if request.header("if-none-match").is_some() => Second::Confirmed,
-            Some(request) if request.header("if-modified-since").is_some() => Second::Confirmed,
-            Some(_) => Second::Fetched,
+            None => SecondRead::FromCache,
+            Some(request) if request.header("if-none-match").is_some() => SecondRead::Revalidated,
+            Some(request) if request.header("if-modified-since").is_some() => {
+                SecondRead::Revalidated
+            }
+            Some(_) => SecondRead::Fetched,
         };
         assert_eq!(second, expected, "{headers:?} after {seconds} s");
     }
 }
 
 #[tokio::test]
-async fn headers_decide_what_is_fetched_again_in_memory() {
+async fn headers_decide_what_is_fetched_again_with_the_in_memory_store() {
     check_matrix(Arc::new(Store::in_memory())).await;
 }
 
@@ -150,7 +160,7 @@ async fn headers_decide_what_is_fetched_again_with_sqlite() {
 
 #[tokio::test]
 async fn headers_decide_what_is_fetched_again_with_postgresql() {
-    let place = lango_testkit::postgres::empty();
+    let place = lango_testkit::postgres::fresh_schema();
     check_matrix(Arc::new(Store::at(&place, "root".into()).unwrap())).await;
 }
 
@@ -171,13 +181,13 @@ async fn the_age_of_a_copy_is_shown_and_fresh_fetches_it_again() {
         .await
         .unwrap();
     assert!(again.text.contains("Fetched: just now\n"), "{}", again.text);
-    // Asking for a fresh page is no question whether it changed.
+    // A request for a fresh page is not conditional.
     assert_eq!(site.requests().len(), 2);
     assert_eq!(site.requests()[1].header("if-none-match"), None);
 }
 
 #[tokio::test]
-async fn a_page_that_was_confirmed_is_fresh_again() {
+async fn a_revalidated_page_is_fresh_again() {
     let site = server(&[("Cache-Control", "max-age=60"), ("ETag", "\"a\"")]).await;
     let bench = Bench::new(&[&site]);
     for seconds in [0, 61, 59] {
@@ -192,7 +202,7 @@ async fn a_page_that_was_confirmed_is_fresh_again() {
 }
 
 #[tokio::test]
-async fn a_copy_is_removed_when_the_server_forbids_it_later() {
+async fn a_cached_copy_is_removed_when_the_server_forbids_caching_later() {
     let is_forbidden = Arc::new(AtomicBool::new(false));
     let forbids = Arc::clone(&is_forbidden);
     let site = Site::serve(move |_| {
@@ -213,7 +223,7 @@ async fn a_copy_is_removed_when_the_server_forbids_it_later() {
 }
 
 #[tokio::test]
-async fn copies_of_users_are_apart_and_errors_are_not_stored() {
+async fn users_have_separate_caches_and_errors_are_not_cached() {
     let site = Site::serve(|request| match request.target.as_str() {
         "/gone" => Reply::status(404).with("Cache-Control", "max-age=60"),
         _ => Reply::html("<p>words").with("Cache-Control", "max-age=60"),

@@ -1,4 +1,4 @@
-//! Pages as an agent reads them: content, parts, errors.
+//! `search_fetch`: the content, parts and errors that an agent sees.
 
 use crate::support::{Bench, Reply, Site};
 use serde_json::json;
@@ -20,7 +20,7 @@ const ARTICLE: &str = r#"<!doctype html><html><head><title>Wings | The Daily</ti
 </article><aside>Related: <a href="/x">x</a></aside><footer>Imprint</footer></body></html>"#;
 
 #[tokio::test]
-async fn a_page_is_read_as_markdown_with_what_it_says_of_itself() {
+async fn a_page_is_read_as_markdown_with_its_metadata() {
     let site = Site::serve(|_| Reply::html(ARTICLE)).await;
     let bench = Bench::new(&[&site]);
     let text = bench.fetch(&site.url("/news/wings.html")).await;
@@ -63,7 +63,7 @@ A second paragraph, long enough to be counted as text, closes the story, with `l
 }
 
 #[tokio::test]
-async fn a_long_page_comes_in_parts_that_together_are_the_page() {
+async fn the_parts_of_a_long_page_add_up_to_the_page() {
     let paragraphs: Vec<String> = (0..900)
         .map(|number| format!("Paragraph {number} has some words, and ends hére."))
         .collect();
@@ -116,7 +116,7 @@ async fn a_page_longer_than_the_limit_is_cut_with_a_note() {
 }
 
 #[tokio::test]
-async fn an_error_status_says_what_it_means_and_what_the_page_says() {
+async fn an_error_status_is_explained_with_the_text_of_the_page() {
     let site = Site::serve(|request| {
         let status = request.target[1..].parse().unwrap();
         Reply {
@@ -126,8 +126,8 @@ async fn an_error_status_says_what_it_means_and_what_the_page_says() {
     })
     .await;
     let bench = Bench::new(&[&site]);
-    for (status, words) in [
-        (404, "there is no such page"),
+    for (status, hint) in [
+        (404, "the page does not exist"),
         (403, "may need a login"),
         (429, "fewer requests"),
         (503, "try again later"),
@@ -135,14 +135,14 @@ async fn an_error_status_says_what_it_means_and_what_the_page_says() {
         let error = bench.error(&site.url(&format!("/{status}"))).await;
         assert!(error.contains(&format!("status {status}; ")), "{error}");
         assert!(
-            error.contains(words) && error.contains("It says: # Sorry not today"),
+            error.contains(hint) && error.contains("The page says: # Sorry not today"),
             "{error}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_and_the_page_names_where_it_led() {
+async fn a_redirect_is_followed_and_the_result_names_the_final_address() {
     let site = Site::serve(|request| match request.target.as_str() {
         "/old" => Reply::status(301).with("Location", "/new"),
         _ => Reply::html("<p>moved here"),

@@ -1,4 +1,4 @@
-//! Types and encodings of what is fetched.
+//! The types and encodings of fetched content.
 
 use crate::support::{Bench, Reply, Site};
 use lopdf::content::{Content, Operation};
@@ -15,7 +15,7 @@ async fn fetched(reply: Reply) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn text_is_shown_as_it_is() {
+async fn plain_text_is_shown_unchanged() {
     for (content_type, body) in [
         ("application/json", "{\"a\": [1, \"<b>\"]}"),
         ("application/vnd.api+json", "{\"b\": 2}"),
@@ -31,7 +31,7 @@ async fn text_is_shown_as_it_is() {
 }
 
 #[tokio::test]
-async fn html_is_known_by_its_beginning_where_the_server_does_not_say() {
+async fn html_is_recognized_by_its_start_if_the_server_does_not_name_the_type() {
     for content_type in ["", "text/plain", "application/octet-stream"] {
         let page = Reply::new(content_type, "\n<!DOCTYPE html><p>some <b>bold</b> words");
         let text = fetched(page).await.unwrap();
@@ -40,7 +40,7 @@ async fn html_is_known_by_its_beginning_where_the_server_does_not_say() {
 }
 
 #[tokio::test]
-async fn encodings_come_from_the_mark_the_header_the_page_or_the_bytes() {
+async fn the_encoding_comes_from_the_byte_order_mark_the_header_the_page_or_the_bytes() {
     let latin = |head: &str| [format!("{head}<p>caf").as_bytes(), b"\xe9 na\xefve</p>"].concat();
     let utf16: Vec<u8> = "\u{feff}<p>café naïve</p>"
         .encode_utf16()
@@ -105,7 +105,7 @@ fn pdf(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_pdf_is_read_page_by_page_whatever_its_type_says() {
+async fn a_pdf_is_read_page_by_page_whatever_its_media_type() {
     for content_type in ["application/pdf", "application/octet-stream"] {
         let text = fetched(Reply::new(content_type, pdf("Slipstreams lift wings")))
             .await
@@ -120,7 +120,7 @@ async fn a_pdf_is_read_page_by_page_whatever_its_type_says() {
 }
 
 #[tokio::test]
-async fn other_types_are_refused_with_type_and_size() {
+async fn other_types_are_refused_with_their_type_and_size() {
     let error = fetched(Reply::new("image/png", vec![0; 1234]))
         .await
         .unwrap_err();
@@ -130,7 +130,7 @@ async fn other_types_are_refused_with_type_and_size() {
 }
 
 #[tokio::test]
-async fn bad_and_hostile_html_is_read_within_bounds() {
+async fn malformed_and_hostile_html_is_read_within_limits() {
     let started = std::time::Instant::now();
     for page in [
         "<p>one<table><tr><td>two<div>three</td></p></table>four".to_owned(),

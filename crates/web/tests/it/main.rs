@@ -1,4 +1,4 @@
-//! Search and fetch against real servers on loopback.
+//! Tests the web tools with real servers on loopback.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 

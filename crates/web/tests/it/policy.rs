@@ -1,15 +1,15 @@
-//! Which site a call contacts, what the guard refuses, and that only what was inspected runs.
+//! The site that a call contacts, the addresses that the egress guard refuses, and that only inspected calls run.
 
 use crate::support::{Bench, Reply, Site, caller, session};
-use lango_core::{Inspection, SiteAccess, Subject};
+use lango_core::{Inspection, RuleSubject, SiteAccess};
 use serde_json::json;
 use std::sync::Arc;
 
 #[tokio::test]
-async fn a_call_says_which_site_it_contacts_and_whether_the_address_is_known() {
+async fn an_inspection_names_the_site_and_whether_the_address_is_known() {
     let site = Site::serve(|_| Reply::html("<p>hi")).await;
     let bench = Bench::new(&[&site]);
-    assert_eq!(bench.tool.spec().subject, Subject::Site);
+    assert_eq!(bench.tool.spec().subject, RuleSubject::Site);
     let found = bench.inspect(&site.url("/a?b#c")).await.site.unwrap();
     assert_eq!(*found.host, format!("127.0.0.1:{}", site.port));
     assert_eq!(found.url.as_deref(), Some(&*site.url("/a?b#c")));
@@ -30,7 +30,7 @@ async fn a_call_says_which_site_it_contacts_and_whether_the_address_is_known() {
 }
 
 #[tokio::test]
-async fn links_of_a_page_are_known_afterwards_and_changed_ones_are_not() {
+async fn links_of_a_page_are_known_afterwards_but_modified_ones_are_not() {
     let page = "<title>T</title><p>See <a href=/next?q=1>the next page</a> of this story, it goes on there.";
     let site = Site::serve(move |_| Reply::html(page)).await;
     let bench = Bench::new(&[&site]);
@@ -54,7 +54,7 @@ async fn links_of_a_page_are_known_afterwards_and_changed_ones_are_not() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_not_inspected_or_inspected_for_another_address_does_not_run() {
+async fn a_call_without_an_inspection_of_its_address_does_not_run() {
     let site = Site::serve(|_| Reply::html("<p>hi")).await;
     let bench = Bench::new(&[&site]);
     let arguments = Arc::new(json!({ "url": site.url("/a") }));
@@ -80,14 +80,14 @@ async fn a_call_that_was_not_inspected_or_inspected_for_another_address_does_not
             error
                 .unwrap_err()
                 .message
-                .contains("not the one that was allowed")
+                .contains("differs from the one that was approved")
         );
     }
     assert!(site.requests().is_empty());
 }
 
 #[tokio::test]
-async fn what_the_guard_refuses_is_an_error_with_the_key_that_would_allow_it() {
+async fn a_refused_address_is_an_error_that_names_the_setting_to_allow_it() {
     let site = Site::serve(|_| Reply::html("<p>hi")).await;
     let bench = Bench::new(&[]);
     assert_eq!(bench.inspect(&site.url("/")).await, Inspection::default());
@@ -96,7 +96,7 @@ async fn what_the_guard_refuses_is_an_error_with_the_key_that_would_allow_it() {
     for (url, reason) in [
         ("file:///etc/passwd", "only `http` and `https`"),
         ("http://user:secret@example.com/", "user name or password"),
-        ("no address", "is not an address"),
+        ("no address", "is not a valid address"),
         ("http://169.254.169.254/latest", "refused"),
     ] {
         let error = bench.error(url).await;
@@ -107,7 +107,7 @@ async fn what_the_guard_refuses_is_an_error_with_the_key_that_would_allow_it() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_what_the_guard_refuses_is_not_followed() {
+async fn a_redirect_to_a_refused_address_is_not_followed() {
     let hidden = Site::serve(|_| Reply::html("<p>secret")).await;
     let target = hidden.url("/");
     let site = Site::serve(move |_| Reply::status(302).with("Location", &target)).await;
@@ -118,7 +118,7 @@ async fn a_redirect_to_what_the_guard_refuses_is_not_followed() {
 }
 
 #[tokio::test]
-async fn requests_of_a_turn_are_counted() {
+async fn the_number_of_requests_in_a_turn_is_limited() {
     let site = Site::serve(|_| Reply::html("<p>hi").with("Cache-Control", "no-store")).await;
     let limits = lango_net::EgressLimits {
         requests: 2,

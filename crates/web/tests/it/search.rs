@@ -1,4 +1,4 @@
-//! Search services: what they are asked, how their answers are read, and who answers when one fails.
+//! Search services: their requests and responses, and the fallback when one fails.
 
 use crate::support::{Reply, Site, TestClock, caller, session};
 use lango_core::{ToolError, Trust};
@@ -86,7 +86,7 @@ fn kagi() -> Value {
 }
 
 #[tokio::test]
-async fn searxng_is_asked_and_read() {
+async fn searxng_is_queried_and_its_results_are_read() {
     let site = Site::serve(|_| Reply::json(&searxng())).await;
     let local = provider("local", ProviderKind::SearXng, &site);
     let arguments = json!({ "query": " wings \n& tails", "page": 2, "freshness": "week" });
@@ -115,7 +115,7 @@ async fn searxng_is_asked_and_read() {
 }
 
 #[tokio::test]
-async fn brave_is_asked_and_read() {
+async fn brave_is_queried_and_its_results_are_read() {
     let site = Site::serve(|_| Reply::json(&brave())).await;
     let arguments = json!({ "query": "wings", "count": 5, "page": 3, "freshness": "month" });
     let (text, _) = search(vec![provider("b", ProviderKind::Brave, &site)], arguments).await;
@@ -134,7 +134,7 @@ async fn brave_is_asked_and_read() {
 }
 
 #[tokio::test]
-async fn tavily_is_asked_and_read_and_has_pages_all_the_same() {
+async fn tavily_is_queried_and_paging_works_although_it_has_none() {
     let site = Site::serve(|_| Reply::json(&tavily())).await;
     let arguments = json!({ "query": "wings", "count": 2, "page": 2, "freshness": "day" });
     let (text, _) = search(vec![provider("t", ProviderKind::Tavily, &site)], arguments).await;
@@ -157,7 +157,7 @@ async fn tavily_is_asked_and_read_and_has_pages_all_the_same() {
 }
 
 #[tokio::test]
-async fn kagi_is_asked_and_read() {
+async fn kagi_is_queried_and_its_results_are_read() {
     let site = Site::serve(|_| Reply::json(&kagi())).await;
     let arguments = json!({ "query": "wings", "freshness": "week" });
     let (text, _) = search(vec![provider("k", ProviderKind::Kagi, &site)], arguments).await;
@@ -181,35 +181,38 @@ async fn kagi_is_asked_and_read() {
 }
 
 #[tokio::test]
-async fn the_next_service_answers_for_every_way_in_which_one_fails() {
+async fn whatever_way_a_service_fails_the_next_one_is_queried() {
     let good = Site::serve(|_| Reply::json(&brave())).await;
     let failing: [(Reply, &str); 9] = [
         (
             Reply::status(429).with("Retry-After", "30"),
             "429: too many requests; it asks to wait 30 s",
         ),
-        (Reply::status(500), "500: it has a fault"),
+        (Reply::status(500), "500: the service has an internal error"),
         (
             Reply::status(403),
-            "403: it does not give JSON; add `json` to `search.formats`",
+            "403: it does not return JSON; add `json` to `search.formats`",
         ),
         (
             Reply::status(302).with("Location", "http://127.0.0.1:9/"),
-            "302: it redirects, which is not followed",
+            "302: it redirects, which lango does not follow",
         ),
-        (Reply::html("<p>no json"), "the answer is not JSON"),
+        (Reply::html("<p>no json"), "the response is not JSON"),
         (
             Reply::json(&json!({ "results": "none" })),
-            "the answer has no list of results",
+            "the response has no list of results",
         ),
-        (Reply::json(&json!({ "results": [] })), "it has no results"),
+        (
+            Reply::json(&json!({ "results": [] })),
+            "it found no results",
+        ),
         (
             Reply::new("application/json", vec![b' '; 3 << 20]),
-            "the answer has more than 2097152 bytes",
+            "the response has more than 2097152 bytes",
         ),
         (
             Reply::json(&json!([1, 2])),
-            "the answer has no list of results",
+            "the response has no list of results",
         ),
     ];
     for (reply, reason) in failing {
@@ -225,14 +228,14 @@ async fn the_next_service_answers_for_every_way_in_which_one_fails() {
             "{text}"
         );
         assert!(
-            text.contains(&format!("`first` gave nothing: {reason}")),
+            text.contains(&format!("`first` returned nothing: {reason}")),
             "{text}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
+async fn a_service_that_does_not_respond_or_does_not_exist_is_skipped() {
     let good = Site::serve(|_| Reply::json(&kagi())).await;
     let silent = Site::serve(|_| Reply::silence()).await;
     let gone = {
@@ -251,9 +254,9 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
     let (text, _) = search(providers, json!({ "query": "wings" })).await;
     let text = text.unwrap();
     for reason in [
-        "`gone` gave nothing: no connection",
-        "`keyless` gave nothing: `MISSING` has characters that no key has, or none at all",
-        "`silent` gave nothing: no answer within 12 s",
+        "`gone` returned nothing: no connection",
+        "`keyless` returned nothing: the value of `MISSING` is empty or contains control characters",
+        "`silent` returned nothing: no response within 12 s",
         "by `good` (kagi)",
     ] {
         assert!(text.contains(reason), "{text}");
@@ -262,7 +265,7 @@ async fn a_service_that_does_not_answer_or_is_not_there_is_passed_over() {
 }
 
 #[tokio::test]
-async fn when_no_service_answers_the_error_names_each_reason() {
+async fn if_all_services_fail_the_error_names_each_reason() {
     let refusing = Site::serve(|_| Reply::status(401)).await;
     let providers = vec![
         provider("one", ProviderKind::Brave, &refusing),
@@ -271,14 +274,15 @@ async fn when_no_service_answers_the_error_names_each_reason() {
     let (error, _) = search(providers, json!({ "query": "wings" })).await;
     let error = error.unwrap_err().message;
     assert!(
-        error.contains("`one` gave nothing: 401: it does not accept the key in `BRAVE_API_KEY`"),
+        error
+            .contains("`one` returned nothing: 401: it does not accept the key in `BRAVE_API_KEY`"),
         "{error}"
     );
-    assert!(error.contains("`two` gave nothing: 401"), "{error}");
+    assert!(error.contains("`two` returned nothing: 401"), "{error}");
 }
 
 #[tokio::test]
-async fn no_results_anywhere_is_an_answer() {
+async fn finding_no_results_anywhere_is_not_an_error() {
     let empty = Site::serve(|_| Reply::json(&json!({ "type": "search", "query": {} }))).await;
     let (text, _) = search(
         vec![provider("b", ProviderKind::Brave, &empty)],
@@ -287,12 +291,12 @@ async fn no_results_anywhere_is_an_answer() {
     .await;
     assert_eq!(
         text.unwrap(),
-        "No results for `wings`.\n`b` gave nothing: it has no results\n"
+        "No results for `wings`.\n`b` returned nothing: it found no results\n"
     );
 }
 
 #[tokio::test]
-async fn requests_to_search_services_count_in_the_budget_of_the_turn() {
+async fn requests_to_search_services_are_charged_to_the_turns_budget() {
     let broken = Site::serve(|_| Reply::status(500)).await;
     let site = Site::serve(|_| Reply::json(&searxng())).await;
     let providers = || {
@@ -315,14 +319,14 @@ async fn requests_to_search_services_count_in_the_budget_of_the_turn() {
     let (found, _) = search_within(providers(), query("tails"), &budgets).await;
     let text = found.unwrap_err().message;
     assert!(
-        text.contains("this turn made 3 requests, the most that `egress.maxRequests` allows"),
+        text.contains("this turn has made 3 requests, the maximum of `egress.maxRequests`"),
         "{text}"
     );
     assert_eq!((broken.requests().len(), site.requests().len()), (2, 1));
 }
 
 #[tokio::test]
-async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
+async fn responses_of_search_services_are_charged_to_the_turns_bytes() {
     let site = Site::serve(|_| Reply::json(&searxng())).await;
     let limits = EgressLimits {
         total_bytes: 200,
@@ -333,26 +337,26 @@ async fn the_answer_of_a_search_service_counts_in_the_bytes_of_the_turn() {
     for _ in 0..2 {
         let (found, _) = search_within(local(), json!({ "query": "wings" }), &budgets).await;
         let text = found.unwrap_err().message;
-        assert!(text.contains("`egress.maxBytes` allows"), "{text}");
+        assert!(text.contains("the maximum of `egress.maxBytes`"), "{text}");
     }
     assert_eq!(site.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn results_with_the_key_are_masked_and_compressed_ones_refused() {
-    let told = lango_testkit::canary::echo(KEY);
-    // Snippets are cut; a value must not be cut in half.
+async fn the_key_is_masked_in_results_and_compressed_responses_are_refused() {
+    let echo = lango_testkit::canary::echo(KEY);
+    // Snippets are cut, so a value must be masked before it could be cut in half.
     for before in [0, 200, 280, 290, 295, 490] {
-        let snippet = format!("{}{told}", "x ".repeat(before / 2));
+        let snippet = format!("{}{echo}", "x ".repeat(before / 2));
         let reply = json!({ "results": [
-            { "url": format!("https://example.com/?q={KEY}"), "title": told, "content": snippet }
+            { "url": format!("https://example.com/?q={KEY}"), "title": echo, "content": snippet }
         ] });
         let site = Site::serve(move |_| Reply::json(&reply)).await;
         let providers = vec![provider("one", ProviderKind::Tavily, &site)];
         let (text, _) = search(providers, json!({ "query": "wings" })).await;
         let text = text.unwrap();
         assert!(text.contains("[secret KEY]"), "{text}");
-        let shown = lango_testkit::canary::shown_in(text.as_bytes(), KEY);
+        let shown = lango_testkit::canary::find_encoding(text.as_bytes(), KEY);
         assert_eq!(shown, None, "{text}");
         assert!(!text.contains("sk-very"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! A web server on loopback that records what it is asked, and the tools over it.
+//! A web server on loopback that records its requests, and the tools that use it.
 
 use lango_core::{
     Caller, Clock, Inspection, SessionId, Timestamp, Tool, ToolError, ToolOutput, Trust, UserId,
@@ -14,29 +14,29 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A request as it arrived.
+/// A request that the server received.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedRequest {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
 }
 
-impl Recorded {
+impl RecordedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(known, _)| known == name);
         header.map(|(_, value)| value.as_str())
     }
 }
 
-/// What a request is answered with.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Whether the connection stays open without an answer.
+    /// Whether the server keeps the connection open and never responds.
     pub is_silent: bool,
 }
 
@@ -82,10 +82,10 @@ impl Reply {
     }
 }
 
-/// A server. It stops when it is dropped.
+/// A web server. Dropping it stops it.
 pub struct Site {
     pub port: u16,
-    requests: Arc<Mutex<Vec<Recorded>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     task: JoinHandle<()>,
 }
 
@@ -96,10 +96,10 @@ impl Drop for Site {
 }
 
 impl Site {
-    pub async fn serve(answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+    pub async fn serve(answer: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let requests: Arc<Mutex<Vec<Recorded>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<RecordedRequest>>> = Arc::default();
         let (answer, recorded) = (Arc::new(answer), Arc::clone(&requests));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -120,15 +120,15 @@ impl Site {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    pub fn requests(&self) -> Vec<Recorded> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.requests.lock().unwrap().clone()
     }
 }
 
 async fn exchange(
     mut stream: TcpStream,
-    answer: &(impl Fn(&Recorded) -> Reply + Sync),
-    recorded: &Mutex<Vec<Recorded>>,
+    answer: &(impl Fn(&RecordedRequest) -> Reply + Sync),
+    recorded: &Mutex<Vec<RecordedRequest>>,
 ) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     let head_end = loop {
@@ -155,7 +155,7 @@ async fn exchange(
             break;
         }
     }
-    let request = Recorded {
+    let request = RecordedRequest {
         method,
         target,
         headers,
@@ -179,12 +179,12 @@ async fn exchange(
     stream.shutdown().await
 }
 
-/// A clock that a test sets.
+/// A clock that tests control.
 #[derive(Default)]
 pub struct TestClock(AtomicU64);
 
 impl TestClock {
-    /// 2026-11-16T05:44:02Z.
+    /// 2026-11-16T05:44:02Z, in milliseconds.
     pub const START: u64 = 1_794_807_842_000;
 
     pub fn advance(&self, seconds: u64) {
@@ -198,7 +198,7 @@ impl Clock for TestClock {
     }
 }
 
-/// The tool `search_fetch` with everything around it.
+/// The tool `search_fetch` with its dependencies.
 pub struct Bench {
     pub tool: Arc<dyn Tool>,
     pub links: SeenLinks,
@@ -206,7 +206,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A tool that may contact these sites and no other.
+    /// Creates a tool that may contact only these sites.
     pub fn new(sites: &[&Site]) -> Self {
         Self::with(sites, Arc::new(Store::in_memory()), EgressLimits::default())
     }
@@ -220,7 +220,7 @@ impl Bench {
         Self::behind(Egress::new(rules, limits), cache)
     }
 
-    /// A tool behind a guard.
+    /// Creates a tool that uses this egress guard.
     pub fn behind(egress: Egress, cache: Arc<dyn WebCache>) -> Self {
         let links = SeenLinks::default();
         let clock = Arc::new(TestClock::default());
@@ -233,7 +233,7 @@ impl Bench {
         Self { tool, links, clock }
     }
 
-    /// Inspects and runs a call, as the gate does when it allows it.
+    /// Inspects and runs a call, like the gate does for an approved call.
     pub async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.call_as("ann", arguments).await
     }
@@ -251,7 +251,7 @@ impl Bench {
         self.tool.inspect(&caller(), arguments).await
     }
 
-    /// The text of a page.
+    /// Returns the text of a page.
     pub async fn fetch(&self, url: &str) -> String {
         let output = self.call(json!({ "url": url })).await.unwrap();
         assert_eq!(output.trust, Trust::Untrusted);

@@ -1,7 +1,7 @@
-//! What the driver does for each effect of a task.
+//! How the driver performs each effect of a task.
 
 use super::run::{ActiveRun, RunSlot};
-use super::{Published, Reply, Reporter, TaskActor};
+use super::{PublishedUpdate, Reply, Reporter, TaskActor};
 use crate::server::backend::{AgentStatus, RunCause, StopSignal, TaskRun};
 use crate::server::opening::Opening;
 use crate::server::refusal::Refusal;
@@ -12,7 +12,7 @@ use crate::server::task::{
     TaskDocument, Update, is_settled,
 };
 use a2a::Message;
-use lango_core::{Opened, StoreError};
+use lango_core::{StoreError, TaskInsertOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -97,8 +97,8 @@ impl TaskActor {
         }
         let is_settled = is_settled(&update.state);
         let settled = is_settled.then(|| Arc::new(task.document().task.clone()));
-        // An error says that the last subscriber has just left.
-        let _ = self.updates.send(Published { update, settled });
+        // Fails only if the last subscriber has just left.
+        let _ = self.updates.send(PublishedUpdate { update, settled });
     }
 
     fn start_run(
@@ -123,9 +123,13 @@ impl TaskActor {
         ActiveRun::start(&self.shared, &self.key, run, slot, (work, stop), reporter)
     }
 
-    /// Stores a new task: with the first events of its run, which starts now if it has a slot, or alone. If the run does not do so in
-    /// time, it is stored alone.
-    async fn store_new(&mut self, task: &Task, key: String) -> Result<Opened, StoreError> {
+    /// Stores a new task. If the run has a slot, starts it now and lets it store the task with its first events. Stores
+    /// the task alone if there is no slot, or if the run does not store it in time.
+    async fn store_new(
+        &mut self,
+        task: &Task,
+        key: String,
+    ) -> Result<TaskInsertOutcome, StoreError> {
         let document = task.document();
         let record = document.record(&self.key.0);
         let opening = Opening::new(record, key, Arc::clone(&self.shared.tasks));
@@ -178,8 +182,8 @@ impl TaskActor {
         Ok(())
     }
 
-    /// Enters the queue and waits for a slot. A message of a conversation that has a slot is accepted at once: its run waits for
-    /// the one before it.
+    /// Enters the queue and waits for a slot. If the conversation already has a slot, returns immediately: the run then
+    /// waits for the one before it.
     async fn enter_queue(&mut self, context: String) -> Result<SlotTicket, Refusal> {
         let limits = self.shared.settings.limits;
         let ticket = self.shared.slots.enter((self.key.0.clone(), context));

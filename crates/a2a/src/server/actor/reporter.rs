@@ -1,15 +1,15 @@
-//! The handle through which a run reports.
+//! The handle through which a run reports its progress and result.
 
 use super::Command;
 use crate::server::opening::{JointOpening, Opening};
 use crate::server::shared::answer_of;
 use crate::server::task::RunId;
 use crate::server::{ArtifactChunk, Report, ReportError, StatusMessage};
-use lango_core::{BoxFuture, Opened, Put, StoreError, TaskRecord};
+use lango_core::{BoxFuture, StoreError, TaskInsertOutcome, TaskPutOutcome, TaskRecord};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Reports how a run goes. Clones report on the same run.
+/// A handle to report the progress and result of a run. Clones report on the same run.
 #[derive(Clone)]
 pub struct Reporter {
     task: Arc<str>,
@@ -18,9 +18,10 @@ pub struct Reporter {
     opening: Option<Arc<Opening>>,
 }
 
-/// Stores a task in one transaction with something else. An error is told to the reporter of both.
+/// Stores a task in one transaction with other data. If it fails, the caller of [`Reporter::report_with`] gets the
+/// error.
 pub type StoreTask =
-    Box<dyn FnOnce(TaskRecord) -> BoxFuture<'static, Result<Put, String>> + Send + Sync>;
+    Box<dyn FnOnce(TaskRecord) -> BoxFuture<'static, Result<TaskPutOutcome, String>> + Send + Sync>;
 
 impl Reporter {
     pub(super) fn new(
@@ -37,8 +38,8 @@ impl Reporter {
         }
     }
 
-    /// Returns whether the message of this new task is a duplicate that already opened another task. Check this before any side
-    /// effect that comes earlier than [`Self::open_with`], because the server aborts the run of a duplicate.
+    /// Returns whether the message of this new task is a duplicate that already opened another task. Check this before
+    /// any side effect that comes earlier than [`Self::open_with`], because the server aborts the run of a duplicate.
     pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
         match &self.opening {
             Some(opening) => opening.is_duplicate().await,
@@ -46,18 +47,18 @@ impl Reporter {
         }
     }
 
-    /// Stores a new task in one transaction with something else. Call it before the first report: a report stores the task.
+    /// Stores a new task in one transaction with other data. Call it before the first report, which would store the
+    /// task alone.
     pub async fn open_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where
-        F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,
+        F: AsyncFnOnce(TaskRecord, &str) -> Result<TaskInsertOutcome, StoreError>,
     {
         match &self.opening {
             Some(opening) => opening.store_with(store).await,
-            None => Ok(JointOpening::Separate(Opened::New)),
+            None => Ok(JointOpening::Separate(TaskInsertOutcome::New)),
         }
     }
 
-    /// Reports progress.
     pub async fn working(&self, message: impl Into<StatusMessage>) -> Result<(), ReportError> {
         self.report(Report::Working(message.into())).await
     }
@@ -72,12 +73,10 @@ impl Reporter {
         self.report(Report::InputRequired(message.into())).await
     }
 
-    /// Reports success.
     pub async fn completed(&self, message: impl Into<StatusMessage>) -> Result<(), ReportError> {
         self.report(Report::Completed(message.into())).await
     }
 
-    /// Reports failure.
     pub async fn failed(&self, message: impl Into<StatusMessage>) -> Result<(), ReportError> {
         self.report(Report::Failed(message.into())).await
     }
@@ -92,13 +91,13 @@ impl Reporter {
         self.report(Report::Cancelled(message.into())).await
     }
 
-    /// Reports anything. It is in effect when this returns: stored, if it changes the status, and published.
+    /// Sends a report. When this returns, the report has been published, and also stored if it changes the status.
     pub async fn report(&self, report: Report) -> Result<(), ReportError> {
         self.send(report, None).await
     }
 
-    /// Reports something that the run stores in one transaction with the task. If the store is dropped without being called, the
-    /// task took no report.
+    /// Sends a report, and stores the task through `store`, in one transaction with data of the run. If `store` is
+    /// dropped without being called, the report was not accepted.
     pub async fn report_with(&self, report: Report, store: StoreTask) -> Result<(), ReportError> {
         self.send(report, Some(store)).await
     }

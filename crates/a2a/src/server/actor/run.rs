@@ -1,4 +1,4 @@
-//! A run of the agent, as its actor holds it.
+//! A run of the agent, as its actor sees it.
 
 use super::Reporter;
 use crate::server::backend::{RunCause, RunResult, StopReason, TaskRun};
@@ -45,7 +45,7 @@ impl ActiveRun {
         (run, stop): (TaskRun, watch::Sender<Option<StopReason>>),
         reporter: Reporter,
     ) -> Self {
-        let active = shared.note_run(key, &run.context, run.cause == RunCause::Resumed);
+        let active = shared.register_run(key, &run.context, run.cause == RunCause::Resumed);
         let work = run_in_slot(Arc::clone(shared), slot, run, reporter);
         Self {
             id,
@@ -55,7 +55,7 @@ impl ActiveRun {
         }
     }
 
-    /// Waits until the run is over; without a run it waits for ever.
+    /// Waits until the run has ended. Without a run, never returns.
     pub async fn ended(run: &mut Option<Self>) -> (RunId, RunEnd) {
         let Some(run) = run else {
             return std::future::pending().await;
@@ -64,7 +64,7 @@ impl ActiveRun {
             Ok(RunResult::Reported) => RunEnd::Returned,
             Ok(RunResult::Deferred) => RunEnd::Deferred,
             Err(error) if error.is_panic() => RunEnd::Panicked,
-            // Only a runtime that shuts down cancels a run here: the next process resumes the task.
+            // Only a shutdown of the runtime gets here. The next process resumes the task.
             Err(_) => RunEnd::Deferred,
         };
         (run.id, end)
@@ -74,7 +74,7 @@ impl ActiveRun {
         self.stop.send_replace(Some(reason));
     }
 
-    /// Ends the run. What it held is free when this returns, unless it computes without ever yielding.
+    /// Aborts the run. When this returns, the run has dropped its resources, unless it blocks without ever yielding.
     pub async fn abort(self) -> RunId {
         self.work.abort();
         let _ = tokio::time::timeout(Duration::from_secs(1), self.work).await;
@@ -82,8 +82,8 @@ impl ActiveRun {
     }
 }
 
-/// Waits for the slot, then runs the agent. If the task is cancelled first, the agent runs and reports the cancel. If the server
-/// shuts down first, the task is deferred, and resumed by the next start.
+/// Waits for the slot, then runs the agent. If the task is cancelled first, runs the agent anyway, which reports the
+/// cancel. If the server shuts down first, defers the task; the next start resumes it.
 async fn run_in_slot(
     shared: Arc<Shared>,
     mut slot: RunSlot,

@@ -1,11 +1,12 @@
-//! Cancelling: a run here is stopped first, a run on another replica is stopped by that one, and what waits is ended here.
+//! Cancels a task. A run on this replica is stopped first; a run on another replica is stopped by that replica; a task
+//! that waits is ended here.
 
 use super::Task;
 use super::io::{CallerId, Effect, StoreFailure};
 use super::state::{Await, Idle, PendingCancel, Resume, State, Step};
 use crate::server::Report;
 use crate::server::backend::StopReason;
-use crate::server::refusal::{Kind, Refusal};
+use crate::server::refusal::{Refusal, RefusalKind};
 use crate::server::render::{View, state_name};
 use a2a::TaskState;
 
@@ -38,7 +39,7 @@ impl Task {
         }
     }
 
-    /// Another replica accepted a cancel of what runs here.
+    /// Handles a cancel that another replica accepted for a run on this one.
     pub(super) fn cancel_requested(&mut self) {
         if !self.document.is_settled() {
             self.stop_run(StopReason::Cancelled, Some(PendingCancel::default()));
@@ -53,20 +54,20 @@ impl Task {
             }
             return;
         }
-        // It may have ended meanwhile.
+        // The task may have ended in the meantime.
         self.push([Step::CheckCancel { is_overdue: false }]);
         if let State::Idle(idle) = &self.state
-            && let Some(found) = idle.found
+            && let Some(resumable) = idle.resumable
         {
             self.resume(Resume {
                 caller: None,
-                found,
+                resumable,
                 is_cancelled: true,
             });
         }
     }
 
-    /// Answers a cancel that another replica performs, when it has or when it is overdue.
+    /// Answers a cancel that another replica performs, once that is done or overdue.
     pub(super) fn check_cancel(&mut self, is_overdue: bool) {
         let State::Idle(Idle {
             cancel: Some(_), ..
@@ -77,19 +78,20 @@ impl Task {
         if self.document.is_settled() {
             self.push([Step::EndCancelled]);
         } else if is_overdue {
-            // The request is stored and will be performed; the task as it is now is all there is to say.
+            // The request is stored and will be performed later. Until then, return the current task.
             for caller in self.take_cancel().callers {
                 self.answer_snapshot(caller, View::default());
             }
         }
     }
 
-    /// Has the agent cancel a task without a run, then stores the end. If the agent cannot, the task stays as it is.
+    /// Asks the agent to cancel a task without a run, then stores the end. If the agent cannot, the task stays
+    /// unchanged.
     pub(super) fn end_cancelled(&mut self) {
         let State::Idle(idle) = &self.state else {
             return;
         };
-        // An end that could not be stored yet is an end.
+        // A task whose end could not be stored yet has ended, too.
         if idle.is_unstored() || self.document.state().is_terminal() {
             self.push([Step::AnswerCancels { obstacle: None }]);
         } else {
@@ -118,7 +120,7 @@ impl Task {
             && !is_over
             && !idle.is_unstored()
         {
-            // Another replica has a newer message of the task, and performs the cancel.
+            // Another replica has received a newer message for the task, and performs the cancel.
             self.push([Step::RequestCancel]);
             return;
         }
@@ -130,7 +132,7 @@ impl Task {
                 }
                 (state, _) if state.is_terminal() => self.not_cancelable(),
                 (_, Some(reason)) => Refusal::new(
-                    Kind::TaskNotCancelable,
+                    RefusalKind::TaskNotCancelable,
                     format!("the task cannot be cancelled: {reason}"),
                 )
                 .about("taskId", self.id()),
@@ -152,6 +154,6 @@ impl Task {
             "the task has ended as `{}`",
             state_name(self.document.state())
         );
-        Refusal::new(Kind::TaskNotCancelable, message).about("taskId", self.id())
+        Refusal::new(RefusalKind::TaskNotCancelable, message).about("taskId", self.id())
     }
 }

@@ -1,5 +1,5 @@
-//! What clients see of a task: its status, messages and artifacts, how messages and reports change them, and how long it may
-//! get.
+//! The document of a task, which clients see: its status, messages and artifacts. Applies messages and reports to it,
+//! and enforces the size limits.
 
 use crate::server::message_identity::{self, MessageIdentity};
 use crate::server::render::{self, View};
@@ -11,38 +11,39 @@ use lango_core::{TaskRecord, Text, Timestamp, UserId};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How long the id of a message is remembered after its task has ended.
+/// How long the server recognises a repeated message after its task has ended.
 const MESSAGE_MEMORY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// A task as clients see it, with what is stored beside it.
+/// A task as clients see it, with its bookkeeping.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) struct TaskDocument {
     pub task: Task,
     pub updated: Timestamp,
-    /// The revision that was stored last; 0 before the first.
+    /// The last stored revision; 0 if the task is not stored.
     pub revision: u64,
-    /// How often it was resumed since a run last reported something.
+    /// How often the task was resumed since the last report of a run.
     pub attempts: u32,
-    /// The size of its messages and artifacts.
+    /// The size of the messages and artifacts as JSON.
     bytes: usize,
-    /// Messages of the agent since the document was created or read.
+    /// The number of agent messages since the document was created or loaded.
     agent_messages: u64,
     limits: ServerLimits,
 }
 
-/// What a report changed, for subscribers.
+/// A change of a task, for subscribers.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) struct Update {
-    /// As JSON, in the form of the protocol's stream.
+    /// The update as an event of the protocol's stream.
     pub json: Text,
     pub state: TaskState,
-    /// Whether it must be stored before it is published: the state changed beyond working, or the task waits now.
+    /// Whether the update must be stored before it is published: it changes the state (except from submitted to
+    /// working), or settles the task.
     pub is_binding: bool,
 }
 
-/// The part of a document that a status report changes, to undo one that was not stored.
+/// The part of a document that a status report can change, to undo a report that was not stored.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::server) struct Mark {
+pub(in crate::server) struct Checkpoint {
     status: TaskStatus,
     updated: Timestamp,
     attempts: u32,
@@ -60,7 +61,7 @@ pub(in crate::server) fn is_settled(state: &TaskState) -> bool {
 }
 
 impl TaskDocument {
-    /// Creates a submitted task that holds its first message.
+    /// Creates a submitted task with its first message.
     pub fn open(
         id: String,
         context: String,
@@ -121,27 +122,27 @@ impl TaskDocument {
         }
     }
 
-    /// Returns the client's last message: the one that a run is for.
+    /// Returns the client's last message, which the run handles.
     pub fn last_user_message(&self) -> Option<&Message> {
         let history = self.task.history.as_deref().unwrap_or_default();
         let mut latest = history.iter().rev();
         latest.find(|message| message.role == Role::User)
     }
 
-    /// Returns whether the client has sent more than the message that opened the task.
+    /// Returns whether the client has sent messages after the one that opened the task.
     fn has_follow_ups(&self) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         let sent = history.iter().filter(|message| message.role == Role::User);
         sent.count() > 1
     }
 
-    /// Returns the task that a repeated first message opens, or `None` if the message is a retry of this task. A client that has
-    /// sent follow-ups knows this task, so repeating the message is not a retry.
+    /// Returns the task that a repeated first message opens, or `None` if the message is a retry of this task. A client
+    /// that has sent follow-ups knows this task, so repeating the message is not a retry.
     pub fn repetition(&self, now: Timestamp) -> Option<Repetition> {
         let is_forgotten = now.0.saturating_sub(self.updated.0) > MESSAGE_MEMORY_MS;
         let is_over = self.state().is_terminal();
         if self.has_follow_ups() || (is_over && is_forgotten) {
-            return Some(Repetition::Anew {
+            return Some(Repetition::NewWork {
                 of: self.task.id.clone(),
             });
         }
@@ -159,7 +160,7 @@ impl TaskDocument {
         metadata.is_some_and(|metadata| metadata.get(STARTED) == Some(&Value::Bool(false)))
     }
 
-    /// Returns whether the history has this message of the client.
+    /// Returns whether the history contains this message from the client.
     pub fn has_message(&self, message: &Message) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         history.iter().any(|known| {
@@ -185,19 +186,19 @@ impl TaskDocument {
         &self.limits
     }
 
-    /// Returns whether a message of the client fits.
+    /// Returns whether a message fits within the size limit of the task.
     pub fn has_room_for(&self, message: &Message) -> bool {
         self.bytes + length(message) <= self.limits.task_bytes
     }
 
-    /// Adds a message of the client: the task works again.
+    /// Adds a follow-up message from the client, and sets the task to working.
     pub fn add_message(&mut self, message: Message, now: Timestamp) -> Update {
         self.archive_status();
         self.add_to_history(message);
         self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
-    /// Applies a report. Returns the updates in their order; that of the status is the last.
+    /// Applies a report. Returns the updates in order; a change of status is the last one.
     pub fn apply(&mut self, report: Report, now: Timestamp) -> Result<Vec<Update>, ReportError> {
         if self.state().is_terminal() {
             return Err(ReportError::Over {
@@ -233,7 +234,7 @@ impl TaskDocument {
             message = Some(self.message(text, now));
         }
         if let Some(status) = &message {
-            // An end or a question is never refused for its size: it is stored without the text.
+            // An end or a question is never refused because of its size; it is stored without its text.
             if self.bytes + length(status) > self.limits.task_bytes {
                 if !is_settled(&state) {
                     return Err(self.full());
@@ -249,10 +250,11 @@ impl TaskDocument {
         Ok(updates)
     }
 
-    /// Returns what a report of a status could change. It changes messages only if a question to the client becomes one of them.
-    pub fn mark(&self, report: &Report) -> Mark {
+    /// Saves the parts that a status report can change. The history changes only if a question to the client moves into
+    /// it.
+    pub fn checkpoint(&self, report: &Report) -> Checkpoint {
         let is_answer = matches!(report, Report::Answered(..));
-        Mark {
+        Checkpoint {
             status: self.task.status.clone(),
             updated: self.updated,
             attempts: self.attempts,
@@ -264,16 +266,16 @@ impl TaskDocument {
     }
 
     /// Undoes the last status report.
-    pub fn restore(&mut self, mark: Mark) {
-        self.task.status = mark.status;
-        self.updated = mark.updated;
-        self.attempts = mark.attempts;
-        self.bytes = mark.bytes;
-        self.task.metadata = mark.metadata;
-        if let Some(history) = mark.history {
+    pub fn restore(&mut self, checkpoint: Checkpoint) {
+        self.task.status = checkpoint.status;
+        self.updated = checkpoint.updated;
+        self.attempts = checkpoint.attempts;
+        self.bytes = checkpoint.bytes;
+        self.task.metadata = checkpoint.metadata;
+        if let Some(history) = checkpoint.history {
             self.task.history = history;
         }
-        if let Some(artifacts) = mark.artifacts {
+        if let Some(artifacts) = checkpoint.artifacts {
             self.task.artifacts = artifacts;
         }
     }
@@ -285,7 +287,7 @@ impl TaskDocument {
         metadata: HashMap<String, Value>,
         now: Timestamp,
     ) -> Update {
-        // That work started promises nothing, and is stored with what follows.
+        // The start of the work promises nothing to the client, so it is stored with the next write.
         let is_start = *self.state() == TaskState::Submitted && state == TaskState::Working;
         let is_binding = (*self.state() != state && !is_start) || is_settled(&state);
         self.updated = self.updated.max(now);
@@ -296,7 +298,7 @@ impl TaskDocument {
         };
         let json = render::status_update(&self.task, &metadata).into();
         if !metadata.is_empty() {
-            // Without a message there is nothing else to carry it.
+            // The status has no message that could carry the metadata, so the task does.
             let known = self.task.metadata.get_or_insert_default();
             known.extend(metadata);
         }
@@ -307,7 +309,7 @@ impl TaskDocument {
         }
     }
 
-    /// Moves a question to the client into the history. Progress is dropped.
+    /// Moves the message of the current status, such as a question to the client, into the history.
     fn archive_status(&mut self) {
         if let Some(message) = self.task.status.message.take() {
             self.add_to_history(message);
@@ -346,11 +348,11 @@ impl TaskDocument {
             });
         }
         let known = self.task.artifacts.get_or_insert_default();
-        let place = known
+        let index = known
             .iter()
             .position(|known| known.artifact_id == chunk.artifact);
-        let replaced = match place {
-            Some(place) if !chunk.is_appended => length(&known[place]),
+        let replaced = match index {
+            Some(index) if !chunk.is_appended => length(&known[index]),
             _ => 0,
         };
         let artifact = Artifact {
@@ -366,14 +368,14 @@ impl TaskDocument {
             return Err(self.full());
         }
         self.bytes = bytes;
-        // The first chunk creates the artifact, whatever the agent says: clients have nothing to append to.
-        let is_appended = chunk.is_appended && place.is_some();
+        // The first chunk always creates the artifact, because clients have nothing to append to.
+        let is_appended = chunk.is_appended && index.is_some();
         let json = render::artifact_update(&self.task, &artifact, is_appended, chunk.is_last);
         let known = self.task.artifacts.get_or_insert_default();
-        match place {
+        match index {
             None => known.push(artifact),
-            Some(place) if is_appended => append(&mut known[place], artifact),
-            Some(place) => known[place] = artifact,
+            Some(index) if is_appended => append(&mut known[index], artifact),
+            Some(index) => known[index] = artifact,
         }
         Ok(Update {
             json: json.into(),
@@ -390,7 +392,8 @@ impl TaskDocument {
     }
 }
 
-/// Appends a chunk. Plain text is joined with the plain text before it, so that a text of thousands of chunks is one part.
+/// Appends a chunk to an artifact. Joins consecutive plain text parts, so that a text of thousands of chunks is one
+/// part.
 fn append(artifact: &mut Artifact, chunk: Artifact) {
     if chunk.name.is_some() {
         artifact.name = chunk.name;
@@ -426,8 +429,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A full history and a question, so that the next report removes a message.
-    fn waiting() -> TaskDocument {
+    /// Returns a document with a full history and a question, so that the next report removes a message.
+    fn waiting_document() -> TaskDocument {
         let limits = ServerLimits {
             history: 3,
             ..ServerLimits::default()
@@ -451,16 +454,16 @@ mod tests {
             Report::Working(StatusMessage::empty().with("round", json!(2))),
             Report::Completed("done, at length".into()),
             Report::Completed(StatusMessage::empty().with("author", json!("a"))),
-            Report::Answered(ArtifactChunk::more("a", "text"), StatusMessage::empty()),
+            Report::Answered(ArtifactChunk::text("a", "text"), StatusMessage::empty()),
         ];
         for report in reports {
-            let mut document = waiting();
+            let mut document = waiting_document();
             let before = (document.task.clone(), document.updated, document.bytes);
-            let mark = document.mark(&report);
+            let checkpoint = document.checkpoint(&report);
             document.apply(report, Timestamp(9)).unwrap();
             assert_ne!(document.task, before.0);
             assert_eq!(document.task.history.as_ref().unwrap().len(), 3);
-            document.restore(mark);
+            document.restore(checkpoint);
             assert_eq!((document.task, document.updated, document.bytes), before);
         }
     }

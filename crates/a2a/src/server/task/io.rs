@@ -1,4 +1,4 @@
-//! What goes into a task and what comes out of it: plain values, which a test can write down, compare and replay.
+//! The inputs and effects of a task. They are plain values, so tests can construct, compare and replay them.
 
 use super::document::{TaskDocument, Update};
 use crate::server::backend::{AgentStatus, RunCause, StopReason};
@@ -8,17 +8,18 @@ use crate::server::repetition::Repetition;
 use crate::server::shared::Phase;
 use crate::server::{Report, ReportError};
 use a2a::{Message, TaskState};
-use lango_core::{Opened, Put};
+use lango_core::{TaskInsertOutcome, TaskPutOutcome};
 
-/// A caller that waits for an answer. The driver knows the channel behind the number.
+/// A caller that waits for an answer. The driver maps the number to a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::server) struct CallerId(pub u64);
 
-/// A run that waits until its report is in effect.
+/// A run that waits until its report has been handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) struct ReportCaller {
     pub id: CallerId,
-    /// Whether the run stores what it reports in one transaction with the task. If that fails, it has not happened.
+    /// Whether the run stores its own data in one transaction with the task. If that transaction fails, the report is
+    /// undone.
     pub is_joint: bool,
 }
 
@@ -31,33 +32,35 @@ impl RunId {
     pub const FIRST: Self = Self(1);
 }
 
-/// What a caller wants of a task.
+/// A request of a caller to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) enum Request {
     /// A client sends a message: the first one of a new task, or a follow-up.
-    Submit { message: Box<Message>, view: View },
-    /// A client wants to see the task.
+    Submit {
+        message: Box<Message>,
+        view: View,
+    },
+    /// A client reads the task or subscribes to it.
     Watch(View),
-    /// A client cancels the task.
     Cancel,
-    /// The recovery loop found no replica at work on the task.
-    Recover { is_cancel_requested: bool },
+    /// The recovery loop found that no replica runs the task.
+    Recover {
+        is_cancel_requested: bool,
+    },
 }
 
-/// One input of a task.
+/// One input to a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) enum Input {
     Request {
         caller: CallerId,
         request: Request,
     },
-    /// The run says how it goes.
     Reported {
         caller: ReportCaller,
         run: RunId,
         report: Report,
     },
-    /// The run is over.
     RunEnded {
         run: RunId,
         end: RunEnd,
@@ -70,43 +73,42 @@ pub(in crate::server) enum Input {
     Subscribers {
         any: bool,
     },
-    /// How far the server is with stopping.
+    /// The server has entered this phase of its shutdown.
     Phase(Phase),
-    /// A timer that the task [wants](super::Task::timers) has elapsed.
+    /// One of the task's [timers](super::Task::timers) has elapsed.
     Elapsed(Timer),
     /// Nothing needs the task in memory any more.
     Unload,
-    /// What an effect led to.
     Result(EffectResult),
 }
 
-/// What an effect that has a result led to.
+/// The result of an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) enum EffectResult {
-    /// Of [`Effect::Load`].
+    /// For [`Effect::Load`].
     Loaded(Result<Box<TaskDocument>, LoadError>),
-    /// Of [`Effect::Store`].
-    Stored(Result<Put, StoreFailure>),
-    /// Of [`Effect::StoreNew`].
-    Opened(Result<Opened, StoreFailure>),
-    /// Of [`Effect::ReserveSlot`]: why there was none.
+    /// For [`Effect::Store`].
+    Stored(Result<TaskPutOutcome, StoreFailure>),
+    /// For [`Effect::StoreNew`].
+    Opened(Result<TaskInsertOutcome, StoreFailure>),
+    /// For [`Effect::ReserveSlot`].
     Slot(Result<(), Refusal>),
-    /// Of [`Effect::QueryAgent`].
+    /// For [`Effect::QueryAgent`].
     AgentStatus(AgentStatus),
-    /// Of [`Effect::CancelInAgent`]; an error says why the agent cannot.
+    /// For [`Effect::CancelInAgent`]. The error says why the agent cannot cancel the task.
     AgentCancelled(Result<(), String>),
-    /// Of [`Effect::RequestCancel`].
+    /// For [`Effect::RequestCancel`].
     CancelStored(Result<(), StoreFailure>),
 }
 
-/// A failure of the store, in words for the operator.
+/// A failure of the store, described for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) struct StoreFailure(pub String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::server) enum LoadError {
     NotFound,
-    /// The record exists and cannot be read.
+    /// The record exists but cannot be parsed.
     Damaged {
         revision: u64,
     },
@@ -114,7 +116,7 @@ pub(in crate::server) enum LoadError {
 }
 
 impl LoadError {
-    /// Returns what a caller hears of it.
+    /// Converts the error into a refusal for a caller.
     pub fn refusal(&self, id: &str) -> Refusal {
         match self {
             Self::NotFound => Refusal::no_task(id),
@@ -127,21 +129,21 @@ impl LoadError {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum RunEnd {
-    /// It returned after reporting the task's status. If it did not report, the server asks the agent.
+    /// The run returned. If it did not report the task's status, the server asks the agent for it.
     Returned,
-    /// It returned without a result. A replica resumes the task later.
+    /// The run returned without a result. A replica resumes the task later.
     Deferred,
     Panicked,
-    /// It was told to stop and did not return in time.
+    /// The run did not return in time after a stop signal.
     Aborted,
 }
 
-/// Timers of a task. The driver sets their durations.
+/// A timer of a task. The driver sets the durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::server) enum Timer {
     /// When to store changes that subscribers have already seen.
     Write,
-    /// When to abort a run that was told to stop.
+    /// When to abort a run that has not returned after a stop signal.
     RunDeadline,
     /// When to ask the agent for the task's status again.
     Poll,
@@ -156,77 +158,77 @@ pub(in crate::server) enum Timer {
 pub(in crate::server) enum SlotKind {
     /// A new task, which may wait for its slot.
     NewTask,
-    /// A message to a task that waits. Its run only reads, and counts towards no limit.
+    /// A message to a waiting task. Its run only reads the status, and counts towards no limit.
     FollowUp,
-    /// A resumed task. These have slots of their own.
+    /// A resumed task. Resumed tasks have separate slots.
     Resumed,
 }
 
-/// One thing that the driver must do, in this order. Those with a result answer with an [`EffectResult`] before any other
-/// input.
+/// An action for the driver. The driver performs effects in order. If an effect has a result, the driver passes it to
+/// the task as an [`EffectResult`] before any other input.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) enum Effect {
-    /// Reads the record of this task, or that of another of the same user.
+    /// Loads this task, or another task of the same user.
     Load {
         other: Option<String>,
     },
-    /// Writes the document as it is now, if its revision follows the stored one.
+    /// Stores the current document, if its revision follows the stored one.
     Store,
-    /// Stores the new task, unless a message with this key opened one before.
+    /// Stores the new task, unless a message with this key has already opened one.
     StoreNew {
         key: String,
     },
     ReserveSlot(SlotKind),
-    /// Gives back a slot that no run was started in.
+    /// Releases a slot in which no run was started.
     ReleaseSlot,
-    /// Asks the agent what became of the task.
+    /// Asks the agent for the task's status.
     QueryAgent,
-    /// Has the agent cancel what waits for an answer or was interrupted.
+    /// Asks the agent to cancel a task that waits for input or was interrupted.
     CancelInAgent,
-    /// Stores a request to cancel, for the replica at work on the task.
+    /// Stores a cancel request for the replica that runs the task.
     RequestCancel,
-    /// Starts the agent in the reserved slot.
+    /// Starts a run in the reserved slot.
     StartRun {
         run: RunId,
         cause: RunCause,
         message: Box<Message>,
     },
     StopRun(StopReason),
-    /// Ends a run that did not stop in time; answers with [`Input::RunEnded`].
+    /// Aborts a run that did not stop in time. Its result is [`Input::RunEnded`].
     AbortRun,
     Publish(Update),
     Answer {
         caller: CallerId,
-        answer: Answer,
+        answer: TaskAnswer,
     },
 }
 
-/// An answer for a caller.
+/// An answer to a caller.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::server) enum Answer {
-    /// The task as it is, with a subscription to what follows.
+pub(in crate::server) enum TaskAnswer {
+    /// The current task. The driver adds a subscription to its updates.
     Snapshot {
         json: String,
         state: TaskState,
     },
-    /// The message opened the task of this id before.
+    /// The message is a duplicate: it already opened the task with this id.
     KnownTask(String),
-    /// The message has opened a task before, and must open another one.
+    /// The message already opened a task, and must open another one.
     OpenAgain(Repetition),
     Recovery(Recovery),
     Report(Result<(), ReportError>),
     Refused(Refusal),
 }
 
-/// What the recovery of one task led to.
+/// The result of recovering one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Recovery {
-    /// It runs here again.
+    /// The task runs again, on this replica.
     Resumed,
-    /// It has ended or waits.
+    /// The task has ended or waits for input.
     Settled,
-    /// Another replica has it, or it cannot be read now.
+    /// Another replica runs the task, or it cannot be loaded now.
     Skipped,
-    /// All slots for recovery are taken.
+    /// All recovery slots are in use.
     NoSlot,
 }

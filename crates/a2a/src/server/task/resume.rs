@@ -1,7 +1,7 @@
-//! Resuming a task that no replica is at work on: its process died, or deferred it.
+//! Resumes a task that no replica runs: its process died or deferred it.
 
 use super::Task;
-use super::io::{Answer, CallerId, Effect, Recovery, SlotKind};
+use super::io::{CallerId, Effect, Recovery, SlotKind, TaskAnswer};
 use super::state::{Admission, Await, Claim, PendingCancel, Resumable, Resume, State, Step};
 use crate::server::backend::{RunCause, StopReason};
 use crate::server::shared::Phase;
@@ -13,11 +13,11 @@ impl Task {
         let recovery = match &self.state {
             State::Running(_) => Recovery::Skipped,
             _ if self.document.is_settled() => Recovery::Settled,
-            State::Idle(idle) => match idle.found {
-                Some(found) => {
+            State::Idle(idle) => match idle.resumable {
+                Some(resumable) => {
                     self.resume(Resume {
                         caller: Some(caller),
-                        found,
+                        resumable,
                         is_cancelled,
                     });
                     return;
@@ -26,10 +26,11 @@ impl Task {
             },
             State::New { .. } | State::Orphaned(_) | State::Retired => Recovery::Skipped,
         };
-        self.answer(caller, Answer::Recovery(recovery));
+        self.answer(caller, TaskAnswer::Recovery(recovery));
     }
 
-    /// Starts a run for the last message of the client. Of several replicas that try, the one whose write is accepted does it.
+    /// Starts a run for the client's last message. If several replicas try, the one whose write the store accepts
+    /// starts it.
     pub(super) fn resume(&mut self, resume: Resume) {
         if self.phase == Phase::Open {
             self.perform(
@@ -41,7 +42,8 @@ impl Task {
         }
     }
 
-    /// Counts the attempt. Work that was started is never given up here: the agent continues it, or fails it.
+    /// Counts the attempt, and stores it to claim the run. Fails the task after too many attempts, but only if the
+    /// agent has not started the work: otherwise the agent itself resumes or fails it.
     pub(super) fn resume_in_slot(&mut self, resume: Resume, is_reserved: bool) {
         if !is_reserved {
             self.answer_resume(&resume, Recovery::NoSlot);
@@ -49,7 +51,7 @@ impl Task {
         }
         let attempts = self.document.attempts;
         let max_attempts = self.document.limits().max_attempts;
-        let is_started = resume.found == Resumable::Interrupted;
+        let is_started = resume.resumable == Resumable::Interrupted;
         let is_allowed = attempts < max_attempts || is_started;
         let text = match self.document.last_user_message() {
             Some(message) if is_allowed => {
@@ -60,9 +62,9 @@ impl Task {
                 return;
             }
             Some(_) => format!(
-                "it was resumed {max_attempts} times, and each time the process ended before the work started"
+                "the task was resumed {max_attempts} times, and each time the process ended before the work started"
             ),
-            None => "the stored task has no message of the client".to_owned(),
+            None => "the stored task has no message from the client".to_owned(),
         };
         self.effects.push(Effect::ReleaseSlot);
         if let Some(caller) = resume.caller {
@@ -89,7 +91,7 @@ impl Task {
         self.answer_resume(resume, Recovery::Resumed);
     }
 
-    /// Another replica resumed the task, or it cannot be stored now.
+    /// Undoes the attempt: another replica resumed the task, or it cannot be stored now.
     pub(super) fn resume_lost(&mut self, resume: &Resume) {
         self.document.attempts = self.document.attempts.saturating_sub(1);
         self.answer_resume(resume, Recovery::Skipped);
@@ -97,7 +99,7 @@ impl Task {
 
     fn answer_resume(&mut self, resume: &Resume, recovery: Recovery) {
         if let Some(caller) = resume.caller {
-            self.answer(caller, Answer::Recovery(recovery));
+            self.answer(caller, TaskAnswer::Recovery(recovery));
         }
     }
 }

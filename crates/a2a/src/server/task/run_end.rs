@@ -1,7 +1,7 @@
-//! Reports of a run, and what follows its end.
+//! Handles the reports of a run, and its end.
 
 use super::Task;
-use super::io::{Answer, Effect, ReportCaller, Request, RunEnd, RunId};
+use super::io::{Effect, ReportCaller, Request, RunEnd, RunId, TaskAnswer};
 use super::state::{Await, Idle, PendingCancel, RunOutcome, State, Step, Stop};
 use crate::server::backend::StopReason;
 use crate::server::{Report, ReportError};
@@ -15,15 +15,15 @@ impl Task {
             }]),
             _ => {
                 let id = self.id().to_owned();
-                let answer = Answer::Report(Err(ReportError::Over { id }));
+                let answer = TaskAnswer::Report(Err(ReportError::Over { id }));
                 self.answer(caller.id, answer);
             }
         }
     }
 
-    /// Handles the end of a run. If it has not said how the task is, the agent is asked before the task is given up: the work
-    /// may be done, and only the report have failed. A run that is deferred, or that stops with the server, leaves the task to
-    /// the replica that resumes it.
+    /// Handles the end of a run. If the run did not report a final status, asks the agent before failing the task: the
+    /// work may be done, and only the report may have failed. If the run was deferred, or stopped because of a
+    /// shutdown, leaves the task to the replica that resumes it.
     pub(super) fn run_ended(&mut self, run: RunId, end: RunEnd) {
         match &self.state {
             State::Running(running) if running.id == run => {}
@@ -42,12 +42,12 @@ impl Task {
         };
         let is_deferred = end == RunEnd::Deferred || reason == Some(StopReason::Shutdown);
         let attempts = match end {
-            // It was left in order.
+            // A deferred run is no failed attempt.
             _ if is_deferred => 0,
             RunEnd::Panicked => running.attempts,
             _ => self.document.attempts,
         };
-        // A settled task was stored, and is not written again.
+        // A settled task is already stored; do not write it again only for its attempts.
         if self.document.attempts != attempts && !self.document.is_settled() {
             self.document.attempts = attempts;
             self.is_dirty = true;
@@ -101,7 +101,7 @@ impl Task {
         }
     }
 
-    /// Stores the cancel for the replica that has the task, or will have it.
+    /// Stores the cancel for the replica that runs the task now or resumes it later.
     pub(super) fn request_cancel(&mut self) {
         self.perform(Effect::RequestCancel, Await::CancelStored);
     }

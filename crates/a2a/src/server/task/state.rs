@@ -10,9 +10,10 @@
 //!                                 └─────────────────────┘
 //! ```
 //!
-//! What clients see of the task (submitted, working, …) is in its document. The state says what this replica does about it.
+//! The status that clients see (submitted, working, …) is part of the task's document. [`State`] is about this replica:
+//! whether it runs the task, and what it has yet to store.
 
-use super::document::{Mark, Update};
+use super::document::{Checkpoint, Update};
 use super::io::{CallerId, Recovery, ReportCaller, Request, RunEnd, RunId};
 use crate::server::Report;
 use crate::server::backend::{AgentStatus, StopReason};
@@ -21,43 +22,44 @@ use a2a::Message;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum State {
-    /// In memory only: its first message is not stored yet. The key recognises that message when it is sent again.
+    /// In memory only: its first message is not stored yet. `key` is the idempotency key of that message.
     New { key: String },
     /// The agent runs here.
     Running(Run),
-    /// The agent runs here, and the record is gone: the run is told to stop, and then the task is forgotten.
+    /// The agent runs here, but the stored task was deleted. The run gets a stop signal; when it has ended, the task is
+    /// unloaded.
     Orphaned(RunId),
     /// No run here: the task waits, has ended, runs on another replica, or was interrupted.
     Idle(Idle),
-    /// Memory and store differ, or there is nothing to load: the next caller loads the task again.
+    /// Unloaded, because memory and store may differ or there is nothing to load. The next caller loads the task again.
     Retired,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     pub id: RunId,
-    /// How often the task had been resumed when it started.
+    /// How often the task had been resumed when this run started.
     pub attempts: u32,
     pub stop: Stop,
-    /// A settling status of this run that could not be stored yet.
+    /// A report of this run that settles the task, but could not be stored yet.
     pub unstored: Option<Report>,
-    /// A message that waits for this run, which has asked for it, to return.
+    /// A follow-up message that waits until this run has returned.
     pub queued: Option<Submission>,
 }
 
-/// Whether a run was told to stop.
+/// Whether a run has been signalled to stop.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stop {
     NotRequested,
-    /// The first reason counts.
+    /// A later request does not change the reason.
     Requested {
         reason: StopReason,
-        /// A cancel that is answered when the run is over.
+        /// A cancel whose callers get an answer when the run has ended.
         cancel: Option<PendingCancel>,
     },
 }
 
-/// A cancel that is under way, and the callers that wait for it. Without callers another replica accepted it.
+/// A cancel in progress, and the callers that wait for it. There are none if another replica accepted the cancel.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct PendingCancel {
     pub callers: Vec<CallerId>,
@@ -68,11 +70,12 @@ pub(super) struct Idle {
     pub outcome: RunOutcome,
     /// A cancel that another replica has to perform.
     pub cancel: Option<PendingCancel>,
-    /// Whether the document was read by the input that is being handled.
+    /// Whether the document was loaded for the current input.
     pub is_fresh: bool,
-    /// What the agent said of this document, if no replica is at work on it.
-    pub found: Option<Resumable>,
-    /// How often the follow-up that is being handled lost the race to store.
+    /// Whether the task can be resumed, according to the agent. `None` if the agent was not asked, or a replica runs
+    /// the task.
+    pub resumable: Option<Resumable>,
+    /// How often another replica wrote the task before the current follow-up could be stored.
     pub lost_races: usize,
 }
 
@@ -82,7 +85,7 @@ impl Idle {
             outcome,
             cancel,
             is_fresh: false,
-            found: None,
+            resumable: None,
             lost_races: 0,
         }
     }
@@ -92,7 +95,7 @@ impl Idle {
     }
 }
 
-/// A message, and the caller that waits for an answer to it.
+/// A message, and the caller that waits for the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Submission {
     pub caller: CallerId,
@@ -100,25 +103,25 @@ pub(super) struct Submission {
     pub view: View,
 }
 
-/// What is left of the last run here.
+/// The outcome of the last run on this replica.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RunOutcome {
-    /// Nothing: the document says how the task is.
+    /// The document has the task's current status.
     Stored,
-    /// It did not say how the task is. If the agent does not know either, the task has failed.
+    /// The run reported no status. If the agent does not know it either, the task fails.
     Unreported(RunEnd),
-    /// The status that it reported could not be stored. It is stored before anything else.
+    /// The reported status could not be stored. It must be stored before anything else.
     Unstored(Report),
 }
 
-/// A step of handling an input that is performed at once.
+/// One step of handling an input. It may await the result of an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
-    /// Reads the task again, if another replica may have written it.
+    /// Loads the task again, if another replica may have written it.
     Refresh {
         is_required: bool,
     },
-    /// Brings a task without a run up to date with what the agent knows.
+    /// Updates a task without a run with the agent's status.
     Sync,
     Decide {
         caller: CallerId,
@@ -128,13 +131,13 @@ pub(super) enum Step {
         report: Report,
         reporter: Option<ReportCaller>,
     },
-    /// Stores what is published and not stored.
+    /// Stores changes that have been published but not stored.
     Flush,
     /// Fails a task whose run has panicked too often.
     LimitAttempts {
         attempts: u32,
     },
-    /// Decides what follows a run that is over.
+    /// Decides what to do after the end of a run.
     Conclude {
         end: RunEnd,
         is_deferred: bool,
@@ -147,7 +150,7 @@ pub(super) enum Step {
     CheckCancel {
         is_overdue: bool,
     },
-    /// Stores the cancel for the replica that resumes the task.
+    /// Stores the cancel, for the replica that resumes the task.
     RequestCancel,
     EndCancelled,
     AnswerCancels {
@@ -155,7 +158,7 @@ pub(super) enum Step {
     },
 }
 
-/// What the result of an effect is for.
+/// The continuation that awaits the result of an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Await {
     Refreshed {
@@ -164,7 +167,7 @@ pub(super) enum Await {
     AgentStatus,
     Slot(Admission),
     Opened(Submission),
-    /// The task that the message opened before.
+    /// Awaits the task that the message had already opened.
     KnownTask {
         submission: Submission,
         known: String,
@@ -173,24 +176,23 @@ pub(super) enum Await {
         write: Write,
         tries: usize,
     },
-    /// What another replica has written instead.
+    /// Awaits the task as another replica has written it.
     Conflict {
         write: Write,
         tries: usize,
     },
     Claimed(Claim),
-    /// The task after a follow-up lost the race to store.
+    /// Awaits the task after another replica wrote it before the follow-up could be stored.
     Reloaded(Submission),
     AgentCancel,
     CancelStored,
 }
 
-/// A task that no replica is at work on.
+/// How far the agent got with a task that no replica runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resumable {
-    /// The agent has not started it.
     NotStarted,
-    /// The agent has started it.
+    /// The agent has started the work.
     Interrupted,
 }
 
@@ -211,18 +213,18 @@ pub(super) enum Admission {
     Resume(Resume),
 }
 
-/// A task that is resumed here.
+/// A request to resume the task on this replica.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Resume {
-    /// The caller that hears the result; none for a cancel.
+    /// The caller that waits for the result; `None` for a cancel.
     pub caller: Option<CallerId>,
-    pub found: Resumable,
-    /// Whether it is resumed to be cancelled.
+    pub resumable: Resumable,
+    /// Whether the task is resumed only to be cancelled.
     pub is_cancelled: bool,
 }
 
-/// Why a slot was reserved and the document is stored: the replica whose write is accepted starts the run. A claim never
-/// overwrites.
+/// A write that claims a run for this replica: if the store accepts it, this replica starts the run. A claim never
+/// overwrites what another replica has written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Claim {
     /// A message to a waiting task.
@@ -230,27 +232,27 @@ pub(super) enum Claim {
         submission: Submission,
         update: Update,
     },
-    /// One more attempt.
+    /// Another attempt at an interrupted task.
     Resume {
         resume: Resume,
         message: Box<Message>,
     },
 }
 
-/// What else the document is stored for. A run overwrites what another replica wrote about the same message, unless that is
-/// an end.
+/// Any other write of the document. A run overwrites what another replica wrote about the same message, unless the task
+/// has ended there.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Write {
-    /// A status, published when it is stored.
+    /// A status, which is published once it is stored.
     Status(Box<StatusWrite>),
-    /// What is published already.
+    /// Changes that are already published.
     Flush,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct StatusWrite {
-    /// The document before it.
-    pub mark: Mark,
+    /// The document before the status was applied.
+    pub checkpoint: Checkpoint,
     pub report: Report,
     pub updates: Vec<Update>,
     pub reporter: Option<ReportCaller>,

@@ -1,23 +1,23 @@
-//! Messages: which are accepted, which opened the task before, which wait for the run, and how a run starts.
+//! Handles messages: accepts or refuses them, recognises duplicates, queues them behind a run, and starts runs.
 
-use super::io::{Answer, Effect, LoadError, Request, RunId, SlotKind, StoreFailure};
+use super::io::{Effect, LoadError, Request, RunId, SlotKind, StoreFailure, TaskAnswer};
 use super::state::{Admission, Await, Claim, PendingCancel, Run, State, Stop, Submission};
 use super::{Task, TaskDocument};
 use crate::server::backend::{RunCause, StopReason};
-use crate::server::refusal::{Kind, Refusal};
+use crate::server::refusal::{Refusal, RefusalKind};
 use crate::server::render::state_name;
 use crate::server::shared::Phase;
 use a2a::Message;
-use lango_core::{Opened, Put};
+use lango_core::{TaskInsertOutcome, TaskPutOutcome};
 
-/// How often a follow-up is tried while other replicas write the task.
+/// How often to try to store a follow-up while other replicas write the same task.
 const MAX_RACES: usize = 4;
 
 impl Task {
     pub(super) fn decide_submit(&mut self, submission: Submission) {
         let is_new = matches!(self.state, State::New { .. });
         if !is_new && self.document.has_message(&submission.message) {
-            // A client that retries after a broken connection gets what it would have got.
+            // A client that retries after a broken connection gets the answer that it missed.
             self.answer_snapshot(submission.caller, submission.view);
             return;
         }
@@ -58,7 +58,7 @@ impl Task {
                 "the task has ended as `{}` and accepts no messages; leave out `taskId` to start another task",
                 state_name(document.state())
             );
-            let refusal = Refusal::new(Kind::UnsupportedOperation, message);
+            let refusal = Refusal::new(RefusalKind::UnsupportedOperation, message);
             return Err(refusal.about("taskId", self.id()));
         }
         if !matches!(self.state, State::New { .. }) {
@@ -78,7 +78,7 @@ impl Task {
         Ok(())
     }
 
-    /// Refuses a message. A task that it would have opened is not created.
+    /// Refuses a message. If it was the first one of a new task, the task is not created.
     fn reject(&mut self, submission: &Submission, refusal: Refusal) {
         self.refuse(submission.caller, refusal);
         if let State::New { .. } = self.state {
@@ -104,27 +104,31 @@ impl Task {
         }
     }
 
-    /// Starts the first run of a new task, unless its message opened one before.
-    pub(super) fn opened(&mut self, submission: Submission, opened: Result<Opened, StoreFailure>) {
+    /// Starts the first run of a new task, unless its message has already opened one.
+    pub(super) fn opened(
+        &mut self,
+        submission: Submission,
+        opened: Result<TaskInsertOutcome, StoreFailure>,
+    ) {
         match opened {
-            Ok(Opened::New) => {
+            Ok(TaskInsertOutcome::New) => {
                 self.document.revision = 1;
                 self.answer_and_start(submission, RunCause::NewTask);
             }
-            Ok(Opened::Known(id)) => {
+            Ok(TaskInsertOutcome::Known(id)) => {
                 let known = id.to_string();
                 let other = Some(known.clone());
                 let awaiting = Await::KnownTask { submission, known };
                 self.perform(Effect::Load { other }, awaiting);
             }
             Err(_) => {
-                let answer = Answer::Refused(Refusal::store_failure());
+                let answer = TaskAnswer::Refused(Refusal::store_failure());
                 self.abandon_opening(&submission, answer);
             }
         }
     }
 
-    /// Decides whether a message that opened a task before is a retry of it.
+    /// Decides whether a message that has already opened a task is a retry, or must open another task.
     pub(super) fn known_loaded(
         &mut self,
         submission: &Submission,
@@ -133,24 +137,24 @@ impl Task {
     ) {
         let answer = match loaded {
             Ok(document) => match document.repetition(self.now) {
-                Some(repetition) => Answer::OpenAgain(repetition),
-                None => Answer::KnownTask(known),
+                Some(repetition) => TaskAnswer::OpenAgain(repetition),
+                None => TaskAnswer::KnownTask(known),
             },
-            Err(LoadError::Store(_)) => Answer::Refused(Refusal::store_failure()),
-            Err(_) => Answer::KnownTask(known),
+            Err(LoadError::Store(_)) => TaskAnswer::Refused(Refusal::store_failure()),
+            Err(_) => TaskAnswer::KnownTask(known),
         };
         self.abandon_opening(submission, answer);
     }
 
-    fn abandon_opening(&mut self, submission: &Submission, answer: Answer) {
+    fn abandon_opening(&mut self, submission: &Submission, answer: TaskAnswer) {
         self.effects.push(Effect::ReleaseSlot);
         self.answer(submission.caller, answer);
         self.retire();
     }
 
-    /// Starts the run that a slot was reserved for, if the write of this replica was accepted.
-    pub(super) fn claimed(&mut self, claim: Claim, stored: Result<Put, StoreFailure>) {
-        if stored == Ok(Put::Stored) {
+    /// Starts the run for which a slot was reserved, if the store accepted this replica's write.
+    pub(super) fn claimed(&mut self, claim: Claim, stored: Result<TaskPutOutcome, StoreFailure>) {
+        if stored == Ok(TaskPutOutcome::Stored) {
             self.document.revision += 1;
             self.is_dirty = false;
             match claim {
@@ -171,13 +175,13 @@ impl Task {
             }
             Claim::FollowUp { submission, .. } => {
                 self.refuse(submission.caller, Refusal::store_failure());
-                // The message is in memory and maybe not in the store.
+                // The message is in memory, but possibly not in the store.
                 self.retire();
             }
         }
     }
 
-    /// Tries a follow-up again with the task that another replica wrote first.
+    /// Retries a follow-up on top of the write of another replica.
     pub(super) fn reloaded(
         &mut self,
         submission: Submission,
@@ -193,7 +197,7 @@ impl Task {
             Err(error) => {
                 let refusal = error.refusal(self.id());
                 self.refuse(caller, refusal);
-                // The message is in memory and not in the store.
+                // The message is in memory, but not in the store.
                 self.retire();
                 return;
             }
@@ -210,13 +214,13 @@ impl Task {
         }
     }
 
-    /// Answers the caller, who sees the task as it was before the run reports anything, and starts the run.
+    /// Answers the caller with the task as it is before any report of the run, then starts the run.
     fn answer_and_start(&mut self, submission: Submission, cause: RunCause) {
         self.answer_snapshot(submission.caller, submission.view);
         self.start(cause, *submission.message);
     }
 
-    /// Starts a run in the reserved slot. A cancel that is under way stops it at once.
+    /// Starts a run in the reserved slot. If a cancel is pending, stops the run immediately.
     pub(super) fn start(&mut self, cause: RunCause, message: Message) {
         self.runs += 1;
         let id = RunId(self.runs);
@@ -244,7 +248,8 @@ impl Task {
         }
     }
 
-    /// Tells the run to stop. The first reason counts; callers of a cancel are added.
+    /// Signals the run to stop. If it has already been signalled, keeps the first reason, and only adds the callers of
+    /// a cancel.
     pub(super) fn stop_run(&mut self, reason: StopReason, cancel: Option<PendingCancel>) {
         let State::Running(run) = &mut self.state else {
             return;

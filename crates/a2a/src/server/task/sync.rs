@@ -1,5 +1,5 @@
-//! Bringing a task up to date: with the store, which another replica may have written, and with the agent, which may know
-//! more than the store.
+//! Brings a task up to date: with the store, which another replica may have written, and with the agent, which may have
+//! a newer status than the store.
 
 use super::Task;
 use super::document::TaskDocument;
@@ -9,7 +9,8 @@ use crate::server::backend::AgentStatus;
 use crate::server::{Report, StatusMessage, diff};
 
 impl Task {
-    /// Reads a task again that does not run here. A status that is not stored yet comes first, and an end stands.
+    /// Loads a task again that does not run here. Does nothing if the task has ended, or if its latest status has yet
+    /// to be stored.
     pub(super) fn refresh(&mut self, is_required: bool) {
         let State::Idle(idle) = &mut self.state else {
             return;
@@ -32,7 +33,7 @@ impl Task {
             Ok(document) if document.revision != self.document.revision => self.adopt(*document),
             Ok(_) => {}
             Err(error) if is_required => self.fail_request(&error),
-            // The store is read again soon.
+            // The next timer reads the store again.
             Err(_) => {}
         }
     }
@@ -48,7 +49,7 @@ impl Task {
         }
     }
 
-    /// Takes the task as another replica has written it, and publishes the difference.
+    /// Replaces the document with the one that another replica has written, and publishes the difference.
     pub(super) fn adopt(&mut self, stored: TaskDocument) {
         for update in diff::between(&self.document.task, &stored.task) {
             self.effects.push(Effect::Publish(update));
@@ -57,17 +58,17 @@ impl Task {
         self.is_dirty = false;
         match &mut self.state {
             State::Running(run) => run.unstored = None,
-            State::Idle(idle) => idle.found = None,
+            State::Idle(idle) => idle.resumable = None,
             State::New { .. } | State::Orphaned(_) | State::Retired => {}
         }
     }
 
-    /// Asks the agent what became of a task without a run here.
+    /// Asks the agent for the status of a task that does not run here.
     pub(super) fn sync(&mut self) {
         let State::Idle(idle) = &mut self.state else {
             return;
         };
-        idle.found = None;
+        idle.resumable = None;
         if self.document.state().is_terminal() {
             return;
         }
@@ -100,7 +101,7 @@ impl Task {
                 }]);
             }
             (AgentStatus::Interrupted, _) if is_settled => {
-                // It got what it waited for, and the process that continued it has died.
+                // The task received its input, and the process that resumed it has died.
                 self.push([Step::Record {
                     report: Report::Working(StatusMessage::empty()),
                     reporter: None,
@@ -114,7 +115,7 @@ impl Task {
                 });
                 self.steps.extend(records);
             }
-            (status, _) => idle.found = Resumable::of(&status),
+            (status, _) => idle.resumable = Resumable::of(&status),
         }
     }
 }

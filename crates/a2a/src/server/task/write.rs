@@ -1,25 +1,26 @@
-//! Storing a task. A status is stored, then published. Where another replica has written the task meanwhile, its write stands
-//! if it is an end, or has a newer message of the client, or if nothing runs here. Only a run overwrites what another replica
-//! wrote about the same message: the agent's lease decides which run reports.
+//! Stores a task. A status is stored first, then published. If another replica has written the task in the meantime,
+//! this replica accepts that write if it ends the task, if it has a newer message from the client, or if nothing runs
+//! here. Only a run overwrites what another replica wrote about the same message: the agent's lease ensures that only
+//! one run reports.
 
 use super::Task;
 use super::document::{TaskDocument, Update};
-use super::io::{Answer, Effect, LoadError, ReportCaller, StoreFailure};
+use super::io::{Effect, LoadError, ReportCaller, StoreFailure, TaskAnswer};
 use super::state::{Await, RunOutcome, State, StatusWrite, Write};
 use crate::server::backend::StopReason;
 use crate::server::message_identity::MessageIdentity;
 use crate::server::refusal::Refusal;
 use crate::server::{Report, ReportError};
-use lango_core::Put;
+use lango_core::TaskPutOutcome;
 
-/// How often a task is written that other replicas write at the same time.
+/// How often to try a write while other replicas write the same task.
 const MAX_WRITES: usize = 4;
 
 impl Task {
     /// Applies a report: stores it if it must be stored first, then publishes it.
     pub(super) fn record(&mut self, report: Report, reporter: Option<ReportCaller>) {
         let is_status = !matches!(report, Report::Artifact(_));
-        let before = is_status.then(|| (self.document.mark(&report), report.clone()));
+        let before = is_status.then(|| (self.document.checkpoint(&report), report.clone()));
         let updates = match self.document.apply(report, self.now) {
             Ok(updates) => updates,
             Err(error) => {
@@ -32,9 +33,9 @@ impl Task {
         };
         self.document.attempts = 0;
         match before {
-            Some((mark, report)) if updates.iter().any(|update| update.is_binding) => {
+            Some((checkpoint, report)) if updates.iter().any(|update| update.is_binding) => {
                 let status = StatusWrite {
-                    mark,
+                    checkpoint,
                     report,
                     updates,
                     reporter,
@@ -59,9 +60,14 @@ impl Task {
         self.perform(Effect::Store, Await::Stored { write, tries });
     }
 
-    pub(super) fn stored(&mut self, write: Write, tries: usize, stored: Result<Put, StoreFailure>) {
+    pub(super) fn stored(
+        &mut self,
+        write: Write,
+        tries: usize,
+        stored: Result<TaskPutOutcome, StoreFailure>,
+    ) {
         match stored {
-            Ok(Put::Stored) => {
+            Ok(TaskPutOutcome::Stored) => {
                 self.document.revision += 1;
                 self.is_dirty = false;
                 if let Write::Status(status) = write {
@@ -70,7 +76,7 @@ impl Task {
                     self.reported_ok(status.reporter);
                 }
             }
-            Ok(Put::Overtaken) => {
+            Ok(TaskPutOutcome::Outdated) => {
                 let awaiting = Await::Conflict { write, tries };
                 self.perform(Effect::Load { other: None }, awaiting);
             }
@@ -87,14 +93,14 @@ impl Task {
     ) {
         let revision = match loaded {
             Ok(stored) if stored.state().is_terminal() || !self.may_overwrite(&stored) => {
-                self.give_way(write, *stored);
+                self.accept_other_write(write, *stored);
                 return;
             }
             Ok(stored) => stored.revision,
             Err(LoadError::Damaged { revision }) => revision,
             Err(LoadError::NotFound) => {
                 self.undo(write);
-                self.lose_record();
+                self.handle_deleted_record();
                 return;
             }
             Err(LoadError::Store(failure)) => {
@@ -106,7 +112,7 @@ impl Task {
         if tries > 1 {
             self.write(write, tries - 1);
         } else {
-            let detail = "other replicas write the task all the time".to_owned();
+            let detail = "other replicas keep writing the task".to_owned();
             self.write_failed(write, StoreFailure(detail));
         }
     }
@@ -119,8 +125,8 @@ impl Task {
         matches!(self.state, State::Running(_)) && identity(stored) == identity(&self.document)
     }
 
-    /// Takes the task as another replica has written it: it has ended, or has a newer message, and a run here stops.
-    fn give_way(&mut self, write: Write, stored: TaskDocument) {
+    /// Accepts the task as another replica has written it, and stops a run here.
+    fn accept_other_write(&mut self, write: Write, stored: TaskDocument) {
         self.undo(write);
         let reason = if stored.state().is_terminal() {
             StopReason::Cancelled
@@ -135,8 +141,8 @@ impl Task {
     fn write_failed(&mut self, write: Write, failure: StoreFailure) {
         self.is_dirty = true;
         if let Write::Status(status) = write {
-            self.document.restore(status.mark);
-            // What was to be stored with a joint write has not happened.
+            self.document.restore(status.checkpoint);
+            // If a joint write fails, nothing of it has happened, so there is nothing to store later.
             if status.reporter.is_none_or(|reporter| !reporter.is_joint) {
                 self.remember_unstored(status.report);
             }
@@ -148,16 +154,17 @@ impl Task {
         }
     }
 
-    /// Restores the document when a pending status write is dropped, and tells the reporter that the task is over.
+    /// Reverts the document when a pending status write is dropped, and answers the reporter that the task has ended.
     fn undo(&mut self, write: Write) {
         if let Write::Status(status) = write {
-            self.document.restore(status.mark);
+            self.document.restore(status.checkpoint);
             let id = self.id().to_owned();
             self.answer_reporter(status.reporter, Err(ReportError::Over { id }));
         }
     }
 
-    fn lose_record(&mut self) {
+    /// Stops the run of a task whose record was deleted, and refuses its callers.
+    fn handle_deleted_record(&mut self) {
         self.stop_run(StopReason::Cancelled, None);
         let State::Running(run) = &mut self.state else {
             self.retire();
@@ -175,7 +182,7 @@ impl Task {
         self.state = State::Orphaned(id);
     }
 
-    /// Remembers a status that settles the task until it can be stored.
+    /// Remembers a status that settles the task, so that it is stored as soon as possible.
     fn remember_unstored(&mut self, report: Report) {
         if let Report::Working(_) | Report::Artifact(_) = report {
             return;
@@ -201,7 +208,7 @@ impl Task {
         }
     }
 
-    /// Answers a run. A message that waited for it to return is refused if it works on instead.
+    /// Confirms a report to the run. If the run continues to work, refuses a message that waited for it to return.
     fn reported_ok(&mut self, reporter: Option<ReportCaller>) {
         self.answer_reporter(reporter, Ok(()));
         if reporter.is_some()
@@ -216,7 +223,7 @@ impl Task {
 
     fn answer_reporter(&mut self, reporter: Option<ReportCaller>, result: Result<(), ReportError>) {
         if let Some(reporter) = reporter {
-            self.answer(reporter.id, Answer::Report(result));
+            self.answer(reporter.id, TaskAnswer::Report(result));
         }
     }
 

@@ -1,42 +1,42 @@
-//! What becomes the answer: of artifacts, messages, data and files, each text once, within bounds.
+//! How artifacts, messages, data and files become the answer, without repeated text and within the limits.
 
 use super::script::{
-    BOTH, Op, Said, Scripted, accepted, artifact, bare_task, chunk, done, hear, patience, send,
-    settings, status, task, text, thread, update,
+    BOTH, Op, Scripted, ScriptedReply, accepted, artifact, bare_task, chunk, done, run_call, send,
+    settings, status, task, text, thread, timeouts, update,
 };
 use super::support::{End, Server, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_a2a::client::{Binding, Remotes, SlowCards};
+use lango_a2a::client::{Binding, RemoteConnections, SlowCards};
 use lango_core::{AttachedFile, RemoteAnswer, RemoteCall, RemoteEvent};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use serde_json::{Value, json};
 
-/// What is heard of a stream of these things; the task, if asked for, is the last of them.
-async fn of_stream(items: Vec<Value>) -> super::script::Heard {
+/// Runs a call that is answered with a stream of these items.
+async fn answer_of_stream(items: Vec<Value>) -> super::script::CallTrace {
     let scripted = Scripted::start(Binding::HttpJson, true, move |op| match op {
-        Op::Stream(_) => Said::Stream(items.clone(), End::Clean),
-        Op::Cancel(_) => Said::Whole(bare_task("CANCELED", "", &[])),
+        Op::Stream(_) => ScriptedReply::Stream(items.clone(), End::Clean),
+        Op::Cancel(_) => ScriptedReply::Whole(bare_task("CANCELED", "", &[])),
         other => panic!("{other:?}"),
     })
     .await;
-    hear(&*scripted.agent().await, send("x")).await
+    run_call(&*scripted.agent().await, send("x")).await
 }
 
-/// What is heard of a task that is over at once.
-async fn of_task(task: Value) -> super::script::Heard {
+/// Runs a call that is answered with this task.
+async fn answer_of_task(task: Value) -> super::script::CallTrace {
     let scripted = Scripted::start(Binding::JsonRpc, false, move |op| match op {
-        Op::Send(_) => Said::Whole(json!({ "task": task })),
-        Op::Get(_) => Said::Whole(task.clone()),
-        Op::Cancel(_) => Said::Whole(bare_task("CANCELED", "", &[])),
+        Op::Send(_) => ScriptedReply::Whole(json!({ "task": task })),
+        Op::Get(_) => ScriptedReply::Whole(task.clone()),
+        Op::Cancel(_) => ScriptedReply::Whole(bare_task("CANCELED", "", &[])),
         other => panic!("{other:?}"),
     })
     .await;
-    hear(&*scripted.agent().await, send("x")).await
+    run_call(&*scripted.agent().await, send("x")).await
 }
 
 #[tokio::test]
-async fn the_same_text_is_given_once_however_often_it_comes() {
+async fn repeated_text_appears_only_once_in_the_answer() {
     let start = task("WORKING", "", &[]);
     for rest in [
         vec![chunk("a", "Hello", false), update("COMPLETED", "Hello")],
@@ -70,15 +70,15 @@ async fn the_same_text_is_given_once_however_often_it_comes() {
         vec![update("WORKING", "thinking"), update("COMPLETED", "Hello")],
     ] {
         let items = [vec![start.clone()], rest].concat();
-        let (events, end) = of_stream(items.clone()).await;
+        let (events, end) = answer_of_stream(items.clone()).await;
         assert_eq!(end.unwrap(), done("Hello"), "{items:?}");
         assert!(!events.contains(&RemoteEvent::Withdrawn), "{items:?}");
     }
 }
 
 #[tokio::test]
-async fn several_artifacts_come_in_order_and_chunks_find_theirs() {
-    let (events, end) = of_stream(vec![
+async fn several_artifacts_are_joined_in_order_and_chunks_are_appended_to_the_right_one() {
+    let (events, end) = answer_of_stream(vec![
         task("WORKING", "", &[]),
         chunk("a", "one", false),
         chunk("b", "three", false),
@@ -100,8 +100,8 @@ async fn several_artifacts_come_in_order_and_chunks_find_theirs() {
 }
 
 #[tokio::test]
-async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
-    let (events, end) = of_stream(vec![
+async fn shown_text_that_is_not_part_of_the_answer_is_withdrawn() {
+    let (events, end) = answer_of_stream(vec![
         task("WORKING", "", &[]),
         chunk("a", "draft ", false),
         chunk("a", "final", false),
@@ -118,11 +118,11 @@ async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
         ]
     );
     assert_eq!(end.unwrap(), done("final"));
-    for (state, words) in [("REJECTED", "not mine"), ("FAILED", "broken")] {
-        let (events, _) = of_stream(vec![
+    for (state, message) in [("REJECTED", "not mine"), ("FAILED", "broken")] {
+        let (events, _) = answer_of_stream(vec![
             task("WORKING", "", &[]),
             chunk("a", "draft ", false),
-            update(state, words),
+            update(state, message),
         ])
         .await;
         assert_eq!(
@@ -134,21 +134,21 @@ async fn what_was_shown_and_is_not_the_answer_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn every_state_has_its_meaning() {
+async fn every_state_leads_to_the_right_outcome() {
     for binding in BOTH {
         let scripted = Scripted::start(binding, false, move |op| match op {
             Op::Send(sent) => {
                 let state = sent["message"]["parts"][0]["text"].as_str().unwrap();
-                Said::Whole(task(state, "its\nwords", &[]))
+                ScriptedReply::Whole(task(state, "its\nwords", &[]))
             }
-            Op::Cancel(_) => Said::Whole(bare_task("CANCELED", "", &[])),
+            Op::Cancel(_) => ScriptedReply::Whole(bare_task("CANCELED", "", &[])),
             other => panic!("{other:?}"),
         })
         .await;
         let agent = scripted.agent().await;
         let ends = |state: &'static str| {
             let agent = agent.clone();
-            async move { hear(&agent, send(state)).await.1 }
+            async move { run_call(&agent, send(state)).await.1 }
         };
         assert_eq!(ends("COMPLETED").await.unwrap(), done("its\nwords"));
         assert_eq!(ends("REJECTED").await.unwrap(), done("[REJECT] its words"));
@@ -158,11 +158,14 @@ async fn every_state_has_its_meaning() {
         };
         assert_eq!(ends("INPUT_REQUIRED").await.unwrap(), question);
         for (state, expected) in [
-            ("FAILED", "it says that the task failed: its words"),
-            ("CANCELED", "the task was cancelled there: its words"),
+            ("FAILED", "it reports that the task failed: its words"),
+            (
+                "CANCELED",
+                "it reports that the task was cancelled: its words",
+            ),
             (
                 "AUTH_REQUIRED",
-                "it needs an authorisation that lango cannot give here: its words",
+                "it needs an authorization that lango cannot give: its words",
             ),
         ] {
             let error = ends(state).await.unwrap_err();
@@ -170,13 +173,13 @@ async fn every_state_has_its_meaning() {
         }
         let cancelled = Op::Cancel("t1".to_owned());
         assert_eq!(
-            scripted.asked().last(),
+            scripted.operations().last(),
             Some(&cancelled),
-            "nobody waits for it any more"
+            "a task that waits for an authorization is cancelled"
         );
         assert_eq!(
             scripted
-                .asked()
+                .operations()
                 .iter()
                 .filter(|op| **op == cancelled)
                 .count(),
@@ -186,20 +189,23 @@ async fn every_state_has_its_meaning() {
 }
 
 #[tokio::test]
-async fn words_are_looked_for_where_they_may_be() {
-    let mut spoken = bare_task("COMPLETED", "", &[]);
-    spoken["history"] = json!([
+async fn the_text_of_an_answer_can_come_from_the_history_or_the_status() {
+    let mut with_history = bare_task("COMPLETED", "", &[]);
+    with_history["history"] = json!([
         { "role": "ROLE_AGENT", "parts": [{ "text": "old question" }] },
         { "role": "ROLE_USER", "parts": [{ "text": "reply" }] },
         { "role": "ROLE_AGENT", "parts": [{ "text": "the answer" }] },
     ]);
-    assert_eq!(of_task(spoken.clone()).await.1.unwrap(), done("the answer"));
-    spoken["history"].as_array_mut().unwrap().pop();
-    let none = "(The task is completed. There was no text.)";
-    assert_eq!(of_task(spoken).await.1.unwrap(), done(none));
-    let silent = "(It waits for more input, and does not say for what.)";
     assert_eq!(
-        of_task(bare_task("INPUT_REQUIRED", "", &[]))
+        answer_of_task(with_history.clone()).await.1.unwrap(),
+        done("the answer")
+    );
+    with_history["history"].as_array_mut().unwrap().pop();
+    let none = "(The task completed without any text.)";
+    assert_eq!(answer_of_task(with_history).await.1.unwrap(), done(none));
+    let silent = "(The agent needs more input, but does not say which.)";
+    assert_eq!(
+        answer_of_task(bare_task("INPUT_REQUIRED", "", &[]))
             .await
             .1
             .unwrap()
@@ -207,21 +213,27 @@ async fn words_are_looked_for_where_they_may_be() {
         silent
     );
     assert_eq!(
-        of_task(bare_task("REJECTED", "", &[]))
+        answer_of_task(bare_task("REJECTED", "", &[]))
             .await
             .1
             .unwrap()
             .text,
         "[REJECT] no reason given"
     );
-    let asked = bare_task("INPUT_REQUIRED", "Fine so?", &[("a", "A draft.")]);
-    assert_eq!(of_task(asked).await.1.unwrap().text, "A draft.\n\nFine so?");
-    let asked = bare_task("INPUT_REQUIRED", "Fine so?", &[("a", "A draft. Fine so?")]);
-    assert_eq!(of_task(asked).await.1.unwrap().text, "A draft. Fine so?");
+    let question = bare_task("INPUT_REQUIRED", "Fine so?", &[("a", "A draft.")]);
+    assert_eq!(
+        answer_of_task(question).await.1.unwrap().text,
+        "A draft.\n\nFine so?"
+    );
+    let question = bare_task("INPUT_REQUIRED", "Fine so?", &[("a", "A draft. Fine so?")]);
+    assert_eq!(
+        answer_of_task(question).await.1.unwrap().text,
+        "A draft. Fine so?"
+    );
 }
 
 #[tokio::test]
-async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
+async fn data_is_shown_files_are_attached_and_escapes_are_removed() {
     let mut task = bare_task("COMPLETED", "", &[]);
     task["artifacts"] = json!([{ "artifactId": "a", "parts": [
         { "text": "See:\u{1b}[31m" },
@@ -241,7 +253,7 @@ async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
         [file: odd.png, image/png, left out: it is not base64]\n\
         [`y.png` was not fetched: `127.0.0.1:9` is refused: port 9 is not used for HTTP; add `127.0.0.1:9` to `egress.allow` to permit it]\n\
         [`a.zip` cannot be attached: it is not a PNG, JPEG, GIF or WebP image, UTF-8 text, HTML or PDF]";
-    let answer = of_task(task).await.1.unwrap();
+    let answer = answer_of_task(task).await.1.unwrap();
     assert_eq!(answer.text, expected);
     assert_eq!(
         answer.files,
@@ -253,24 +265,25 @@ async fn data_is_told_of_files_are_attached_and_escapes_are_not_passed_on() {
     );
 }
 
-/// What is answered by an agent with this file part, through this guard.
+/// Returns the answer of an agent that sends this file part, fetched through this guard.
 async fn with_linked_file(part: Value, egress: Egress) -> RemoteAnswer {
     let mut task = bare_task("COMPLETED", "", &[]);
     task["artifacts"] = json!([{ "artifactId": "a", "parts": [{ "text": "See" }, part] }]);
     let scripted = Scripted::start(Binding::JsonRpc, false, move |op| match op {
-        Op::Send(_) => Said::Whole(json!({ "task": task })),
+        Op::Send(_) => ScriptedReply::Whole(json!({ "task": task })),
         other => panic!("{other:?}"),
     })
     .await;
     let settings = vec![settings(&scripted.server.url)];
-    let remotes = Remotes::connect(settings, patience(), egress, SlowCards::default()).await;
+    let remotes =
+        RemoteConnections::connect(settings, timeouts(), egress, SlowCards::default()).await;
     let agent = remotes.connected().remove(0);
-    hear(&agent, send("x")).await.1.unwrap()
+    run_call(&agent, send("x")).await.1.unwrap()
 }
 
 #[tokio::test]
 async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
-    let files = Server::start(|seen| match seen.path.as_str() {
+    let files = Server::start(|request| match request.path.as_str() {
         "/y.txt" => response(200, &[], "hello"),
         "/away" => response(302, &[("location", "http://127.0.0.2:1/y.txt")], ""),
         "/large" => response(200, &[], &"x".repeat(AttachedFile::FILE_BYTES + 1)),
@@ -282,7 +295,7 @@ async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
         |path: &str| json!({ "url": format!("http://{host}{path}"), "mediaType": "text/plain" });
 
     let refused = with_linked_file(part("/y.txt"), Egress::default()).await;
-    assert!(refused.files.is_empty() && files.seen().is_empty());
+    assert!(refused.files.is_empty() && files.requests().is_empty());
     let reason = format!(
         "[`y.txt` was not fetched: `{host}` is refused: the address is not public (loopback); add `{host}` to `egress.allow` to permit it]"
     );
@@ -314,36 +327,36 @@ async fn a_file_at_a_url_is_fetched_only_where_the_egress_rules_allow_it() {
 }
 
 #[tokio::test]
-async fn the_largest_file_comes_back_and_more_than_a_message_takes_is_cut() {
+async fn the_largest_file_is_accepted_and_files_beyond_the_limit_are_dropped() {
     let largest = STANDARD.encode(vec![b'a'; AttachedFile::FILE_BYTES]);
     let mut task = bare_task("COMPLETED", "done", &[]);
     task["artifacts"] = json!([{ "artifactId": "a", "parts": [
         { "raw": largest, "filename": "a.txt", "mediaType": "text/plain" },
     ] }]);
-    let answer = of_task(task).await.1.unwrap();
+    let answer = answer_of_task(task).await.1.unwrap();
     assert_eq!(answer.files[0].bytes.len(), AttachedFile::FILE_BYTES);
     let mut task = bare_task("COMPLETED", "done", &[]);
     let part = json!({ "raw": "aGVsbG8=", "filename": "a.txt" });
     task["artifacts"] = json!([{ "artifactId": "a", "parts": vec![part; 20] }]);
-    let answer = of_task(task).await.1.unwrap();
+    let answer = answer_of_task(task).await.1.unwrap();
     assert_eq!(answer.files.len(), 16);
     assert!(answer.text.contains("too many artifacts or files"));
 }
 
 #[tokio::test]
-async fn files_are_sent_by_value_over_both_bindings() {
+async fn files_are_sent_inline_over_both_bindings() {
     for binding in [Binding::JsonRpc, Binding::HttpJson] {
         let scripted = Scripted::start(binding, false, |_| {
-            Said::Whole(bare_task("COMPLETED", "seen", &[]))
+            ScriptedReply::Whole(bare_task("COMPLETED", "seen", &[]))
         })
         .await;
         let mut call = send("look");
         if let RemoteCall::Send { files, .. } = &mut call {
             files.push(AttachedFile::image("one.png", *b"\x89PNG\r\n\x1a\npixels").unwrap());
         }
-        hear(&*scripted.agent().await, call).await.1.unwrap();
-        let (Op::Send(sent) | Op::Stream(sent)) = &scripted.asked()[0] else {
-            panic!("{:?}", scripted.asked());
+        run_call(&*scripted.agent().await, call).await.1.unwrap();
+        let (Op::Send(sent) | Op::Stream(sent)) = &scripted.operations()[0] else {
+            panic!("{:?}", scripted.operations());
         };
         assert_eq!(
             sent["message"]["parts"],
@@ -356,24 +369,24 @@ async fn files_are_sent_by_value_over_both_bindings() {
 }
 
 #[tokio::test]
-async fn an_answer_longer_than_its_bound_is_cut_with_a_note() {
-    let most = 1024 * 1024;
+async fn a_long_answer_is_truncated_with_a_note() {
+    let max_bytes = 1024 * 1024;
     let note = "\n[cut: the answer was longer than 1 MiB or had too many artifacts or files]";
-    let long = "é".repeat(most / 2 + 9);
+    let long = "é".repeat(max_bytes / 2 + 9);
     for task in [
         bare_task("COMPLETED", "", &[("a", &long)]),
         bare_task("COMPLETED", &long, &[]),
     ] {
-        let answer = of_task(task).await.1.unwrap();
-        assert_eq!(answer.text.len(), most + note.len());
+        let answer = answer_of_task(task).await.1.unwrap();
+        assert_eq!(answer.text.len(), max_bytes + note.len());
         assert!(answer.text.ends_with(note));
     }
 }
 
 #[tokio::test]
-async fn odd_and_missing_things_do_not_fail_a_call() {
-    // States and roles from the future, timestamps that are none, names that are missing, noise between.
-    let (events, end) = of_stream(vec![
+async fn unknown_malformed_and_missing_fields_do_not_fail_a_call() {
+    // Unknown states and roles, invalid timestamps, missing ids, and unrelated items.
+    let (events, end) = answer_of_stream(vec![
         json!({ "task": { "id": "t1", "status": { "state": "TASK_STATE_SUBMITTED", "timestamp": "yesterday" }, "future": [1] } }),
         json!({ "weatherUpdate": { "sunny": true } }),
         json!(null),
@@ -399,16 +412,16 @@ async fn odd_and_missing_things_do_not_fail_a_call() {
 }
 
 #[tokio::test]
-async fn an_unknown_state_is_waited_out() {
+async fn an_unknown_state_counts_as_running() {
     let scripted = Scripted::start(Binding::JsonRpc, true, |op| match op {
-        Op::Stream(_) => Said::Stream(
+        Op::Stream(_) => ScriptedReply::Stream(
             vec![task("DREAMING", "", &[]), update("HUMMING", "")],
             End::Clean,
         ),
-        Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "awake")])),
+        Op::Get(_) => ScriptedReply::Whole(bare_task("COMPLETED", "", &[("a", "awake")])),
         other => panic!("{other:?}"),
     })
     .await;
-    let (_, end) = hear(&*scripted.agent().await, send("x")).await;
+    let (_, end) = run_call(&*scripted.agent().await, send("x")).await;
     assert_eq!(end.unwrap(), done("awake"));
 }

@@ -1,18 +1,18 @@
-//! A remote agent that echoes the token: in answers, files, streams, errors, names and its card.
+//! A remote agent that echoes the token: in answers, streams, errors, ids and its card.
 
 use super::script::{
-    BOTH, Said, Scripted, card, chunk, hear, patience, send, settings, task, update,
+    BOTH, Scripted, ScriptedReply, card, chunk, run_call, send, settings, task, timeouts, update,
 };
 use super::support::{End, Server, json as answer, response};
 use lango_a2a::client::{Binding, connect};
 use lango_core::{RemoteAgent, RemoteEvent};
-use lango_testkit::canary::{echo, encodings, shown_in};
+use lango_testkit::canary::{echo, encodings, find_encoding};
 
 const TOKEN: &str = "s3cret-t0ken";
 
 #[track_caller]
 fn assert_hidden(text: &str) {
-    assert_eq!(shown_in(text.as_bytes(), TOKEN), None, "{text}");
+    assert_eq!(find_encoding(text.as_bytes(), TOKEN), None, "{text}");
 }
 
 #[tokio::test]
@@ -20,10 +20,10 @@ async fn answers_with_the_token_are_masked() {
     for binding in BOTH {
         let text = echo(TOKEN);
         let scripted = Scripted::start(binding, false, move |_| {
-            Said::Whole(task("COMPLETED", "", &[("a", &text)]))
+            ScriptedReply::Whole(task("COMPLETED", "", &[("a", &text)]))
         })
         .await;
-        let (_, end) = hear(&*scripted.agent().await, send("x")).await;
+        let (_, end) = run_call(&*scripted.agent().await, send("x")).await;
         let end = end.unwrap();
         assert_hidden(&format!("{end:?}"));
         assert_eq!(
@@ -34,7 +34,7 @@ async fn answers_with_the_token_are_masked() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_split_over_a_stream_is_masked() {
+async fn a_token_that_is_split_across_a_stream_is_masked() {
     for binding in BOTH {
         for size in [1, 2, 3, 5] {
             let text = echo(TOKEN);
@@ -46,10 +46,10 @@ async fn a_token_that_is_split_over_a_stream_is_masked() {
                     items.push(chunk("a", &piece, index > 0));
                 }
                 items.push(update("COMPLETED", ""));
-                Said::Stream(items, End::Clean)
+                ScriptedReply::Stream(items, End::Clean)
             })
             .await;
-            let (events, end) = hear(&*scripted.agent().await, send("x")).await;
+            let (events, end) = run_call(&*scripted.agent().await, send("x")).await;
             let shown = events.iter().map(|event| match event {
                 RemoteEvent::Text(text) => text.as_str(),
                 _ => "",
@@ -61,23 +61,23 @@ async fn a_token_that_is_split_over_a_stream_is_masked() {
 }
 
 #[tokio::test]
-async fn names_errors_and_the_card_with_the_token_are_masked() {
+async fn ids_errors_and_the_card_with_the_token_are_masked() {
     let mut named = task("INPUT_REQUIRED", "more?", &[]);
     named["task"]["contextId"] = TOKEN.into();
     let scripted = Scripted::start(Binding::HttpJson, false, move |_| {
-        Said::Whole(named.clone())
+        ScriptedReply::Whole(named.clone())
     })
     .await;
-    let (events, end) = hear(&*scripted.agent().await, send("x")).await;
+    let (events, end) = run_call(&*scripted.agent().await, send("x")).await;
     assert_hidden(&format!("{events:?} {end:?}"));
     for (_, text) in encodings(TOKEN) {
         for before in [0, 150, 180, 190] {
-            let said = format!("{}{text}", "x".repeat(before));
+            let message = format!("{}{text}", "x".repeat(before));
             let scripted = Scripted::start(Binding::JsonRpc, false, move |_| {
-                Said::Error(-32001, "X", said.clone())
+                ScriptedReply::Error(-32001, "X", message.clone())
             })
             .await;
-            let error = hear(&*scripted.agent().await, send("x"))
+            let error = run_call(&*scripted.agent().await, send("x"))
                 .await
                 .1
                 .unwrap_err();
@@ -85,9 +85,9 @@ async fn names_errors_and_the_card_with_the_token_are_masked() {
             assert_hidden(&error.detail);
         }
     }
-    let server = Server::start(|seen| {
+    let server = Server::start(|request| {
         let mut card = card(
-            &format!("http://{}", seen.header("host").unwrap()),
+            &format!("http://{}", request.header("host").unwrap()),
             Binding::JsonRpc,
             false,
         );
@@ -95,7 +95,7 @@ async fn names_errors_and_the_card_with_the_token_are_masked() {
         answer(200, &card)
     })
     .await;
-    let agent = connect(&settings(&server.url), &patience()).await.unwrap();
+    let agent = connect(&settings(&server.url), &timeouts()).await.unwrap();
     assert!(
         agent.description().contains("[secret"),
         "{}",
@@ -112,10 +112,10 @@ async fn a_compressed_answer_is_refused() {
                 ("content-type", "text/event-stream"),
                 ("content-encoding", "gzip"),
             ];
-            Said::Raw(response(200, &headers, "x"))
+            ScriptedReply::Raw(response(200, &headers, "x"))
         })
         .await;
-        let error = hear(&*scripted.agent().await, send("x"))
+        let error = run_call(&*scripted.agent().await, send("x"))
             .await
             .1
             .unwrap_err();

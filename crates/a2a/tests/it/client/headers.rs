@@ -1,7 +1,9 @@
-//! Headers with secret values: where they go, and what is said when they are refused.
+//! Headers with secret values: where they are sent, and the message when they are refused.
 
-use super::script::{Said, card, deliver, hear, patience, send, settings, task, token};
-use super::support::{Seen, Server, json as answer, response};
+use super::script::{
+    ScriptedReply, card, deliver, run_call, send, settings, task, timeouts, token,
+};
+use super::support::{ReceivedRequest, Server, json as answer, response};
 use lango_a2a::client::{Binding, HeaderName, RemoteSettings, connect};
 
 fn with_header(url: &str) -> RemoteSettings {
@@ -12,64 +14,72 @@ fn with_header(url: &str) -> RemoteSettings {
     settings
 }
 
-fn card_of(seen: &Seen) -> serde_json::Value {
-    let url = format!("http://{}", seen.header("host").unwrap());
+fn card_of(request: &ReceivedRequest) -> serde_json::Value {
+    let url = format!("http://{}", request.header("host").unwrap());
     card(&url, Binding::JsonRpc, false)
 }
 
 #[tokio::test]
-async fn a_header_goes_to_the_origin_of_the_configured_url_and_nowhere_else() {
-    let done = || deliver(Binding::JsonRpc, Said::Whole(task("COMPLETED", "ok", &[])));
-    let other = Server::start(move |seen| match seen.method.as_str() {
-        "GET" => answer(200, &card_of(seen)),
+async fn a_header_is_sent_only_to_the_origin_of_the_configured_url() {
+    let done = || {
+        deliver(
+            Binding::JsonRpc,
+            ScriptedReply::Whole(task("COMPLETED", "ok", &[])),
+        )
+    };
+    let other = Server::start(move |request| match request.method.as_str() {
+        "GET" => answer(200, &card_of(request)),
         _ => done(),
     })
     .await;
     let location = format!("{}/card.json", other.url);
     let first = Server::start(move |_| response(302, &[("location", &location)], "")).await;
-    let moved = connect(&with_header(&first.url), &patience())
+    let moved = connect(&with_header(&first.url), &timeouts())
         .await
         .unwrap();
-    assert_eq!(hear(&moved, send("hi")).await.1.unwrap().text, "ok");
+    assert_eq!(run_call(&moved, send("hi")).await.1.unwrap().text, "ok");
     assert_eq!(
-        first.seen()[0].header("x-api-key"),
+        first.requests()[0].header("x-api-key"),
         Some("k3y-of-the-agent")
     );
-    let seen = other.seen();
-    assert_eq!(seen.len(), 2);
-    assert!(seen.iter().all(|one| one.header("x-api-key").is_none()));
+    let requests = other.requests();
+    assert_eq!(requests.len(), 2);
+    assert!(requests.iter().all(|one| one.header("x-api-key").is_none()));
 
-    let at_home = connect(&with_header(&other.url), &patience())
+    let configured = connect(&with_header(&other.url), &timeouts())
         .await
         .unwrap();
-    assert_eq!(hear(&at_home, send("hi")).await.1.unwrap().text, "ok");
-    let seen = other.seen();
+    assert_eq!(
+        run_call(&configured, send("hi")).await.1.unwrap().text,
+        "ok"
+    );
+    let requests = other.requests();
     assert!(
-        seen[2..]
+        requests[2..]
             .iter()
             .all(|one| one.header("x-api-key").is_some())
     );
 }
 
 #[tokio::test]
-async fn a_header_does_not_leave_this_machine_in_the_open() {
-    let skipped = connect(&with_header("http://agents.invalid"), &patience()).await;
-    let fault = skipped.err().unwrap().to_string();
-    assert!(fault.contains("is not sent over http://"), "{fault}");
-    assert!(fault.contains("`x-api-key` of `headersEnv`"), "{fault}");
+async fn a_header_is_not_sent_unencrypted_to_another_machine() {
+    let skipped = connect(&with_header("http://agents.invalid"), &timeouts()).await;
+    let error = skipped.err().unwrap().to_string();
+    assert!(error.contains("is not sent over http://"), "{error}");
+    assert!(error.contains("`x-api-key` of `headersEnv`"), "{error}");
 }
 
 #[tokio::test]
 async fn a_refusal_names_the_headers_and_an_echo_of_their_value_is_masked() {
-    let server = Server::start(|seen| match seen.method.as_str() {
-        "GET" => answer(200, &card_of(seen)),
+    let server = Server::start(|request| match request.method.as_str() {
+        "GET" => answer(200, &card_of(request)),
         _ => response(401, &[], "no such key: k3y-of-the-agent"),
     })
     .await;
-    let agent = connect(&with_header(&server.url), &patience())
+    let agent = connect(&with_header(&server.url), &timeouts())
         .await
         .unwrap();
-    let error = hear(&agent, send("x")).await.1.unwrap_err().detail;
+    let error = run_call(&agent, send("x")).await.1.unwrap_err().detail;
     assert!(
         error.contains("does not accept the headers of `headersEnv`"),
         "{error}"

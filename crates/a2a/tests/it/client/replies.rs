@@ -1,47 +1,47 @@
-//! Replies to an agent's question that are lost, or come too late.
+//! Replies to an agent's question that are lost or arrive too late.
 
 use super::script::{
-    BOTH, Heard, Op, Said, Scripted, accepted, bare_task, done, hear, not_found, nothing, send_in,
-    task, text, thread,
+    BOTH, CallTrace, Op, Scripted, ScriptedReply, accepted, bare_task, done, no_answer, not_found,
+    run_call, send_in, task, text, thread,
 };
 use super::support::End;
 use lango_a2a::client::Binding;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a reply ends of which nothing is heard, when the task then stands so.
-async fn after_a_lost_reply(binding: Binding, streams: bool, state: &'static str) -> Heard {
-    let looks = AtomicUsize::new(0);
+/// Runs a reply that gets no answer, when the task is in this state afterwards.
+async fn lose_reply(binding: Binding, streams: bool, state: &'static str) -> CallTrace {
+    let polls = AtomicUsize::new(0);
     let scripted = Scripted::start(binding, streams, move |op| match op {
-        Op::Send(_) | Op::Stream(_) => nothing(),
-        Op::Get(_) if looks.fetch_add(1, Ordering::SeqCst) == 0 => {
-            Said::Whole(bare_task(state, "Which city?", &[]))
+        Op::Send(_) | Op::Stream(_) => no_answer(),
+        Op::Get(_) if polls.fetch_add(1, Ordering::SeqCst) == 0 => {
+            ScriptedReply::Whole(bare_task(state, "Which city?", &[]))
         }
-        Op::Get(_) => Said::Whole(bare_task("COMPLETED", "", &[("a", "Sunny")])),
+        Op::Get(_) => ScriptedReply::Whole(bare_task("COMPLETED", "", &[("a", "Sunny")])),
         _ => not_found(),
     })
     .await;
-    let heard = hear(
+    let trace = run_call(
         &*scripted.agent().await,
         send_in("Rome", Some(thread(Some("t1")))),
     )
     .await;
-    let asked = scripted.asked();
-    let sends = asked
+    let operations = scripted.operations();
+    let sends = operations
         .iter()
         .filter(|op| matches!(op, Op::Send(_) | Op::Stream(_)));
     assert_eq!(sends.count(), 1);
-    heard
+    trace
 }
 
 #[tokio::test]
-async fn a_reply_that_was_lost_is_found_by_its_task_unless_that_still_asks() {
+async fn a_lost_reply_is_recovered_through_its_task_unless_the_task_still_asks() {
     for binding in BOTH {
         for streams in [false, true] {
-            let (_, ended) = after_a_lost_reply(binding, streams, "WORKING").await;
+            let (_, ended) = lose_reply(binding, streams, "WORKING").await;
             assert_eq!(ended.unwrap(), done("Sunny"));
-            let (_, ended) = after_a_lost_reply(binding, streams, "COMPLETED").await;
+            let (_, ended) = lose_reply(binding, streams, "COMPLETED").await;
             assert_eq!(ended.unwrap(), done("Which city?"));
-            let error = after_a_lost_reply(binding, streams, "INPUT_REQUIRED")
+            let error = lose_reply(binding, streams, "INPUT_REQUIRED")
                 .await
                 .1
                 .unwrap_err();
@@ -57,30 +57,31 @@ async fn a_reply_that_was_lost_is_found_by_its_task_unless_that_still_asks() {
 }
 
 #[tokio::test]
-async fn a_reply_to_a_task_that_is_over_or_forgotten_becomes_a_task_of_its_own() {
+async fn a_reply_to_a_task_that_has_ended_or_was_deleted_starts_a_new_task() {
     for binding in BOTH {
         for streams in [false, true] {
             for refusal in [
                 not_found(),
-                Said::Error(-32004, "UNSUPPORTED_OPERATION", "it is over".to_owned()),
+                ScriptedReply::Error(-32004, "UNSUPPORTED_OPERATION", "it is over".to_owned()),
             ] {
                 let scripted = Scripted::start(binding, streams, move |op| match op {
                     Op::Send(sent) | Op::Stream(sent) if sent["message"]["taskId"].is_string() => {
                         refusal.clone()
                     }
-                    Op::Send(_) => Said::Whole(task("COMPLETED", "", &[("a", "ok")])),
-                    Op::Stream(_) => {
-                        Said::Stream(vec![task("COMPLETED", "", &[("a", "ok")])], End::Clean)
-                    }
+                    Op::Send(_) => ScriptedReply::Whole(task("COMPLETED", "", &[("a", "ok")])),
+                    Op::Stream(_) => ScriptedReply::Stream(
+                        vec![task("COMPLETED", "", &[("a", "ok")])],
+                        End::Clean,
+                    ),
                     other => panic!("{other:?}"),
                 })
                 .await;
                 let call = send_in("Rome", Some(thread(Some("old"))));
-                let (events, ended) = hear(&*scripted.agent().await, call).await;
+                let (events, ended) = run_call(&*scripted.agent().await, call).await;
                 assert_eq!(events, [accepted(), text("ok")]);
                 assert_eq!(ended.unwrap(), done("ok"));
-                let Some(Op::Send(last) | Op::Stream(last)) = scripted.asked().pop() else {
-                    panic!("{:?}", scripted.asked());
+                let Some(Op::Send(last) | Op::Stream(last)) = scripted.operations().pop() else {
+                    panic!("{:?}", scripted.operations());
                 };
                 assert_eq!(last["message"]["contextId"], "c1");
             }

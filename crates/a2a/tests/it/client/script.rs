@@ -1,9 +1,9 @@
-//! An agent on loopback that speaks either binding and says what a test tells it to. It refuses requests that no server
-//! would have to take, so that every test also checks what is sent.
+//! A scripted agent on loopback, for both bindings. It refuses invalid requests, so every test also checks what the
+//! client sends.
 
-use super::support::{Act, Answer, End, Seen, Server, json, response, sse};
+use super::support::{Action, Answer, End, ReceivedRequest, Server, json, response, sse};
 use futures_util::StreamExt;
-use lango_a2a::client::{A2aAgent, Binding, Patience, RemoteSettings, connect};
+use lango_a2a::client::{A2aAgent, Binding, RemoteSettings, RemoteTimeouts, connect};
 use lango_core::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 use lango_secrets::{Credential, Masks, SecretValue};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub const BOTH: [Binding; 2] = [Binding::JsonRpc, Binding::HttpJson];
 
-/// What a server is asked, whatever the binding.
+/// An operation that the client requested, over either binding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     Send(Value),
@@ -22,14 +22,14 @@ pub enum Op {
     Cancel(String),
 }
 
-/// What it says.
+/// The reply of the scripted agent.
 #[derive(Debug, Clone)]
-pub enum Said {
+pub enum ScriptedReply {
     Whole(Value),
     Stream(Vec<Value>, End),
-    /// An error by its protocol code, its reason and its words.
+    /// An error: its protocol code, its reason and its message.
     Error(i32, &'static str, String),
-    /// Bytes as they are.
+    /// Raw actions on the connection.
     Raw(Answer),
 }
 
@@ -38,7 +38,7 @@ pub struct Scripted {
     pub binding: Binding,
 }
 
-/// A card for this server.
+/// Returns a card for a server at this URL.
 pub fn card(url: &str, binding: Binding, streams: bool) -> Value {
     json!({
         "name": "Helper", "description": "Helps.", "version": "1",
@@ -55,35 +55,37 @@ impl Scripted {
     pub async fn start(
         binding: Binding,
         streams: bool,
-        script: impl Fn(&Op) -> Said + Send + Sync + 'static,
+        script: impl Fn(&Op) -> ScriptedReply + Send + Sync + 'static,
     ) -> Self {
-        let server = Server::start(move |seen| answer(binding, streams, seen, &script)).await;
+        let server = Server::start(move |request| answer(binding, streams, request, &script)).await;
         Self { server, binding }
     }
 
     pub async fn agent(&self) -> Arc<A2aAgent> {
-        connect(&settings(&self.server.url), &patience())
+        connect(&settings(&self.server.url), &timeouts())
             .await
             .unwrap()
     }
 
-    /// What it was asked after the card.
-    pub fn asked(&self) -> Vec<Op> {
-        let seen = self.server.seen();
-        let asked = seen.iter().filter(|one| !one.path.ends_with(".json"));
-        asked.map(|one| op(self.binding, one).unwrap()).collect()
+    /// Returns the operations that were requested, without the card.
+    pub fn operations(&self) -> Vec<Op> {
+        let requests = self.server.requests();
+        let operations = requests.iter().filter(|one| !one.path.ends_with(".json"));
+        operations
+            .map(|one| op(self.binding, one).unwrap())
+            .collect()
     }
 }
 
-/// As long as a loaded machine may need, and no pause longer than a test should take.
-pub fn patience() -> Patience {
-    Patience {
+/// Returns timeouts that are long enough for a loaded machine, with intervals that are short enough for a test.
+pub fn timeouts() -> RemoteTimeouts {
+    RemoteTimeouts {
         card: Duration::from_secs(20),
         connect: Duration::from_secs(20),
         idle: Duration::from_secs(20),
         reply: Duration::from_secs(20),
-        pace: Duration::from_millis(2),
-        retry: Duration::from_millis(5),
+        poll_interval: Duration::from_millis(2),
+        retry_interval: Duration::from_millis(5),
     }
 }
 
@@ -107,20 +109,20 @@ pub fn settings(url: &str) -> RemoteSettings {
 fn answer(
     binding: Binding,
     streams: bool,
-    seen: &Seen,
-    script: &(impl Fn(&Op) -> Said + ?Sized),
+    request: &ReceivedRequest,
+    script: &(impl Fn(&Op) -> ScriptedReply + ?Sized),
 ) -> Answer {
-    if seen.header("a2a-version") != Some("1.0") || seen.header("accept-encoding").is_some() {
+    if request.header("a2a-version") != Some("1.0") || request.header("accept-encoding").is_some() {
         return response(400, &[], "wrong headers");
     }
-    if seen.header("authorization") != Some("Bearer s3cret-t0ken") {
+    if request.header("authorization") != Some("Bearer s3cret-t0ken") {
         return response(401, &[], "");
     }
-    if seen.path == "/.well-known/agent-card.json" {
-        let url = format!("http://{}", seen.header("host").unwrap());
+    if request.path == "/.well-known/agent-card.json" {
+        let url = format!("http://{}", request.header("host").unwrap());
         return json(200, &card(&url, binding, streams));
     }
-    match op(binding, seen) {
+    match op(binding, request) {
         Err(why) => response(
             400,
             &[],
@@ -130,12 +132,12 @@ fn answer(
     }
 }
 
-fn op(binding: Binding, seen: &Seen) -> Result<Op, String> {
-    let body = &seen.body;
+fn op(binding: Binding, request: &ReceivedRequest) -> Result<Op, String> {
+    let body = &request.body;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if binding == Binding::JsonRpc {
         let is_envelope = body["jsonrpc"] == "2.0" && !body["id"].is_null();
-        if seen.method != "POST" || seen.path != "/a2a" || !is_envelope {
+        if request.method != "POST" || request.path != "/a2a" || !is_envelope {
             return Err("no JSON-RPC request".to_owned());
         }
         let params = &body["params"];
@@ -148,18 +150,18 @@ fn op(binding: Binding, seen: &Seen) -> Result<Op, String> {
             other => Err(format!("no method {other}")),
         };
     }
-    let path = seen
+    let path = request
         .path
         .strip_prefix("/a2a/")
         .ok_or("not below the interface")?;
-    match (seen.method.as_str(), path) {
+    match (request.method.as_str(), path) {
         ("POST", "message:send") => return Ok(Op::Send(body.clone())),
         ("POST", "message:stream") => return Ok(Op::Stream(body.clone())),
         _ => {}
     }
     let task = path.strip_prefix("tasks/").ok_or("no such place")?;
     let (id, verb) = task.split_once(':').unwrap_or((task, ""));
-    match (seen.method.as_str(), verb) {
+    match (request.method.as_str(), verb) {
         ("GET", "") => Ok(Op::Get(id.to_owned())),
         ("GET", "subscribe") => Ok(Op::Subscribe(id.to_owned())),
         ("POST", "cancel") => Ok(Op::Cancel(id.to_owned())),
@@ -167,48 +169,48 @@ fn op(binding: Binding, seen: &Seen) -> Result<Op, String> {
     }
 }
 
-/// Puts what is said into the form of the binding.
-pub fn deliver(binding: Binding, said: Said) -> Answer {
+/// Encodes a reply in the form of the binding.
+pub fn deliver(binding: Binding, reply: ScriptedReply) -> Answer {
     let wrapped = |value: Value| match binding {
         Binding::JsonRpc => json!({ "jsonrpc": "2.0", "id": 1, "result": value }),
         Binding::HttpJson => value,
     };
-    match said {
-        Said::Whole(value) => json(200, &wrapped(value)),
-        Said::Stream(items, end) => {
+    match reply {
+        ScriptedReply::Whole(value) => json(200, &wrapped(value)),
+        ScriptedReply::Stream(items, end) => {
             let frames: Vec<String> = items
                 .into_iter()
                 .map(|item| wrapped(item).to_string())
                 .collect();
             sse(&frames, end)
         }
-        Said::Error(code, reason, words) => {
+        ScriptedReply::Error(code, reason, message) => {
             let detail = json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": reason, "domain": "a2a-protocol.org" }]);
             match binding {
                 Binding::JsonRpc => json(
                     200,
                     &json!({ "jsonrpc": "2.0", "id": 1,
-                    "error": { "code": code, "message": words, "data": detail } }),
+                    "error": { "code": code, "message": message, "data": detail } }),
                 ),
                 Binding::HttpJson => {
                     let status = if code == -32001 { 404 } else { 400 };
                     json(
                         status,
-                        &json!({ "error": { "code": status, "message": words, "details": detail } }),
+                        &json!({ "error": { "code": status, "message": message, "details": detail } }),
                     )
                 }
             }
         }
-        Said::Raw(acts) => acts,
+        ScriptedReply::Raw(acts) => acts,
     }
 }
 
-/// Events and how it ended.
-pub type Heard = (Vec<RemoteEvent>, Result<RemoteAnswer, RemoteError>);
+/// The events of a call, and its result.
+pub type CallTrace = (Vec<RemoteEvent>, Result<RemoteAnswer, RemoteError>);
 
-/// Hears a call to its end. Nothing may follow the end.
-pub async fn hear(agent: &A2aAgent, call: RemoteCall) -> Heard {
+/// Runs a call to its end. Fails if anything follows the end.
+pub async fn run_call(agent: &A2aAgent, call: RemoteCall) -> CallTrace {
     let mut stream = agent.call(call);
     let mut events = Vec::new();
     let end = loop {
@@ -235,8 +237,8 @@ pub fn send_in(text: &str, thread: Option<RemoteThread>) -> RemoteCall {
     }
 }
 
-pub fn go_on() -> RemoteCall {
-    RemoteCall::GoOn {
+pub fn resume() -> RemoteCall {
+    RemoteCall::Resume {
         thread: thread(Some("t1")),
     }
 }
@@ -256,7 +258,7 @@ pub fn text(text: &str) -> RemoteEvent {
     RemoteEvent::Text(text.to_owned())
 }
 
-/// An answer that ends the task.
+/// Returns an answer that ends the task.
 pub fn done(text: &str) -> RemoteAnswer {
     RemoteAnswer {
         thread: Some(thread(None)),
@@ -264,25 +266,26 @@ pub fn done(text: &str) -> RemoteAnswer {
     }
 }
 
-/// A task in a state, with artifacts of an id and a text each.
-pub fn task(state: &str, words: &str, artifacts: &[(&str, &str)]) -> Value {
-    json!({ "task": bare_task(state, words, artifacts) })
+/// Returns a task in a state, with a status message and artifacts, each with an id and a text.
+pub fn task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
+    json!({ "task": bare_task(state, message, artifacts) })
 }
 
-pub fn bare_task(state: &str, words: &str, artifacts: &[(&str, &str)]) -> Value {
+/// Returns a task like [`task`], without the wrapper.
+pub fn bare_task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
     let artifacts: Vec<Value> = artifacts
         .iter()
         .map(|(id, text)| artifact(id, text))
         .collect();
-    json!({ "id": "t1", "contextId": "c1", "status": status(state, words), "artifacts": artifacts })
+    json!({ "id": "t1", "contextId": "c1", "status": status(state, message), "artifacts": artifacts })
 }
 
-pub fn status(state: &str, words: &str) -> Value {
+pub fn status(state: &str, message: &str) -> Value {
     let mut status =
         json!({ "state": format!("TASK_STATE_{state}"), "timestamp": "2026-01-01T00:00:00Z" });
-    if !words.is_empty() {
+    if !message.is_empty() {
         status["message"] =
-            json!({ "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": words }] });
+            json!({ "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": message }] });
     }
     status
 }
@@ -291,8 +294,8 @@ pub fn artifact(id: &str, text: &str) -> Value {
     json!({ "artifactId": id, "parts": [{ "text": text }] })
 }
 
-pub fn update(state: &str, words: &str) -> Value {
-    json!({ "statusUpdate": { "taskId": "t1", "contextId": "c1", "status": status(state, words) } })
+pub fn update(state: &str, message: &str) -> Value {
+    json!({ "statusUpdate": { "taskId": "t1", "contextId": "c1", "status": status(state, message) } })
 }
 
 pub fn chunk(id: &str, text: &str, is_more: bool) -> Value {
@@ -300,11 +303,11 @@ pub fn chunk(id: &str, text: &str, is_more: bool) -> Value {
         "artifact": artifact(id, text), "append": is_more } })
 }
 
-pub fn not_found() -> Said {
-    Said::Error(-32001, "TASK_NOT_FOUND", "Task not found".to_owned())
+pub fn not_found() -> ScriptedReply {
+    ScriptedReply::Error(-32001, "TASK_NOT_FOUND", "Task not found".to_owned())
 }
 
-/// A connection that is closed without an answer.
-pub fn nothing() -> Said {
-    Said::Raw(vec![Act::Write(Vec::new())])
+/// Returns a reply that closes the connection without an answer.
+pub fn no_answer() -> ScriptedReply {
+    ScriptedReply::Raw(vec![Action::Write(Vec::new())])
 }

@@ -1,11 +1,11 @@
-//! Streams that break, wherever they break: a known task is asked for, nothing is sent twice.
+//! Broken streams: the client polls a task whose id it knows, and sends nothing twice.
 
 use super::script::{
-    BOTH, Op, Said, Scripted, accepted, bare_task, card, chunk, deliver, done, hear, patience,
-    send, settings, task, text, update,
+    BOTH, Op, Scripted, ScriptedReply, accepted, bare_task, card, chunk, deliver, done, run_call,
+    send, settings, task, text, timeouts, update,
 };
-use super::support::{Act, End, Server, head, json as answer, response, sse};
-use lango_a2a::client::{A2aAgent, Binding, Patience, connect};
+use super::support::{Action, End, Server, head, json as answer, response, sse};
+use lango_a2a::client::{A2aAgent, Binding, RemoteTimeouts, connect};
 use lango_core::{RemoteCall, RemoteEvent};
 use serde_json::Value;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn frames() -> Vec<Value> {
     ]
 }
 
-/// What the task looks like after so many frames.
+/// Returns the task after this many frames.
 fn snapshot_after(count: usize) -> Value {
     let text = [
         "",
@@ -48,14 +48,14 @@ fn snapshot_after(count: usize) -> Value {
 }
 
 fn sends(scripted: &Scripted) -> usize {
-    let asked = scripted.asked();
-    asked
+    let operations = scripted.operations();
+    operations
         .iter()
         .filter(|op| matches!(op, Op::Send(_) | Op::Stream(_)))
         .count()
 }
 
-/// The text that is left on the screen after all events.
+/// Returns the text that is on the screen after all events.
 fn left_on_screen(events: &[RemoteEvent]) -> String {
     let mut screen = String::new();
     for event in events {
@@ -69,22 +69,22 @@ fn left_on_screen(events: &[RemoteEvent]) -> String {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_between_any_two_frames_is_taken_up_again() {
+async fn a_stream_that_breaks_between_any_two_frames_is_resumed() {
     for binding in BOTH {
         for end in [End::Cut, End::Clean] {
             for cut in 1..=5 {
                 let scripted = Scripted::start(binding, true, move |op| match op {
-                    Op::Stream(_) => Said::Stream(frames()[..cut].to_vec(), end),
-                    Op::Get(_) => Said::Whole(snapshot_after(cut)),
+                    Op::Stream(_) => ScriptedReply::Stream(frames()[..cut].to_vec(), end),
+                    Op::Get(_) => ScriptedReply::Whole(snapshot_after(cut)),
                     Op::Subscribe(_) => {
                         let mut rest = vec![serde_json::json!({ "task": snapshot_after(cut) })];
                         rest.extend_from_slice(&frames()[cut..]);
-                        Said::Stream(rest, End::Clean)
+                        ScriptedReply::Stream(rest, End::Clean)
                     }
                     other => panic!("{other:?}"),
                 })
                 .await;
-                let (events, end) = hear(&*scripted.agent().await, send("count")).await;
+                let (events, end) = run_call(&*scripted.agent().await, send("count")).await;
                 assert_eq!(events[0], accepted());
                 assert!(
                     !events.contains(&RemoteEvent::Withdrawn),
@@ -99,28 +99,29 @@ async fn a_stream_that_breaks_between_any_two_frames_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_before_the_task_has_a_name_is_unknown_and_not_sent_again() {
+async fn if_a_stream_breaks_before_the_task_has_an_id_the_outcome_is_unknown() {
     for binding in BOTH {
         for end in [End::Cut, End::Clean] {
-            let scripted = Scripted::start(binding, true, move |_| Said::Stream(vec![], end)).await;
-            let (events, ended) = hear(&*scripted.agent().await, send("count")).await;
+            let scripted =
+                Scripted::start(binding, true, move |_| ScriptedReply::Stream(vec![], end)).await;
+            let (events, ended) = run_call(&*scripted.agent().await, send("count")).await;
             assert_eq!(events, []);
             let error = ended.unwrap_err();
             assert!(error.is_unknown);
             assert!(
                 error
                     .detail
-                    .ends_with("; what becomes of the task is not known"),
+                    .ends_with("; the outcome of the task is unknown"),
                 "{error}"
             );
-            assert_eq!(scripted.asked().len(), 1);
+            assert_eq!(scripted.operations().len(), 1);
         }
     }
 }
 
-/// Every byte of the answer, head included.
+/// Truncates the answer at every third byte, including the headers.
 #[tokio::test]
-async fn wherever_the_bytes_are_cut_it_is_the_answer_or_unknown() {
+async fn a_truncated_answer_gives_the_full_answer_or_an_unknown_outcome() {
     let wrap = |frame: &Value| {
         serde_json::json!({ "jsonrpc": "2.0", "id": 1, "result": frame }).to_string()
     };
@@ -128,7 +129,7 @@ async fn wherever_the_bytes_are_cut_it_is_the_answer_or_unknown() {
     let bytes: Vec<u8> = sse(&all, End::Clean)
         .into_iter()
         .flat_map(|act| match act {
-            Act::Write(bytes) => bytes,
+            Action::Write(bytes) => bytes,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -136,18 +137,18 @@ async fn wherever_the_bytes_are_cut_it_is_the_answer_or_unknown() {
     let cut = Arc::new(AtomicUsize::new(0));
     let until = Arc::clone(&cut);
     let scripted = Scripted::start(Binding::JsonRpc, true, move |op| match op {
-        Op::Stream(_) => Said::Raw(vec![Act::Write(
+        Op::Stream(_) => ScriptedReply::Raw(vec![Action::Write(
             bytes[..until.load(Ordering::SeqCst)].to_vec(),
         )]),
-        Op::Get(_) => Said::Whole(snapshot_after(6)),
+        Op::Get(_) => ScriptedReply::Whole(snapshot_after(6)),
         other => panic!("{other:?}"),
     })
     .await;
     let agent = scripted.agent().await;
     let (mut unknown, mut answered) = (0, 0);
-    for place in (0..length).step_by(3) {
-        cut.store(place, Ordering::SeqCst);
-        let (events, ended) = hear(&agent, send("count")).await;
+    for position in (0..length).step_by(3) {
+        cut.store(position, Ordering::SeqCst);
+        let (events, ended) = run_call(&agent, send("count")).await;
         match ended {
             Ok(answer) => {
                 assert_eq!(answer, done("one two three"));
@@ -155,10 +156,10 @@ async fn wherever_the_bytes_are_cut_it_is_the_answer_or_unknown() {
                 answered += 1;
             }
             Err(error) => {
-                assert!(error.is_unknown, "{place}: {error}");
+                assert!(error.is_unknown, "{position}: {error}");
                 assert_eq!(
                     answered, 0,
-                    "once the task is known it stays so; {place}: {error}"
+                    "once the task is known, it stays known; {position}: {error}"
                 );
                 unknown += 1;
             }
@@ -168,36 +169,38 @@ async fn wherever_the_bytes_are_cut_it_is_the_answer_or_unknown() {
     assert_eq!(sends(&scripted), unknown + answered);
 }
 
-async fn hasty(scripted: &Scripted, idle: Duration) -> Arc<A2aAgent> {
-    let patience = Patience { idle, ..patience() };
-    connect(&settings(&scripted.server.url), &patience)
+async fn agent_with_idle_timeout(scripted: &Scripted, idle: Duration) -> Arc<A2aAgent> {
+    let timeouts = RemoteTimeouts { idle, ..timeouts() };
+    connect(&settings(&scripted.server.url), &timeouts)
         .await
         .unwrap()
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_left_and_the_task_asked_for() {
+async fn if_a_stream_is_silent_the_task_is_polled() {
     let scripted = Scripted::start(Binding::JsonRpc, true, |op| match op {
-        Op::Stream(_) => Said::Stream(frames()[..4].to_vec(), End::Silent),
-        Op::Get(_) => Said::Whole(snapshot_after(6)),
+        Op::Stream(_) => ScriptedReply::Stream(frames()[..4].to_vec(), End::Silent),
+        Op::Get(_) => ScriptedReply::Whole(snapshot_after(6)),
         other => panic!("{other:?}"),
     })
     .await;
-    let agent = hasty(&scripted, Duration::from_millis(300)).await;
-    let (events, ended) = hear(&agent, send("count")).await;
+    let agent = agent_with_idle_timeout(&scripted, Duration::from_millis(300)).await;
+    let (events, ended) = run_call(&agent, send("count")).await;
     assert_eq!(left_on_screen(&events), "one two three");
     assert_eq!(ended.unwrap(), done("one two three"));
 }
 
 #[tokio::test]
-async fn a_server_whose_streams_cannot_be_joined_is_polled() {
+async fn a_server_without_subscriptions_is_polled() {
     for binding in BOTH {
-        let looks = AtomicUsize::new(0);
+        let polls = AtomicUsize::new(0);
         let scripted = Scripted::start(binding, true, move |op| match op {
-            Op::Stream(_) => Said::Stream(frames()[..4].to_vec(), End::Cut),
-            Op::Subscribe(_) => Said::Error(-32004, "UNSUPPORTED_OPERATION", "no".to_owned()),
-            Op::Get(_) => Said::Whole(snapshot_after(
-                if looks.fetch_add(1, Ordering::SeqCst) < 9 {
+            Op::Stream(_) => ScriptedReply::Stream(frames()[..4].to_vec(), End::Cut),
+            Op::Subscribe(_) => {
+                ScriptedReply::Error(-32004, "UNSUPPORTED_OPERATION", "no".to_owned())
+            }
+            Op::Get(_) => ScriptedReply::Whole(snapshot_after(
+                if polls.fetch_add(1, Ordering::SeqCst) < 9 {
                     4
                 } else {
                     6
@@ -206,48 +209,45 @@ async fn a_server_whose_streams_cannot_be_joined_is_polled() {
             other => panic!("{other:?}"),
         })
         .await;
-        let (_, ended) = hear(&*scripted.agent().await, send("count")).await;
+        let (_, ended) = run_call(&*scripted.agent().await, send("count")).await;
         assert_eq!(ended.unwrap(), done("one two three"), "{binding:?}");
-        let asked = scripted.asked();
-        let joins = asked
+        let operations = scripted.operations();
+        let subscriptions = operations
             .iter()
             .filter(|op| matches!(op, Op::Subscribe(_)))
             .count();
-        assert_eq!((joins, sends(&scripted)), (5, 1));
+        assert_eq!((subscriptions, sends(&scripted)), (5, 1));
     }
 }
 
 #[tokio::test]
-async fn a_task_that_cannot_be_asked_for_any_more_is_unknown() {
-    for (said, expected) in [
+async fn if_a_task_cannot_be_polled_any_more_its_outcome_is_unknown() {
+    for (reply, expected) in [
+        (super::script::not_found(), "it no longer knows the task ("),
         (
-            super::script::not_found(),
-            "it does not know the task any more (",
+            super::script::no_answer(),
+            "the outcome of the task cannot be determined: the connection broke",
         ),
         (
-            super::script::nothing(),
-            "what became of the task cannot be learnt: the connection broke",
+            ScriptedReply::Raw(response(500, &[], "")),
+            "the outcome of the task cannot be determined: it answered 500",
         ),
         (
-            Said::Raw(response(500, &[], "")),
-            "what became of the task cannot be learnt: it answered 500",
+            ScriptedReply::Raw(response(403, &[], "")),
+            "the outcome of the task cannot be determined: it answered 403; it does not accept the token",
         ),
         (
-            Said::Raw(response(403, &[], "")),
-            "what became of the task cannot be learnt: it answered 403; it does not accept the token",
-        ),
-        (
-            Said::Raw(response(200, &[], "?")),
-            "what became of the task cannot be learnt: its answer is not JSON",
+            ScriptedReply::Raw(response(200, &[], "?")),
+            "the outcome of the task cannot be determined: its answer is not JSON",
         ),
     ] {
         let scripted = Scripted::start(Binding::HttpJson, true, move |op| match op {
-            Op::Stream(_) => Said::Stream(frames()[..4].to_vec(), End::Cut),
-            Op::Get(_) => said.clone(),
+            Op::Stream(_) => ScriptedReply::Stream(frames()[..4].to_vec(), End::Cut),
+            Op::Get(_) => reply.clone(),
             other => panic!("{other:?}"),
         })
         .await;
-        let (events, ended) = hear(&*scripted.agent().await, send("count")).await;
+        let (events, ended) = run_call(&*scripted.agent().await, send("count")).await;
         assert_eq!(
             events,
             [
@@ -262,12 +262,12 @@ async fn a_task_that_cannot_be_asked_for_any_more_is_unknown() {
             error.is_unknown && error.detail.starts_with(expected),
             "{error}"
         );
-        assert!(scripted.asked().len() <= 8);
+        assert!(scripted.operations().len() <= 8);
     }
 }
 
 #[tokio::test]
-async fn an_error_in_a_stream_is_told_unless_the_task_says_more() {
+async fn an_error_in_a_stream_is_reported_unless_the_task_has_ended() {
     let broken = |state: &'static str| async move {
         let wrong = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32603, "message": "a\nbug" } });
         let mut all: Vec<String> = frames()[..3]
@@ -278,12 +278,12 @@ async fn an_error_in_a_stream_is_told_unless_the_task_says_more() {
             .collect();
         all.push(wrong.to_string());
         let scripted = Scripted::start(Binding::JsonRpc, true, move |op| match op {
-            Op::Stream(_) => Said::Raw(sse(&all, End::Clean)),
-            Op::Get(_) => Said::Whole(bare_task(state, "so it is", &[])),
+            Op::Stream(_) => ScriptedReply::Raw(sse(&all, End::Clean)),
+            Op::Get(_) => ScriptedReply::Whole(bare_task(state, "so it is", &[])),
             other => panic!("{other:?}"),
         })
         .await;
-        hear(&*scripted.agent().await, send("count")).await.1
+        run_call(&*scripted.agent().await, send("count")).await.1
     };
     let error = broken("WORKING").await.unwrap_err();
     assert_eq!(
@@ -293,12 +293,12 @@ async fn an_error_in_a_stream_is_told_unless_the_task_says_more() {
     let error = broken("FAILED").await.unwrap_err();
     assert_eq!(
         (error.detail.as_str(), error.is_unknown),
-        ("it says that the task failed: so it is", false)
+        ("it reports that the task failed: so it is", false)
     );
 }
 
 #[tokio::test]
-async fn streams_and_frames_without_end_are_given_up() {
+async fn endless_streams_and_events_end_the_call() {
     let start = || {
         let headers = [
             ("content-type", "text/event-stream"),
@@ -310,15 +310,20 @@ async fn streams_and_frames_without_end_are_given_up() {
     };
     let comment = [vec![b':'; 65535], b"\n".to_vec()].concat();
     for (flood, expected) in [
-        (comment, "its stream has no end, and was given up"),
-        (vec![b'x'; 65536], "it does not know the task any more"),
+        (
+            comment,
+            "its stream is longer than 64 MiB, so lango stopped reading it",
+        ),
+        (vec![b'x'; 65536], "it no longer knows the task"),
     ] {
         let scripted = Scripted::start(Binding::JsonRpc, true, move |op| match op {
-            Op::Stream(_) => Said::Raw(vec![Act::Write(start()), Act::Flood(flood.clone())]),
+            Op::Stream(_) => {
+                ScriptedReply::Raw(vec![Action::Write(start()), Action::Flood(flood.clone())])
+            }
             _ => super::script::not_found(),
         })
         .await;
-        let error = hear(&*scripted.agent().await, send("count"))
+        let error = run_call(&*scripted.agent().await, send("count"))
             .await
             .1
             .unwrap_err();
@@ -330,30 +335,32 @@ async fn streams_and_frames_without_end_are_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_in_the_other_way_is_understood() {
+async fn a_server_may_stream_or_not_regardless_of_the_request() {
     for binding in BOTH {
         for streams in [false, true] {
             let scripted = Scripted::start(binding, streams, |op| match op {
-                Op::Stream(_) => Said::Whole(task("COMPLETED", "", &[("a", "ok")])),
+                Op::Stream(_) => ScriptedReply::Whole(task("COMPLETED", "", &[("a", "ok")])),
                 Op::Send(_) => {
-                    Said::Stream(vec![task("COMPLETED", "", &[("a", "ok")])], End::Clean)
+                    ScriptedReply::Stream(vec![task("COMPLETED", "", &[("a", "ok")])], End::Clean)
                 }
                 other => panic!("{other:?}"),
             })
             .await;
-            let (_, ended) = hear(&*scripted.agent().await, send("x")).await;
+            let (_, ended) = run_call(&*scripted.agent().await, send("x")).await;
             assert_eq!(ended.unwrap(), done("ok"), "{binding:?} {streams}");
         }
         let scripted = Scripted::start(binding, true, |op| match op {
-            Op::Stream(_) => Said::Error(-32004, "UNSUPPORTED_OPERATION", "no streams".to_owned()),
-            Op::Send(_) => Said::Whole(task("COMPLETED", "", &[("a", "ok")])),
+            Op::Stream(_) => {
+                ScriptedReply::Error(-32004, "UNSUPPORTED_OPERATION", "no streams".to_owned())
+            }
+            Op::Send(_) => ScriptedReply::Whole(task("COMPLETED", "", &[("a", "ok")])),
             other => panic!("{other:?}"),
         })
         .await;
-        let (_, ended) = hear(&*scripted.agent().await, send("x")).await;
+        let (_, ended) = run_call(&*scripted.agent().await, send("x")).await;
         assert_eq!(ended.unwrap(), done("ok"));
-        let [Op::Stream(first), Op::Send(second)] = &scripted.asked()[..] else {
-            panic!("{:?}", scripted.asked());
+        let [Op::Stream(first), Op::Send(second)] = &scripted.operations()[..] else {
+            panic!("{:?}", scripted.operations());
         };
         assert_eq!(
             first["message"]["messageId"],
@@ -364,39 +371,41 @@ async fn a_server_that_answers_in_the_other_way_is_understood() {
 
 #[tokio::test]
 async fn old_content_types_and_methods_are_tried_after_a_refusal() {
-    let server = Server::start(|seen| {
-        let url = format!("http://{}", seen.header("host").unwrap());
-        let said = |value| deliver(Binding::HttpJson, value);
-        match (seen.method.as_str(), seen.path.as_str()) {
+    let server = Server::start(|request| {
+        let url = format!("http://{}", request.header("host").unwrap());
+        let reply = |value| deliver(Binding::HttpJson, value);
+        match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/.well-known/agent-card.json") => {
                 answer(200, &card(&url, Binding::HttpJson, true))
             }
             ("POST", "/a2a/message:stream")
-                if seen.header("content-type") != Some("application/json") =>
+                if request.header("content-type") != Some("application/json") =>
             {
                 response(415, &[], "")
             }
-            ("POST", "/a2a/message:stream") => said(Said::Stream(frames()[..3].to_vec(), End::Cut)),
-            ("GET", "/a2a/tasks/t1") => said(Said::Whole(snapshot_after(3))),
+            ("POST", "/a2a/message:stream") => {
+                reply(ScriptedReply::Stream(frames()[..3].to_vec(), End::Cut))
+            }
+            ("GET", "/a2a/tasks/t1") => reply(ScriptedReply::Whole(snapshot_after(3))),
             ("POST", "/a2a/tasks/t1:subscribe") => {
-                said(Said::Stream(frames()[3..].to_vec(), End::Clean))
+                reply(ScriptedReply::Stream(frames()[3..].to_vec(), End::Clean))
             }
             _ => response(405, &[], ""),
         }
     })
     .await;
-    let agent = connect(&settings(&server.url), &patience()).await.unwrap();
-    let (_, ended) = hear(&agent, send("count")).await;
+    let agent = connect(&settings(&server.url), &timeouts()).await.unwrap();
+    let (_, ended) = run_call(&agent, send("count")).await;
     assert_eq!(ended.unwrap(), done("one two three"));
 }
 
 #[tokio::test]
-async fn hanging_up_stops_listening_and_nothing_else() {
+async fn dropping_a_call_does_not_cancel_the_task() {
     use futures_util::StreamExt;
     use lango_core::RemoteAgent;
     let scripted = Scripted::start(Binding::JsonRpc, true, |op| match op {
-        Op::Stream(_) => Said::Stream(frames()[..3].to_vec(), End::Silent),
-        Op::Get(_) => Said::Whole(snapshot_after(6)),
+        Op::Stream(_) => ScriptedReply::Stream(frames()[..3].to_vec(), End::Silent),
+        Op::Get(_) => ScriptedReply::Whole(snapshot_after(6)),
         other => panic!("{other:?}"),
     })
     .await;
@@ -406,11 +415,11 @@ async fn hanging_up_stops_listening_and_nothing_else() {
         panic!("it is accepted");
     };
     drop(stream);
-    let (_, ended) = hear(&agent, RemoteCall::GoOn { thread }).await;
+    let (_, ended) = run_call(&agent, RemoteCall::Resume { thread }).await;
     assert_eq!(ended.unwrap(), done("one two three"));
     assert!(
         !scripted
-            .asked()
+            .operations()
             .iter()
             .any(|op| matches!(op, Op::Cancel(_)))
     );

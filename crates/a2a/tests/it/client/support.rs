@@ -1,4 +1,4 @@
-//! A server on loopback that answers each request with bytes, pauses and breaks as a test says, and keeps what it was asked.
+//! A server on loopback that answers each request with scripted bytes, pauses and failures, and records the requests.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -8,68 +8,70 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     pub headers: HashMap<String, String>,
     pub body: Value,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 }
 
-/// What a connection does, one after the other; then it is closed.
+/// An action on a connection. After the last one the connection is closed.
 #[derive(Debug, Clone)]
-pub enum Act {
+pub enum Action {
     Write(Vec<u8>),
-    /// The bytes one by one, with a pause before each.
+    /// Writes the bytes one by one, with a pause before each.
     Drip(Vec<u8>, Duration),
-    /// The same bytes without end.
+    /// Writes the same bytes forever.
     Flood(Vec<u8>),
     Wait(Duration),
     Hang,
 }
 
-pub type Answer = Vec<Act>;
+pub type Answer = Vec<Action>;
 
-type Script = dyn Fn(&Seen) -> Answer + Send + Sync;
+type Script = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
 
 pub struct Server {
     pub url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
     accepting: JoinHandle<()>,
 }
 
 impl Server {
-    pub async fn start(script: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
+    pub async fn start(
+        script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::on(listener, script)
     }
 
-    /// The same on a listener that is there already.
+    /// Starts a server on an existing listener.
     pub fn on(
         listener: TcpListener,
-        script: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+        script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let script: Arc<Script> = Arc::new(script);
-        let accepting = tokio::spawn(accept(listener, script, Arc::clone(&seen)));
+        let accepting = tokio::spawn(accept(listener, script, Arc::clone(&requests)));
         Self {
             url,
-            seen,
+            requests,
             accepting,
         }
     }
 
-    /// All requests so far.
-    pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    /// Returns all requests so far.
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -79,13 +81,17 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: TcpListener, script: Arc<Script>, seen: Arc<Mutex<Vec<Seen>>>) {
+async fn accept(
+    listener: TcpListener,
+    script: Arc<Script>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
+) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
+        let (script, requests) = (Arc::clone(&script), Arc::clone(&requests));
         connections.spawn(async move {
-            // A client that goes away is no failure of the server.
-            let _ = serve(stream, &*script, &seen).await;
+            // A client that disconnects is not a failure of the server.
+            let _ = serve(stream, &*script, &requests).await;
         });
     }
 }
@@ -93,36 +99,36 @@ async fn accept(listener: TcpListener, script: Arc<Script>, seen: Arc<Mutex<Vec<
 async fn serve(
     mut stream: TcpStream,
     script: &Script,
-    seen: &Mutex<Vec<Seen>>,
+    requests: &Mutex<Vec<ReceivedRequest>>,
 ) -> std::io::Result<()> {
     let Some(request) = read(&mut stream).await? else {
         return Ok(());
     };
     let answer = script(&request);
-    seen.lock().unwrap().push(request);
+    requests.lock().unwrap().push(request);
     for act in answer {
         match act {
-            Act::Write(bytes) => {
+            Action::Write(bytes) => {
                 stream.write_all(&bytes).await?;
                 stream.flush().await?;
             }
-            Act::Drip(bytes, pause) => {
+            Action::Drip(bytes, pause) => {
                 for byte in bytes {
                     tokio::time::sleep(pause).await;
                     stream.write_all(&[byte]).await?;
                 }
             }
-            Act::Flood(bytes) => loop {
+            Action::Flood(bytes) => loop {
                 stream.write_all(&bytes).await?;
             },
-            Act::Wait(pause) => tokio::time::sleep(pause).await,
-            Act::Hang => std::future::pending().await,
+            Action::Wait(pause) => tokio::time::sleep(pause).await,
+            Action::Hang => std::future::pending().await,
         }
     }
     stream.shutdown().await
 }
 
-async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Seen>> {
+async fn read(stream: &mut TcpStream) -> std::io::Result<Option<ReceivedRequest>> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     let head_end = loop {
@@ -152,7 +158,7 @@ async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Seen>> {
         }
     }
     let body = serde_json::from_slice(&bytes[head_end + 4..]).unwrap_or(Value::Null);
-    Ok(Some(Seen {
+    Ok(Some(ReceivedRequest {
         method: method.to_owned(),
         path: path.to_owned(),
         headers,
@@ -160,12 +166,12 @@ async fn read(stream: &mut TcpStream) -> std::io::Result<Option<Seen>> {
     }))
 }
 
-/// A whole response.
+/// Returns a complete response.
 pub fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
     let length = body.len().to_string();
     let mut all = vec![("content-length", length.as_str()), ("connection", "close")];
     all.extend_from_slice(headers);
-    vec![Act::Write(
+    vec![Action::Write(
         [head(status, &all).as_slice(), body.as_bytes()].concat(),
     )]
 }
@@ -181,30 +187,30 @@ pub fn json(status: u16, body: &Value) -> Answer {
 /// How a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// As it should.
+    /// With the final chunk.
     Clean,
-    /// In the middle: the promised rest never comes.
+    /// Without the final chunk, as if the connection broke.
     Cut,
-    /// Not at all; nothing more is sent.
+    /// Never: the connection stays open, but nothing more is sent.
     Silent,
 }
 
-/// A stream of frames, each as it stands after `data: `.
+/// Returns a stream of server-sent events with these data fields.
 pub fn sse(frames: &[String], end: End) -> Answer {
     let headers = [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("transfer-encoding", "chunked"),
         ("connection", "close"),
     ];
-    let mut acts = vec![Act::Write(head(200, &headers))];
+    let mut acts = vec![Action::Write(head(200, &headers))];
     for frame in frames {
         let text = format!("data: {frame}\n\n");
-        acts.push(Act::Write(chunk(text.as_bytes())));
+        acts.push(Action::Write(chunk(text.as_bytes())));
     }
     match end {
-        End::Clean => acts.push(Act::Write(b"0\r\n\r\n".to_vec())),
+        End::Clean => acts.push(Action::Write(b"0\r\n\r\n".to_vec())),
         End::Cut => {}
-        End::Silent => acts.push(Act::Hang),
+        End::Silent => acts.push(Action::Hang),
     }
     acts
 }

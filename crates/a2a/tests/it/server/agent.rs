@@ -1,4 +1,4 @@
-//! An agent that does what the text of a message says, and that waits for the test where the text says so.
+//! An agent that follows the commands in the text of a message. Some commands wait for a permit from the test.
 
 use a2a::{Message, Part, Task};
 use lango_a2a::server::{
@@ -13,18 +13,19 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 pub struct ScriptedAgent {
-    /// What `hold` and `steps` wait for.
+    /// Commands such as `hold` and `steps` wait for a permit.
     pub gate: Semaphore,
     pub runs: Mutex<Vec<TaskRun>>,
-    /// How many runs came to their end.
+    /// How many runs have returned.
     pub returned: AtomicUsize,
-    /// What is known of tasks that nobody is at work on; reports are told once.
-    pub standing: Mutex<AgentStatus>,
-    /// How often that was asked for.
-    pub looks: AtomicUsize,
-    /// Why nothing can be taken back.
-    pub keeps: Mutex<Option<String>>,
-    pub taken_back: Mutex<Vec<String>>,
+    /// The status that the agent returns for tasks without a run. Reports are returned once.
+    pub status: Mutex<AgentStatus>,
+    /// How often the status was requested.
+    pub status_queries: AtomicUsize,
+    /// If set, cancelling fails with this reason.
+    pub cancel_error: Mutex<Option<String>>,
+    /// The ids of cancelled tasks.
+    pub cancelled: Mutex<Vec<String>>,
 }
 
 impl Default for ScriptedAgent {
@@ -33,10 +34,10 @@ impl Default for ScriptedAgent {
             gate: Semaphore::new(0),
             runs: Mutex::default(),
             returned: AtomicUsize::new(0),
-            standing: Mutex::new(AgentStatus::Unknown),
-            looks: AtomicUsize::new(0),
-            keeps: Mutex::default(),
-            taken_back: Mutex::default(),
+            status: Mutex::new(AgentStatus::Unknown),
+            status_queries: AtomicUsize::new(0),
+            cancel_error: Mutex::default(),
+            cancelled: Mutex::default(),
         }
     }
 }
@@ -88,7 +89,7 @@ impl ScriptedAgent {
             "chunks" => {
                 for at in 0..number {
                     reporter
-                        .artifact(ArtifactChunk::more("a", format!("{at} ")))
+                        .artifact(ArtifactChunk::text("a", format!("{at} ")))
                         .await?;
                 }
                 reporter.completed("counted").await
@@ -98,7 +99,7 @@ impl ScriptedAgent {
                 for at in 0..number {
                     self.wait().await;
                     reporter
-                        .artifact(ArtifactChunk::more("a", format!("{at} ")))
+                        .artifact(ArtifactChunk::text("a", format!("{at} ")))
                         .await?;
                 }
                 reporter.completed("stepped").await
@@ -143,7 +144,7 @@ impl ScriptedAgent {
                 let mut refused = 0;
                 let bytes = "x".repeat(1000);
                 for _ in 0..number {
-                    let piece = ArtifactChunk::more("a", bytes.clone());
+                    let piece = ArtifactChunk::text("a", bytes.clone());
                     refused += usize::from(reporter.artifact(piece).await.is_err());
                 }
                 reporter.completed(format!("{refused} refused")).await
@@ -185,11 +186,11 @@ impl AgentBackend for ScriptedAgent {
     }
 
     fn status<'a>(&'a self, _user: &'a UserId, _task: &'a Task) -> BoxFuture<'a, AgentStatus> {
-        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.status_queries.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
-            let mut standing = self.standing.lock().unwrap();
-            match &mut *standing {
-                AgentStatus::Changed(news) => AgentStatus::Changed(std::mem::take(news)),
+            let mut status = self.status.lock().unwrap();
+            match &mut *status {
+                AgentStatus::Changed(reports) => AgentStatus::Changed(std::mem::take(reports)),
                 other => other.clone(),
             }
         })
@@ -201,10 +202,10 @@ impl AgentBackend for ScriptedAgent {
         task: &'a Task,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async {
-            if let Some(reason) = self.keeps.lock().unwrap().clone() {
+            if let Some(reason) = self.cancel_error.lock().unwrap().clone() {
                 return Err(reason);
             }
-            self.taken_back.lock().unwrap().push(task.id.clone());
+            self.cancelled.lock().unwrap().push(task.id.clone());
             Ok(())
         })
     }

@@ -1,6 +1,6 @@
 //! The card, and the list of routes.
 
-use super::support::{TestServer, message, read, settings, soon};
+use super::support::{TestServer, message, read, settings, with_timeout};
 use lango_a2a::server::{Access, AgentServer};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -8,10 +8,10 @@ use serde_json::json;
 const PATH: &str = "/.well-known/agent-card.json";
 
 #[tokio::test]
-async fn the_card_says_what_is_served() {
+async fn the_card_describes_the_agent() {
     let server = TestServer::start().await;
-    // Nobody has to say a version to find out which is served.
-    let response = soon(server.client.get(format!("{}{PATH}", server.base)).send())
+    // A request for the card needs no version header.
+    let response = with_timeout(server.client.get(format!("{}{PATH}", server.base)).send())
         .await
         .unwrap();
     assert_eq!(response.headers()["content-type"], "application/json");
@@ -46,14 +46,14 @@ async fn the_card_says_what_is_served() {
 }
 
 #[tokio::test]
-async fn a_card_that_a_client_has_is_not_sent_again() {
+async fn a_cached_card_is_not_sent_again() {
     let server = TestServer::start().await;
     let get = |header: Option<(&'static str, String)>| {
         let mut request = server.client.get(format!("{}{PATH}", server.base));
         if let Some((name, value)) = header {
             request = request.header(name, value);
         }
-        async { soon(request.send()).await.unwrap() }
+        async { with_timeout(request.send()).await.unwrap() }
     };
     let first = get(None).await;
     assert!(
@@ -86,21 +86,21 @@ async fn a_card_that_a_client_has_is_not_sent_again() {
         let response = get(Some(header.clone())).await;
         assert_eq!(response.status().as_u16(), status, "{header:?}");
         assert_eq!(response.headers()["etag"], tag);
-        let length = soon(response.bytes()).await.unwrap().len();
+        let length = with_timeout(response.bytes()).await.unwrap().len();
         assert_eq!(length == 0, status == 304);
     }
     // Another card has another tag.
     let mut other = settings();
     other.description.push('!');
     let other = TestServer::with(other).await;
-    let response = soon(other.client.get(format!("{}{PATH}", other.base)).send())
+    let response = with_timeout(other.client.get(format!("{}{PATH}", other.base)).send())
         .await
         .unwrap();
     assert_ne!(response.headers()["etag"], tag);
 }
 
 #[tokio::test]
-async fn every_route_of_the_list_is_served_and_only_the_card_is_public() {
+async fn every_listed_route_is_served_and_only_the_card_is_public() {
     let mut guarded = settings();
     guarded.default_user = None;
     let guarded = TestServer::with(guarded).await;
@@ -114,7 +114,7 @@ async fn every_route_of_the_list_is_served_and_only_the_card_is_public() {
             .replace("{taskId}", "t")
             .replace("{tenant}", "somebody");
         let request = guarded.request(method.clone(), &path);
-        let response = soon(request.send()).await.unwrap();
+        let response = with_timeout(request.send()).await.unwrap();
         let is_open = response.status() != StatusCode::UNAUTHORIZED;
         assert_eq!(is_open, route.is_public, "{route:?}");
         let mut request = open.request(method, &path);
@@ -124,7 +124,7 @@ async fn every_route_of_the_list_is_served_and_only_the_card_is_public() {
                 .header("content-type", "application/json")
                 .body(body);
         }
-        let response = soon(request.send()).await.unwrap();
+        let response = with_timeout(request.send()).await.unwrap();
         let status = response.status().as_u16();
         assert!([200, 400].contains(&status), "{route:?} gave {status}");
     }
@@ -138,7 +138,7 @@ async fn every_route_of_the_list_is_served_and_only_the_card_is_public() {
 }
 
 #[tokio::test]
-async fn below_a_tenant_it_is_the_same_agent() {
+async fn paths_below_a_tenant_reach_the_same_agent() {
     let server = TestServer::start().await;
     let body = json!({ "message": message("one") });
     let (status, answer) = server

@@ -1,8 +1,10 @@
-//! A server that dies at any point between taking a message and having told how it ended: the next one, or another, brings the
-//! task to its end. Nothing is lost and nothing is done twice.
+//! A server that crashes at any point between accepting a message and reporting its end. The next start, or another
+//! replica, completes the task: nothing is lost, and nothing is done twice.
 
-use super::support::{message, soon};
-use super::world::{Copy, Point, Shelf, World, in_process, on_each, quick};
+use super::support::{message, with_timeout};
+use super::test_replica::{
+    CrashPoint, SharedLog, TestDatabase, TestReplica, fast_settings, in_process, on_each,
+};
 use lango_a2a::server::RunCause;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -10,23 +12,23 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-const POINTS: [Point; 8] = [
-    Point::BeforeHold,
-    Point::Held,
-    Point::Begun,
-    Point::Stepped(0),
-    Point::Stepped(2),
-    Point::BeforeEnd,
-    Point::Ended,
-    Point::Told,
+const POINTS: [CrashPoint; 8] = [
+    CrashPoint::BeforeLease,
+    CrashPoint::Leased,
+    CrashPoint::Started,
+    CrashPoint::Stepped(0),
+    CrashPoint::Stepped(2),
+    CrashPoint::BeforeEnd,
+    CrashPoint::Ended,
+    CrashPoint::Reported,
 ];
 
 on_each! { sync
-    whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start
-    another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end
-    a_conversation_goes_on_in_its_order_after_a_death
-    many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end
-    a_server_that_stops_in_order_leaves_its_tasks_to_another
+    the_next_start_completes_a_task_after_a_crash_at_any_point
+    another_replica_completes_a_task_after_a_crash_and_its_subscribers_get_the_end
+    the_tasks_of_a_conversation_run_in_order_after_a_crash
+    many_interrupted_tasks_are_resumed_a_few_at_a_time
+    after_an_orderly_shutdown_another_replica_resumes_the_tasks
 }
 
 fn assert_done(task: &Value) {
@@ -36,40 +38,45 @@ fn assert_done(task: &Value) {
     assert_eq!(artifacts[0]["parts"][0]["text"], "0 1 2 ", "{task}");
 }
 
-/// Has a process die at a point with one message taken, and gives the task's id.
-fn die(shelf: &Shelf, world: &Arc<World>, point: Point, params: &Value) -> Value {
+/// Lets a replica accept a message and crash at a point. Returns the id of the task.
+fn crash(
+    database: &TestDatabase,
+    log: &Arc<SharedLog>,
+    point: CrashPoint,
+    params: &Value,
+) -> Value {
     let process = Runtime::new().unwrap();
     let id = process.block_on(async {
-        let copy = Copy::dying(shelf, world, point).await;
-        copy.allow(3);
+        let replica = TestReplica::crashing(database, log, point).await;
+        replica.allow_steps(3);
         let mut params = params.clone();
         params["configuration"] = json!({ "returnImmediately": true });
-        let id = copy.result("SendMessage", params).await["task"]["id"].clone();
-        soon(copy.agent.reached.notified()).await;
+        let id = replica.result("SendMessage", params).await["task"]["id"].clone();
+        with_timeout(replica.agent.reached.notified()).await;
         id
     });
-    // Nobody is told, nothing is tidied up.
+    // Drop everything without any clean-up.
     drop(process);
     id
 }
 
-fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: Shelf) {
+fn the_next_start_completes_a_task_after_a_crash_at_any_point(database: TestDatabase) {
     for point in POINTS {
-        let world = Arc::<World>::default();
+        let log = Arc::<SharedLog>::default();
         let params = json!({ "message": message("steps 3") });
-        let id = die(&shelf, &world, point, &params);
+        let id = crash(&database, &log, point, &params);
         let process = Runtime::new().unwrap();
         process.block_on(async {
-            let copy = Copy::start(&shelf, &world).await;
-            copy.allow(3);
-            assert_done(&copy.until(&id, "TASK_STATE_COMPLETED").await);
-            // The client that lost its answer asks again.
-            let again = copy.result("SendMessage", params).await;
+            let replica = TestReplica::start(&database, &log).await;
+            replica.allow_steps(3);
+            assert_done(&replica.wait_for_state(&id, "TASK_STATE_COMPLETED").await);
+            // The client that got no answer retries.
+            let again = replica.result("SendMessage", params).await;
             assert_eq!(again["task"]["id"], id);
             let params = json!({ "contextId": again["task"]["contextId"] });
-            let list = copy.result("ListTasks", params).await;
+            let list = replica.result("ListTasks", params).await;
             assert_eq!(list["totalSize"], 1);
-            let starts: Vec<RunCause> = copy
+            let starts: Vec<RunCause> = replica
                 .agent
                 .runs
                 .lock()
@@ -77,7 +84,7 @@ fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: She
                 .iter()
                 .map(|run| run.cause)
                 .collect();
-            let is_known = matches!(point, Point::Ended | Point::Told);
+            let is_known = matches!(point, CrashPoint::Ended | CrashPoint::Reported);
             let expected = if is_known {
                 vec![]
             } else {
@@ -85,7 +92,7 @@ fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: She
             };
             assert_eq!(starts, expected, "{point:?}");
         });
-        let steps: Vec<usize> = world
+        let steps: Vec<usize> = log
             .steps
             .lock()
             .unwrap()
@@ -93,36 +100,38 @@ fn whatever_a_death_broke_off_is_brought_to_its_end_by_the_next_start(shelf: She
             .map(|(_, step)| *step)
             .collect();
         assert_eq!(steps, [0, 1, 2], "{point:?}");
-        assert_eq!(world.begun.lock().unwrap().len(), 1, "{point:?}");
+        assert_eq!(log.started.lock().unwrap().len(), 1, "{point:?}");
     }
 }
 
-fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end(shelf: Shelf) {
+fn another_replica_completes_a_task_after_a_crash_and_its_subscribers_get_the_end(
+    database: TestDatabase,
+) {
     for point in POINTS {
-        let world = Arc::<World>::default();
+        let log = Arc::<SharedLog>::default();
         let survivor = Runtime::new().unwrap();
-        let copy = survivor.block_on(Copy::start(&shelf, &world));
+        let replica = survivor.block_on(TestReplica::start(&database, &log));
         let params = json!({ "message": message("steps 3") });
-        let dying = Runtime::new().unwrap();
-        let id = dying.block_on(async {
-            let copy = Copy::dying(&shelf, &world, point).await;
-            copy.allow(3);
+        let crashing = Runtime::new().unwrap();
+        let id = crashing.block_on(async {
+            let replica = TestReplica::crashing(&database, &log, point).await;
+            replica.allow_steps(3);
             let mut params = params.clone();
             params["configuration"] = json!({ "returnImmediately": true });
-            let id = copy.result("SendMessage", params).await["task"]["id"].clone();
-            soon(copy.agent.reached.notified()).await;
+            let id = replica.result("SendMessage", params).await["task"]["id"].clone();
+            with_timeout(replica.agent.reached.notified()).await;
             id
         });
         survivor.block_on(async {
-            let events = match copy.task(&id).await["status"]["state"].as_str() {
+            let events = match replica.task(&id).await["status"]["state"].as_str() {
                 Some("TASK_STATE_COMPLETED") => None,
-                _ => Some(copy.subscribe(&id).await),
+                _ => Some(replica.subscribe(&id).await),
             };
-            drop(tokio::task::spawn_blocking(move || drop(dying)).await);
-            copy.allow(3);
-            assert_done(&copy.until(&id, "TASK_STATE_COMPLETED").await);
+            drop(tokio::task::spawn_blocking(move || drop(crashing)).await);
+            replica.allow_steps(3);
+            assert_done(&replica.wait_for_state(&id, "TASK_STATE_COMPLETED").await);
             if let Some(events) = events {
-                let events = events.rest().await;
+                let events = events.remaining().await;
                 let last = events.last().unwrap();
                 let state = match last.get("task") {
                     Some(task) => &task["status"]["state"],
@@ -130,10 +139,10 @@ fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end(s
                 };
                 assert_eq!(state, "TASK_STATE_COMPLETED", "{point:?} {events:?}");
             }
-            let again = copy.result("SendMessage", params).await;
+            let again = replica.result("SendMessage", params).await;
             assert_eq!(again["task"]["id"], id);
         });
-        let steps: Vec<usize> = world
+        let steps: Vec<usize> = log
             .steps
             .lock()
             .unwrap()
@@ -144,11 +153,11 @@ fn another_copy_takes_up_what_a_death_broke_off_and_its_listeners_hear_the_end(s
     }
 }
 
-fn a_conversation_goes_on_in_its_order_after_a_death(shelf: Shelf) {
-    let world = Arc::<World>::default();
+fn the_tasks_of_a_conversation_run_in_order_after_a_crash(database: TestDatabase) {
+    let log = Arc::<SharedLog>::default();
     let process = Runtime::new().unwrap();
     let ids: Vec<Value> = process.block_on(async {
-        let copy = Copy::start(&shelf, &world).await;
+        let replica = TestReplica::start(&database, &log).await;
         let mut ids = Vec::new();
         for number in 0..5 {
             let mut message = message(&format!("{number}: steps 1"));
@@ -156,64 +165,64 @@ fn a_conversation_goes_on_in_its_order_after_a_death(shelf: Shelf) {
             let params = json!({
                 "message": message, "configuration": { "returnImmediately": true },
             });
-            ids.push(copy.result("SendMessage", params).await["task"]["id"].clone());
-            // Their order is that of their times.
+            ids.push(replica.result("SendMessage", params).await["task"]["id"].clone());
+            // Tasks are ordered by their times.
             tokio::time::sleep(Duration::from_millis(3)).await;
         }
-        copy.until(&ids[0], "TASK_STATE_WORKING").await;
+        replica.wait_for_state(&ids[0], "TASK_STATE_WORKING").await;
         ids
     });
     drop(process);
     let process = Runtime::new().unwrap();
     process.block_on(async {
-        let copy = Copy::start(&shelf, &world).await;
-        copy.allow(5);
+        let replica = TestReplica::start(&database, &log).await;
+        replica.allow_steps(5);
         for id in &ids {
-            copy.until(id, "TASK_STATE_COMPLETED").await;
+            replica.wait_for_state(id, "TASK_STATE_COMPLETED").await;
         }
         assert_eq!(
-            world.most.load(Ordering::SeqCst),
+            log.max_running.load(Ordering::SeqCst),
             1,
             "one task of a conversation runs at a time"
         );
-        assert_eq!(copy.agent.runs.lock().unwrap().len(), 5);
+        assert_eq!(replica.agent.runs.lock().unwrap().len(), 5);
     });
-    let begun: Vec<Value> = world
-        .begun
+    let started: Vec<Value> = log
+        .started
         .lock()
         .unwrap()
         .iter()
         .map(|id| json!(id))
         .collect();
-    assert_eq!(begun, ids);
+    assert_eq!(started, ids);
 }
 
-fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end(shelf: Shelf) {
-    let world = Arc::<World>::default();
+fn many_interrupted_tasks_are_resumed_a_few_at_a_time(database: TestDatabase) {
+    let log = Arc::<SharedLog>::default();
     let process = Runtime::new().unwrap();
     let ids: Vec<Value> = process.block_on(async {
-        let copy = Copy::start(&shelf, &world).await;
+        let replica = TestReplica::start(&database, &log).await;
         let mut ids = Vec::new();
         for _ in 0..60 {
-            ids.push(copy.begin("steps 1").await["id"].clone());
+            ids.push(replica.start_task("steps 1").await["id"].clone());
         }
         ids
     });
     drop(process);
-    world.most.store(0, Ordering::SeqCst);
+    log.max_running.store(0, Ordering::SeqCst);
     let process = Runtime::new().unwrap();
     process.block_on(async {
-        let mut settings = quick();
+        let mut settings = fast_settings();
         settings.limits.recovering = 7;
-        let copy = Copy::with(&shelf, &world, None, settings, None).await;
-        // New work has places of its own.
-        let new = copy.begin("steps 0").await["id"].clone();
-        copy.until(&new, "TASK_STATE_COMPLETED").await;
-        copy.allow(60);
+        let replica = TestReplica::with(&database, &log, None, settings, None).await;
+        // New tasks have separate slots.
+        let new = replica.start_task("steps 0").await["id"].clone();
+        replica.wait_for_state(&new, "TASK_STATE_COMPLETED").await;
+        replica.allow_steps(60);
         for id in &ids {
-            copy.until(id, "TASK_STATE_COMPLETED").await;
+            replica.wait_for_state(id, "TASK_STATE_COMPLETED").await;
         }
-        let again = copy.agent.runs.lock().unwrap();
+        let again = replica.agent.runs.lock().unwrap();
         assert_eq!(
             again
                 .iter()
@@ -222,32 +231,35 @@ fn many_tasks_are_taken_up_a_few_at_a_time_and_all_of_them_end(shelf: Shelf) {
             60
         );
     });
-    let most = world.most.load(Ordering::SeqCst);
-    assert!((7..=8).contains(&most), "{most} were at work at one time");
-    assert_eq!(world.steps.lock().unwrap().len(), 60);
+    let max_running = log.max_running.load(Ordering::SeqCst);
+    assert!(
+        (7..=8).contains(&max_running),
+        "{max_running} ran at the same time"
+    );
+    assert_eq!(log.steps.lock().unwrap().len(), 60);
 }
 
-fn a_server_that_stops_in_order_leaves_its_tasks_to_another(shelf: Shelf) {
-    in_process(stops_in_order(shelf));
+fn after_an_orderly_shutdown_another_replica_resumes_the_tasks(database: TestDatabase) {
+    in_process(stops_in_order(database));
 }
 
-async fn stops_in_order(shelf: Shelf) {
-    let world = Arc::<World>::default();
-    let first = Copy::start(&shelf, &world).await;
-    first.allow(1);
-    let running = first.begin("steps 3").await;
-    first.stepped(1).await;
+async fn stops_in_order(database: TestDatabase) {
+    let log = Arc::<SharedLog>::default();
+    let first = TestReplica::start(&database, &log).await;
+    first.allow_steps(1);
+    let running = first.start_task("steps 3").await;
+    first.wait_for_steps(1).await;
     let mut queued = message("steps 1");
     queued["contextId"] = running["contextId"].clone();
     let params = json!({ "message": queued, "configuration": { "returnImmediately": true } });
     let queued = first.result("SendMessage", params).await["task"]["id"].clone();
-    soon(first.server.stop(Duration::ZERO)).await;
+    with_timeout(first.server.stop(Duration::ZERO)).await;
 
-    let second = Copy::start(&shelf, &world).await;
-    second.allow(3);
+    let second = TestReplica::start(&database, &log).await;
+    second.allow_steps(3);
     let running = &running["id"];
-    assert_done(&second.until(running, "TASK_STATE_COMPLETED").await);
-    second.until(&queued, "TASK_STATE_COMPLETED").await;
-    assert_eq!(world.steps.lock().unwrap().len(), 4);
-    assert_eq!(world.begun.lock().unwrap().len(), 2);
+    assert_done(&second.wait_for_state(running, "TASK_STATE_COMPLETED").await);
+    second.wait_for_state(&queued, "TASK_STATE_COMPLETED").await;
+    assert_eq!(log.steps.lock().unwrap().len(), 4);
+    assert_eq!(log.started.lock().unwrap().len(), 2);
 }

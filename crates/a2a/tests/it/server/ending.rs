@@ -1,6 +1,6 @@
-//! Tasks that are taken back, and servers that stop.
+//! Cancelled tasks, and servers that shut down.
 
-use super::support::{TestServer, message, reason, reply, sent, settings, soon};
+use super::support::{TestServer, message, reason, reply, sent, settings, with_timeout};
 use lango_a2a::server::{AgentStatus, Report};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,16 +8,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[tokio::test]
-async fn a_running_task_is_told_to_stop_and_is_cancelled_when_it_has() {
+async fn a_running_task_is_cancelled_once_its_run_has_stopped() {
     let server = TestServer::start().await;
-    let id = server.begin("until-cancelled").await["id"].clone();
-    server.until(&id, "TASK_STATE_WORKING").await;
+    let id = server.start_task("until-cancelled").await["id"].clone();
+    server.wait_for_state(&id, "TASK_STATE_WORKING").await;
     let events = server.subscribe(&id).await;
     let task = server.result("CancelTask", json!({ "id": id })).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_CANCELED");
     assert_eq!(server.agent.returned.load(Ordering::SeqCst), 1);
     assert_eq!(server.task(&id).await, task);
-    let events = events.rest().await;
+    let events = events.remaining().await;
     assert_eq!(
         events.last().unwrap()["statusUpdate"]["status"],
         task["status"]
@@ -25,12 +25,12 @@ async fn a_running_task_is_told_to_stop_and_is_cancelled_when_it_has() {
 }
 
 #[tokio::test]
-async fn a_job_that_does_not_stop_is_ended() {
+async fn a_run_that_does_not_stop_is_aborted() {
     let mut settings = settings();
     settings.limits.stop_timeout = Duration::from_millis(30);
     let server = TestServer::with(settings).await;
-    let id = server.begin("stubborn").await["id"].clone();
-    server.until(&id, "TASK_STATE_WORKING").await;
+    let id = server.start_task("stubborn").await["id"].clone();
+    server.wait_for_state(&id, "TASK_STATE_WORKING").await;
     let path = format!("/tasks/{}:cancel", id.as_str().unwrap());
     let (status, task) = server.http(Method::POST, &path, Some(json!({}))).await;
     assert_eq!(
@@ -41,19 +41,19 @@ async fn a_job_that_does_not_stop_is_ended() {
 }
 
 #[tokio::test]
-async fn a_waiting_task_is_taken_back_with_the_agent() {
+async fn a_waiting_task_is_cancelled_in_the_agent() {
     let server = TestServer::start().await;
     let id = server.send("authorise").await["id"].clone();
     let task = server.result("CancelTask", json!({ "id": id })).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_CANCELED");
     assert_eq!(
-        *server.agent.taken_back.lock().unwrap(),
+        *server.agent.cancelled.lock().unwrap(),
         [id.as_str().unwrap()]
     );
 }
 
 #[tokio::test]
-async fn what_has_ended_or_is_not_there_cannot_be_cancelled() {
+async fn a_task_that_has_ended_or_does_not_exist_cannot_be_cancelled() {
     let server = TestServer::start().await;
     let id = server.send("one").await["id"].clone();
     let error = server.error("CancelTask", json!({ "id": id })).await;
@@ -67,12 +67,10 @@ async fn what_has_ended_or_is_not_there_cannot_be_cancelled() {
         (status.as_u16(), &body["error"]["status"]),
         (400, &json!("FAILED_PRECONDITION"))
     );
-    let error = server
-        .error("CancelTask", json!({ "id": "nobody's" }))
-        .await;
+    let error = server.error("CancelTask", json!({ "id": "unknown" })).await;
     assert_eq!(error["code"], -32001);
     let (status, body) = server
-        .http(Method::POST, "/tasks/nobody:cancel", None)
+        .http(Method::POST, "/tasks/unknown:cancel", None)
         .await;
     assert_eq!(
         (status.as_u16(), &body["error"]["status"]),
@@ -81,17 +79,17 @@ async fn what_has_ended_or_is_not_there_cannot_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
+async fn a_stopping_server_lets_runs_finish_and_refuses_new_ones() {
     let server = TestServer::start().await;
     let mut events = server.stream("hold").await;
-    let id = events.one().await["task"]["id"].clone();
+    let id = events.next_event().await["task"]["id"].clone();
     let waiting = server.send("ask what?").await["id"].clone();
     let parked = server.subscribe(&waiting).await;
     let stopping = tokio::spawn({
         let server = server.server.clone();
         async move { server.stop(Duration::from_secs(60)).await }
     });
-    let refused = soon(async {
+    let refused = with_timeout(async {
         loop {
             let request = server.request(Method::POST, "/message:send");
             let response = sent(request, &json!({ "message": message("one") })).await;
@@ -110,18 +108,18 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
         (&json!(-32000), "SERVER_STOPPING")
     );
     server.agent.gate.add_permits(1);
-    soon(stopping).await.unwrap();
+    with_timeout(stopping).await.unwrap();
     let states: Vec<Value> = events
-        .rest()
+        .remaining()
         .await
         .iter()
         .map(|event| event["statusUpdate"]["status"]["state"].clone())
         .collect();
     assert_eq!(states, ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
     assert_eq!(
-        parked.rest().await.len(),
+        parked.remaining().await.len(),
         1,
-        "its stream closes though the task waits"
+        "its stream closes although the task waits"
     );
     assert_eq!(
         server.task(&id).await["status"]["state"],
@@ -130,37 +128,37 @@ async fn a_stopping_server_lets_work_end_and_takes_no_new_one() {
 }
 
 #[tokio::test]
-async fn work_that_outlasts_the_grace_is_told_to_stop_and_left_for_the_next_start() {
+async fn runs_that_do_not_finish_in_time_are_stopped_and_left_for_the_next_start() {
     let mut settings = settings();
     settings.limits.stop_timeout = Duration::from_millis(100);
     let server = TestServer::with(settings).await;
-    let gentle = server.begin("until-cancelled").await["id"].clone();
-    let stubborn = server.begin("stubborn").await["id"].clone();
-    server.until(&gentle, "TASK_STATE_WORKING").await;
-    server.until(&stubborn, "TASK_STATE_WORKING").await;
+    let gentle = server.start_task("until-cancelled").await["id"].clone();
+    let stubborn = server.start_task("stubborn").await["id"].clone();
+    server.wait_for_state(&gentle, "TASK_STATE_WORKING").await;
+    server.wait_for_state(&stubborn, "TASK_STATE_WORKING").await;
     let events = server.subscribe(&stubborn).await;
-    soon(server.server.stop(Duration::from_millis(10))).await;
+    with_timeout(server.server.stop(Duration::from_millis(10))).await;
     assert_eq!(server.agent.returned.load(Ordering::SeqCst), 1);
-    assert_eq!(events.rest().await.len(), 1);
+    assert_eq!(events.remaining().await.len(), 1);
     for id in [&gentle, &stubborn] {
         let task = server.task(id).await;
         assert_eq!(
             task["status"]["state"], "TASK_STATE_WORKING",
-            "nobody says what is not known"
+            "the outcome is not known, so the task stays unfinished"
         );
     }
 }
 
 #[tokio::test]
-async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
+async fn a_task_whose_run_reports_nothing_fails_only_if_the_agent_does_not_know_it() {
     let server = TestServer::start().await;
-    let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
+    let set_status = |status| *server.agent.status.lock().unwrap() = status;
     for word in ["nothing", "panic"] {
-        stands(AgentStatus::Changed(vec![Report::Completed("done".into())]));
+        set_status(AgentStatus::Changed(vec![Report::Completed("done".into())]));
         let task = server.send(word).await;
         assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{word}");
 
-        stands(AgentStatus::Unknown);
+        set_status(AgentStatus::Unknown);
         let task = server.send(word).await;
         assert_eq!(task["status"]["state"], "TASK_STATE_FAILED", "{word}");
         let why = task["status"]["message"]["parts"][0]["text"]
@@ -172,42 +170,42 @@ async fn of_a_job_that_says_nothing_the_agent_is_asked_before_it_has_failed() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_held_is_left_and_looked_at_again() {
+async fn a_busy_task_stays_unchanged_and_is_checked_again() {
     let mut settings = settings();
     settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
-    let stands = |standing| *server.agent.standing.lock().unwrap() = standing;
-    stands(AgentStatus::Busy);
-    let looks = || server.agent.looks.load(Ordering::SeqCst);
+    let set_status = |status| *server.agent.status.lock().unwrap() = status;
+    set_status(AgentStatus::Busy);
+    let status_queries = || server.agent.status_queries.load(Ordering::SeqCst);
 
-    // Nobody listens.
-    let id = server.begin("nothing").await["id"].clone();
-    soon(async {
-        while looks() < 2 {
+    // Without subscribers.
+    let id = server.start_task("nothing").await["id"].clone();
+    with_timeout(async {
+        while status_queries() < 2 {
             let task = server.task(&id).await;
             assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
         }
     })
     .await;
-    stands(AgentStatus::Changed(vec![Report::Completed("done".into())]));
+    set_status(AgentStatus::Changed(vec![Report::Completed("done".into())]));
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_COMPLETED"
     );
 
-    // Somebody does, and in the end nothing is known of it.
-    stands(AgentStatus::Busy);
+    // With a subscriber; in the end the agent does not know the task.
+    set_status(AgentStatus::Busy);
     let mut events = server.stream("nothing").await;
-    events.one().await;
-    let before = looks();
-    soon(async {
-        while looks() < before + 3 {
+    events.next_event().await;
+    let before = status_queries();
+    with_timeout(async {
+        while status_queries() < before + 3 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
     .await;
-    stands(AgentStatus::Unknown);
-    let rest = events.rest().await;
+    set_status(AgentStatus::Unknown);
+    let rest = events.remaining().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(
         rest[0]["statusUpdate"]["status"]["state"],
@@ -216,27 +214,27 @@ async fn a_task_that_is_held_is_left_and_looked_at_again() {
 }
 
 #[tokio::test]
-async fn a_task_that_the_agent_cannot_take_back_is_not_cancelled() {
+async fn a_task_that_the_agent_cannot_cancel_is_not_cancelled() {
     let server = TestServer::start().await;
-    *server.agent.keeps.lock().unwrap() = Some("somebody is at it".to_owned());
+    *server.agent.cancel_error.lock().unwrap() = Some("another process runs it".to_owned());
     let waiting = server.send("authorise").await["id"].clone();
     let error = server.error("CancelTask", json!({ "id": waiting })).await;
     assert_eq!(
         (&error["code"], reason(&error["data"])),
         (&json!(-32002), "TASK_NOT_CANCELABLE")
     );
-    let said = error["message"].as_str().unwrap();
-    assert!(said.contains("somebody is at it"), "{said}");
+    let text = error["message"].as_str().unwrap();
+    assert!(text.contains("another process runs it"), "{text}");
     assert_eq!(
         server.task(&waiting).await["status"]["state"],
         "TASK_STATE_AUTH_REQUIRED"
     );
 
-    // Nor one whose run had stopped: what became of it counts.
-    let running = server.begin("until-cancelled").await["id"].clone();
-    server.until(&running, "TASK_STATE_WORKING").await;
-    let news = vec![Report::Completed("too late".into())];
-    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
+    // A task whose run has stopped has the status that the agent reports.
+    let running = server.start_task("until-cancelled").await["id"].clone();
+    server.wait_for_state(&running, "TASK_STATE_WORKING").await;
+    let reports = vec![Report::Completed("too late".into())];
+    *server.agent.status.lock().unwrap() = AgentStatus::Changed(reports);
     let error = server.error("CancelTask", json!({ "id": running })).await;
     assert_eq!(error["code"], -32002);
     assert_eq!(
@@ -244,7 +242,7 @@ async fn a_task_that_the_agent_cannot_take_back_is_not_cancelled() {
         "TASK_STATE_COMPLETED"
     );
 
-    *server.agent.keeps.lock().unwrap() = None;
+    *server.agent.cancel_error.lock().unwrap() = None;
     let task = server.result("CancelTask", json!({ "id": waiting })).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_CANCELED");
 }

@@ -1,4 +1,4 @@
-//! The bounds: each is reached, said, and harms nobody else.
+//! The limits: each one is enforced with an error, and other requests are not affected.
 
 use super::support::{TestServer, message, read, reason, reply, sent, settings};
 use futures_util::StreamExt as _;
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test]
-async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
+async fn a_body_beyond_the_limit_is_refused_in_the_format_of_its_binding() {
     let mut settings = settings();
     settings.limits.body_bytes = 10_000;
     let server = TestServer::with(settings).await;
@@ -27,7 +27,7 @@ async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
         (status.as_u16(), &body["error"]["code"]),
         (413, &json!(413))
     );
-    // Also when the length is not said before.
+    // Also without a `Content-Length` header.
     let bytes = long.to_string().into_bytes();
     let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)]);
     let request = server.request(Method::POST, "/message:send");
@@ -49,7 +49,7 @@ async fn a_body_past_the_bound_is_refused_in_the_form_of_its_binding() {
 }
 
 #[tokio::test]
-async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
+async fn only_a_few_large_bodies_are_in_memory_at_the_same_time() {
     let mut settings = settings();
     settings.limits.small_body_bytes = 2_000;
     settings.limits.large_bodies = 1;
@@ -58,7 +58,7 @@ async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
     let large = json!({ "message": message(&"x".repeat(5_000)) });
     let whole = |text: &serde_json::Value| text.to_string().into_bytes();
     let bytes = whole(&large)[..3_000].to_vec();
-    // The first sends so much that it is large, and then no more.
+    // The first request sends enough bytes to count as large, and then stalls.
     let slow = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)])
         .chain(futures_util::stream::pending());
     let request = server.request(Method::POST, "/message:send");
@@ -74,7 +74,7 @@ async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
         "TASK_STATE_COMPLETED"
     );
     assert_eq!(slow.await.unwrap().unwrap().status(), 408);
-    // Its place is free again.
+    // Its slot is free again.
     let (status, body) = server
         .http(Method::POST, "/message:send", Some(large))
         .await;
@@ -82,7 +82,7 @@ async fn only_a_few_large_bodies_are_in_memory_at_one_time() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for() {
+async fn a_body_that_does_not_arrive_times_out() {
     let mut settings = settings();
     settings.limits.body_timeout = Duration::from_millis(30);
     let server = TestServer::with(settings).await;
@@ -91,19 +91,19 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
         let request = server.request(Method::POST, path);
         let request = request.header("content-type", "application/json");
         let request = request.body(reqwest::Body::wrap_stream(chunks));
-        let response = super::support::soon(request.send()).await.unwrap();
+        let response = super::support::with_timeout(request.send()).await.unwrap();
         assert_eq!(response.status(), 408, "{path}");
     }
 }
 
 #[tokio::test]
-async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
+async fn a_full_server_refuses_new_tasks_until_a_slot_is_free() {
     let mut settings = settings();
     settings.limits.running = 2;
     settings.limits.queue = 0;
     let server = TestServer::with(settings).await;
-    let one = server.begin("hold").await["id"].clone();
-    let two = server.begin("hold").await["id"].clone();
+    let one = server.start_task("hold").await["id"].clone();
+    let two = server.start_task("hold").await["id"].clone();
     let params = json!({ "message": message("x") });
     let error = server.error("SendMessage", params.clone()).await;
     assert_eq!(
@@ -116,13 +116,13 @@ async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     assert_eq!(
         server.result("ListTasks", json!({})).await["totalSize"],
         2,
-        "nothing is left of it"
+        "a refused message creates no task"
     );
     server.agent.gate.add_permits(2);
-    server.until(&one, "TASK_STATE_COMPLETED").await;
-    server.until(&two, "TASK_STATE_COMPLETED").await;
-    // A run's place is free when it has returned, a moment after it reported its end.
-    super::support::soon(async {
+    server.wait_for_state(&one, "TASK_STATE_COMPLETED").await;
+    server.wait_for_state(&two, "TASK_STATE_COMPLETED").await;
+    // The slot of a run is free once the run has returned, a moment after it reported its end.
+    super::support::with_timeout(async {
         while server
             .rpc("SendMessage", params.clone())
             .await
@@ -140,24 +140,24 @@ async fn a_message_beyond_the_limit_waits_for_a_slot() {
     let mut settings = settings();
     settings.limits.running = 1;
     let server = TestServer::with(settings).await;
-    let one = server.begin("hold").await["id"].clone();
+    let one = server.start_task("hold").await["id"].clone();
     let waiting = server.send("x");
     tokio::pin!(waiting);
     let is_early = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
-    assert!(is_early.is_err(), "it is answered when it has run");
+    assert!(is_early.is_err(), "the answer comes after the run");
     server.agent.gate.add_permits(1);
-    let task = super::support::soon(waiting).await;
+    let task = super::support::with_timeout(waiting).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
-    server.until(&one, "TASK_STATE_COMPLETED").await;
+    server.wait_for_state(&one, "TASK_STATE_COMPLETED").await;
 }
 
 #[tokio::test]
-async fn a_message_that_waits_too_long_for_a_slot_is_refused_and_leaves_nothing() {
+async fn a_message_that_waits_too_long_for_a_slot_is_refused_and_creates_no_task() {
     let mut settings = settings();
     settings.limits.running = 1;
     settings.limits.queue_timeout = Duration::from_millis(50);
     let server = TestServer::with(settings).await;
-    server.begin("hold").await;
+    server.start_task("hold").await;
     let params = json!({ "message": message("x") });
     let response = sent(server.request(Method::POST, "/message:send"), &params).await;
     assert_eq!(response.status(), 429);
@@ -166,17 +166,17 @@ async fn a_message_that_waits_too_long_for_a_slot_is_refused_and_leaves_nothing(
 }
 
 #[tokio::test]
-async fn a_second_message_of_a_conversation_is_accepted_at_once_and_takes_no_slot() {
+async fn a_second_message_of_a_conversation_is_accepted_immediately_and_uses_no_slot() {
     let mut settings = settings();
     settings.limits.running = 2;
     let server = TestServer::with(settings).await;
-    let first = server.begin("hold").await;
+    let first = server.start_task("hold").await;
     let mut second = message("hold");
     second["contextId"] = first["contextId"].clone();
     let params = json!({ "message": second, "configuration": { "returnImmediately": true } });
     let second = server.result("SendMessage", params).await["task"].clone();
     assert_eq!(second["status"]["state"], "TASK_STATE_SUBMITTED");
-    let other = super::support::soon(server.send("x")).await;
+    let other = super::support::with_timeout(server.send("x")).await;
     assert_eq!(
         other["status"]["state"], "TASK_STATE_COMPLETED",
         "another conversation has a slot"
@@ -186,17 +186,19 @@ async fn a_second_message_of_a_conversation_is_accepted_at_once_and_takes_no_slo
         .await;
     assert_eq!(cancelled["status"]["state"], "TASK_STATE_CANCELED");
     server.agent.gate.add_permits(1);
-    server.until(&first["id"], "TASK_STATE_COMPLETED").await;
+    server
+        .wait_for_state(&first["id"], "TASK_STATE_COMPLETED")
+        .await;
 }
 
 #[tokio::test]
-async fn more_streams_than_may_be_open_are_refused() {
+async fn streams_beyond_the_limit_are_refused() {
     let mut settings = settings();
     settings.limits.streams = 1;
     let server = TestServer::with(settings).await;
     let id = server.send("ask what?").await["id"].clone();
     let mut open = server.subscribe(&id).await;
-    open.one().await;
+    open.next_event().await;
     let error = server.error("SubscribeToTask", json!({ "id": id })).await;
     assert_eq!(reason(&error["data"]), "SERVER_BUSY");
     let error = server
@@ -207,21 +209,21 @@ async fn more_streams_than_may_be_open_are_refused() {
 }
 
 #[tokio::test]
-async fn a_task_grows_to_its_bound_and_can_still_end() {
+async fn a_task_at_its_size_limit_can_still_end() {
     let mut settings = settings();
     settings.limits.task_bytes = 50_000;
     let server = TestServer::with(settings).await;
     let task = server.send("big 100").await;
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
-    let kept = task["artifacts"][0]["parts"][0]["text"]
+    let stored = task["artifacts"][0]["parts"][0]["text"]
         .as_str()
         .unwrap()
         .len();
-    assert!((40_000..50_000).contains(&kept), "{kept}");
+    assert!((40_000..50_000).contains(&stored), "{stored}");
     let refused = task["status"]["message"]["parts"][0]["text"]
         .as_str()
         .unwrap();
-    assert_eq!(refused, format!("{} refused", 100 - kept / 1000));
+    assert_eq!(refused, format!("{} refused", 100 - stored / 1000));
     // Messages count too.
     let id = server.send("ask what?").await["id"].clone();
     let params = json!({ "message": reply(&"x".repeat(60_000), &id) });
@@ -234,7 +236,7 @@ async fn a_task_grows_to_its_bound_and_can_still_end() {
 }
 
 #[tokio::test]
-async fn of_a_long_conversation_the_first_and_the_latest_messages_are_kept() {
+async fn a_long_history_keeps_the_first_and_the_latest_messages() {
     let mut settings = settings();
     settings.limits.history = 5;
     let server = TestServer::with(settings).await;

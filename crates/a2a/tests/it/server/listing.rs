@@ -1,4 +1,4 @@
-//! Lists of tasks: order, pages, filters, and what is left out.
+//! Lists of tasks: their order, pages, filters, and which fields they omit.
 
 use super::memory::MemoryTasks;
 use super::support::{TestServer, message, reason, settings};
@@ -16,8 +16,8 @@ fn ids(list: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Tasks, the latest change last, each at a time of its own.
-async fn some(server: &TestServer, texts: &[&str]) -> Vec<String> {
+/// Creates tasks with different times, the latest one last. Returns their ids.
+async fn create_tasks(server: &TestServer, texts: &[&str]) -> Vec<String> {
     let mut made = Vec::new();
     for text in texts {
         let task = server.send(text).await;
@@ -28,14 +28,14 @@ async fn some(server: &TestServer, texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_list_has_the_latest_change_first_and_always_says_where_it_goes_on() {
+async fn a_list_has_the_latest_change_first_and_always_has_a_page_token() {
     let server = TestServer::start().await;
     let empty = server.result("ListTasks", json!({})).await;
     let expected = json!({ "tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0 });
     assert_eq!(empty, expected);
     assert_eq!(server.get("/tasks").await.1, expected);
 
-    let mut made = some(&server, &["one", "artifact two", "ask three", "fail four"]).await;
+    let mut made = create_tasks(&server, &["one", "artifact two", "ask three", "fail four"]).await;
     let params = json!({ "message": super::support::reply("now", &json!(made[2])) });
     server.result("SendMessage", params).await;
     // The third changed last.
@@ -49,7 +49,7 @@ async fn a_list_has_the_latest_change_first_and_always_says_where_it_goes_on() {
         (&json!(4), &json!(""))
     );
     for task in list["tasks"].as_array().unwrap() {
-        assert!(task.get("artifacts").is_none(), "left out, not empty");
+        assert!(task.get("artifacts").is_none(), "missing, not empty");
         assert!(task["history"].is_array());
     }
     let list = server
@@ -65,28 +65,29 @@ async fn a_list_has_the_latest_change_first_and_always_says_where_it_goes_on() {
     assert_eq!(server.get(query).await.1, list);
 }
 
-/// A clock that stands.
-struct Noon;
+/// A clock that always returns the same time.
+struct FixedClock;
 
-impl Clock for Noon {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_800_000_000_000)
     }
 }
 
 #[tokio::test]
-async fn pages_together_are_the_list() {
+async fn the_pages_together_have_all_tasks() {
     let server = TestServer::start().await;
-    let mut made = some(&server, &["x"; 7]).await;
+    let mut made = create_tasks(&server, &["x"; 7]).await;
     made.reverse();
     assert_pages(&server, made).await;
 }
 
 #[tokio::test]
-async fn pages_together_are_the_list_where_all_changed_at_one_time() {
+async fn the_pages_together_have_all_tasks_even_if_they_changed_at_the_same_time() {
     let tasks: Arc<MemoryTasks> = Arc::default();
-    let server = TestServer::over_any(tasks.clone(), tasks, Arc::new(Noon), settings()).await;
-    let mut made = some(&server, &["x"; 7]).await;
+    let server =
+        TestServer::with_store(tasks.clone(), tasks, Arc::new(FixedClock), settings()).await;
+    let mut made = create_tasks(&server, &["x"; 7]).await;
     made.sort();
     made.reverse();
     assert_pages(&server, made).await;
@@ -97,7 +98,7 @@ async fn pages_together_are_the_list_where_all_changed_at_one_time() {
 
 async fn assert_pages(server: &TestServer, made: Vec<String>) {
     for size in [1, 2, 3, 6, 7, 8] {
-        let mut seen: Vec<String> = Vec::new();
+        let mut listed: Vec<String> = Vec::new();
         let mut token = String::new();
         loop {
             let params = json!({ "pageSize": size, "pageToken": token });
@@ -108,14 +109,14 @@ async fn assert_pages(server: &TestServer, made: Vec<String>) {
                 (&page["pageSize"], &page["totalSize"]),
                 (&json!(size), &json!(7))
             );
-            seen.extend(ids(&page).into_iter().map(str::to_owned));
+            listed.extend(ids(&page).into_iter().map(str::to_owned));
             token = page["nextPageToken"].as_str().unwrap().to_owned();
             if token.is_empty() {
                 break;
             }
             assert_eq!(ids(&page).len(), size);
         }
-        assert_eq!(seen, made, "in pages of {size}");
+        assert_eq!(listed, made, "in pages of {size}");
     }
 }
 
@@ -147,7 +148,7 @@ async fn filters_narrow_the_list() {
         .result("SendMessage", json!({ "message": first }))
         .await;
     tokio::time::sleep(Duration::from_millis(3)).await;
-    let made = some(&server, &["ask two", "three"]).await;
+    let made = create_tasks(&server, &["ask two", "three"]).await;
     let time = server.task(&json!(made[0])).await["status"]["timestamp"].clone();
     let cases = [
         (json!({ "contextId": "here" }), 1),
@@ -184,7 +185,7 @@ async fn filters_narrow_the_list() {
 }
 
 #[tokio::test]
-async fn what_a_list_cannot_be_asked_for_is_refused_by_name() {
+async fn the_refusal_of_an_invalid_list_request_names_the_field() {
     let server = TestServer::start().await;
     let cases = [
         ("pageSize", json!(0)),
@@ -227,7 +228,7 @@ async fn what_a_list_cannot_be_asked_for_is_refused_by_name() {
             );
         }
     }
-    // Numbers may come as text, as in queries.
+    // Numbers may be strings, as in queries.
     assert_eq!(
         server.result("ListTasks", json!({ "pageSize": "5" })).await["pageSize"],
         5
@@ -235,7 +236,7 @@ async fn what_a_list_cannot_be_asked_for_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_list_is_counted_once_however_many_reads_it_takes() {
+async fn a_list_is_counted_only_once_even_if_it_needs_several_reads() {
     let server = TestServer::start().await;
     for _ in 0..40 {
         server.send("one").await;

@@ -1,7 +1,7 @@
-//! Ten thousand requests that are not what they should be. Each is answered, none with a fault of the server, nothing in it
-//! panics, and afterwards it works as before.
+//! Sends ten thousand malformed requests. The server must answer each one without a server error, must not panic, and
+//! must work as before afterwards.
 
-use super::support::{TestServer, message, settings, soon};
+use super::support::{TestServer, message, settings, with_timeout};
 use futures_util::StreamExt;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 const REQUESTS: usize = 10_000;
-const AT_ONE_TIME: usize = 16;
+const CONCURRENCY: usize = 16;
 
-/// Numbers that are the same in every run.
+/// A random number generator with the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -76,8 +76,8 @@ impl Raw {
     }
 }
 
-/// Requests as they should be.
-fn proper(waiting: &str) -> Vec<Raw> {
+/// Returns valid requests.
+fn valid_requests(waiting: &str) -> Vec<Raw> {
     let call = |method: &str, params: Value| {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         Raw::new("POST", "/", Some(call))
@@ -138,7 +138,7 @@ fn odd_value(dice: &mut Dice) -> Value {
     }
 }
 
-/// Changes one node of a value.
+/// Changes one node of a JSON value.
 fn disturb(value: &mut Value, dice: &mut Dice) {
     let size = match value {
         Value::Object(map) => map.len(),
@@ -282,10 +282,10 @@ fn spoil_line(raw: &mut Raw, dice: &mut Dice) {
     }
 }
 
-/// The status, and what was sent.
+/// Sends a request and returns the status of the response, or `None` without a response.
 async fn status(address: &str, raw: &Raw) -> Option<u16> {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The server may have answered and closed before all was written.
+    // The server may answer and close the connection before everything is written.
     let _ = stream.write_all(&raw.bytes()).await;
     let mut head = Vec::new();
     let mut buffer = [0; 256];
@@ -298,7 +298,7 @@ async fn status(address: &str, raw: &Raw) -> Option<u16> {
     std::str::from_utf8(&head[9..12]).ok()?.parse().ok()
 }
 
-/// Counts panics outside of the tests' own code.
+/// Counts panics, except those in the code of the tests.
 fn count_panics() -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
@@ -316,17 +316,17 @@ fn count_panics() -> Arc<AtomicUsize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_malformed_requests_are_answered_and_do_no_harm() {
+async fn ten_thousand_malformed_requests_are_answered_without_a_server_error() {
     let panics = count_panics();
     let mut settings = settings();
-    // Some say that more comes than they send.
+    // Some requests announce a longer body than they send.
     settings.limits.body_timeout = Duration::from_secs(2);
     let server = TestServer::with(settings).await;
     let waiting = server.send("ask what?").await["id"].clone();
-    let proper = proper(waiting.as_str().unwrap());
+    let valid = valid_requests(waiting.as_str().unwrap());
     let address = server.base.strip_prefix("http://").unwrap();
-    for raw in &proper {
-        let status = soon(status(address, raw)).await.unwrap();
+    for raw in &valid {
+        let status = with_timeout(status(address, raw)).await.unwrap();
         assert!(
             [200, 400, 404].contains(&status),
             "{} {} gave {status}",
@@ -337,7 +337,7 @@ async fn ten_thousand_malformed_requests_are_answered_and_do_no_harm() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let requests: Vec<Raw> = (0..REQUESTS)
         .map(|_| {
-            let mut raw = dice.pick(&proper).clone();
+            let mut raw = dice.pick(&valid).clone();
             for _ in 0..=dice.roll(2) {
                 match dice.roll(6) {
                     0 => spoil_headers(&mut raw, &mut dice),
@@ -353,9 +353,9 @@ async fn ten_thousand_malformed_requests_are_answered_and_do_no_harm() {
             let answer = tokio::time::timeout(Duration::from_secs(60), status(address, raw));
             (raw, answer.await.unwrap_or(None))
         })
-        .buffer_unordered(AT_ONE_TIME);
+        .buffer_unordered(CONCURRENCY);
     let mut answered = std::pin::pin!(answered);
-    let mut seen: BTreeMap<u16, usize> = BTreeMap::new();
+    let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
     while let Some((raw, status)) = answered.next().await {
         let shown = String::from_utf8_lossy(&raw.bytes())
             .chars()
@@ -363,14 +363,14 @@ async fn ten_thousand_malformed_requests_are_answered_and_do_no_harm() {
             .collect::<String>();
         let status = status.unwrap_or_else(|| panic!("no answer to\n{shown}"));
         assert!((200..500).contains(&status), "{status} for\n{shown}");
-        *seen.entry(status).or_default() += 1;
+        *statuses.entry(status).or_default() += 1;
     }
     for status in [200, 400, 404, 405] {
-        assert!(seen.contains_key(&status), "{seen:?}");
+        assert!(statuses.contains_key(&status), "{statuses:?}");
     }
     assert_eq!(panics.load(Ordering::SeqCst), 0);
     let task = server.send("still there?").await;
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
     assert!(server.task(&waiting).await["status"]["state"].is_string());
-    soon(server.server.stop(Duration::from_secs(20))).await;
+    with_timeout(server.server.stop(Duration::from_secs(20))).await;
 }

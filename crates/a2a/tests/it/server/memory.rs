@@ -1,8 +1,8 @@
-//! Tasks in memory, for servers that are gone when the test is. It counts what is written, and can be told to fail.
+//! A task store in memory. It counts writes, and can be made to fail.
 
 use lango_core::{
-    BoxFuture, Clock, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord,
-    TaskStore, Text, Timestamp, UserId,
+    BoxFuture, Clock, RunningTask, StoreError, TaskInsertOutcome, TaskPage, TaskPutOutcome,
+    TaskQuery, TaskRecord, TaskStore, Text, Timestamp, UserId,
 };
 use lango_store::Store;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct MemoryTasks {
     tasks: Store,
     pub writes: AtomicUsize,
-    /// How often a whole list was counted.
+    /// How often the total size of a list was counted.
     pub counts: AtomicUsize,
     pub fails: AtomicBool,
-    /// How often it did.
+    /// How many calls have failed.
     pub failures: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ impl TaskStore for MemoryTasks {
         &'a self,
         task: TaskRecord,
         message: &'a str,
-    ) -> BoxFuture<'a, Result<Opened, StoreError>> {
+    ) -> BoxFuture<'a, Result<TaskInsertOutcome, StoreError>> {
         Box::pin(async move {
             self.check()?;
             let opened = self.tasks.insert(task, message).await?;
@@ -55,7 +55,7 @@ impl TaskStore for MemoryTasks {
         })
     }
 
-    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<Put, StoreError>> {
+    fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<TaskPutOutcome, StoreError>> {
         Box::pin(async move {
             self.check()?;
             let put = self.tasks.put(task).await?;
@@ -122,7 +122,7 @@ impl TaskStore for MemoryTasks {
     }
 }
 
-/// The time of day.
+/// The clock of the system.
 pub struct SystemClock;
 
 impl Clock for SystemClock {

@@ -1,4 +1,4 @@
-//! How long the id of a message is remembered, and when the same message runs anew.
+//! How long the id of a message is remembered, and when the same message opens a new task.
 
 use super::memory::MemoryTasks;
 use super::support::{TestServer, message, settings};
@@ -23,7 +23,7 @@ async fn started() -> (TestServer, Arc<MovedClock>) {
     let clock = Arc::new(MovedClock(AtomicU64::new(1_800_000_000_000)));
     let tasks: Arc<MemoryTasks> = Arc::default();
     let server =
-        TestServer::over_any(tasks.clone(), tasks, Arc::clone(&clock) as _, settings()).await;
+        TestServer::with_store(tasks.clone(), tasks, Arc::clone(&clock) as _, settings()).await;
     (server, clock)
 }
 
@@ -36,7 +36,7 @@ fn runs(server: &TestServer) -> usize {
 }
 
 #[tokio::test]
-async fn a_message_is_the_known_task_for_24_hours_after_its_end_and_then_a_new_one() {
+async fn a_repeated_message_returns_its_task_for_24_hours_after_the_end_and_then_opens_a_new_one() {
     let (server, clock) = started().await;
     let params = json!({ "message": message("work") });
     let first = sent(&server, &params).await;
@@ -46,14 +46,14 @@ async fn a_message_is_the_known_task_for_24_hours_after_its_end_and_then_a_new_o
     clock.0.fetch_add(1, Ordering::SeqCst);
     let second = sent(&server, &params).await;
     assert_ne!(second["id"], first["id"]);
-    // The new one is remembered as long.
+    // The new one is remembered for just as long.
     clock.0.fetch_add(23 * HOUR_MS, Ordering::SeqCst);
     assert_eq!(sent(&server, &params).await["id"], second["id"]);
     assert_eq!(runs(&server), 2);
 }
 
 #[tokio::test]
-async fn a_task_that_has_not_ended_is_known_however_old_it_is() {
+async fn a_repeated_message_returns_its_unfinished_task_at_any_age() {
     let (server, clock) = started().await;
     for text in ["authorise", "hold"] {
         let mut params = json!({ "message": message(text) });
@@ -67,13 +67,13 @@ async fn a_task_that_has_not_ended_is_known_however_old_it_is() {
 }
 
 #[tokio::test]
-async fn a_task_that_failed_before_anything_ran_is_run_anew_by_the_same_message() {
+async fn a_repeated_message_starts_another_attempt_if_its_task_failed_before_the_start() {
     let (server, _) = started().await;
     let params = json!({ "message": message("fail-first") });
     let first = sent(&server, &params).await;
     assert_eq!(first["status"]["state"], "TASK_STATE_FAILED");
     assert_eq!(first["status"]["message"]["metadata"]["started"], false);
-    // Two retries at once are one message.
+    // Two concurrent retries count as one message.
     let mut params = params;
     params["configuration"] = json!({ "returnImmediately": true });
     let (one, other) = tokio::join!(sent(&server, &params), sent(&server, &params));
@@ -83,13 +83,15 @@ async fn a_task_that_failed_before_anything_ran_is_run_anew_by_the_same_message(
     assert_eq!(work(&one), work(&first));
     assert_eq!(one["contextId"], first["contextId"]);
     server.agent.gate.add_permits(1);
-    let done = server.until(&one["id"], "TASK_STATE_COMPLETED").await;
+    let done = server
+        .wait_for_state(&one["id"], "TASK_STATE_COMPLETED")
+        .await;
     assert_eq!(sent(&server, &params).await, done);
     assert_eq!(runs(&server), 2);
 }
 
 #[tokio::test]
-async fn a_task_that_failed_at_work_is_the_answer_to_the_same_message() {
+async fn a_repeated_message_returns_a_task_that_failed_after_the_start() {
     let (server, _) = started().await;
     let params = json!({ "message": message("fail at work") });
     let first = sent(&server, &params).await;
@@ -99,7 +101,7 @@ async fn a_task_that_failed_at_work_is_the_answer_to_the_same_message() {
 }
 
 #[tokio::test]
-async fn a_message_that_never_gets_to_run_is_refused_in_the_end() {
+async fn a_message_whose_attempts_never_start_is_finally_refused() {
     let (server, _) = started().await;
     let params = json!({ "message": message("fail-before-start") });
     for _ in 0..65 {

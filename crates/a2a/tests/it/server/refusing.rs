@@ -1,11 +1,11 @@
-//! What is refused, and in which words: the form of errors over both bindings.
+//! Refused requests, and the format of errors over both bindings.
 
-use super::support::{TestServer, golden, message, read, reason, sent, soon};
+use super::support::{TestServer, message, normalize, read, reason, sent, with_timeout};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_error_has_the_form_of_its_binding() {
+async fn an_error_has_the_format_of_its_binding() {
     let server = TestServer::start().await;
     let info = json!({
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -15,7 +15,7 @@ async fn an_error_has_the_form_of_its_binding() {
     });
     let answer = server.rpc("GetTask", json!({ "id": "t" })).await;
     assert_eq!(
-        golden(answer),
+        normalize(answer),
         json!({
             "jsonrpc": "2.0", "id": 7,
             "error": { "code": -32001, "message": "task `t` does not exist", "data": [info] },
@@ -24,7 +24,7 @@ async fn an_error_has_the_form_of_its_binding() {
     let (status, body) = server.get("/tasks/t").await;
     assert_eq!(status, 404);
     assert_eq!(
-        golden(body),
+        normalize(body),
         json!({ "error": {
         "code": 404, "status": "NOT_FOUND", "message": "task `t` does not exist", "details": [info],
     } })
@@ -32,7 +32,7 @@ async fn an_error_has_the_form_of_its_binding() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_none_is_refused_by_the_field() {
+async fn the_refusal_of_an_invalid_message_names_the_field() {
     let server = TestServer::start().await;
     let with = |key: &str, value: Value| {
         let mut message = message("x");
@@ -143,7 +143,7 @@ async fn a_message_that_is_none_is_refused_by_the_field() {
 }
 
 #[tokio::test]
-async fn what_the_agent_does_not_take_is_refused_as_a_media_type() {
+async fn unsupported_content_is_refused_with_the_content_type_error() {
     let server = TestServer::start().await;
     let parts = [
         json!({ "url": "https://example.com/x" }),
@@ -174,7 +174,7 @@ async fn what_the_agent_does_not_take_is_refused_as_a_media_type() {
 }
 
 #[tokio::test]
-async fn only_version_one_is_served() {
+async fn only_version_1_0_is_served() {
     let server = TestServer::start().await;
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ListTasks" });
     let cases = [
@@ -204,7 +204,7 @@ async fn only_version_one_is_served() {
                 assert_eq!(response.status(), 200);
                 read(response).await["error"]["data"].clone()
             } else {
-                let response = soon(request.send()).await.unwrap();
+                let response = with_timeout(request.send()).await.unwrap();
                 assert_eq!(response.status(), if is_served { 200 } else { 400 });
                 read(response).await["error"]["details"].clone()
             };
@@ -217,7 +217,7 @@ async fn only_version_one_is_served() {
     }
     let address = format!("{}/tasks?A2A-Version=1.0", server.base);
     assert_eq!(
-        soon(server.client.get(address).send())
+        with_timeout(server.client.get(address).send())
             .await
             .unwrap()
             .status(),
@@ -225,11 +225,11 @@ async fn only_version_one_is_served() {
     );
     let request = server.request(Method::GET, "/tasks");
     let request = request.header("A2A-Extensions", "https://example.com/unknown/v1");
-    assert_eq!(soon(request.send()).await.unwrap().status(), 200);
+    assert_eq!(with_timeout(request.send()).await.unwrap().status(), 200);
 }
 
 #[tokio::test]
-async fn json_rpc_is_held_to_its_form() {
+async fn invalid_json_rpc_calls_are_refused() {
     let server = TestServer::start().await;
     let cases = [
         ("{", -32700, Value::Null),
@@ -299,7 +299,7 @@ async fn json_rpc_is_held_to_its_form() {
         let request = server
             .request(Method::POST, "/")
             .header("content-type", "application/json");
-        let response = soon(request.body(body).send()).await.unwrap();
+        let response = with_timeout(request.body(body).send()).await.unwrap();
         assert_eq!(response.status(), 200);
         let answer = read(response).await;
         assert_eq!(
@@ -313,7 +313,7 @@ async fn json_rpc_is_held_to_its_form() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_said_to_be_json_is_refused() {
+async fn a_body_without_a_json_content_type_is_refused() {
     let server = TestServer::start().await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "ListTasks" }).to_string();
     let send = json!({ "message": message("x") }).to_string();
@@ -328,13 +328,20 @@ async fn a_body_that_is_not_said_to_be_json_is_refused() {
         let request = server
             .request(Method::POST, "/")
             .header("content-type", kind);
-        let answer = read(soon(request.body(call.clone()).send()).await.unwrap()).await;
+        let answer = read(
+            with_timeout(request.body(call.clone()).send())
+                .await
+                .unwrap(),
+        )
+        .await;
         let code = answer["error"]["code"].as_i64();
         assert_eq!(code, (!is_taken).then_some(-32005), "{kind}");
         let request = server
             .request(Method::POST, "/message:send")
             .header("content-type", kind);
-        let response = soon(request.body(send.clone()).send()).await.unwrap();
+        let response = with_timeout(request.body(send.clone()).send())
+            .await
+            .unwrap();
         assert_eq!(
             response.status(),
             if is_taken { 200 } else { 400 },
@@ -344,7 +351,7 @@ async fn a_body_that_is_not_said_to_be_json_is_refused() {
 }
 
 #[tokio::test]
-async fn what_this_agent_does_not_offer_is_said_in_the_protocols_words() {
+async fn unsupported_operations_are_refused_with_the_errors_of_the_protocol() {
     let server = TestServer::start().await;
     for method in ["Create", "Get", "Delete"] {
         let method = format!("{method}TaskPushNotificationConfig");
@@ -384,7 +391,7 @@ async fn what_this_agent_does_not_offer_is_said_in_the_protocols_words() {
 }
 
 #[tokio::test]
-async fn paths_and_methods_that_are_not_served_are_refused_in_form() {
+async fn unknown_paths_and_methods_are_refused() {
     let server = TestServer::start().await;
     for (method, path, status, allowed) in [
         (Method::GET, "/nowhere", 404, None),
@@ -404,7 +411,9 @@ async fn paths_and_methods_that_are_not_served_are_refused_in_form() {
             Some("GET, HEAD"),
         ),
     ] {
-        let response = soon(server.request(method, path).send()).await.unwrap();
+        let response = with_timeout(server.request(method, path).send())
+            .await
+            .unwrap();
         assert_eq!(response.status().as_u16(), status, "{path}");
         let allow = response
             .headers()
@@ -413,13 +422,15 @@ async fn paths_and_methods_that_are_not_served_are_refused_in_form() {
         assert_eq!(allow.as_deref(), allowed, "{path}");
         assert_eq!(read(response).await["error"]["code"], status);
     }
-    let response = soon(server.request(Method::GET, "/").send()).await.unwrap();
+    let response = with_timeout(server.request(Method::GET, "/").send())
+        .await
+        .unwrap();
     assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(read(response).await["error"]["code"], -32600);
 }
 
 #[tokio::test]
-async fn a_request_of_nobody_is_refused() {
+async fn a_request_without_a_user_is_refused() {
     let mut settings = super::support::settings();
     settings.default_user = None;
     let server = TestServer::with(settings).await;
@@ -439,13 +450,16 @@ async fn a_request_of_nobody_is_refused() {
     assert_eq!(response.status(), 200);
     let card = format!("{}/.well-known/agent-card.json", server.base);
     assert_eq!(
-        soon(server.client.get(card).send()).await.unwrap().status(),
+        with_timeout(server.client.get(card).send())
+            .await
+            .unwrap()
+            .status(),
         200
     );
 }
 
 #[tokio::test]
-async fn what_is_nested_too_deeply_to_be_read_again_is_refused_and_the_rest_is_readable() {
+async fn a_message_that_is_nested_too_deeply_is_refused_and_others_stay_readable() {
     let server = TestServer::start().await;
     let nested = |levels: usize| {
         let mut value = json!(1);

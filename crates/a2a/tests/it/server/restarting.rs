@@ -1,26 +1,29 @@
-//! What outlives a server, and a store that fails.
+//! Restarts of a server, and failures of its store.
 
 use super::memory::{MemoryTasks, SystemClock};
-use super::support::{TestServer, message, reason, recover_continuously, reply, settings, soon};
+use super::support::{
+    TestServer, message, reason, recover_continuously, reply, settings, with_timeout,
+};
 use lango_a2a::server::{AgentStatus, ArtifactChunk, Report, RunCause};
-use lango_core::{Opened, TaskStore};
+use lango_core::{TaskInsertOutcome, TaskStore};
 use lango_store::Store;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-async fn stopped(server: TestServer) -> Arc<MemoryTasks> {
+/// Stops a server, and returns its tasks.
+async fn stop(server: TestServer) -> Arc<MemoryTasks> {
     server.server.stop(Duration::ZERO).await;
     server.tasks
 }
 
 #[tokio::test]
-async fn tasks_outlive_the_server() {
+async fn tasks_survive_a_restart() {
     let before = TestServer::start().await;
     let ended = before.send("artifact forty-two").await;
     let waiting = before.send("ask what?").await;
-    let after = TestServer::over(stopped(before).await, settings()).await;
+    let after = TestServer::with_tasks(stop(before).await, settings()).await;
     assert_eq!(after.server.recover().await.unwrap().settled, 0);
     assert_eq!(after.task(&ended["id"]).await, ended);
     assert_eq!(after.task(&waiting["id"]).await, waiting);
@@ -31,13 +34,13 @@ async fn tasks_outlive_the_server() {
 }
 
 #[tokio::test]
-async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
+async fn tasks_in_the_database_survive_a_restart_and_are_listed_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let start = || {
         let root = lango_core::AgentName::new("lango");
         let store = Store::open_sqlite(folder.path().join("lango.db"), root).unwrap();
         let clock = Arc::new(SystemClock);
-        TestServer::over_any(Arc::new(store), Arc::default(), clock, settings())
+        TestServer::with_store(Arc::new(store), Arc::default(), clock, settings())
     };
     let before = start().await;
     let mut made = Vec::new();
@@ -73,32 +76,32 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
 }
 
 #[tokio::test]
-async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_better() {
+async fn interrupted_tasks_are_resumed_unless_the_agent_reports_another_status() {
     let mut settings = settings();
     settings.limits.stop_timeout = Duration::from_millis(20);
     let before = TestServer::with(settings.clone()).await;
     let ids = ["stubborn one", "stubborn two", "stubborn three"];
-    let mut begun = Vec::new();
+    let mut started = Vec::new();
     for text in ids {
-        let id = before.begin(text).await["id"].clone();
-        before.until(&id, "TASK_STATE_WORKING").await;
-        begun.push(id);
+        let id = before.start_task(text).await["id"].clone();
+        before.wait_for_state(&id, "TASK_STATE_WORKING").await;
+        started.push(id);
     }
-    let tasks = stopped(before).await;
+    let tasks = stop(before).await;
 
-    let other = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    *other.agent.standing.lock().unwrap() = AgentStatus::Busy;
+    let other = TestServer::with_tasks(Arc::clone(&tasks), settings.clone()).await;
+    *other.agent.status.lock().unwrap() = AgentStatus::Busy;
     let recovered = other.server.recover().await.unwrap();
     assert_eq!((recovered.resumed, recovered.skipped), (0, 3));
 
-    for standing in [AgentStatus::Unknown, AgentStatus::Interrupted] {
-        let after = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-        *after.agent.standing.lock().unwrap() = standing;
+    for status in [AgentStatus::Unknown, AgentStatus::Interrupted] {
+        let after = TestServer::with_tasks(Arc::clone(&tasks), settings.clone()).await;
+        *after.agent.status.lock().unwrap() = status;
         let recovered = after.server.recover().await.unwrap();
         assert_eq!((recovered.resumed, recovered.settled), (3, 0));
-        // They are at work here now.
+        // They run here now, so another scan finds nothing.
         assert_eq!(after.server.recover().await.unwrap(), Default::default());
-        soon(async {
+        with_timeout(async {
             while after.agent.runs.lock().unwrap().len() < 3 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -106,41 +109,44 @@ async fn work_that_was_broken_off_is_taken_up_again_unless_the_agent_knows_bette
         .await;
         for run in after.agent.runs.lock().unwrap().iter() {
             assert_eq!(run.cause, RunCause::Resumed);
-            let at = begun.iter().position(|id| *id == json!(run.task)).unwrap();
-            assert_eq!(run.message.text(), Some(ids[at]));
+            let index = started
+                .iter()
+                .position(|id| *id == json!(run.task))
+                .unwrap();
+            assert_eq!(run.message.text(), Some(ids[index]));
         }
         after.server.stop(Duration::ZERO).await;
     }
 
-    let last = TestServer::over(tasks, settings).await;
-    let news = vec![Report::AuthRequired("may I?".into())];
-    *last.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
-    // It is told once: of the others nothing is said.
+    let last = TestServer::with_tasks(tasks, settings).await;
+    let reports = vec![Report::AuthRequired("may I?".into())];
+    *last.agent.status.lock().unwrap() = AgentStatus::Changed(reports);
+    // The agent reports this only once. For the other tasks nothing has changed.
     assert_eq!(last.server.recover().await.unwrap().settled, 1);
     assert_eq!(last.agent.runs.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
+async fn a_task_whose_process_ends_every_time_is_not_resumed_forever() {
     let mut settings = settings();
     settings.limits.max_attempts = 3;
     let tasks = Arc::<MemoryTasks>::default();
-    let first = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-    // Says nothing and never returns.
-    let id = first.begin("ask-in-vain").await["id"].clone();
-    // What has begun is not given up: the agent has to know when it is no use.
+    let first = TestServer::with_tasks(Arc::clone(&tasks), settings.clone()).await;
+    // This run reports nothing and never returns.
+    let id = first.start_task("ask-in-vain").await["id"].clone();
+    // The server does not fail a task that has started: the agent has to decide that.
     for round in 0..9 {
-        let next = TestServer::over(Arc::clone(&tasks), settings.clone()).await;
-        let (standing, expected) = match round {
+        let next = TestServer::with_tasks(Arc::clone(&tasks), settings.clone()).await;
+        let (status, expected) = match round {
             0..3 => (AgentStatus::Unknown, (1, 0)),
             3..8 => (AgentStatus::Interrupted, (1, 0)),
             _ => (AgentStatus::Unknown, (0, 1)),
         };
-        *next.agent.standing.lock().unwrap() = standing;
+        *next.agent.status.lock().unwrap() = status;
         let recovered = next.server.recover().await.unwrap();
         assert_eq!((recovered.resumed, recovered.settled), expected, "{round}");
     }
-    let last = TestServer::over(tasks, settings).await;
+    let last = TestServer::with_tasks(tasks, settings).await;
     let task = last.task(&id).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_FAILED");
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
@@ -148,39 +154,40 @@ async fn a_task_whose_process_ends_each_time_is_not_taken_up_for_ever() {
 }
 
 #[tokio::test]
-async fn a_job_that_breaks_off_each_time_is_not_taken_up_for_ever() {
+async fn a_task_whose_run_panics_every_time_is_not_resumed_forever() {
     let mut settings = settings();
     settings.limits.max_attempts = 3;
     settings.limits.recover_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
-    *server.agent.standing.lock().unwrap() = AgentStatus::Interrupted;
+    *server.agent.status.lock().unwrap() = AgentStatus::Interrupted;
     recover_continuously(&server.server);
-    let id = server.begin("work-then-panic").await["id"].clone();
-    let task = server.until(&id, "TASK_STATE_FAILED").await;
+    let id = server.start_task("work-then-panic").await["id"].clone();
+    let task = server.wait_for_state(&id, "TASK_STATE_FAILED").await;
     let why = task["status"]["message"]["parts"][0]["text"].as_str();
     assert!(why.unwrap().contains("crashed in 3 attempts"), "{why:?}");
     assert_eq!(server.agent.runs.lock().unwrap().len(), 4);
 }
 
 #[tokio::test]
-async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
+async fn reading_a_waiting_task_asks_the_agent_for_its_status() {
     let server = TestServer::start().await;
     let id = server.send("authorise").await["id"].clone();
-    let news = |report| *server.agent.standing.lock().unwrap() = AgentStatus::Changed(vec![report]);
-    news(Report::Working("allowed".into()));
+    let set_report =
+        |report| *server.agent.status.lock().unwrap() = AgentStatus::Changed(vec![report]);
+    set_report(Report::Working("allowed".into()));
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_WORKING"
     );
     let parts = vec![a2a::Part::text("half")];
-    news(Report::Artifact(ArtifactChunk::whole("a", parts)));
+    set_report(Report::Artifact(ArtifactChunk::whole("a", parts)));
     server.task(&id).await;
-    let other = TestServer::over(Arc::clone(&server.tasks), settings()).await;
+    let other = TestServer::with_tasks(Arc::clone(&server.tasks), settings()).await;
     assert_eq!(
         other.task(&id).await["artifacts"][0]["parts"][0]["text"],
         "half"
     );
-    news(Report::Completed("done elsewhere".into()));
+    set_report(Report::Completed("done elsewhere".into()));
     let error = server.error("CancelTask", json!({ "id": id })).await;
     assert_eq!(error["code"], -32002);
     assert_eq!(
@@ -190,19 +197,19 @@ async fn a_look_at_a_waiting_task_asks_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_said() {
+async fn a_status_that_cannot_be_stored_is_not_published() {
     let mut settings = settings();
     settings.limits.poll_every = Duration::from_millis(20);
     let server = TestServer::with(settings).await;
     let mut events = server.stream("hold").await;
-    let id = events.one().await["task"]["id"].clone();
+    let id = events.next_event().await["task"]["id"].clone();
     assert_eq!(
-        events.one().await["statusUpdate"]["status"]["state"],
+        events.next_event().await["statusUpdate"]["status"]["state"],
         "TASK_STATE_WORKING"
     );
     server.tasks.fails.store(true, Ordering::SeqCst);
     server.agent.gate.add_permits(1);
-    soon(async {
+    with_timeout(async {
         while server.agent.returned.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -220,11 +227,11 @@ async fn what_cannot_be_kept_is_not_said() {
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_WORKING",
-        "no end that the store does not have"
+        "an end that is not stored is not visible"
     );
-    // How it ended is said as soon as it can be.
+    // The end is published as soon as it can be stored.
     server.tasks.fails.store(false, Ordering::SeqCst);
-    let rest = events.rest().await;
+    let rest = events.remaining().await;
     assert_eq!(rest.len(), 1);
     assert_eq!(
         rest[0]["statusUpdate"]["status"]["state"],
@@ -237,13 +244,13 @@ async fn what_cannot_be_kept_is_not_said() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_kept_does_not_stand_in_the_way_of_the_end() {
+async fn a_question_that_could_not_be_stored_does_not_prevent_the_end() {
     let server = TestServer::start().await;
     let mut events = server.stream("ask-in-vain").await;
-    let id = events.one().await["task"]["id"].clone();
+    let id = events.next_event().await["task"]["id"].clone();
     server.tasks.fails.store(true, Ordering::SeqCst);
     server.agent.gate.add_permits(1);
-    soon(async {
+    with_timeout(async {
         while server.tasks.failures.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -251,7 +258,7 @@ async fn what_could_not_be_kept_does_not_stand_in_the_way_of_the_end() {
     .await;
     server.tasks.fails.store(false, Ordering::SeqCst);
     server.agent.gate.add_permits(1);
-    let rest = events.rest().await;
+    let rest = events.remaining().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(
         rest[0]["statusUpdate"]["status"]["message"]["parts"][0]["text"],
@@ -263,13 +270,13 @@ async fn what_could_not_be_kept_does_not_stand_in_the_way_of_the_end() {
 }
 
 #[tokio::test]
-async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_before_it() {
+async fn the_end_of_a_task_is_accepted_even_if_earlier_reports_are_refused() {
     let mut settings = settings();
     settings.limits.task_bytes = 10_000;
     let server = TestServer::with(settings).await;
     let id = server.send("authorise").await["id"].clone();
     let long = vec![a2a::Part::text("x".repeat(20_000))];
-    let news = vec![
+    let reports = vec![
         Report::Artifact(ArtifactChunk::whole("long", long)),
         Report::Artifact(ArtifactChunk::whole("empty", Vec::new())),
         Report::Artifact(ArtifactChunk::whole(
@@ -278,7 +285,7 @@ async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_befo
         )),
         Report::Completed("done".into()),
     ];
-    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(news);
+    *server.agent.status.lock().unwrap() = AgentStatus::Changed(reports);
     let task = server.task(&id).await;
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(task["artifacts"].as_array().unwrap().len(), 1);
@@ -286,7 +293,7 @@ async fn of_what_became_of_a_task_the_end_gets_through_whatever_was_refused_befo
 }
 
 #[tokio::test]
-async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
+async fn recovery_skips_busy_and_damaged_tasks() {
     let tasks = Arc::<MemoryTasks>::default();
     let record = |at: usize, body: String| lango_core::TaskRecord {
         id: format!("t-{at}").into(),
@@ -299,7 +306,7 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
         revision: 1,
         attempts: 0,
     };
-    // More than are read at one time.
+    // More tasks than recovery handles concurrently.
     for at in 0..100 {
         let body = match at % 10 {
             0 => "{".to_owned(),
@@ -308,10 +315,10 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
             .to_string(),
         };
         let opened = tasks.insert(record(at, body), &format!("m-{at}")).await;
-        assert_eq!(opened.unwrap(), Opened::New);
+        assert_eq!(opened.unwrap(), TaskInsertOutcome::New);
     }
-    let server = TestServer::over(Arc::clone(&tasks), settings()).await;
-    *server.agent.standing.lock().unwrap() = AgentStatus::Busy;
+    let server = TestServer::with_tasks(Arc::clone(&tasks), settings()).await;
+    *server.agent.status.lock().unwrap() = AgentStatus::Busy;
     let first = server.server.recover().await.unwrap();
     assert_eq!((first.settled, first.skipped), (0, 90));
     let mut damaged: Vec<_> = (0..10).map(|at| format!("t-{}", at * 10)).collect();
@@ -323,12 +330,12 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
     );
 
     let done = vec![Report::Completed("elsewhere".into())];
-    *server.agent.standing.lock().unwrap() = AgentStatus::Changed(done);
+    *server.agent.status.lock().unwrap() = AgentStatus::Changed(done);
     assert_eq!(
         server.task(&json!("t-1")).await["status"]["state"],
         "TASK_STATE_COMPLETED"
     );
-    *server.agent.standing.lock().unwrap() = AgentStatus::Unknown;
+    *server.agent.status.lock().unwrap() = AgentStatus::Unknown;
     let second = server.server.recover().await.unwrap();
     assert_eq!((second.settled, second.skipped), (89, 0));
     assert_eq!(second.damaged, damaged);

@@ -1,6 +1,8 @@
-//! Messages and the tasks they open.
+//! Messages, and the tasks that they open.
 
-use super::support::{TestServer, golden, message, read, reason, reply, sent, settings, soon};
+use super::support::{
+    TestServer, message, normalize, read, reason, reply, sent, settings, with_timeout,
+};
 use lango_a2a::server::RunCause;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -31,13 +33,13 @@ async fn a_message_is_answered_with_its_task_over_both_bindings() {
         .rpc("SendMessage", json!({ "message": message("one") }))
         .await;
     let task = answer["result"]["task"].clone();
-    assert_eq!(golden(task.clone()), done("one"));
+    assert_eq!(normalize(task.clone()), done("one"));
     assert_eq!(server.task(&task["id"]).await, task);
 
     let body = json!({ "message": message("two") });
     let (status, answer) = server.http(Method::POST, "/message:send", Some(body)).await;
     assert_eq!(status, 200);
-    assert_eq!(golden(answer.clone()), json!({ "task": done("two") }));
+    assert_eq!(normalize(answer.clone()), json!({ "task": done("two") }));
     let id = answer["task"]["id"].as_str().unwrap();
     let (status, task) = server.get(&format!("/tasks/{id}")).await;
     assert_eq!(status, 200);
@@ -46,7 +48,7 @@ async fn a_message_is_answered_with_its_task_over_both_bindings() {
 }
 
 #[tokio::test]
-async fn a_bare_message_answers_where_the_agent_needs_no_task() {
+async fn the_agent_can_answer_with_a_message_instead_of_a_task() {
     let server = TestServer::start().await;
     let expected = json!({ "message": {
         "messageId": "MESSAGE", "contextId": "CONTEXT",
@@ -54,14 +56,14 @@ async fn a_bare_message_answers_where_the_agent_needs_no_task() {
     } });
     let params = json!({ "message": message("hello") });
     let result = server.result("SendMessage", params.clone()).await;
-    assert_eq!(golden(result), expected);
+    assert_eq!(normalize(result), expected);
     let events = server
         .rpc_stream("SendStreamingMessage", params)
         .await
-        .rest()
+        .remaining()
         .await;
     assert_eq!(
-        events.into_iter().map(golden).collect::<Vec<_>>(),
+        events.into_iter().map(normalize).collect::<Vec<_>>(),
         [expected]
     );
     let tasks = server.result("ListTasks", json!({})).await;
@@ -69,7 +71,7 @@ async fn a_bare_message_answers_where_the_agent_needs_no_task() {
 }
 
 #[tokio::test]
-async fn a_result_is_an_artifact() {
+async fn a_result_becomes_an_artifact() {
     let server = TestServer::start().await;
     let task = server.send("artifact forty-two").await;
     let artifacts = json!([{
@@ -80,18 +82,22 @@ async fn a_result_is_an_artifact() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_wait_gets_the_task_at_once_and_looks_later() {
+async fn a_client_that_does_not_wait_gets_the_task_immediately_and_can_poll_it() {
     let server = TestServer::start().await;
-    let task = server.begin("hold").await;
+    let task = server.start_task("hold").await;
     assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
-    server.until(&task["id"], "TASK_STATE_WORKING").await;
+    server
+        .wait_for_state(&task["id"], "TASK_STATE_WORKING")
+        .await;
     server.agent.gate.add_permits(1);
-    let task = server.until(&task["id"], "TASK_STATE_COMPLETED").await;
+    let task = server
+        .wait_for_state(&task["id"], "TASK_STATE_COMPLETED")
+        .await;
     assert_eq!(task["status"]["message"]["parts"][0]["text"], "held");
 }
 
 #[tokio::test]
-async fn every_way_a_task_ends_or_waits_ends_the_waiting() {
+async fn a_blocking_call_returns_when_the_task_ends_or_waits() {
     let server = TestServer::start().await;
     for (text, state) in [
         ("ask what?", "TASK_STATE_INPUT_REQUIRED"),
@@ -111,7 +117,7 @@ async fn every_way_a_task_ends_or_waits_ends_the_waiting() {
 }
 
 #[tokio::test]
-async fn an_asked_client_answers_and_the_history_has_it_all() {
+async fn the_history_has_the_question_and_the_reply() {
     let server = TestServer::start().await;
     let task = server.send("ask which colour?").await;
     let id = task["id"].clone();
@@ -119,7 +125,7 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
     let answered = server.result("SendMessage", params).await["task"].clone();
     assert_eq!(answered["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(answered["contextId"], task["contextId"]);
-    let said: Vec<_> = answered["history"]
+    let messages: Vec<_> = answered["history"]
         .as_array()
         .unwrap()
         .iter()
@@ -131,7 +137,7 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
         })
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
             ("ROLE_USER", "ask which colour?"),
             ("ROLE_AGENT", "which colour?"),
@@ -144,23 +150,23 @@ async fn an_asked_client_answers_and_the_history_has_it_all() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_before_the_asking_job_has_returned_waits_for_it() {
+async fn a_reply_waits_for_the_run_that_asked_the_question_to_return() {
     let server = TestServer::start().await;
     let task = server.send("ask-then-linger").await;
     let id = task["id"].clone();
     let params = json!({ "message": reply("blue", &id) });
     let answer = server.result("SendMessage", params);
     let release = async {
-        // Long enough for the answer to be there first; if it is not, the test is only easier.
+        // Usually long enough for the reply to arrive first. If not, the test is only less strict.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         server.agent.gate.add_permits(1);
     };
-    let (answer, ()) = tokio::join!(soon(answer), release);
+    let (answer, ()) = tokio::join!(with_timeout(answer), release);
     assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
 }
 
 #[tokio::test]
-async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
+async fn a_run_that_does_not_return_is_aborted_for_the_reply() {
     let mut settings = settings();
     settings.limits.stop_timeout = std::time::Duration::from_millis(50);
     let server = TestServer::with(settings).await;
@@ -172,7 +178,7 @@ async fn a_job_that_lingers_gives_way_to_the_answer_it_asked_for() {
 }
 
 #[tokio::test]
-async fn history_is_as_long_as_the_client_wants() {
+async fn the_history_has_the_requested_length() {
     let server = TestServer::start().await;
     let task = server.send("ask which?").await;
     let id = task["id"].clone();
@@ -190,7 +196,7 @@ async fn history_is_as_long_as_the_client_wants() {
         let path = format!("/tasks/{}?historyLength={length}", id.as_str().unwrap());
         assert_eq!(server.get(&path).await.1, task);
     }
-    // Left out, not empty.
+    // The field is missing, not empty.
     let params = json!({ "id": id, "historyLength": 0 });
     assert!(
         server
@@ -199,7 +205,7 @@ async fn history_is_as_long_as_the_client_wants() {
             .get("history")
             .is_none()
     );
-    // The definition's own names are the same fields.
+    // The field names of the proto definition are accepted too.
     let params = json!({ "id": id, "history_length": 0 });
     assert!(
         server
@@ -211,7 +217,7 @@ async fn history_is_as_long_as_the_client_wants() {
 }
 
 #[tokio::test]
-async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
+async fn each_message_of_a_context_without_a_task_opens_a_new_task() {
     let server = TestServer::start().await;
     let mut first = message("one");
     first["contextId"] = json!("my-context");
@@ -231,21 +237,16 @@ async fn a_context_is_kept_and_a_task_knows_whether_it_is_new() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_a_task_is_refused() {
+async fn messages_to_unknown_ended_running_or_mismatched_tasks_are_refused() {
     let server = TestServer::start().await;
     let ended = server.send("one").await["id"].clone();
     let waiting = server.send("ask what?").await["id"].clone();
-    let running = server.begin("hold").await["id"].clone();
-    server.until(&running, "TASK_STATE_WORKING").await;
+    let running = server.start_task("hold").await["id"].clone();
+    server.wait_for_state(&running, "TASK_STATE_WORKING").await;
     let mut mismatched = reply("x", &waiting);
     mismatched["contextId"] = json!("another");
     let cases = [
-        (
-            reply("x", &json!("nobody's")),
-            -32001,
-            "TASK_NOT_FOUND",
-            404,
-        ),
+        (reply("x", &json!("unknown")), -32001, "TASK_NOT_FOUND", 404),
         (reply("x", &ended), -32004, "UNSUPPORTED_OPERATION", 400),
         (reply("x", &running), -32004, "UNSUPPORTED_OPERATION", 400),
         (mismatched, -32602, "INVALID_PARAMS", 400),
@@ -270,11 +271,13 @@ async fn what_does_not_fit_a_task_is_refused() {
         "TASK_STATE_INPUT_REQUIRED"
     );
     server.agent.gate.add_permits(1);
-    server.until(&running, "TASK_STATE_COMPLETED").await;
+    server
+        .wait_for_state(&running, "TASK_STATE_COMPLETED")
+        .await;
 }
 
 #[tokio::test]
-async fn a_message_sent_again_is_the_same_task_while_it_is_worked_on_and_when_it_is_done() {
+async fn a_repeated_message_returns_the_same_task_while_it_runs_and_after_its_end() {
     let server = TestServer::start().await;
     let params =
         json!({ "message": message("hold"), "configuration": { "returnImmediately": true } });
@@ -282,14 +285,14 @@ async fn a_message_sent_again_is_the_same_task_while_it_is_worked_on_and_when_it
     let again = server.result("SendMessage", params.clone()).await["task"]["id"].clone();
     assert_eq!(first, again);
     server.agent.gate.add_permits(1);
-    let done = server.until(&first, "TASK_STATE_COMPLETED").await;
+    let done = server.wait_for_state(&first, "TASK_STATE_COMPLETED").await;
     let answer = server.result("SendMessage", params.clone()).await;
     assert_eq!(answer["task"], done);
     let streamed = server.rpc_stream("SendStreamingMessage", params.clone());
-    assert_eq!(streamed.await.rest().await, [json!({ "task": done })]);
+    assert_eq!(streamed.await.remaining().await, [json!({ "task": done })]);
     assert_eq!(server.agent.runs.lock().unwrap().len(), 1);
 
-    // Another user's message of the same id is another message, and so is one to another context.
+    // A message with the same id from another user, or for another context, is a different message.
     let request = server.request(Method::POST, "/message:send");
     let theirs = read(sent(request.header("x-user", "bob"), &params).await).await;
     assert_ne!(theirs["task"]["id"], first);
@@ -299,12 +302,12 @@ async fn a_message_sent_again_is_the_same_task_while_it_is_worked_on_and_when_it
     assert_ne!(elsewhere["task"]["id"], first);
     server.agent.gate.add_permits(2);
     server
-        .until(&elsewhere["task"]["id"], "TASK_STATE_COMPLETED")
+        .wait_for_state(&elsewhere["task"]["id"], "TASK_STATE_COMPLETED")
         .await;
 }
 
 #[tokio::test]
-async fn a_message_to_a_task_that_is_sent_again_is_not_taken_up_twice() {
+async fn a_repeated_follow_up_is_handled_only_once() {
     let server = TestServer::start().await;
     let id = server.send("ask what?").await["id"].clone();
     let params = json!({ "message": reply("ask and now?", &id) });
@@ -325,7 +328,7 @@ async fn a_message_to_a_task_that_is_sent_again_is_not_taken_up_twice() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_message_that_is_worked_on_with_other_words_is_another_message() {
+async fn the_same_message_id_with_another_text_is_a_different_message() {
     let server = TestServer::start().await;
     let params = |text: &str, task: Option<&Value>| {
         let mut message = message(text);
@@ -335,25 +338,25 @@ async fn the_id_of_a_message_that_is_worked_on_with_other_words_is_another_messa
         }
         json!({ "message": message, "configuration": { "returnImmediately": true } })
     };
-    let begun = |text: &'static str| {
+    let start = |text: &'static str| {
         let params = params(text, None);
         async { server.result("SendMessage", params).await["task"]["id"].clone() }
     };
-    let first = begun("hold one").await;
-    let other = begun("hold two").await;
+    let first = start("hold one").await;
+    let other = start("hold two").await;
     assert_ne!(first, other);
-    assert_eq!(begun("hold one").await, first);
-    assert_eq!(begun("hold two").await, other);
+    assert_eq!(start("hold one").await, first);
+    assert_eq!(start("hold two").await, other);
     server.agent.gate.add_permits(2);
-    server.until(&first, "TASK_STATE_COMPLETED").await;
-    server.until(&other, "TASK_STATE_COMPLETED").await;
+    server.wait_for_state(&first, "TASK_STATE_COMPLETED").await;
+    server.wait_for_state(&other, "TASK_STATE_COMPLETED").await;
 
-    // Also where the message is for a task.
+    // Also for messages to an existing task.
     let waiting = server.send("ask what?").await["id"].clone();
-    let held = server
+    let follow_up = server
         .result("SendMessage", params("hold", Some(&waiting)))
         .await;
-    assert_eq!(held["task"]["id"], waiting);
+    assert_eq!(follow_up["task"]["id"], waiting);
     let joined = server
         .result("SendMessage", params("hold", Some(&waiting)))
         .await;
@@ -363,11 +366,13 @@ async fn the_id_of_a_message_that_is_worked_on_with_other_words_is_another_messa
         .await;
     assert_eq!(error["code"], -32004);
     server.agent.gate.add_permits(1);
-    server.until(&waiting, "TASK_STATE_COMPLETED").await;
+    server
+        .wait_for_state(&waiting, "TASK_STATE_COMPLETED")
+        .await;
 }
 
 #[tokio::test]
-async fn nobody_reaches_the_task_of_another() {
+async fn a_user_cannot_reach_the_tasks_of_another_user() {
     let server = TestServer::start().await;
     let task = server.send("ask what?").await;
     let id = task["id"].as_str().unwrap();
@@ -388,7 +393,7 @@ async fn nobody_reaches_the_task_of_another() {
         .header("x-user", "bob");
     let list = read(request.send().await.unwrap()).await;
     assert_eq!(list["totalSize"], 0);
-    // A context of the same name is another's.
+    // The same context id of another user is a different context.
     let mut own = message("mine");
     own["contextId"] = context.clone();
     let request = server

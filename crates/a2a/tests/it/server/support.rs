@@ -1,4 +1,4 @@
-//! A server on loopback and a client that says what it got.
+//! A test server on loopback, and a client for it.
 
 use super::agent::ScriptedAgent;
 use super::memory::{MemoryTasks, SystemClock};
@@ -15,34 +15,34 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long anything may take before the test is over.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long any operation of a test may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
+pub async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIMEOUT, future)
         .await
-        .expect("it should have come by now")
+        .expect("the operation timed out")
 }
 
 /// A server with a scripted agent.
 pub struct TestServer {
-    caller: Caller,
+    client: TestClient,
     pub server: AgentServer,
     pub agent: Arc<ScriptedAgent>,
     pub tasks: Arc<MemoryTasks>,
 }
 
-/// Somebody who calls a server.
-pub struct Caller {
+/// A client of a server.
+pub struct TestClient {
     pub base: String,
     pub client: Client,
 }
 
 impl Deref for TestServer {
-    type Target = Caller;
+    type Target = TestClient;
 
-    fn deref(&self) -> &Caller {
-        &self.caller
+    fn deref(&self) -> &TestClient {
+        &self.client
     }
 }
 
@@ -68,26 +68,26 @@ impl TestServer {
     }
 
     pub async fn with(settings: ServerSettings) -> Self {
-        Self::over(Arc::default(), settings).await
+        Self::with_tasks(Arc::default(), settings).await
     }
 
-    /// A server over tasks that may be there already.
-    pub async fn over(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
+    /// Starts a server whose store may already have tasks.
+    pub async fn with_tasks(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
         let clock = Arc::new(SystemClock);
-        Self::over_any(tasks.clone(), tasks, clock, settings).await
+        Self::with_store(tasks.clone(), tasks, clock, settings).await
     }
 
-    /// A server over tasks of any store and by any clock.
-    pub async fn over_any(
-        kept: Arc<dyn TaskStore>,
+    /// Starts a server with any store and clock.
+    pub async fn with_store(
+        store: Arc<dyn TaskStore>,
         tasks: Arc<MemoryTasks>,
         clock: Arc<dyn Clock>,
         settings: ServerSettings,
     ) -> Self {
         let agent = Arc::new(ScriptedAgent::default());
-        let server = AgentServer::new(agent.clone(), kept, clock, settings);
+        let server = AgentServer::new(agent.clone(), store, clock, settings);
         Self {
-            caller: Caller::of(&server).await,
+            client: TestClient::serve(&server).await,
             server,
             agent,
             tasks,
@@ -95,10 +95,10 @@ impl TestServer {
     }
 }
 
-impl Caller {
-    /// Serves it on loopback, for this caller.
-    pub async fn of(server: &AgentServer) -> Self {
-        // Stands for the token check: whoever says a name is that.
+impl TestClient {
+    /// Serves a server on loopback, and returns a client for it.
+    pub async fn serve(server: &AgentServer) -> Self {
+        // Replaces the token check: the header `x-user` sets the user.
         let router = server
             .router()
             .layer(from_fn(|mut request: Request, next: Next| async {
@@ -126,7 +126,7 @@ impl Caller {
         request.header("A2A-Version", "1.0")
     }
 
-    /// The whole answer to a call of JSON-RPC.
+    /// Sends a JSON-RPC call and returns the whole response.
     pub async fn rpc(&self, method: &str, params: Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
         let response = sent(self.request(Method::POST, "/"), &call).await;
@@ -137,29 +137,29 @@ impl Caller {
         answer
     }
 
-    /// The result of a call that must not fail.
+    /// Sends a call that must succeed, and returns its result.
     pub async fn result(&self, method: &str, params: Value) -> Value {
         let mut answer = self.rpc(method, params).await;
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].take()
     }
 
-    /// The error of a call that must fail.
+    /// Sends a call that must fail, and returns its error.
     pub async fn error(&self, method: &str, params: Value) -> Value {
         let mut answer = self.rpc(method, params).await;
         assert!(answer.get("result").is_none(), "{answer}");
         answer["error"].take()
     }
 
-    /// Sends a text and gives the task.
+    /// Sends a text, waits, and returns the task.
     pub async fn send(&self, text: &str) -> Value {
         self.result("SendMessage", json!({ "message": message(text) }))
             .await["task"]
             .take()
     }
 
-    /// Sends a text without waiting for what becomes of it.
-    pub async fn begin(&self, text: &str) -> Value {
+    /// Sends a text and returns the task without waiting for its end.
+    pub async fn start_task(&self, text: &str) -> Value {
         let params = json!({
             "message": message(text), "configuration": { "returnImmediately": true },
         });
@@ -170,9 +170,9 @@ impl Caller {
         self.result("GetTask", json!({ "id": id })).await
     }
 
-    /// Looks at a task until it is in this state.
-    pub async fn until(&self, id: &Value, state: &str) -> Value {
-        soon(async {
+    /// Polls a task until it is in this state.
+    pub async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
+        with_timeout(async {
             loop {
                 let task = self.task(id).await;
                 if task["status"]["state"] == state {
@@ -184,7 +184,7 @@ impl Caller {
         .await
     }
 
-    /// Status and body over HTTP+JSON.
+    /// Sends an HTTP+JSON request, and returns the status and the body.
     pub async fn http(
         &self,
         method: Method,
@@ -197,7 +197,7 @@ impl Caller {
                 .header("content-type", "application/a2a+json")
                 .body(body.to_string());
         }
-        let response = soon(request.send()).await.unwrap();
+        let response = with_timeout(request.send()).await.unwrap();
         assert_eq!(response.headers()["content-type"], "application/a2a+json");
         (response.status(), read(response).await)
     }
@@ -206,7 +206,7 @@ impl Caller {
         self.http(Method::GET, path, None).await
     }
 
-    /// A stream of JSON-RPC; each event is its result.
+    /// Sends a JSON-RPC call that is answered with a stream. The events are the results of the responses.
     pub async fn rpc_stream(&self, method: &str, params: Value) -> Events {
         let call = json!({ "jsonrpc": "2.0", "id": "s-1", "method": method, "params": params });
         let response = sent(self.request(Method::POST, "/"), &call).await;
@@ -224,20 +224,20 @@ impl Caller {
     }
 }
 
-/// Sends a request with a body.
+/// Sends a request with a JSON body.
 pub async fn sent(request: RequestBuilder, body: &Value) -> Response {
     let request = request
         .header("content-type", "application/json")
         .body(body.to_string());
-    soon(request.send()).await.unwrap()
+    with_timeout(request.send()).await.unwrap()
 }
 
-/// The body of a response.
+/// Reads the JSON body of a response.
 pub async fn read(response: Response) -> Value {
-    serde_json::from_slice(&soon(response.bytes()).await.unwrap()).unwrap()
+    serde_json::from_slice(&with_timeout(response.bytes()).await.unwrap()).unwrap()
 }
 
-/// The events of a stream, and its comments as `null`.
+/// The events of a stream. A comment is `null`.
 pub struct Events {
     bytes: BoxStream<'static, reqwest::Result<Vec<u8>>>,
     buffer: String,
@@ -277,7 +277,7 @@ impl Events {
                 }
                 return Some(event);
             }
-            match soon(self.bytes.next()).await {
+            match with_timeout(self.bytes.next()).await {
                 Some(bytes) => self
                     .buffer
                     .push_str(std::str::from_utf8(&bytes.unwrap()).unwrap()),
@@ -286,11 +286,11 @@ impl Events {
         }
     }
 
-    pub async fn one(&mut self) -> Value {
-        self.next().await.expect("the stream should go on")
+    pub async fn next_event(&mut self) -> Value {
+        self.next().await.expect("the stream has another event")
     }
 
-    pub async fn rest(mut self) -> Vec<Value> {
+    pub async fn remaining(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);
@@ -305,19 +305,19 @@ pub fn message(text: &str) -> Value {
     })
 }
 
-/// A message to a task.
+/// Returns a message to an existing task.
 pub fn reply(text: &str, task: &Value) -> Value {
     let mut message = message(text);
     message["taskId"] = task.clone();
     message
 }
 
-/// The same with ids and times replaced by what they are, after a look at their form.
-pub fn golden(mut value: Value) -> Value {
+/// Replaces ids and times with fixed names, after checking their format.
+pub fn normalize(mut value: Value) -> Value {
     match &mut value {
         Value::Array(values) => values
             .iter_mut()
-            .for_each(|value| *value = golden(value.take())),
+            .for_each(|value| *value = normalize(value.take())),
         Value::Object(map) => {
             for (key, value) in map {
                 let text = value.as_str().unwrap_or_default();
@@ -330,7 +330,7 @@ pub fn golden(mut value: Value) -> Value {
                     "id" | "taskId" if is_id => json!("TASK"),
                     "contextId" if is_id => json!("CONTEXT"),
                     "messageId" if is_id => json!("MESSAGE"),
-                    _ => golden(value.take()),
+                    _ => normalize(value.take()),
                 };
             }
         }
@@ -339,7 +339,7 @@ pub fn golden(mut value: Value) -> Value {
     value
 }
 
-/// `2026-01-31T12:00:00.000Z` and nothing else.
+/// Checks that a time has the format `2026-01-31T12:00:00.000Z`.
 fn assert_time(text: &str) {
     let form: String = text
         .chars()
@@ -348,14 +348,14 @@ fn assert_time(text: &str) {
     assert_eq!(form, "0000-00-00T00:00:00.000Z", "{text}");
 }
 
-/// The reason in an error's details, which must name the protocol's domain where it is one of the protocol's.
+/// Returns the reason in an error's details.
 pub fn reason(details: &Value) -> &str {
     let info = &details[0];
     assert_eq!(info["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     info["reason"].as_str().unwrap()
 }
 
-/// Scans for interrupted tasks until the server stops, as the program around it does.
+/// Scans for interrupted tasks until the server stops, as `lango serve` does.
 pub fn recover_continuously(server: &AgentServer) {
     let server = server.clone();
     tokio::spawn(async move {

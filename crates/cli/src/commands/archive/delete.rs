@@ -1,9 +1,9 @@
-//! Deleting sessions for good: asked for once, refused where a turn runs, and nothing left of them afterwards.
+//! Deletes sessions permanently: asks once, refuses if a turn is running, and wipes their data from the file.
 
-use super::found;
+use super::find_sessions;
 use crate::app::App;
 use crate::args::DeleteArguments;
-use crate::commands::retention::{self, Gone};
+use crate::commands::retention::{self, DeletedCounts};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timestamp};
@@ -13,8 +13,8 @@ use lango_store::archive::{ExpiredPage, WipeOutcome, remove_hidden};
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
-/// How many sessions are named when it is asked whether to delete them.
-const NAMED: usize = 10;
+/// How many sessions the confirmation lists by name.
+const MAX_NAMED: usize = 10;
 
 /// Runs the command.
 pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure> {
@@ -24,42 +24,42 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         (None, true) => Some(ttl(app)?),
         (None, false) => None,
     };
-    let gone = match age {
+    let deleted = match age {
         Some(age) => {
-            let before = before(age);
+            let before = time_before(age);
             if !arguments.yes {
-                ask_for_old(app, &store, before).await?;
+                confirm_expired(app, &store, before).await?;
             }
-            let gone = retention::expire(&store, &app.users(), before).await?;
-            if gone.busy > 0 {
-                let busy = count(gone.busy, "session");
-                screen::say(&format!("{busy} left, in which a turn runs"));
+            let deleted = retention::expire(&store, &app.users(), before).await?;
+            if deleted.busy > 0 {
+                let busy = count(deleted.busy, "session");
+                screen::say(&format!("{busy} not deleted, because a turn is running"));
             }
-            gone
+            deleted
         }
         None => {
-            let ids = found(app, &arguments.ids).await?;
+            let ids = find_sessions(app, &arguments.ids).await?;
             if !arguments.yes {
-                ask_for(&store, &ids, ids.len()).await?;
+                confirm(&store, &ids, ids.len()).await?;
             }
-            let sessions = named(&store, &ids).await?;
-            Gone {
+            let sessions = delete_sessions(&store, &ids).await?;
+            DeletedCounts {
                 sessions,
-                ..Gone::default()
+                ..DeletedCounts::default()
             }
         }
     };
-    if gone.sessions + gone.tasks == 0 {
-        return Ok(screen::print("nothing is that old")?);
+    if deleted.sessions + deleted.tasks == 0 {
+        return Ok(screen::print("no session or task is that old")?);
     }
     let left = match store.wipe_deleted().await? {
-        WipeOutcome::Clean => "nothing of it is left in the database's file",
+        WipeOutcome::Clean => "no data of it is left in the database file",
         WipeOutcome::InUse => {
-            "bytes of it may be left, because somebody is at work in the database; `lango store compact` wipes them later"
+            "some bytes may be left, because another process is using the database; run `lango store compact` later to wipe them"
         }
-        WipeOutcome::LeftToServer => "the database's server takes the space back by itself",
+        WipeOutcome::LeftToServer => "the database server reclaims the space automatically",
     };
-    Ok(screen::print(&format!("deleted {gone}; {left}"))?)
+    Ok(screen::print(&format!("deleted {deleted}; {left}"))?)
 }
 
 fn ttl(app: &App) -> Result<Duration, Failure> {
@@ -67,29 +67,29 @@ fn ttl(app: &App) -> Result<Duration, Failure> {
     ttl.ok_or_else(|| {
         Failure::new(
             Exit::Usage,
-            "session.ttl is not set, so nothing is ever too old",
+            "session.ttl is not set, so no session ever expires",
         )
         .next("lango sessions delete --older-than 30d, or set session.ttl")
     })
 }
 
-/// The moment that this long ago was.
-fn before(age: Duration) -> Timestamp {
+/// Returns the time that lies `age` in the past.
+fn time_before(age: Duration) -> Timestamp {
     let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     Timestamp(SystemClock.now().0.saturating_sub(age))
 }
 
 /// Deletes these sessions, after acquiring the leases of all of them.
-async fn named(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
+async fn delete_sessions(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
     let mut leases = Vec::with_capacity(ids.len());
     for id in ids {
         leases.push(store.acquire(id, BusyPolicy::Refuse).await?);
     }
     let mut ticker = Ticker::new();
     for (done, (id, lease)) in ids.iter().zip(&leases).enumerate() {
-        // The sessions before took their time.
+        // Deleting the earlier sessions took time.
         if !lease.is_valid() {
-            return Err(StoreError::Lost { id: id.clone() }.into());
+            return Err(StoreError::LeaseLost { id: id.clone() }.into());
         }
         if !store.hide_session(id, None).await? {
             return Err(StoreError::NotFound { id: id.clone() }.into());
@@ -101,37 +101,37 @@ async fn named(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
     Ok(ids.len() as u64)
 }
 
-async fn ask_for_old(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {
+async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {
     let mut first = Vec::new();
     for user in app.users() {
         let page = ExpiredPage {
             skip: 0,
-            limit: NAMED + 1,
+            limit: MAX_NAMED + 1,
         };
         first.extend(store.expired_sessions(&user, before, page).await?);
     }
-    let more = first.len() > NAMED;
-    first.truncate(NAMED);
+    let more = first.len() > MAX_NAMED;
+    first.truncate(MAX_NAMED);
     let shown = first.len() + usize::from(more);
-    ask_for(store, &first, shown).await
+    confirm(store, &first, shown).await
 }
 
-/// Asks whether these, and as many more, are to be gone for good.
-async fn ask_for(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+/// Asks whether to delete these sessions, and possibly more, permanently.
+async fn confirm(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let message = "deleting is for good, and there is no terminal to ask on";
-        return Err(Failure::new(Exit::Usage, message).next("--yes deletes without asking"));
+        let message = "deleting is permanent, and there is no terminal to ask for confirmation";
+        return Err(Failure::new(Exit::Usage, message).next("use --yes to delete without asking"));
     }
-    for id in ids.iter().take(NAMED) {
+    for id in ids.iter().take(MAX_NAMED) {
         let record = store.session_record(id).await?;
         let title = one_line(&record.title, 60);
         screen::say(&format!("{:<24}  {title}", one_line(id.as_str(), 60)));
     }
-    if total > NAMED || total > ids.len() {
+    if total > MAX_NAMED || total > ids.len() {
         screen::say("… and more");
     }
     let mut out = std::io::stderr();
-    let _ = write!(out, "delete for good? [y/N] ");
+    let _ = write!(out, "delete permanently? [y/N] ");
     let _ = out.flush();
     let answer = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
@@ -142,6 +142,6 @@ async fn ask_for(store: &Store, ids: &[SessionId], total: usize) -> Result<(), F
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::new(Exit::Interrupted, "nothing was deleted")
-            .next("--yes deletes without asking")),
+            .next("use --yes to delete without asking")),
     }
 }

@@ -1,6 +1,6 @@
-//! Writing sessions out: every row of a log is checked on its way, and nothing that is not whole looks whole.
+//! Exports sessions: every row of a log is verified on the way, and an incomplete file never gets the final name.
 
-use super::Ids;
+use super::SessionIds;
 use crate::app::App;
 use crate::args::ExportArguments;
 use crate::exit::{Exit, Failure};
@@ -8,11 +8,11 @@ use crate::markdown::is_disruptive;
 use crate::screen::{self, Layout, Ticker, count};
 use bytes::Bytes;
 use lango_core::{SessionId, StoreError};
-use lango_store::archive::line::{self, LONGEST, Line};
+use lango_store::archive::line::{self, Line, MAX_LINE_BYTES};
 use lango_store::archive::{
     LogContents, LogRow, SessionRecord, next_rows, read_attachment, verify_record,
 };
-use lango_store::{Chain, Store};
+use lango_store::{LogVerifier, Store};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 /// Runs the command.
 pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure> {
     let store = app.existing_store()?;
-    let mut ids = Ids::of(app, &arguments.which).await?;
+    let mut ids = SessionIds::of(app, &arguments.selection).await?;
     let mut out = Output::open(arguments.output)?;
     let mut ticker = Ticker::new();
     let (mut sessions, mut events, mut attachments) = (0, 0, 0);
@@ -35,16 +35,16 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
             );
             ticker.show(|| line);
         };
-        match one(&store, &id, &mut out, &mut seen).await {
+        match write_session(&store, &id, &mut out, &mut seen).await {
             Ok(written) => {
                 sessions += 1;
                 events += written.events;
                 attachments += written.attachments;
             }
-            // One of all that was deleted before it was its turn.
-            Err(Wrong::Gone) if arguments.which.all => {}
-            Err(Wrong::Gone) => return Err(StoreError::NotFound { id }.into()),
-            Err(Wrong::Failed(failure)) => {
+            // With `--all`, a session may have been deleted meanwhile.
+            Err(ExportError::NotFound) if arguments.selection.all => {}
+            Err(ExportError::NotFound) => return Err(StoreError::NotFound { id }.into()),
+            Err(ExportError::Failed(failure)) => {
                 ticker.clear();
                 return Err(*failure);
             }
@@ -53,69 +53,69 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
     ticker.clear();
     if sessions == 0 {
         return Err(Failure::new(Exit::Usage, "there is no session to export")
-            .next("`lango sessions list` shows the sessions"));
+            .next("run `lango sessions list` to see the sessions"));
     }
-    let place = out.finish()?;
+    let file = out.finish()?;
     let mut written = format!("{}, {}", count(sessions, "session"), count(events, "event"));
     if attachments > 0 {
         written = format!("{written}, {}", count(attachments, "attachment"));
     }
-    screen::say(&match place {
+    screen::say(&match file {
         Some(path) => format!("exported {written}, to {}", path.display()),
         None => format!("exported {written}"),
     });
     Ok(())
 }
 
-enum Wrong {
-    /// There is no such session any more.
-    Gone,
+enum ExportError {
+    /// The session no longer exists.
+    NotFound,
     Failed(Box<Failure>),
 }
 
-impl<E: Into<Failure>> From<E> for Wrong {
+impl<E: Into<Failure>> From<E> for ExportError {
     fn from(error: E) -> Self {
         Self::Failed(Box::new(error.into()))
     }
 }
 
-/// Writes one session as it is at this moment; what is said in it meanwhile is not in it.
-async fn one(
+/// Writes one session in its current state; later events are not included.
+async fn write_session(
     store: &Store,
     id: &SessionId,
     out: &mut impl LineSink,
     seen: &mut (dyn FnMut(u64) + Send),
-) -> Result<LogContents, Wrong> {
+) -> Result<LogContents, ExportError> {
     let record = match store.session_record(id).await {
-        Err(StoreError::NotFound { .. }) => return Err(Wrong::Gone),
+        Err(StoreError::NotFound { .. }) => return Err(ExportError::NotFound),
         record => record?,
     };
-    line_of_session(&record, 0)?;
-    // Nothing of a log that is damaged is written, so it is read twice.
+    session_line(&record, 0)?;
+    // The log is read twice, so that no part of a damaged one is written.
     let contents = verify_record(store, &record, &mut |_| ()).await;
-    let contents = contents.map_err(damaged)?;
-    out.line(line_of_session(&record, contents.attachments)?)
+    let contents = contents.map_err(damaged_failure)?;
+    out.line(session_line(&record, contents.attachments)?)
         .await?;
-    let mut chain = Chain::of(id);
+    let mut chain = LogVerifier::new(id);
     let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
         let rows = next_rows(store, &record, &chain).await;
-        for row in rows.map_err(damaged)? {
-            let body = chain.take(&row).map_err(damaged)?;
+        for row in rows.map_err(damaged_failure)? {
+            let body = chain.verify(&row).map_err(damaged_failure)?;
             for attachment in body.attachments() {
                 if attachments.insert(attachment.digest.clone()) {
                     let bytes = read_attachment(store, &record, row.seq, attachment).await;
-                    let bytes = bytes.map_err(damaged)?;
-                    let line = line::of_attachment(id, &attachment.digest, &bytes)?;
+                    let bytes = bytes.map_err(damaged_failure)?;
+                    let line = line::format_attachment(id, &attachment.digest, &bytes)?;
                     out.line(line).await?;
                 }
             }
-            out.line(line_of(&row)?).await?;
+            out.line(event_line(&row)?).await?;
         }
         seen(chain.count());
     }
     if chain.hash() != record.hash {
-        return Err(damaged(StoreError::Damaged {
+        return Err(damaged_failure(StoreError::Damaged {
             id: id.clone(),
             seq: record.events,
             detail: "it was changed while it was read".to_owned(),
@@ -125,41 +125,41 @@ async fn one(
     Ok(contents)
 }
 
-fn damaged(error: StoreError) -> Failure {
+fn damaged_failure(error: StoreError) -> Failure {
     match error {
         StoreError::Damaged { .. } => Failure::new(Exit::Failed, error.to_string())
-            .next("`lango sessions verify --all` tells which are whole; export those by their ids"),
+            .next("run `lango sessions verify --all` to see which are undamaged, and export those by their ids"),
         error => error.into(),
     }
 }
 
-/// The first line of a session. One that nobody could import is not written.
-fn line_of_session(record: &SessionRecord, attachments: u64) -> Result<String, Failure> {
+/// Returns the first line of a session. Fails if the line could not be imported again.
+fn session_line(record: &SessionRecord, attachments: u64) -> Result<String, Failure> {
     let heading = line::heading(record, attachments);
-    let text = line::sealed(&screen::json(&heading, Layout::Line)?);
-    match line::read(&text) {
+    let text = line::add_seal(&screen::json(&heading, Layout::Line)?);
+    match line::parse(&text) {
         Ok(Line::Session(read)) if read == *record => Ok(text),
         read => {
             let why = read
                 .err()
-                .unwrap_or_else(|| "it reads otherwise".to_owned());
+                .unwrap_or_else(|| "it does not read back unchanged".to_owned());
             let message = format!("session `{}` cannot be exported: {why}", record.id);
             Err(Failure::new(Exit::Failed, message)
-                .next("`lango store backup FILE` copies everything as it is"))
+                .next("`lango store backup FILE` copies the database unchanged"))
         }
     }
 }
 
-/// The line of an event: in its own bytes where they are harmless on a terminal, else spelled out. Either way reading it
-/// gives the row that is stored, or nothing is written.
-fn line_of(row: &LogRow) -> Result<String, Failure> {
-    let reads_back = |text: &String| line::read(text) == Ok(Line::Event(row.clone()));
-    let spliced = line::of_event(row)?.filter(|text| !text.contains(is_disruptive));
+/// Returns the line of an event: its stored bytes if they are harmless on a terminal, otherwise escaped. Fails unless
+/// reading the line gives exactly the stored row.
+fn event_line(row: &LogRow) -> Result<String, Failure> {
+    let reads_back = |text: &String| line::parse(text) == Ok(Line::Event(row.clone()));
+    let spliced = line::format_event(row)?.filter(|text| !text.contains(is_disruptive));
     if let Some(text) = spliced.filter(reads_back) {
         return Ok(text);
     }
-    let text = screen::json(&line::spelled_out(row)?, Layout::Line)?;
-    if reads_back(&text) && text.len() <= LONGEST {
+    let text = screen::json(&line::format_escaped_event(row)?, Layout::Line)?;
+    if reads_back(&text) && text.len() <= MAX_LINE_BYTES {
         return Ok(text);
     }
     let message = format!(
@@ -167,23 +167,24 @@ fn line_of(row: &LogRow) -> Result<String, Failure> {
         row.seq, row.session
     );
     Err(Failure::new(Exit::Failed, message)
-        .next("`lango store backup FILE` copies everything as it is"))
+        .next("`lango store backup FILE` copies the database unchanged"))
 }
 
-/// Where the lines of an export go.
+/// The destination of an export's lines.
 trait LineSink: Send {
     fn line(&mut self, line: String) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// Sends the lines of a session to a channel, as bytes with line ends. The last item is the error, if there is one.
+/// Sends the lines of a session to a channel, as bytes that include the line ends. If the export fails, the last item
+/// is the error.
 pub async fn send(store: &Store, id: &SessionId, lines: mpsc::Sender<Result<Bytes, String>>) {
     let mut out = ChannelSink(lines.clone());
-    let error = match one(store, id, &mut out, &mut |_| ()).await {
+    let error = match write_session(store, id, &mut out, &mut |_| ()).await {
         Ok(_) => return,
-        Err(Wrong::Gone) => format!("there is no session `{id}`"),
-        Err(Wrong::Failed(failure)) => failure.to_string(),
+        Err(ExportError::NotFound) => format!("there is no session `{id}`"),
+        Err(ExportError::Failed(failure)) => failure.to_string(),
     };
-    // The reader may be gone.
+    // The receiver may have been dropped.
     let _ = lines.send(Err(error)).await;
 }
 
@@ -193,7 +194,7 @@ impl LineSink for ChannelSink {
     async fn line(&mut self, mut line: String) -> Result<(), Failure> {
         line.push('\n');
         let sent = self.0.send(Ok(Bytes::from(line))).await;
-        sent.map_err(|_| Failure::new(Exit::Failed, "the reader of the export is gone"))
+        sent.map_err(|_| Failure::new(Exit::Failed, "the reader of the export has disconnected"))
     }
 }
 
@@ -203,7 +204,6 @@ impl LineSink for Output {
     }
 }
 
-/// The standard output, or a file.
 enum Output {
     Stdout(BufWriter<io::Stdout>),
     File(PartFile),
@@ -221,10 +221,10 @@ impl Output {
     }
 
     fn write_line(&mut self, line: &str) -> Result<(), Failure> {
-        if line.len() > LONGEST {
-            let message = "a session has an event that is too long for a line";
+        if line.len() > MAX_LINE_BYTES {
+            let message = "an event of a session is too long for an export line";
             return Err(Failure::new(Exit::Failed, message)
-                .next("`lango store backup FILE` copies everything as it is"));
+                .next("`lango store backup FILE` copies the database unchanged"));
         }
         match self {
             Self::Stdout(out) => to_stdout(writeln!(out, "{line}")),
@@ -235,21 +235,21 @@ impl Output {
         }
     }
 
-    /// Sees to it that all is written; gives the file.
+    /// Flushes everything; returns the path of the file, if there is one.
     fn finish(self) -> Result<Option<PathBuf>, Failure> {
         match self {
             Self::Stdout(mut out) => to_stdout(out.flush()).map(|()| None),
             Self::File(file) => {
                 let path = file.path.clone();
-                let placed = file.place();
-                placed.map_err(|error| unwritable(&path, &error))?;
+                let committed = file.commit();
+                committed.map_err(|error| unwritable(&path, &error))?;
                 Ok(Some(path))
             }
         }
     }
 }
 
-/// A reader that has gone away ends the process quietly, as it does for other programs.
+/// Exits quietly if the reader of stdout has gone away, as other programs do.
 fn to_stdout(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
@@ -260,13 +260,14 @@ fn to_stdout(written: io::Result<()>) -> Result<(), Failure> {
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let message = format!("`{}` cannot be written: {error}", path.display());
     let next = match error.kind() {
-        ErrorKind::AlreadyExists => "choose a name that is not taken",
-        _ => "choose another place with --output FILE",
+        ErrorKind::AlreadyExists => "choose a file name that does not exist yet",
+        _ => "choose another file with --output FILE",
     };
     Failure::new(Exit::Usage, message).next(next)
 }
 
-/// A file that gets its name when it is whole. Until then it has another, and is removed if it does not come to that.
+/// A file that gets its final name when it is complete. Until then it has a temporary name, and it is deleted if it
+/// is dropped.
 struct PartFile {
     path: PathBuf,
     part: PathBuf,
@@ -275,7 +276,7 @@ struct PartFile {
 
 impl PartFile {
     fn open(path: &Path) -> io::Result<Self> {
-        must_be_free(path)?;
+        check_not_taken(path)?;
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(part);
@@ -288,27 +289,27 @@ impl PartFile {
         })
     }
 
-    fn place(mut self) -> io::Result<()> {
+    fn commit(mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_ref().sync_all()?;
-        must_be_free(&self.path)?;
+        check_not_taken(&self.path)?;
         fs::rename(&self.part, &self.path)
     }
 }
 
-fn must_be_free(path: &Path) -> io::Result<()> {
-    match path.try_exists()? {
-        true => Err(io::Error::new(
+fn check_not_taken(path: &Path) -> io::Result<()> {
+    if path.try_exists()? {
+        return Err(io::Error::new(
             ErrorKind::AlreadyExists,
-            "it is there already",
-        )),
-        false => Ok(()),
+            "it already exists",
+        ));
     }
+    Ok(())
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        // Once it has its name there is nothing to remove.
+        // After the rename there is nothing to remove.
         let _ = fs::remove_file(&self.part);
     }
 }

@@ -1,38 +1,39 @@
-//! Taking in sessions that were exported. The file is nobody's word: every line is checked before it is stored, and a session
-//! is seen when the last of its events is there. What a process that was killed left behind is replaced by the next try.
+//! Imports exported sessions. The file is untrusted: every line is checked before it is stored, and a session becomes
+//! visible only when its last event has been stored. The next attempt replaces what a killed process left behind.
 
 mod attachments;
-mod closing;
 mod lines;
+mod unfinished_turn;
 
 use crate::app::App;
 use crate::args::ImportArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use attachments::GivenAttachments;
+use attachments::SeenAttachments;
 use lango_core::{
-    AttachmentStore, BoxLease, BusyPolicy, NewSession, Page, SessionId, SessionStore, StoreError,
-    UserId,
+    AttachmentStore, BoxLease, BusyPolicy, EventRange, NewSession, SessionId, SessionStore,
+    StoreError, UserId,
 };
 use lango_store::archive::line::{self, AttachmentLine, Line};
-use lango_store::archive::{LogRow, ROWS_AT_ONCE, SessionRecord, remove_hidden};
-use lango_store::{Chain, Store};
-use lines::Lines;
+use lango_store::archive::{LogRow, ROWS_PER_PAGE, SessionRecord, remove_hidden};
+use lango_store::{LogVerifier, Store};
+use lines::ImportLines;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// After how many bytes rows are stored, however few they are.
+/// Rows are stored in batches of at most this many bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Runs the command.
 pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure> {
-    let store = &app.kept.database;
-    let name = match arguments.file.as_os_str() == "-" {
-        true => "standard input".to_owned(),
-        false => format!("`{}`", arguments.file.display()),
+    let store = &app.storage.database;
+    let name = if arguments.file.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        format!("`{}`", arguments.file.display())
     };
-    let mut lines = Lines::open(&arguments.file)?;
-    let mut intake = Import {
+    let mut lines = ImportLines::open(&arguments.file)?;
+    let mut import = Import {
         app,
         store,
         skip_existing: arguments.skip_existing,
@@ -41,12 +42,12 @@ pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure
         ticker: Ticker::new(),
         own: app.users(),
     };
-    let done = intake.all(&mut lines).await;
-    intake.ticker.clear();
+    let done = import.read_all(&mut lines).await;
+    import.ticker.clear();
     let done = match done {
-        Ok(()) => intake.report.summary(),
-        Err(wrong) => {
-            let failure = intake.give_up(wrong, &name, lines.number()).await;
+        Ok(()) => import.report.summary(),
+        Err(error) => {
+            let failure = import.abort(error, &name, lines.number()).await;
             return Err(failure);
         }
     };
@@ -55,23 +56,22 @@ pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure
         None => {
             let message = format!("there is no session in {name}");
             return Err(Failure::new(Exit::Usage, message)
-                .next("`lango sessions export` writes what can be imported"));
+                .next("`lango sessions export` writes files that can be imported"));
         }
     }
     Ok(())
 }
 
-/// Why a file is not taken in.
-enum Wrong {
-    /// A line of it is not what it should be.
+/// Why an import failed.
+enum ImportError {
+    /// A line is invalid.
     Line(String),
-    /// A session is here already, with another log.
-    Other(SessionId),
-    /// Something else.
+    /// A session already exists with a different log.
+    Conflict(SessionId),
     Failed(Failure),
 }
 
-impl<E: Into<Failure>> From<E> for Wrong {
+impl<E: Into<Failure>> From<E> for ImportError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
@@ -82,18 +82,18 @@ struct Report {
     imported: u64,
     events: u64,
     same: u64,
-    left: u64,
+    skipped: u64,
     grants: u64,
     closed: u64,
-    /// Whose sessions came that are not seen with this configuration, and how many of each.
-    others: BTreeMap<UserId, u64>,
+    /// Users whose imported sessions are not visible with this configuration, each with the number of sessions.
+    hidden: BTreeMap<UserId, u64>,
 }
 
-/// How many users are named whose sessions came.
-const NAMED: usize = 5;
+/// How many of these users the summary names.
+const MAX_NAMED: usize = 5;
 
 impl Report {
-    /// What came of it; nothing if there was nothing.
+    /// Summarizes the import; `None` if the file had no session.
     fn summary(&self) -> Option<String> {
         let mut parts = Vec::new();
         if self.imported > 0 {
@@ -102,32 +102,33 @@ impl Report {
         }
         if self.same > 0 {
             parts.push(format!(
-                "{} here already, the same",
+                "{} already here and identical",
                 count(self.same, "session")
             ));
         }
-        if self.left > 0 {
+        if self.skipped > 0 {
             parts.push(format!(
-                "{} here already with another log, left as they are",
-                count(self.left, "session")
+                "{} already here with a different log, left unchanged",
+                count(self.skipped, "session")
             ));
         }
         if self.closed > 0 {
             let turns = count(self.closed, "turn");
-            parts.push(format!("{turns} not at the end closed as interrupted"));
+            parts.push(format!("{turns} without an outcome closed as interrupted"));
         }
         if self.grants > 0 {
             let answers = count(self.grants, "answer");
             parts.push(format!(
-                "{answers} for calls to come left out; they are asked for again"
+                "{answers} for future calls left out; lango asks again"
             ));
         }
-        (!parts.is_empty()).then(|| parts.join("; ") + &self.unseen())
+        (!parts.is_empty()).then(|| parts.join("; ") + &self.describe_hidden())
     }
 
-    /// Whose sessions came that `lango sessions list` does not show here, and how to see them.
-    fn unseen(&self) -> String {
-        let named = self.others.iter().take(NAMED);
+    /// Describes the imported sessions that `lango sessions list` does not show with this configuration, and how to
+    /// see them.
+    fn describe_hidden(&self) -> String {
+        let named = self.hidden.iter().take(MAX_NAMED);
         let mut lines: String = named
             .map(|(user, sessions)| {
                 let user = one_line(user.as_str(), 100);
@@ -137,34 +138,33 @@ impl Report {
                 )
             })
             .collect();
-        if self.others.len() > NAMED {
+        if self.hidden.len() > MAX_NAMED {
             lines.push_str(&format!(
-                "\n  and of {} more users",
-                self.others.len() - NAMED
+                "\n  and sessions of {} more users",
+                self.hidden.len() - MAX_NAMED
             ));
         }
         lines
     }
 }
 
-/// The session whose lines are being read.
 struct Incoming {
     record: SessionRecord,
-    chain: Chain,
+    chain: LogVerifier,
     kind: Kind,
     rows: Vec<LogRow>,
     bytes: usize,
-    attachments: GivenAttachments,
-    _hold: BoxLease,
+    attachments: SeenAttachments,
+    _lease: BoxLease,
 }
 
 enum Kind {
-    /// It is not here yet.
+    /// The session does not exist yet.
     New,
-    /// It is here, by all that was read so far the same.
+    /// The session exists, and the lines read so far are identical.
     Same,
-    /// It is here with another log, and left as it is.
-    Left,
+    /// The session exists with a different log and is left unchanged.
+    Skipped,
 }
 
 struct Import<'a> {
@@ -174,21 +174,21 @@ struct Import<'a> {
     report: Report,
     current: Option<Incoming>,
     ticker: Ticker,
-    /// Whose sessions are seen with this configuration.
+    /// The users whose sessions are visible with this configuration.
     own: Vec<UserId>,
 }
 
 impl Import<'_> {
-    async fn all(&mut self, lines: &mut Lines) -> Result<(), Wrong> {
+    async fn read_all(&mut self, lines: &mut ImportLines) -> Result<(), ImportError> {
         while let Some(text) = lines.next().await {
-            let text = text.map_err(Wrong::Line)?;
-            match line::read(&text).map_err(Wrong::Line)? {
+            let text = text.map_err(ImportError::Line)?;
+            match line::parse(&text).map_err(ImportError::Line)? {
                 Line::Session(record) => {
                     self.finish().await?;
-                    self.begin(record).await?;
+                    self.start_session(record).await?;
                 }
-                Line::Event(row) => self.take(row).await?,
-                Line::Attachment(attachment) => self.take_attachment(attachment).await?,
+                Line::Event(row) => self.add_event(row).await?,
+                Line::Attachment(attachment) => self.add_attachment(attachment).await?,
             }
             let (number, sessions) = (lines.number(), self.report.imported);
             self.ticker
@@ -197,7 +197,7 @@ impl Import<'_> {
         self.finish().await
     }
 
-    async fn begin(&mut self, record: SessionRecord) -> Result<(), Wrong> {
+    async fn start_session(&mut self, record: SessionRecord) -> Result<(), ImportError> {
         let lease = self.store.acquire(&record.id, BusyPolicy::Refuse).await?;
         let kind = match self.store.session_record(&record.id).await {
             Err(StoreError::NotFound { .. }) => {
@@ -210,27 +210,34 @@ impl Import<'_> {
                 self.store.start_import(session).await?;
                 Kind::New
             }
-            Ok(there) => match (self.begins_as(&there, &record).await?, self.skip_existing) {
+            Ok(there) => match (
+                self.is_continued_by_stored(&there, &record).await?,
+                self.skip_existing,
+            ) {
                 (true, _) => Kind::Same,
-                (false, true) => Kind::Left,
-                (false, false) => return Err(Wrong::Other(record.id)),
+                (false, true) => Kind::Skipped,
+                (false, false) => return Err(ImportError::Conflict(record.id)),
             },
             Err(error) => return Err(error.into()),
         };
         self.current = Some(Incoming {
-            chain: Chain::of(&record.id),
+            chain: LogVerifier::new(&record.id),
             record,
             kind,
             rows: Vec::new(),
             bytes: 0,
-            attachments: GivenAttachments::default(),
-            _hold: lease,
+            attachments: SeenAttachments::default(),
+            _lease: lease,
         });
         Ok(())
     }
 
-    /// Whether what is here is what is read, or began as it and went on since.
-    async fn begins_as(&self, there: &SessionRecord, read: &SessionRecord) -> Result<bool, Wrong> {
+    /// Returns whether the stored session equals the one being read or continues it.
+    async fn is_continued_by_stored(
+        &self,
+        there: &SessionRecord,
+        read: &SessionRecord,
+    ) -> Result<bool, ImportError> {
         if (&there.user, there.created) != (&read.user, read.created) || there.events < read.events
         {
             return Ok(false);
@@ -238,7 +245,7 @@ impl Import<'_> {
         if there.events == read.events {
             return Ok(there.hash == read.hash);
         }
-        let last = Page {
+        let last = EventRange {
             from: read.events,
             limit: 1,
         };
@@ -246,39 +253,42 @@ impl Import<'_> {
         Ok(last.first().is_some_and(|last| last.hash == read.hash))
     }
 
-    async fn take(&mut self, row: LogRow) -> Result<(), Wrong> {
+    async fn add_event(&mut self, row: LogRow) -> Result<(), ImportError> {
         let Some(current) = &mut self.current else {
-            let said = "there is an event before the line of its session";
-            return Err(Wrong::Line(said.to_owned()));
+            let detail = "an event comes before the line of its session";
+            return Err(ImportError::Line(detail.to_owned()));
         };
         if current.chain.count() == current.record.events {
             let events = count(current.record.events, "event");
-            let said = format!("session `{}` should end after {events}", current.record.id);
-            return Err(Wrong::Line(said));
+            let detail = format!("session `{}` should end after {events}", current.record.id);
+            return Err(ImportError::Line(detail));
         }
         let body = current
             .chain
-            .take(&row)
-            .map_err(|error| Wrong::Line(error.to_string()))?;
-        current.attachments.refer(&body).map_err(Wrong::Line)?;
+            .verify(&row)
+            .map_err(|error| ImportError::Line(error.to_string()))?;
+        current
+            .attachments
+            .check_event(&body)
+            .map_err(ImportError::Line)?;
         match current.kind {
-            Kind::Left => {}
-            // Where there are hashes, the last one stands for all before it.
+            Kind::Skipped => {}
+            // With hashes, comparing the last one is enough, because it covers all rows before it.
             Kind::Same if !row.hash.is_empty() => {}
             Kind::Same => {
-                let page = Page {
+                let page = EventRange {
                     from: row.seq,
                     limit: 1,
                 };
                 let stored = self.store.log_rows(&row.session, page).await?;
                 if stored.first() != Some(&row) {
-                    return Err(Wrong::Other(row.session));
+                    return Err(ImportError::Conflict(row.session));
                 }
             }
             Kind::New => {
                 current.bytes += row.body.len();
                 current.rows.push(row);
-                if current.rows.len() >= ROWS_AT_ONCE || current.bytes >= BATCH_BYTES {
+                if current.rows.len() >= ROWS_PER_PAGE || current.bytes >= BATCH_BYTES {
                     current.bytes = 0;
                     self.store
                         .import_rows(std::mem::take(&mut current.rows))
@@ -289,14 +299,15 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stores the bytes of an attachment before the event that refers to them. If none comes, they expire by themselves.
-    async fn take_attachment(&mut self, attachment: AttachmentLine) -> Result<(), Wrong> {
+    /// Stores the bytes of an attachment before the event that refers to them. If no event follows, they expire
+    /// automatically.
+    async fn add_attachment(&mut self, attachment: AttachmentLine) -> Result<(), ImportError> {
         let Some(current) = &mut self.current else {
-            let said = "there is an attachment before the line of its session";
-            return Err(Wrong::Line(said.to_owned()));
+            let detail = "an attachment comes before the line of its session";
+            return Err(ImportError::Line(detail.to_owned()));
         };
-        let given = current.attachments.give(&current.record, &attachment);
-        given.map_err(Wrong::Line)?;
+        let added = current.attachments.add(&current.record, &attachment);
+        added.map_err(ImportError::Line)?;
         if matches!(current.kind, Kind::New) {
             let user = &current.record.user;
             AttachmentStore::put(self.store, user, attachment.bytes).await?;
@@ -304,94 +315,95 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The session whose lines were read is whole, or it is not.
-    async fn finish(&mut self) -> Result<(), Wrong> {
+    /// Completes the session that was being read, or fails if it is incomplete.
+    async fn finish(&mut self) -> Result<(), ImportError> {
         let Some(current) = &mut self.current else {
             return Ok(());
         };
-        current.attachments.finish().map_err(Wrong::Line)?;
+        current.attachments.finish().map_err(ImportError::Line)?;
         let record = &current.record;
         let there = current.chain.count();
         if there != record.events {
-            return Err(Wrong::Line(format!(
-                "session `{}` has {} here, {} are missing",
+            return Err(ImportError::Line(format!(
+                "session `{}` has {} in the file, {} are missing",
                 record.id,
                 count(there, "event"),
                 record.events - there
             )));
         }
         if current.chain.hash() != record.hash {
-            let said = format!(
-                "session `{}` does not end with the hash that it should",
+            let detail = format!(
+                "session `{}` does not end with the expected hash",
                 record.id
             );
-            return Err(Wrong::Line(said));
+            return Err(ImportError::Line(detail));
         }
         let id = one_line(record.id.as_str(), 100);
-        let said = match current.kind {
+        let detail = match current.kind {
             Kind::New => {
                 self.store
                     .import_rows(std::mem::take(&mut current.rows))
                     .await?;
                 self.report.grants += self.store.finish_import(record.clone()).await?;
-                self.report.closed += u64::from(closing::close(self.app, &record.id).await?);
+                self.report.closed +=
+                    u64::from(unfinished_turn::close(self.app, &record.id).await?);
                 self.report.imported += 1;
                 if !self.own.contains(&record.user) {
-                    *self.report.others.entry(record.user.clone()).or_default() += 1;
+                    *self.report.hidden.entry(record.user.clone()).or_default() += 1;
                 }
                 self.report.events += record.events;
                 format!("{}, imported", count(record.events, "event"))
             }
             Kind::Same => {
                 self.report.same += 1;
-                "is here already, the same".to_owned()
+                "already here and identical".to_owned()
             }
-            Kind::Left => {
-                self.report.left += 1;
-                "is here already with another log; left as it is".to_owned()
+            Kind::Skipped => {
+                self.report.skipped += 1;
+                "already here with a different log; left unchanged".to_owned()
             }
         };
         self.current = None;
         self.ticker.clear();
-        screen::print(&format!("{id:<24}  {said}"))?;
+        screen::print(&format!("{id:<24}  {detail}"))?;
         Ok(())
     }
 
-    /// Takes back what there is of the session that was not whole, and says why.
-    async fn give_up(&mut self, wrong: Wrong, name: &str, line: u64) -> Failure {
+    /// Removes the incomplete session, and returns the failure with what was and was not imported.
+    async fn abort(&mut self, error: ImportError, name: &str, line: u64) -> Failure {
         let mut untouched = "nothing of it was imported".to_owned();
         if let Some(current) = self.current.take() {
             let id = &current.record.id;
             if matches!(current.kind, Kind::New) {
-                // What is left of it stays hidden, and the next try replaces it.
+                // If this fails, the leftover stays hidden, and the next attempt replaces it.
                 let _ = remove_hidden(self.store, id).await;
             }
             untouched = format!("nothing of session `{id}` was imported");
         }
         if self.report.imported > 0 {
             let before = count(self.report.imported, "session");
-            untouched = format!("{untouched}; {before} before it came in whole");
+            untouched = format!("{untouched}; {before} before it imported completely");
         }
-        match wrong {
-            Wrong::Line(said) => {
-                let message = format!("{name}, line {line}: {said}");
+        match error {
+            ImportError::Line(detail) => {
+                let message = format!("{name}, line {line}: {detail}");
                 Failure::new(Exit::Usage, message)
-                    .next(format!("{untouched}; export it again where it comes from"))
+                    .next(format!("{untouched}; export it again from its source"))
             }
-            Wrong::Other(id) => {
+            ImportError::Conflict(id) => {
                 let message = format!(
-                    "{name}, line {line}: session `{id}` is here already, and its log is another one"
+                    "{name}, line {line}: session `{id}` already exists with a different log"
                 );
                 Failure::new(Exit::Usage, message).next(format!(
-                    "{untouched}; --skip-existing leaves it as it is here and goes on"
+                    "{untouched}; use --skip-existing to leave it unchanged and continue"
                 ))
             }
-            Wrong::Failed(failure) => failure.at(&format!("{name}, line {line}")),
+            ImportError::Failed(failure) => failure.at(&format!("{name}, line {line}")),
         }
     }
 }
 
-/// The failure of a file that cannot be opened or read.
+/// Returns the failure for a file that cannot be opened or read.
 fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
     let message = format!("`{}` cannot be read: {error}", file.display());
     Failure::new(Exit::Usage, message).next("lango sessions import FILE")

@@ -1,4 +1,5 @@
-//! The line the person types, with history across chats. Editing waits for keys, so it runs on a thread of its own.
+//! Reads lines from the user, with a history shared by all chats. Line editing blocks, so it runs on a separate
+//! thread.
 
 use crate::attach::{mentioned_files, read_files};
 use crate::exit::{Exit, Failure};
@@ -10,28 +11,26 @@ use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// What the person did at the prompt.
+/// What the user entered at the prompt.
 pub enum Line {
-    /// Typed something.
     Text(String),
-    /// Pressed Ctrl-C.
+    /// Ctrl-C.
     Cleared,
-    /// Pressed Ctrl-D.
+    /// Ctrl-D.
     End,
 }
 
-/// The prompt.
 pub struct LineInput {
     editor: Option<DefaultEditor>,
     history: PathBuf,
-    /// The terminal before the first line.
+    /// The terminal settings before the first line.
     terminal: TerminalState,
 }
 
 impl LineInput {
-    /// A prompt with the history of earlier chats, if there is one.
+    /// Opens a prompt with the history of earlier chats, if there is one.
     pub fn open(history: PathBuf) -> Result<Self, Failure> {
-        let mut editor = DefaultEditor::new().map_err(|error| broken(&error))?;
+        let mut editor = DefaultEditor::new().map_err(|error| terminal_failure(&error))?;
         let _ = editor.load_history(&history);
         Ok(Self {
             editor: Some(editor),
@@ -40,15 +39,16 @@ impl LineInput {
         })
     }
 
-    /// Restores the terminal after a line was given up while it is edited.
+    /// Restores the terminal after line editing was abandoned.
     pub fn restore_terminal(&self) {
         self.terminal.restore();
     }
 
-    /// A line as a question: typed, with the files that it names, unless standard input is no terminal.
+    /// Turns a line into a question, with the files that it mentions. Mentions only count if standard input is a
+    /// terminal.
     pub fn as_question(&self, line: &str) -> Result<UserInput, Failure> {
         if !std::io::stdin().is_terminal() {
-            return Ok(UserInput::piped(line, 0));
+            return Ok(UserInput::from_pipe(line, 0));
         }
         let mut question = UserInput::from(line);
         question.files = read_files(&mentioned_files(line))?;
@@ -70,7 +70,7 @@ impl LineInput {
             }
             Err(ReadlineError::Interrupted) => Line::Cleared,
             Err(ReadlineError::Eof) => Line::End,
-            Err(error) => return Err(broken(&error)),
+            Err(error) => return Err(terminal_failure(&error)),
         };
         if matches!(line, Line::Text(_)) {
             self.save(&mut editor);
@@ -79,7 +79,7 @@ impl LineInput {
         Ok(line)
     }
 
-    /// A history that cannot be kept is worth one line, not the chat.
+    /// Saves the history. A failure is printed once and does not end the chat.
     fn save(&mut self, editor: &mut DefaultEditor) {
         let folder = self.history.parent().map(std::fs::create_dir_all);
         let saved = folder.transpose().map_err(|error| error.to_string());
@@ -92,7 +92,7 @@ impl LineInput {
             && !self.history.as_os_str().is_empty()
         {
             screen::say(&format!(
-                "the history cannot be kept in {}: {error}",
+                "cannot save the history to {}: {error}",
                 self.history.display()
             ));
             self.history = PathBuf::new();
@@ -100,9 +100,9 @@ impl LineInput {
     }
 }
 
-fn broken(error: &ReadlineError) -> Failure {
+fn terminal_failure(error: &ReadlineError) -> Failure {
     Failure::new(
         Exit::Failed,
-        format!("the terminal cannot be read: {error}"),
+        format!("cannot read from the terminal: {error}"),
     )
 }

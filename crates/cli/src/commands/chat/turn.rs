@@ -1,46 +1,49 @@
-//! One turn of a chat on the screen: what happens as it happens, and the answer block by block as it is written.
+//! Displays one turn of a chat: progress as it happens, and the answer block by block as it is streamed.
 
-use crate::commands::ask::Asker;
-use crate::commands::present::waits;
-use crate::commands::watch::{Given, Place, watch};
+use crate::commands::ask::ApprovalMode;
+use crate::commands::present::describe_pending;
+use crate::commands::watch::{PromptContext, TurnInput, watch};
 use crate::exit::Failure;
 use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
 use lango_core::UserInput;
-use lango_engine::{Conversation, Shown, TurnEnd};
+use lango_engine::{Conversation, TurnEnd, TurnUpdate};
 use std::time::Instant;
 
-/// Runs a turn and shows it; without a question it goes on with the one that waits.
+/// Runs a turn and shows it; without a question it continues the pending one.
 pub async fn show_turn(
     model: &str,
     conversation: &mut Conversation,
     question: Option<&UserInput>,
-    place: Place<'_>,
+    context: PromptContext<'_>,
 ) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut answer = Answer::new();
+    let mut answer = StreamedAnswer::new();
     let mut progress = Progress::new();
     let show = |item| match item {
-        Shown::Stored(events) => events
+        TurnUpdate::Stored(events) => events
             .iter()
             .flat_map(|event| progress.lines(event))
             .try_for_each(|line| {
                 answer.interrupt()?;
                 screen::write_line(&line)
             }),
-        Shown::Draft { text, .. } => answer.push(&text),
-        Shown::Withdrawn => answer.withdraw(),
-        Shown::Retrying { agent, reason } => {
+        TurnUpdate::Draft { text, .. } => answer.push(&text),
+        TurnUpdate::DraftWithdrawn => answer.withdraw(),
+        TurnUpdate::Retrying { agent, reason } => {
             screen::write_line(&sanitize(&format!("  {agent}: {reason}")))
         }
-        Shown::InLine => screen::write_line(screen::IN_LINE),
+        TurnUpdate::Queued => screen::write_line(screen::QUEUED_NOTICE),
     };
-    let given = question.map_or(Given::Nothing, Given::Question);
-    let asker = Asker::of_this_process();
-    let report = match watch(conversation, given, asker, place, show).await?.end {
+    let input = question.map_or(TurnInput::Continue, TurnInput::Question);
+    let approval_mode = ApprovalMode::detect();
+    let report = match watch(conversation, input, approval_mode, context, show)
+        .await?
+        .end
+    {
         TurnEnd::Finished(report) => report,
         TurnEnd::Waiting(waiting) if waiting.is_empty() => return Ok(()),
-        TurnEnd::Waiting(waiting) => return Ok(screen::write_line(&waits(&waiting))?),
+        TurnEnd::Waiting(waiting) => return Ok(screen::write_line(&describe_pending(&waiting))?),
     };
     answer.finish(report.answer.as_deref())?;
     let model = report.model.as_deref().unwrap_or(model);
@@ -56,14 +59,14 @@ pub async fn show_turn(
     Ok(())
 }
 
-/// The answer on its way to the screen.
-struct Answer {
+/// The streamed answer and how much of it is on the screen.
+struct StreamedAnswer {
     blocks: Blocks,
     written: String,
     style: Style,
 }
 
-impl Answer {
+impl StreamedAnswer {
     fn new() -> Self {
         let style = if screen::wants_colour() {
             Style::Coloured
@@ -88,7 +91,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Something else happened while text was on the screen.
+    /// Ends the draft, because another event has to be shown below it.
     fn interrupt(&mut self) -> std::io::Result<()> {
         if self.written.is_empty() {
             Ok(())
@@ -100,7 +103,7 @@ impl Answer {
     fn withdraw(&mut self) -> std::io::Result<()> {
         self.flush()?;
         self.written.clear();
-        screen::write_line("  (the text above was a draft and is withdrawn)")
+        screen::write_line("  (the text above was a draft and has been withdrawn)")
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -114,7 +117,8 @@ impl Answer {
         }
     }
 
-    /// What was written as a draft is the answer; anything else is shown now.
+    /// Completes the output: a draft that equals the answer is finished; otherwise the draft is withdrawn and the
+    /// answer is shown.
     fn finish(&mut self, answer: Option<&str>) -> std::io::Result<()> {
         match answer {
             Some(answer) if answer == self.written => self.flush(),

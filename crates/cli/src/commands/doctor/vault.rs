@@ -1,43 +1,47 @@
-//! What `lango doctor` says about the vault: whether it can be unlocked here, records that were changed, and secrets and
-//! bindings that cannot be used.
+//! The vault checks of `lango doctor`: whether it can be unlocked here, tampered records, and secrets and bindings
+//! that cannot be used.
 
-use super::{Finding, Mark};
+use super::{CheckStatus, Finding};
 use crate::app::App;
 use crate::screen;
-use crate::vault::{Asking, Locked, OWN_COMMAND, Opening, SERVER_TOKEN, VaultAccess};
+use crate::vault::{LockedVault, OWN_COMMAND, OpenResult, PromptMode, SERVER_TOKEN, VaultAccess};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
-use lango_vault::{Entry, MethodKind, SealedVault, date_and_time};
+use lango_vault::{MethodKind, SealedVault, SecretEntry, date_and_time};
 
-/// Examines the vaults of the user and, if there is one, of `server.user`. Unlocks them if that needs no prompt.
+/// Examines the vaults of the user and, if it exists, of `server.user`. Unlocks them if that needs no prompt.
 pub(super) async fn examine(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     for user in app.users() {
         let is_own = user == app.user();
         let name = if is_own { "vault" } else { "server vault" };
         let access = app.vault.for_user(user);
-        let (mark, detail) = match access.read(RecordSelection::All).await {
+        let (status, detail) = match access.read(RecordSelection::All).await {
             Ok(Some(sealed)) => {
                 let results = examine_vault(app, &access, &sealed).await;
-                findings.extend(results.into_iter().map(|(mark, detail)| Finding {
+                findings.extend(results.into_iter().map(|(status, detail)| Finding {
                     name,
-                    mark,
+                    status,
                     detail,
                 }));
                 continue;
             }
             Ok(None) if !is_own => continue,
             Ok(None) => {
-                let detail = "none (made with the first `lango secrets set`)".to_owned();
-                (Mark::Well, detail)
+                let detail = "none (created by the first `lango secrets set`)".to_owned();
+                (CheckStatus::Passed, detail)
             }
             Err(failure) => {
                 let failure = failure.with_command(OWN_COMMAND, access.command());
-                (Mark::Faulty, failure.to_string())
+                (CheckStatus::Failed, failure.to_string())
             }
         };
-        findings.push(Finding { name, mark, detail });
+        findings.push(Finding {
+            name,
+            status,
+            detail,
+        });
     }
     findings
 }
@@ -46,45 +50,45 @@ async fn examine_vault(
     app: &App,
     access: &VaultAccess,
     sealed: &SealedVault,
-) -> Vec<(Mark, String)> {
+) -> Vec<(CheckStatus, String)> {
     let mut results = vec![examine_unlock(access, sealed).await];
     let (now, command) = (SystemClock.now(), access.command());
     for entry in sealed.entries() {
         let problems = expiry(entry, now, command).into_iter();
         let problems = problems.chain(bindings(app, entry, command));
-        results.extend(problems.map(|problem| (Mark::Warning, problem)));
+        results.extend(problems.map(|problem| (CheckStatus::Warning, problem)));
     }
     results
 }
 
-/// Opens the vault by the methods of this machine, and checks its records.
-async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (Mark, String) {
+/// Opens the vault with the methods available on this machine, and checks its records.
+async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (CheckStatus, String) {
     let secrets = screen::count(sealed.entries().count() as u64, "secret");
     let summary = format!("{secrets}; can be unlocked by {}", describe_methods(sealed));
-    let (mark, status, problems) = match access.try_open(Asking::Never).await {
-        Ok(Opening::Open(open)) => match open.check().await {
-            Ok(problems) => (Mark::Well, "; unlocked here".to_owned(), problems),
-            Err(error) => (Mark::Faulty, format!("\n{error}"), Vec::new()),
+    let (status, unlock, problems) = match access.try_open(PromptMode::Never).await {
+        Ok(OpenResult::Open(open)) => match open.check().await {
+            Ok(problems) => (CheckStatus::Passed, "; unlocked here".to_owned(), problems),
+            Err(error) => (CheckStatus::Failed, format!("\n{error}"), Vec::new()),
         },
-        Ok(Opening::Locked(locked)) => {
-            let (mark, status) = describe_locked(access, sealed, &locked);
-            (mark, status, sealed.record_problems())
+        Ok(OpenResult::Locked(locked)) => {
+            let (status, unlock) = describe_locked(access, sealed, &locked);
+            (status, unlock, sealed.record_problems())
         }
-        Err(failure) => (Mark::Faulty, format!("\n{failure}"), Vec::new()),
+        Err(failure) => (CheckStatus::Failed, format!("\n{failure}"), Vec::new()),
     };
-    let mark = if problems.is_empty() {
-        mark
+    let status = if problems.is_empty() {
+        status
     } else {
-        Mark::Faulty
+        CheckStatus::Failed
     };
     let problems: String = problems
         .iter()
         .map(|problem| format!("\n{problem}"))
         .collect();
-    (mark, format!("{summary}{status}{problems}"))
+    (status, format!("{summary}{unlock}{problems}"))
 }
 
-/// Lists the kinds of methods, with a number where there are several: `passphrase, 2 key files`.
+/// Lists the kinds of unlock methods, with a number if there are several: `passphrase, 2 key files`.
 fn describe_methods(sealed: &SealedVault) -> String {
     let kinds = [
         (MethodKind::Passphrase, "passphrase"),
@@ -102,52 +106,56 @@ fn describe_methods(sealed: &SealedVault) -> String {
     described.collect::<Vec<_>>().join(", ")
 }
 
-/// Describes a vault that nothing here unlocks. Commands ask for the passphrase of the user's vault; `lango serve`, which uses
-/// the server's, asks nobody.
-fn describe_locked(access: &VaultAccess, sealed: &SealedVault, locked: &Locked) -> (Mark, String) {
+/// Describes a vault that no method unlocks here. Commands prompt for the passphrase of the user's vault; `lango
+/// serve`, which uses the server's vault, never prompts.
+fn describe_locked(
+    access: &VaultAccess,
+    sealed: &SealedVault,
+    locked: &LockedVault,
+) -> (CheckStatus, String) {
     let problems = locked.problems.iter();
     let problems: String = problems.map(|problem| format!("\n{problem}")).collect();
     if !locked.can_be_typed() {
         let next = locked.next_step();
-        let text = format!("; nothing here unlocks it{problems}\nnext: {next}");
-        return (Mark::Faulty, text);
+        let text = format!("; no method on this machine unlocks it{problems}\nnext: {next}");
+        return (CheckStatus::Failed, text);
     }
     if access.command() != OWN_COMMAND {
         let next = locked.next_step();
         let text = format!(
-            "; locked, and `lango serve` asks for no passphrase: its agents go without these secrets{problems}\nnext: {next}"
+            "; locked, and `lango serve` never asks for a passphrase, so its agents cannot use these secrets{problems}\nnext: {next}"
         );
-        return (Mark::Warning, text);
+        return (CheckStatus::Warning, text);
     }
     let has_token = sealed
         .entries()
         .any(|entry| entry.name.as_str() == SERVER_TOKEN);
     let token = if has_token {
-        "; the token of `lango serve` is in it, so the server does not start before it is unlocked"
+        "; it contains the token of `lango serve`, so the server cannot start until it is unlocked"
     } else {
         ""
     };
-    let text = format!("; locked, commands ask for the passphrase at a terminal{token}{problems}");
+    let text = format!("; locked; commands ask for the passphrase at a terminal{token}{problems}");
     if locked.problems.is_empty() && !has_token {
-        (Mark::Well, text)
+        (CheckStatus::Passed, text)
     } else {
         let next = locked.next_step();
-        (Mark::Warning, format!("{text}\nnext: {next}"))
+        (CheckStatus::Warning, format!("{text}\nnext: {next}"))
     }
 }
 
-fn expiry(entry: &Entry, now: Timestamp, command: &str) -> Option<String> {
+fn expiry(entry: &SecretEntry, now: Timestamp, command: &str) -> Option<String> {
     let at = entry.expires.filter(|_| entry.is_expired(now))?;
     let name = &entry.name;
     Some(format!(
-        "{name} expired on {}, so nothing can use it; `{command} rotate {name}` gives it a new value, `{command} rm {name}` \
+        "{name} expired on {} and cannot be used; `{command} rotate {name}` sets a new value, `{command} rm {name}` \
          deletes it",
         date_and_time(at)
     ))
 }
 
 /// Describes the bindings of a secret that cannot work here.
-fn bindings(app: &App, entry: &Entry, command: &str) -> Vec<String> {
+fn bindings(app: &App, entry: &SecretEntry, command: &str) -> Vec<String> {
     let name = &entry.name;
     let numbered = entry.bindings.iter().enumerate();
     let broken = numbered.filter_map(|(at, binding)| {

@@ -1,4 +1,4 @@
-//! `lango secrets bind`, `unbind` and `describe`: the places where the value of a secret may be used.
+//! `lango secrets bind` and `unbind`: where the value of a secret may be used.
 
 use super::programs::warn_about_program;
 use super::{Secrets, read_answer, refuse_value};
@@ -8,29 +8,28 @@ use crate::config::{NetworkAccess, Settings};
 use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::vault::{Asking, Places, no_server};
+use crate::vault::{BindingPlaces, PromptMode, no_server};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
 use lango_vault::{BindingDraft, OpenVault, SecretField, VaultError, date_and_time};
 use serde::Deserialize;
 
-/// The services of `--for`.
+/// The services that `--for` knows.
 #[derive(Deserialize)]
 struct Services {
     service: Vec<Service>,
 }
 
-/// A service with the places where its clients send a token.
+/// A service, with the hosts to which its clients send a token.
 #[derive(Deserialize)]
 struct Service {
     name: String,
     bindings: Vec<BindingDraft>,
-    /// How common clients are told to use the variable.
+    /// How to make common clients use the variable.
     note: String,
 }
 
-/// Binds a secret.
 pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Failure> {
     refuse_value(&arguments.name, &[], "secrets set")?;
     let name = SecretName::new(&arguments.name)?;
@@ -52,17 +51,17 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         let draft = completed.map_err(|problem| refuse_place(settings, &tool, problem))?;
         let binding = draft.build(&name).map_err(|error| {
             Failure::new(Exit::Usage, error.to_string())
-                .next("`lango secrets bind --help` shows the parts of a binding, with examples")
+                .next("run `lango secrets bind --help` for the parts of a binding, with examples")
         })?;
         bindings.push(binding);
     }
-    let open = secrets.access.open(Asking::Allowed).await?;
+    let open = secrets.access.open(PromptMode::Allowed).await?;
     let hints = check_places(secrets, app.as_ref(), &bindings)?;
     for binding in &bindings {
         match open.bind(&name, binding).await {
             Ok(_) => screen::print(&format!("bound {name}: {binding}"))?,
             Err(VaultError::AlreadyBound { .. }) => {
-                screen::print(&format!("{name} has this binding already: {binding}"))?;
+                screen::print(&format!("{name} already has this binding: {binding}"))?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -70,22 +69,22 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
     note.iter().for_each(|note| screen::say(note));
     warn_if_expired(secrets, &open, &name).await?;
     for binding in &bindings {
-        warn_about_program(&secrets.surroundings.env, binding);
+        warn_about_program(&secrets.process_env.env, binding);
     }
     warn_about_network(secrets, &bindings);
     hints.iter().for_each(|hint| screen::say(hint));
     Ok(())
 }
 
-/// Fails if a binding names a tool, a field or an MCP server that does not exist. Returns the settings that bindings lack,
-/// except `tools.exec.network`.
+/// Fails if a binding names a tool, a field or an MCP server that does not exist. Returns hints about missing
+/// settings, except about `tools.exec.network`.
 fn check_places(
     secrets: &Secrets,
     app: Option<&App>,
     bindings: &[Binding],
 ) -> Result<Vec<String>, Failure> {
     let settings = &secrets.loaded.settings;
-    let places = Places::new(settings, &egress::guard(&settings.egress), Vec::new());
+    let places = BindingPlaces::new(settings, &egress::guard(&settings.egress), Vec::new());
     let mut hints = Vec::new();
     for binding in bindings {
         let checked = match app {
@@ -94,7 +93,7 @@ fn check_places(
         };
         let hint = checked.map_err(|problem| refuse_place(settings, &binding.tool, problem))?;
         let hint = match &binding.target {
-            // What the network of commands lacks is said by `warn_about_network`, with all hosts at once.
+            // `warn_about_network` reports what the network of commands lacks, for all hosts together.
             BindingTarget::Header { origin, .. } if *binding.tool == *Binding::COMMANDS => {
                 places.refusal(origin)
             }
@@ -105,7 +104,7 @@ fn check_places(
     Ok(hints)
 }
 
-/// Fails for a tool of an MCP server that the configuration does not have.
+/// Fails for a tool of an MCP server that is not configured.
 fn refuse_unknown_server(settings: &Settings, tool: &str) -> Result<(), Failure> {
     let id = tool.strip_prefix("mcp:");
     let id = id.map(|id| id.split('/').next().unwrap_or_default());
@@ -123,18 +122,18 @@ fn refuse_place(settings: &Settings, tool: &str, problem: String) -> Failure {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '/']))
     };
     let next = if tool == lango_browser::TYPING_TOOL {
-        "`lango doctor` shows whether there is a browser".to_owned()
+        "run `lango doctor` to see whether a browser is available".to_owned()
     } else if let Some(id) = settings.mcp.servers.keys().find(is_own) {
-        format!("`lango mcp test {id}` connects the server and shows its tools")
+        format!("run `lango mcp test {id}` to connect to the server and see its tools")
     } else {
-        "`lango mcp list` shows the MCP servers with their tools".to_owned()
+        "run `lango mcp list` to see the MCP servers with their tools".to_owned()
     };
     Failure::new(Exit::Usage, problem).next(next)
 }
 
-/// Returns the bindings that the arguments ask for, and a note for the user.
+/// Returns the requested bindings, and a note for the user.
 fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String>), Failure> {
-    let Some(wanted) = &arguments.service else {
+    let Some(service_name) = &arguments.service else {
         let draft = BindingDraft {
             tool: arguments.tool.clone(),
             host: arguments.host.clone(),
@@ -154,12 +153,15 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
         .collect();
     let unknown = || {
         let message = format!(
-            "`{wanted}` is no service that lango knows: {}",
+            "lango does not know the service `{service_name}`; it knows {}",
             names.join(", ")
         );
         Failure::new(Exit::Usage, message).next("name its host with --host")
     };
-    let service = services.service.iter().find(|own| own.name == *wanted);
+    let service = services
+        .service
+        .iter()
+        .find(|own| own.name == *service_name);
     let service = service.ok_or_else(unknown)?;
     let drafts = service.bindings.iter().map(|draft| BindingDraft {
         tool: arguments.tool.clone(),
@@ -168,7 +170,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
     Ok((drafts.collect(), Some(service.note.clone())))
 }
 
-/// Removes one binding, or all of them; asks which if there are several.
+/// Removes one binding or all of them; asks which if there are several.
 pub async fn unbind(
     secrets: &Secrets,
     name: &str,
@@ -176,14 +178,14 @@ pub async fn unbind(
     all: bool,
 ) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
-    let open = secrets.access.open(Asking::Allowed).await?;
+    let open = secrets.access.open(PromptMode::Allowed).await?;
     let bindings = bindings(&open, &name).await?;
     let number = match number {
         None if all || bindings.len() < 2 => None,
         None => match ask_which(secrets, &name, &bindings).await? {
-            Chosen::All => None,
-            Chosen::Number(number) => Some(number),
-            Chosen::Nothing => {
+            BindingSelection::All => None,
+            BindingSelection::Number(number) => Some(number),
+            BindingSelection::Nothing => {
                 screen::say("nothing was changed");
                 return Ok(());
             }
@@ -211,8 +213,8 @@ pub async fn unbind(
     Ok(())
 }
 
-/// The answer to which bindings to remove.
-enum Chosen {
+/// Which bindings to remove.
+enum BindingSelection {
     Number(usize),
     All,
     Nothing,
@@ -223,12 +225,12 @@ fn no_binding(name: &SecretName, answer: &str) -> Failure {
     Failure::new(Exit::Usage, message).next(format!("lango secrets describe {name}"))
 }
 
-/// Asks which bindings to remove; without a terminal fails with their numbers.
+/// Asks which bindings to remove; without a terminal, fails and lists them with their numbers.
 async fn ask_which(
     secrets: &Secrets,
     name: &SecretName,
     bindings: &[Binding],
-) -> Result<Chosen, Failure> {
+) -> Result<BindingSelection, Failure> {
     let numbered = bindings.iter().enumerate();
     let numbered = numbered.map(|(at, binding)| format!("\n  {}. {binding}", at + 1));
     let numbered: String = numbered.collect();
@@ -240,10 +242,10 @@ async fn ask_which(
     ));
     let answer = read_answer(secrets, &question, refusal).await?;
     match answer.as_str() {
-        "" | "n" | "no" => Ok(Chosen::Nothing),
-        "all" => Ok(Chosen::All),
+        "" | "n" | "no" => Ok(BindingSelection::Nothing),
+        "all" => Ok(BindingSelection::All),
         number => match number.parse() {
-            Ok(number) => Ok(Chosen::Number(number)),
+            Ok(number) => Ok(BindingSelection::Number(number)),
             Err(_) => Err(no_binding(name, number)),
         },
     }
@@ -260,7 +262,7 @@ async fn warn_if_expired(
     if let Some(at) = expired.and_then(|entry| entry.expires) {
         let (at, command) = (date_and_time(at), secrets.access.command());
         screen::say(&format!(
-            "warning: {name} expired on {at}, so nothing can use it; `{command} rotate {name}` gives it a new value"
+            "warning: {name} expired on {at} and cannot be used; `{command} rotate {name}` sets a new value"
         ));
     }
     Ok(())
@@ -275,7 +277,7 @@ async fn bindings(open: &OpenVault, name: &SecretName) -> Result<Vec<Binding>, F
     Ok(entry.bindings)
 }
 
-/// Says which bound hosts commands cannot reach, with the setting to add.
+/// Prints which bound hosts commands cannot reach, and the setting to add.
 fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
     let access = &secrets.loaded.settings.tools.exec.network;
     let unreachable: Vec<String> = bindings
@@ -292,10 +294,8 @@ fn warn_about_network(secrets: &Secrets, bindings: &[Binding]) {
     }
     let reason = match access {
         NetworkAccess::Closed => "commands have no network",
-        NetworkAccess::Hosts(_) => "commands do not reach this host",
-        NetworkAccess::Open => {
-            "with an open network nothing puts values in the place of placeholders"
-        }
+        NetworkAccess::Hosts(_) => "commands cannot reach this host",
+        NetworkAccess::Open => "with an open network, placeholders are not replaced by values",
     };
     let mut hosts = match access {
         NetworkAccess::Hosts(hosts) => hosts.iter().map(ToString::to_string).collect(),

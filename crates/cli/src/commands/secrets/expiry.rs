@@ -5,24 +5,23 @@ use crate::exit::{Exit, Failure};
 use chrono::{NaiveDate, NaiveTime};
 use lango_core::{Clock, Timestamp};
 use lango_engine::SystemClock;
-use lango_vault::Entry;
+use lango_vault::SecretEntry;
 
 const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
-/// From when on a secret is refused.
+/// When a secret expires.
 #[derive(Clone, Copy)]
 pub enum Expiry {
-    /// So long after it is stored, in milliseconds.
+    /// This long after it is stored, in milliseconds.
     After(u64),
-    /// From this time on; of a day its last millisecond in UTC.
+    /// At this time; a day means its last millisecond in UTC.
     At(Timestamp),
-    /// Not at all.
     Never,
 }
 
 impl Expiry {
     /// Parses the text of `--expires`.
-    pub fn read(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, Failure> {
         if text == "never" {
             return Ok(Self::Never);
         }
@@ -45,15 +44,15 @@ impl Expiry {
         ))
     }
 
-    /// Returns the expiry after which a new value lives as long as the stored one does.
-    pub fn like(old: &Entry) -> Self {
+    /// Returns the expiry that gives a new value the same lifetime as the stored one.
+    pub fn same_lifetime_as(old: &SecretEntry) -> Self {
         match old.expires {
             Some(at) => Self::After(at.0.saturating_sub(old.updated.0)),
             None => Self::Never,
         }
     }
 
-    /// Returns the time, for a secret that is stored now.
+    /// Returns the time of expiry for a secret that is stored now.
     pub fn time(self) -> Option<Timestamp> {
         match self {
             Self::After(age) => Some(Timestamp(SystemClock.now().0.saturating_add(age))),
@@ -63,7 +62,7 @@ impl Expiry {
     }
 }
 
-/// Returns whether a text is written like a date.
+/// Returns whether a text has the form of a date.
 fn is_date(text: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split('-').count() == 3 && text.split('-').all(is_part)
@@ -71,7 +70,7 @@ fn is_date(text: &str) -> bool {
 
 fn refuse(message: String) -> Failure {
     Failure::new(Exit::Usage, message)
-        .next("give a time from 1s on such as 90d, the last day (UTC) such as 2027-01-31, or never")
+        .next("give a lifetime such as 90d (at least 1s), the last valid day in UTC such as 2027-01-31, or never")
 }
 
 #[cfg(test)]
@@ -80,18 +79,18 @@ mod tests {
     use lango_vault::date_and_time;
 
     #[test]
-    fn a_day_is_the_last_one_to_its_end_in_utc() {
-        let at = Expiry::read("2027-01-31").ok().and_then(Expiry::time);
+    fn a_day_is_valid_until_its_end_in_utc() {
+        let at = Expiry::parse("2027-01-31").ok().and_then(Expiry::time);
         assert_eq!(date_and_time(at.unwrap()), "2027-01-31 23:59 UTC");
         assert_eq!((at.unwrap().0 + 1) % (DAY_MILLISECONDS as u64), 0);
-        assert!(Expiry::read("never").ok().and_then(Expiry::time).is_none());
+        assert!(Expiry::parse("never").ok().and_then(Expiry::time).is_none());
         for (wrong, reason) in [
             ("tomorrow", "is not a time"),
             ("0d", "is not a time"),
             ("2020-01-01", "is over"),
             ("2027-02-30", "there is no day 2027-02-30"),
         ] {
-            let failure = Expiry::read(wrong).err().unwrap();
+            let failure = Expiry::parse(wrong).err().unwrap();
             assert!(failure.message().contains(reason), "{failure}");
         }
     }

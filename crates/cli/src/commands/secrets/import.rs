@@ -1,6 +1,7 @@
-//! `lango secrets import-env`: takes keys out of environment variables, and out of plain files that lango wrote itself.
+//! `lango secrets import-env`: moves keys into the vault, from environment variables and from plain files that lango
+//! wrote itself.
 
-use super::{Secrets, find, print_stored, say_lost_expiry};
+use super::{Secrets, find, print_stored, warn_about_lost_expiry};
 use crate::config::{NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Settings, VAULT_PASSPHRASE};
 use crate::exit::{Exit, Failure};
 use crate::screen;
@@ -21,7 +22,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     let grants = secrets.loaded.paths.mcp_grants();
     let takes_grants = names.is_empty() && grants.exists() && !is_sealed(&grants);
     if variables.is_empty() && !takes_token && !takes_grants {
-        let message = "none of the variables that the configuration names is set, and there is no plain key file";
+        let message = "none of the variables named in the configuration is set, and there is no plain key file";
         return Err(Failure::new(Exit::Usage, message).next("lango secrets import-env NAME"));
     }
     let open = secrets.open_or_create().await?;
@@ -43,7 +44,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         let name = SecretName::new(SERVER_TOKEN)?;
         let value = SecretValue::new(token::server_token(&token_file)?);
         import.store(&name, value, SecretKind::Token).await?;
-        // The record was read back, so the file is the only plain copy left.
+        // The stored record was read back, so the file is the only plain copy left.
         std::fs::remove_file(&token_file).map_err(|error| {
             let message = format!("`{}` cannot be deleted: {error}", token_file.display());
             Failure::new(Exit::Failed, message)
@@ -51,7 +52,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         })?;
         screen::print(&format!("deleted {}", token_file.display()))?;
         screen::say(&format!(
-            "callers go on using the token that they have. No command prints it: for other callers set one that you know, \
+            "existing callers can keep using their token. No command prints it; for other callers, set a token of your choice: \
              `openssl rand -hex 32 | {} rotate {SERVER_TOKEN}`",
             secrets.access.command()
         ));
@@ -59,7 +60,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     if has_variables {
         screen::say(
             "now name the secrets in the configuration, such as providers.openai.apiKeyEnv = \"secret:OPENAI_API_KEY\", \
-             and take the variables out of your shell's start-up files",
+             and remove the variables from your shell's start-up files",
         );
     }
     Ok(())
@@ -70,7 +71,7 @@ fn variables(
     secrets: &Secrets,
     names: &[String],
 ) -> Result<Vec<(SecretName, SecretValue)>, Failure> {
-    let env = &secrets.surroundings.env;
+    let env = &secrets.process_env.env;
     let value = |name: &str| {
         let value = env.get(OsStr::new(name)).filter(|value| !value.is_empty());
         value.map(|value| SecretValue::new(value.as_bytes()))
@@ -95,7 +96,7 @@ fn variables(
     Ok(found)
 }
 
-/// Refuses the passphrases of vaults: in the vault that one opens it could not be read.
+/// Refuses vault passphrases: a passphrase inside the vault that it opens could not be read.
 fn refuse_passphrase(variable: &str) -> Result<(), Failure> {
     let own = [
         VAULT_PASSPHRASE,
@@ -105,14 +106,14 @@ fn refuse_passphrase(variable: &str) -> Result<(), Failure> {
     if !own.contains(&variable) {
         return Ok(());
     }
-    let message = format!("{variable} has the passphrase of a vault, and is not stored in one");
+    let message = format!("{variable} holds the passphrase of a vault and cannot be stored in one");
     Err(Failure::new(Exit::Usage, message).next(
-        "`lango secrets methods add --key-file PATH` or `--keyring` unlocks the vault without a variable",
+        "use `lango secrets methods add --key-file PATH` or `--keyring` to unlock the vault without a variable",
     ))
 }
 
-/// Returns the names of all variables that have keys: those of providers that lango knows, and those that the
-/// configuration names.
+/// Returns the names of all variables that hold keys: those of known providers, and those that the configuration
+/// names.
 fn configured_variables(settings: &Settings) -> BTreeSet<String> {
     let known = known_providers().iter();
     let known = known.flat_map(|known| known.keys.iter().map(String::as_str));
@@ -131,20 +132,20 @@ struct Import<'a> {
 }
 
 impl Import<'_> {
-    /// Stores the value of a variable. One that the user did not name replaces no other value.
+    /// Stores the value of a variable. An existing different value is replaced only if the user named the variable.
     async fn variable(&self, name: &SecretName, value: SecretValue) -> Result<(), Failure> {
         let is_stored = find(self.open, name).await?.is_some();
         if is_stored && !self.is_named && !self.has(name, &value).await? {
             let command = self.secrets.access.command();
             screen::print(&format!(
-                "skipped {name}: the vault has another value; `{command} import-env {name}` replaces it"
+                "skipped {name}: the vault has a different value; `{command} import-env {name}` replaces it"
             ))?;
             return Ok(());
         }
         self.store(name, value, SecretKind::ApiKey).await
     }
 
-    /// Stores a value unless the vault has it already, and reads it back. A secret that exists keeps its kind.
+    /// Stores a value unless the vault already has it, and reads it back. An existing secret keeps its kind.
     async fn store(
         &self,
         name: &SecretName,
@@ -152,7 +153,7 @@ impl Import<'_> {
         kind: SecretKind,
     ) -> Result<(), Failure> {
         if self.has(name, &value).await? {
-            screen::print(&format!("{name} is in the vault already"))?;
+            screen::print(&format!("{name} is already in the vault"))?;
             return Ok(());
         }
         let old = find(self.open, name).await?;
@@ -162,11 +163,11 @@ impl Import<'_> {
         };
         let entry = self.open.set(name, secret).await?;
         if !self.has(name, &value).await? {
-            let message = format!("{name} was stored and is not what was read back");
+            let message = format!("{name} was stored, but reading it back gave a different value");
             return Err(Failure::new(Exit::Failed, message).next("run the command again"));
         }
         print_stored(&entry)?;
-        say_lost_expiry(self.secrets, old.as_ref(), &entry);
+        warn_about_lost_expiry(self.secrets, old.as_ref(), &entry);
         Ok(())
     }
 

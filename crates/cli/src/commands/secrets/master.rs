@@ -1,15 +1,15 @@
-//! `lango secrets rotate --master`: a new master key, wrapped for every unlock method that stays.
+//! `lango secrets rotate --master`: replaces the master key and wraps the new one for every remaining unlock method.
 
 use super::Secrets;
 use crate::exit::Failure;
 use crate::screen;
-use crate::vault::{self, Asking};
+use crate::vault::{self, PromptMode};
 use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
 
-/// Runs the command. An unlock that was cached, or typed now, holds for the new key too.
+/// Runs the command. A cached unlock, or one by a passphrase typed now, is cached for the new key too.
 pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
     let access = &secrets.access;
-    let open = access.open(Asking::Allowed).await?;
+    let open = access.open(PromptMode::Allowed).await?;
     let sealed = access.sealed().await?;
     let mut problems = Vec::new();
     let mut given = access.stored_secrets(&sealed, &mut problems);
@@ -31,26 +31,26 @@ pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
     }
     problems.iter().for_each(|problem| screen::say(problem));
     let open = open.rotate_master(given, without).await?;
-    let was_cached = access.forget(&sealed);
+    let was_cached = access.clear_cached_unlock(&sealed);
     screen::print("the master key was replaced")?;
-    if (was_cached || is_typed) && access.remember(&sealed, &open) {
+    if (was_cached || is_typed) && access.cache_unlock(&sealed, &open) {
         screen::say(&access.cache_notice());
     }
     Ok(())
 }
 
-/// Prompts for the passphrase of an unlock method, and anew if it is another one.
+/// Prompts for the passphrase of an unlock method, and again if it is wrong.
 async fn ask(secrets: &Secrets, sealed: &SealedVault, id: u16) -> Result<UnlockSecret, Failure> {
     let access = &secrets.access;
     let question = format!("passphrase of the {}, unlock method {id}: ", access.name());
     let mut tries = 1;
     loop {
-        let typed = vault::read_hidden(&access.silence(), &question).await?;
+        let typed = vault::read_hidden(&access.echo_guard(), &question).await?;
         let typed = UnlockSecret::Passphrase(typed);
-        if sealed.fits(id, typed.duplicate()).await? {
+        if sealed.unlocks_method(id, typed.duplicate()).await? {
             return Ok(typed);
         }
-        if tries == vault::TRIES {
+        if tries == vault::MAX_TRIES {
             let method = MethodKind::Passphrase;
             return Err(VaultError::WrongSecret { method }.into());
         }

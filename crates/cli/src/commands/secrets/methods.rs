@@ -5,7 +5,7 @@ use crate::args::{MethodArguments, MethodsCommand};
 use crate::config::NEW_VAULT_PASSPHRASE;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, age};
-use crate::vault::{self, Asking};
+use crate::vault::{self, PromptMode};
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
 use lango_vault::{
@@ -33,26 +33,27 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
         given.push(new_key_file(path)?);
     }
     if given.is_empty() {
-        let message = "a vault with nothing but the keyring could not be opened anywhere else";
+        let message =
+            "a vault with only the keyring method could not be opened on any other machine";
         return Err(
             Failure::new(Exit::Usage, message).next("lango secrets init --passphrase --keyring")
         );
     }
-    let made = secrets.access.vault.create(given).await;
-    let open = made.map_err(|error| name_variable(secrets, error))?;
-    screen::say(&format!("made the {}", secrets.access.name()));
+    let created = secrets.access.vault.create(given).await;
+    let open = created.map_err(|error| name_variable(secrets, error))?;
+    screen::say(&format!("created the {}", secrets.access.name()));
     if is_typed {
-        remember(secrets, &open).await?;
+        cache_unlock(secrets, &open).await?;
     }
     if arguments.keyring {
         add_keyring(secrets, &open).await?;
     }
-    explain(secrets, arguments.key_file.as_deref(), with_passphrase)?;
+    print_method_advice(secrets, arguments.key_file.as_deref(), with_passphrase)?;
     Ok(())
 }
 
-/// Creates the vault for a command that needs one, with the environment's or the configuration's method, else with a
-/// prompt.
+/// Creates the vault for a command that needs one: with the passphrase in the environment, the configured key file,
+/// or else a prompt.
 pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> {
     let access = &secrets.access;
     let (secret, what) = match (access.passphrase_variable(), &access.key_file) {
@@ -74,30 +75,30 @@ pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> 
     };
     let has_passphrase = secret.kind() == MethodKind::Passphrase;
     let is_typed = has_passphrase && access.passphrase_variable().is_none();
-    let made = access.vault.create(vec![secret]).await;
-    if let Err(VaultError::Exists) = made {
-        // Another process was faster.
-        return access.open(Asking::Allowed).await;
+    let created = access.vault.create(vec![secret]).await;
+    if let Err(VaultError::Exists) = created {
+        // Another process created it first.
+        return access.open(PromptMode::Allowed).await;
     }
-    let open = made.map_err(|error| name_variable(secrets, error))?;
-    screen::say(&format!("made the {}; {what} unlocks it", access.name()));
-    explain(secrets, None, has_passphrase)?;
+    let open = created.map_err(|error| name_variable(secrets, error))?;
+    screen::say(&format!("created the {}; {what} unlocks it", access.name()));
+    print_method_advice(secrets, None, has_passphrase)?;
     if is_typed {
-        remember(secrets, &open).await?;
+        cache_unlock(secrets, &open).await?;
     }
     Ok(open)
 }
 
-/// Leaves an unlock after a passphrase was typed.
-async fn remember(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
+/// Caches the unlock after a passphrase was typed.
+async fn cache_unlock(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
     let sealed = secrets.access.sealed().await?;
-    if secrets.access.remember(&sealed, open) {
+    if secrets.access.cache_unlock(&sealed, open) {
         screen::say(&secrets.access.cache_notice());
     }
     Ok(())
 }
 
-/// Returns the error of a passphrase with the variable that has it.
+/// Converts the error, and names the variable that holds a passphrase that is too short.
 fn name_variable(secrets: &Secrets, error: VaultError) -> Failure {
     match (error, secrets.access.passphrase_variable()) {
         (error @ VaultError::ShortPassphrase { .. }, Some(variable)) => {
@@ -117,10 +118,10 @@ pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Resu
     }
 }
 
-/// Removes a method. If nothing here shows that one of the others works, the user has to confirm it.
+/// Removes a method. The user has to confirm it if no other method is known to work on this machine.
 async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Failure> {
     let (access, command) = (&secrets.access, secrets.access.command());
-    let open = access.open(Asking::Allowed).await?;
+    let open = access.open(PromptMode::Allowed).await?;
     let methods = open.methods().await?;
     let rest = methods.iter().filter(|method| method.id != id);
     let rest: Vec<MethodId> = rest.map(UnlockMethod::described_id).collect();
@@ -131,7 +132,7 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
         if !rest.iter().any(|method| working.contains(&method.id)) {
             let left = list_methods(&rest);
             let message = format!(
-                "without method {id} only {left} can unlock the {}, and nothing here shows that this works",
+                "without method {id} only {left} can unlock the {}, and that has not been shown to work on this machine",
                 access.name()
             );
             let next = format!(
@@ -146,13 +147,14 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
     }
     open.remove_method(id).await?;
     screen::print(&format!(
-        "removed unlock method {id}; what is left: {}. If it may be known to others, run `{command} rotate --master` too",
+        "removed unlock method {id}; remaining: {}. If others may know the removed secret, also run `{command} rotate --master`",
         list_methods(&rest)
     ))?;
     Ok(())
 }
 
-/// Returns the methods that unlock the vault here: the one that just did, and those whose secrets this machine has.
+/// Returns the methods that work on this machine: the one that just unlocked the vault, and those whose secrets are
+/// available.
 async fn working_methods(secrets: &Secrets, open: &OpenVault) -> Result<Vec<u16>, Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
@@ -186,19 +188,19 @@ async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
 
 async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
     if !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring {
-        let message = "say which unlock method to add";
+        let message = "no unlock method was given";
         return Err(Failure::new(Exit::Usage, message)
             .next("lango secrets methods add --passphrase, --key-file PATH or --keyring"));
     }
     if let Some(path) = &arguments.key_file {
         refuse_visible(secrets, path)?;
     }
-    let open = secrets.access.open(Asking::Allowed).await?;
+    let open = secrets.access.open(PromptMode::Allowed).await?;
     if arguments.passphrase {
         let passphrase = added_passphrase(secrets).await?;
         let sealed = secrets.access.sealed().await?;
         if let Some(id) = sealed.method_of(passphrase.duplicate()).await? {
-            let message = format!("this passphrase is unlock method {id} already");
+            let message = format!("this passphrase already is unlock method {id}");
             return Err(Failure::new(Exit::Usage, message).next("choose another one"));
         }
         let id = open.add_method(passphrase).await?;
@@ -211,10 +213,10 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
     if arguments.keyring {
         add_keyring(secrets, &open).await?;
     }
-    explain(secrets, arguments.key_file.as_deref(), false)
+    print_method_advice(secrets, arguments.key_file.as_deref(), false)
 }
 
-/// Stores the new key in the keyring first, so that every added method is usable.
+/// Adds the keyring method. The key is stored in the keyring first, so that the method works once it is added.
 async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
     let failed = |problem: String| {
         Failure::new(Exit::Config, problem)
@@ -229,7 +231,7 @@ async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns the passphrase of a new vault: that of the environment, or a typed one.
+/// Returns the passphrase for a new vault: the one in the environment, or a typed one.
 async fn first_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
     match secrets.access.environment_passphrase() {
         Some(passphrase) => Ok(passphrase),
@@ -237,9 +239,9 @@ async fn first_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
     }
 }
 
-/// Returns the passphrase to add to a vault. The variable that unlocks the vault has another one.
+/// Returns the passphrase to add to a vault. It has its own variable, because the usual one unlocks the vault.
 async fn added_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
-    match &secrets.surroundings.new_vault_passphrase {
+    match &secrets.process_env.new_vault_passphrase {
         Some(passphrase) => {
             let passphrase = SecretValue::new(passphrase.expose());
             Ok(UnlockSecret::Passphrase(passphrase))
@@ -258,11 +260,12 @@ async fn typed_passphrase(secrets: &Secrets, variable: &str) -> Result<UnlockSec
     )))
 }
 
-/// Refuses a key file in the working folder, where agents can read it. The one of `vault.keyFile` is hidden from them.
+/// Refuses a key file in the working directory, where agents could read it. The one in `vault.keyFile` is hidden from
+/// them.
 fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let workspace = secrets.surroundings.cwd.canonicalize();
+    let workspace = secrets.process_env.cwd.canonicalize();
     let (Ok(folder), Ok(workspace)) = (folder, workspace) else {
         return Ok(());
     };
@@ -278,22 +281,27 @@ fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
 
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
     let key = key_file::create(path).map_err(|error| match error {
-        VaultError::System(message) => Failure::new(Exit::Config, message)
-            .next("name a path in a folder that exists and that you can write to"),
+        VaultError::System(message) => {
+            Failure::new(Exit::Config, message).next("name a path in an existing, writable folder")
+        }
         error => error.into(),
     })?;
     Ok(UnlockSecret::KeyFile(key))
 }
 
-/// Prints how to use the new methods and not lose them.
-fn explain(secrets: &Secrets, path: Option<&Path>, has_passphrase: bool) -> Result<(), Failure> {
+/// Prints how to use the new methods safely.
+fn print_method_advice(
+    secrets: &Secrets,
+    path: Option<&Path>,
+    has_passphrase: bool,
+) -> Result<(), Failure> {
     if let Some(path) = path {
         let path = std::path::absolute(path).unwrap_or(path.to_owned());
         let configured = secrets.access.key_file.as_ref();
         if configured != Some(&path) {
             let file = secrets.loaded.paths.user_file.display();
             screen::say(&format!(
-                "so that it is used: vault.keyFile = {} in {file}",
+                "to use it, set vault.keyFile = {} in {file}",
                 toml::Value::from(path.display().to_string())
             ));
         }

@@ -1,5 +1,5 @@
-//! Warnings about programs that a secret is bound to: one that does not exist, and one that executes whatever its arguments
-//! say, so that the binding limits nothing.
+//! Warnings about programs that a secret is bound to: programs that do not exist, and interpreters, which execute
+//! whatever their arguments say, so that the binding limits nothing.
 
 use crate::screen;
 use lango_secrets::{Binding, BindingTarget};
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 
-/// Programs that execute commands or scripts of their arguments.
+/// Programs that execute commands or scripts given as arguments.
 const INTERPRETERS: [&str; 28] = [
     "sh", "ash", "bash", "dash", "zsh", "ksh", "mksh", "fish", "tcsh", "csh", "busybox", "python",
     "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "tclsh", "awk", "gawk",
     "env", "xargs", "make", "npx",
 ];
 
-/// Warns about the program of a binding that names one.
+/// Warns about the program of a binding, if it names one.
 pub fn warn_about_program(env: &BTreeMap<OsString, OsString>, binding: &Binding) {
     let BindingTarget::Program { program, variable } = &binding.target else {
         return;
@@ -27,12 +27,12 @@ pub fn warn_about_program(env: &BTreeMap<OsString, OsString>, binding: &Binding)
     }
     if !is_installed(env, program) {
         screen::say(&format!(
-            "warning: there is no program `{program}` in PATH; the binding has no effect until there is one"
+            "warning: there is no program `{program}` in PATH; the binding has no effect until it is installed"
         ));
     }
 }
 
-/// Returns whether a program is an interpreter, with or without a version such as that of `python3.12`.
+/// Returns whether a program is an interpreter, with or without a version suffix such as in `python3.12`.
 fn is_interpreter(program: &str) -> bool {
     let is_version = |character: char| character.is_ascii_digit() || matches!(character, '.' | '-');
     let name = program.trim_end_matches(is_version);

@@ -4,14 +4,14 @@ use super::Secrets;
 use crate::exit::Failure;
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age};
-use crate::vault::{Asking, Locked, Opening};
+use crate::vault::{LockedVault, OpenResult, PromptMode};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
-use lango_vault::{Entry, VaultError, date_and_time};
+use lango_vault::{SecretEntry, VaultError, date_and_time};
 use serde_json::json;
 
-/// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a notice
+/// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a note
 /// that it was not verified.
 pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
     let Some(sealed) = secrets.access.read(RecordSelection::All).await? else {
@@ -19,16 +19,16 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
             return Ok(screen::print("[]")?);
         }
         return Ok(screen::print(&format!(
-            "there is no {} yet; `{} set NAME` makes it",
+            "there is no {} yet; create it with `{} set NAME`",
             secrets.access.name(),
             secrets.access.command()
         ))?);
     };
     let now = SystemClock.now();
-    let opening = secrets.access.try_open(Asking::Never).await?;
+    let opening = secrets.access.try_open(PromptMode::Never).await?;
     let (entries, problems, locked) = match opening {
-        Opening::Open(open) => (open.entries().await?, open.check().await?, None),
-        Opening::Locked(locked) => {
+        OpenResult::Open(open) => (open.entries().await?, open.check().await?, None),
+        OpenResult::Locked(locked) => {
             let entries = sealed.entries().cloned().collect();
             (entries, sealed.record_problems(), Some(locked))
         }
@@ -47,14 +47,14 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
             screen::print(&format!("the {} is empty", secrets.access.name()))?;
         }
         if let Some(locked) = &locked {
-            screen::say(&unchecked(locked, "this list"));
+            screen::say(&unverified_notice(locked, "this list"));
         }
     }
     refuse_changes(problems)
 }
 
 /// Formats the warning that `shown` was read from a locked vault, so lango could not verify it.
-fn unchecked(locked: &Locked, shown: &str) -> String {
+fn unverified_notice(locked: &LockedVault, shown: &str) -> String {
     let (status, next) = (locked.status(), locked.next_step());
     format!("{status}, so {shown} was not checked; to check it: {next}")
 }
@@ -71,7 +71,7 @@ fn refuse_changes(mut problems: Vec<VaultError>) -> Result<(), Failure> {
     Err(first.into())
 }
 
-fn line(entry: &Entry, now: Timestamp) -> String {
+fn line(entry: &SecretEntry, now: Timestamp) -> String {
     let expires = match entry.expires {
         None => String::new(),
         Some(at) if entry.is_expired(now) => format!("  EXPIRED on {}", date_and_time(at)),
@@ -89,7 +89,7 @@ fn line(entry: &Entry, now: Timestamp) -> String {
     text
 }
 
-fn row(entry: &Entry, now: Timestamp, is_checked: bool) -> serde_json::Value {
+fn row(entry: &SecretEntry, now: Timestamp, is_checked: bool) -> serde_json::Value {
     json!({
         "name": entry.name.as_str(),
         "kind": entry.kind.to_string(),
@@ -133,13 +133,13 @@ fn binding_row(binding: &Binding) -> serde_json::Value {
     }
 }
 
-/// Shows one secret.
+/// Prints one secret with its bindings, without the value.
 pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let sealed = secrets.access.sealed().await?;
-    let (entries, locked) = match secrets.access.try_open(Asking::Never).await? {
-        Opening::Open(open) => (open.entries().await?, None),
-        Opening::Locked(locked) => (sealed.entries().cloned().collect(), Some(locked)),
+    let (entries, locked) = match secrets.access.try_open(PromptMode::Never).await? {
+        OpenResult::Open(open) => (open.entries().await?, None),
+        OpenResult::Locked(locked) => (sealed.entries().cloned().collect(), Some(locked)),
     };
     let entry = entries.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| VaultError::NotFound {
@@ -158,12 +158,12 @@ pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<()
         ))?;
     }
     if let Some(locked) = &locked {
-        screen::say(&unchecked(locked, "this"));
+        screen::say(&unverified_notice(locked, "this"));
     }
     Ok(())
 }
 
-/// Shows the audit log.
+/// Prints the audit log.
 pub async fn log(secrets: &Secrets, limit: usize, as_json: bool) -> Result<(), Failure> {
     let events = secrets.access.events(limit).await?;
     if as_json {
@@ -179,7 +179,7 @@ pub async fn log(secrets: &Secrets, limit: usize, as_json: bool) -> Result<(), F
         return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
     }
     if events.is_empty() {
-        return Ok(screen::print("nothing was done with a vault yet")?);
+        return Ok(screen::print("the audit log is empty")?);
     }
     let now = SystemClock.now();
     for event in &events {

@@ -1,5 +1,5 @@
-//! `lango store restore`: restores the database from a backup and marks the turns and tasks that were in flight, so that no
-//! effect is repeated. Without a file it marks them in a database that was restored by other means.
+//! `lango store restore`: restores the database from a backup and marks the turns and tasks that were in flight, so
+//! that no effect is repeated. Without a file it marks them in a database that was restored by other means.
 
 use crate::app::App;
 use crate::config::StoreLocation;
@@ -15,8 +15,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Interval between two checks for leases that the backup contains.
-const CHECK_EVERY: Duration = Duration::from_millis(250);
+/// Interval between checks for leases that the backup contains.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs the command.
 pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
@@ -24,7 +24,9 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
     let in_flight = match (from, &settings.store) {
         (Some(from), StoreLocation::Sqlite(to)) => restore_file(app, &from, to).await?,
         (Some(_), place @ StoreLocation::Postgres(_)) => {
-            let message = format!("`{place}` is on a server, whose own tools restore it");
+            let message = format!(
+                "`{place}` is on a database server; use the server's own tools to restore it"
+            );
             return Err(Failure::new(Exit::Usage, message).next(format!(
                 "pg_restore --dbname='{place}' lango.dump, then `lango store restore` without a file"
             )));
@@ -32,10 +34,10 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
         (None, _) => {
             let store = app.existing_store()?;
             if store.has_server().await? {
-                return Err(in_use());
+                return Err(in_use_failure());
             }
             wait_for_leases(&store, settings.lease.0).await?;
-            mark(app, &store).await?
+            mark_in_flight(app, &store).await?
         }
     };
     let InFlight { turns, tasks } = in_flight;
@@ -46,13 +48,13 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
     ))?;
     if turns + tasks > 0 {
         screen::say(
-            "they may have gone on after the backup, so lango asks before it continues them: see `lango approvals` once `lango serve` runs",
+            "they may have continued after the backup, so lango asks before it resumes them: see `lango approvals` while `lango serve` runs",
         );
     }
     Ok(())
 }
 
-fn in_use() -> Failure {
+fn in_use_failure() -> Failure {
     Failure::new(Exit::Usage, "a server uses the database")
         .next("stop `lango serve`, then restore again")
 }
@@ -60,35 +62,35 @@ fn in_use() -> Failure {
 /// Copies a backup to a temporary file, marks what is in flight there, and then links it at the database's path.
 async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Failure> {
     let usage = |message: String, next: &str| Failure::new(Exit::Usage, message).next(next);
-    let wal = beside(from, "-wal");
+    let wal = with_suffix(from, "-wal");
     if wal.metadata().is_ok_and(|wal| wal.len() > 0) {
         let message = format!("`{}` is in use, or was not closed", from.display());
         return Err(usage(message, "restore a file of `lango store backup`"));
     }
     // SQLite would replay the leftover log of another database into this one.
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let taken = beside(to, suffix);
+        let taken = with_suffix(to, suffix);
         if taken.try_exists().unwrap_or(true) {
-            let message = format!("`{}` is there already", taken.display());
+            let message = format!("`{}` already exists", taken.display());
             let next = format!("stop lango and move {}* away first", to.display());
             return Err(usage(message, &next));
         }
     }
-    if app.kept.database.has_server().await? {
-        return Err(in_use());
+    if app.storage.database.has_server().await? {
+        return Err(in_use_failure());
     }
-    let part = beside(to, &format!(".{}.part", std::process::id()));
+    let part = with_suffix(to, &format!(".{}.part", std::process::id()));
     let restored = async {
         copy(from, &part)?;
         let store = Store::open_sqlite(&part, app.tree.root.name.clone())?;
-        let in_flight = mark(app, &store).await?;
+        let in_flight = mark_in_flight(app, &store).await?;
         // The log is not moved along with the file, so it must be empty.
         if !store.checkpoint_log().await? {
             let message = format!("another program reads `{}`", part.display());
             return Err(Failure::new(Exit::Failed, message).next("end it, then restore again"));
         }
         drop(store);
-        // Fails if a file of this name was made meanwhile.
+        // Fails if a file of this name was created meanwhile.
         fs::hard_link(&part, to)?;
         let folder = to.parent().filter(|folder| *folder != "");
         fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
@@ -96,7 +98,7 @@ async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Fai
     };
     let restored = restored.await;
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        let _ = fs::remove_file(beside(&part, suffix));
+        let _ = fs::remove_file(with_suffix(&part, suffix));
     }
     let _ = fs::remove_dir(part.with_extension("locks"));
     restored
@@ -131,16 +133,16 @@ async fn wait_for_leases(store: &Store, length: Duration) -> Result<(), Failure>
         if leases == 0 {
             return Ok(());
         }
-        if started.elapsed() > length + CHECK_EVERY {
+        if started.elapsed() > length + CHECK_INTERVAL {
             let leases = count(leases as u64, "session");
-            let message = format!("lango is at work in the database ({leases})");
+            let message = format!("a running lango uses the database ({leases})");
             return Err(Failure::new(Exit::Usage, message).next("stop it, then restore again"));
         }
-        tokio::time::sleep(CHECK_EVERY).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 
-async fn mark(app: &App, store: &Store) -> Result<InFlight, Failure> {
+async fn mark_in_flight(app: &App, store: &Store) -> Result<InFlight, Failure> {
     let restored = RestoredStore {
         sessions: store,
         catalog: store,
@@ -150,7 +152,7 @@ async fn mark(app: &App, store: &Store) -> Result<InFlight, Failure> {
     Ok(restored.mark_in_flight(SystemClock.now()).await?)
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

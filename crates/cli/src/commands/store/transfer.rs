@@ -1,9 +1,10 @@
-//! `lango store move`: everything from one database to another, told as it goes, and taken up again where it was cut off.
+//! `lango store move`: copies everything from one database to another with progress output, and resumes an
+//! interrupted move.
 
-use crate::config::{self, StoreLocation, Surroundings};
+use crate::config::{self, ProcessEnv, StoreLocation};
 use crate::exit::{Exit, Failure};
 use crate::roster::Roster;
-use crate::screen::{self, Bar, count};
+use crate::screen::{self, ProgressBar, count};
 use lango_core::AgentName;
 use lango_engine::Tree;
 use lango_store::tables::OpenMode;
@@ -17,20 +18,23 @@ use std::time::{Duration, Instant};
 
 /// Runs the command.
 pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit, Failure> {
-    let surroundings = Surroundings::from_process(config)?;
-    let loaded = config::load(&surroundings)?;
-    let roster = Roster::read(&loaded, &surroundings.cwd)?;
+    let process_env = ProcessEnv::from_process(config)?;
+    let loaded = config::load(&process_env)?;
+    let roster = Roster::read(&loaded, &process_env.cwd)?;
     let root = roster
         .topology
         .as_ref()
         .map_or(Tree::SINGLE, |topology| topology.root.as_str());
     let root = AgentName::from(root);
-    let (source, target) = (place(from, &surroundings)?, place(to, &surroundings)?);
+    let (source, target) = (
+        parse_location(from, &process_env)?,
+        parse_location(to, &process_env)?,
+    );
     if source == target {
         let message = "both databases are the same";
-        return Err(Failure::new(Exit::Usage, message).next("name another one to move to"));
+        return Err(Failure::new(Exit::Usage, message).next("name another database as the target"));
     }
-    must_be_there(&source)?;
+    check_exists(&source)?;
     let from = open(&source, &root, OpenMode::Normal)?;
     let to = open(&target, &root, OpenMode::TransferTarget)?;
     from.open_now().await?;
@@ -43,10 +47,10 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
     {
         screen::say(&format!("resuming the move from {from_place}"));
     }
-    let mut telling = Telling::new();
-    let moved = transfer_all(&from, &to, &mut |progress| telling.tell(progress)).await;
-    telling.bar.clear();
-    let moved = moved.map_err(|error| refused(error, &to.place()))?;
+    let mut reporter = ProgressReporter::new();
+    let moved = transfer_all(&from, &to, &mut |progress| reporter.report(progress)).await;
+    reporter.bar.clear();
+    let moved = moved.map_err(|error| transfer_failure(error, &to.place()))?;
     report(&moved, &to.place())?;
     Ok(match moved.damaged {
         0 => Exit::Ok,
@@ -54,10 +58,10 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
     })
 }
 
-/// A database as it is named on the command line.
-fn place(text: &str, surroundings: &Surroundings) -> Result<StoreLocation, Failure> {
-    config::store_location(text, surroundings).map_err(|expected| {
-        // What it says may be a secret.
+/// Parses a database location given on the command line.
+fn parse_location(text: &str, process_env: &ProcessEnv) -> Result<StoreLocation, Failure> {
+    config::store_location(text, process_env).map_err(|expected| {
+        // The text is not repeated, because it may contain a password.
         let message = format!("a database must be {expected}");
         Failure::new(Exit::Usage, message).next("lango store move sqlite:OLD sqlite:NEW")
     })
@@ -81,13 +85,13 @@ fn open(
     })
 }
 
-/// A file that is not there must not be made for want of something to move.
-fn must_be_there(source: &StoreLocation) -> Result<(), Failure> {
+/// Fails if the source does not exist; opening it would create an empty database.
+fn check_exists(source: &StoreLocation) -> Result<(), Failure> {
     match source {
         StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
             let message = format!("there is no database `{}`", path.display());
             Err(Failure::new(Exit::Usage, message)
-                .next("`lango config show --origin` tells where session.store is set"))
+                .next("run `lango config show --origin` to see where session.store is set"))
         }
         _ => Ok(()),
     }
@@ -95,7 +99,7 @@ fn must_be_there(source: &StoreLocation) -> Result<(), Failure> {
 
 fn report(moved: &TransferReport, place: &str) -> Result<(), Failure> {
     screen::print(&format!(
-        "moved {}, {} and all that belongs to them, {}; every row was compared and every log checked",
+        "moved {}, {} and all related data, {}; every row was compared and every log verified",
         count(moved.sessions, "session"),
         count(moved.events, "event"),
         count(moved.rows, "row")
@@ -103,30 +107,30 @@ fn report(moved: &TransferReport, place: &str) -> Result<(), Failure> {
     if moved.damaged > 0 {
         let damaged = count(moved.damaged, "session");
         screen::say(&format!(
-            "{damaged} damaged, as before; `lango sessions verify --all` names them"
+            "{damaged} damaged, as they were before the move; run `lango sessions verify --all` to list them"
         ));
     }
     screen::print(&format!(
-        "next: set session.store = \"{place}\"; what was moved is still where it was"
+        "next: set session.store = \"{place}\"; the old database is unchanged"
     ))?;
     Ok(())
 }
 
-fn refused(error: TransferError, target: &str) -> Failure {
+fn transfer_failure(error: TransferError, target: &str) -> Failure {
     let next = match &error {
-        TransferError::InUse { .. } => "end what runs there, then move again".to_owned(),
+        TransferError::InUse { .. } => "stop the process that uses it, then move again".to_owned(),
         TransferError::HasServer { .. } => "stop `lango serve` there, then move again".to_owned(),
         TransferError::NotEmpty { .. } => {
-            "name a database that is empty or not there yet".to_owned()
+            "name a database that is empty or does not exist yet".to_owned()
         }
         TransferError::OtherTransfer { source_place, .. } => format!(
-            "go on with that one: lango store move '{source_place}' '{target}'; or name a database that is empty or not there yet"
+            "continue that move: lango store move '{source_place}' '{target}'; or name a database that is empty or does not exist yet"
         ),
         TransferError::Changed { place, .. } if place == target => format!(
-            "end whatever writes to it; the source is as it was: move again to a database that is empty, or remove what is at {target} first"
+            "stop the process that writes to it; the source is unchanged: move again to an empty database, or remove {target} first"
         ),
         TransferError::Changed { .. } => format!(
-            "end whatever writes to it, remove what is at {target} or name another database that is empty, and move again from the beginning"
+            "stop the process that writes to it, remove {target} or name another empty database, and start the move again"
         ),
         TransferError::Store(_) => String::new(),
     };
@@ -136,26 +140,27 @@ fn refused(error: TransferError, target: &str) -> Failure {
     }
 }
 
-/// How often a line is shown where there is no terminal.
-const SAID_EVERY: Duration = Duration::from_secs(2);
+/// Interval between progress lines without a terminal.
+const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How far it is: a bar on a terminal; elsewhere a line for each table that has something in it, and one now and then.
-struct Telling {
-    bar: Bar,
+/// Progress output: a bar on a terminal; otherwise a line for each table that is not empty, and one at regular
+/// intervals.
+struct ProgressReporter {
+    bar: ProgressBar,
     is_terminal: bool,
-    told: Option<(TransferStage, Instant)>,
+    last_report: Option<(TransferStage, Instant)>,
 }
 
-impl Telling {
+impl ProgressReporter {
     fn new() -> Self {
         Self {
-            bar: Bar::new(),
+            bar: ProgressBar::new(),
             is_terminal: std::io::stderr().is_terminal(),
-            told: None,
+            last_report: None,
         }
     }
 
-    fn tell(&mut self, progress: TransferProgress) {
+    fn report(&mut self, progress: TransferProgress) {
         let TransferProgress { stage, done, total } = progress;
         let stage = match stage {
             TransferStage::Copying(table) => format!("copying {table}"),
@@ -163,15 +168,15 @@ impl Telling {
             TransferStage::CheckingLogs => "checking logs".to_owned(),
         };
         if self.is_terminal {
-            let share = screen::share(done, total);
+            let share = screen::progress_share(done, total);
             return self.bar.show(&format!("{share}  {stage}"));
         }
-        let is_told = match self.told {
-            Some((stage, when)) => stage == progress.stage && when.elapsed() < SAID_EVERY,
+        let is_recent = match self.last_report {
+            Some((stage, time)) => stage == progress.stage && time.elapsed() < REPORT_INTERVAL,
             None => false,
         };
-        if !is_told && progress.total > 0 {
-            self.told = Some((progress.stage, Instant::now()));
+        if !is_recent && progress.total > 0 {
+            self.last_report = Some((progress.stage, Instant::now()));
             screen::say(&format!("{stage}: {done} of {total}"));
         }
     }

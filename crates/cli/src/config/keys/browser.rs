@@ -1,5 +1,5 @@
-//! The keys under `browser`. A project may take the browser away, and nothing more: the program and the search engine are
-//! what it would be run with and where queries would be sent.
+//! The keys under `browser`. A project may turn the browser off and nothing else: it must not choose which program
+//! runs or where queries are sent.
 
 use super::{Key, Untrusted};
 
@@ -12,7 +12,7 @@ pub(super) const ENABLED: Key = Key {
 
 pub(super) const PATH: Key = Key {
     name: "browser.path",
-    help: "the program of Chromium, Chrome or Edge; found by itself when not set",
+    help: "the executable of Chromium, Chrome or Edge; detected when not set",
     field: |settings, _| &mut settings.browser.path,
     untrusted: Untrusted::Ignored,
 };

@@ -1,17 +1,17 @@
-//! The keys under `server`. A project sets none of them: it would open the machine to others.
+//! The keys under `server`. A project may not set them: it could open the machine to others.
 
 use super::{Key, Untrusted};
 
 pub(super) const HOST: Key = Key {
     name: "server.host",
-    help: "address that `lango serve` listens at",
+    help: "the address that `lango serve` listens on",
     field: |settings, _| &mut settings.server.host,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const PORT: Key = Key {
     name: "server.port",
-    help: "port that `lango serve` listens at; 0 takes a free one",
+    help: "the port that `lango serve` listens on; 0 picks a free one",
     field: |settings, _| &mut settings.server.port,
     untrusted: Untrusted::Ignored,
 };
@@ -25,35 +25,35 @@ pub(super) const HOSTS: Key = Key {
 
 pub(super) const PUBLIC_URL: Key = Key {
     name: "server.publicUrl",
-    help: "where callers reach the server, if something stands in front of it",
+    help: "the server's address as callers see it, if it is behind a proxy",
     field: |settings, _| &mut settings.server.public_url,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const REQUIRE_TOKEN: Key = Key {
     name: "server.requireToken",
-    help: "callers have to send the server's token; false is only taken on 127.0.0.1",
+    help: "whether callers must send the server's token; `false` is only accepted on 127.0.0.1",
     field: |settings, _| &mut settings.server.require_token,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const USER: Key = Key {
     name: "server.user",
-    help: "whose sessions, memory and knowledge callers work with",
+    help: "the user whose sessions, memory and knowledge callers work with",
     field: |settings, _| &mut settings.server.user,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const MAX_RUNNING_TASKS: Key = Key {
     name: "server.maxRunningTasks",
-    help: "tasks of callers that run at a time",
+    help: "the most tasks of callers that run at the same time",
     field: |settings, _| &mut settings.server.max_running_tasks,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const QUEUE_LIMIT: Key = Key {
     name: "server.queueLimit",
-    help: "tasks that may wait to run; one more is refused with 429",
+    help: "the most tasks that may wait to run; further ones are refused with 429",
     field: |settings, _| &mut settings.server.queue_limit,
     untrusted: Untrusted::Ignored,
 };
@@ -67,14 +67,14 @@ pub(super) const QUEUE_TIMEOUT: Key = Key {
 
 pub(super) const MAX_STREAMS: Key = Key {
     name: "server.maxStreams",
-    help: "open streams at a time; one more is refused with 429",
+    help: "the most streams open at the same time; further ones are refused with 429",
     field: |settings, _| &mut settings.server.max_streams,
     untrusted: Untrusted::Ignored,
 };
 
 pub(super) const MAX_CONNECTIONS: Key = Key {
     name: "server.maxConnections",
-    help: "open connections at a time; others wait to be accepted",
+    help: "the most connections open at the same time; others wait to be accepted",
     field: |settings, _| &mut settings.server.max_connections,
     untrusted: Untrusted::Ignored,
 };

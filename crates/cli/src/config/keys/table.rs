@@ -1,14 +1,13 @@
-//! The table of keys, in the order in which they are shown.
+//! The table of keys, in display order.
 
-use super::super::choices::WhenBusy;
-use super::super::settings::milliseconds;
 use super::{Key, Untrusted, browser, payment, search, server, vault};
+use crate::config::choices::BusySetting;
+use crate::config::settings::milliseconds;
 
-/// All keys.
 pub static KEYS: &[Key] = &[
     Key {
         name: "agent.multiAgent",
-        help: "delegate to sub-agents; false runs a single agent that holds all tools",
+        help: "delegate to sub-agents; `false` runs a single agent with all tools",
         field: |settings, _| &mut settings.agent.multi_agent,
         untrusted: Untrusted::Ignored,
     },
@@ -26,32 +25,33 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "agent.model",
-        help: "provider and model, such as `offline/rules`; chosen by itself when not set",
+        help: "provider and model, such as `offline/rules`; lango chooses one when not set",
         field: |settings, _| &mut settings.agent.model,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "agent.fallback",
-        help: "models that are asked in this order when `agent.model` fails",
+        help: "models to try in this order when `agent.model` fails",
         field: |settings, _| &mut settings.agent.fallback,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "agent.temperature",
-        help: "sampling temperature of every model that takes one, from 0 to 2",
+        help: "the sampling temperature of every model that accepts one, from 0 to 2",
         field: |settings, _| &mut settings.agent.temperature,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "agent.reasoningEffort",
-        help: "how much models think: `none`, `minimal`, `low`, `medium` or `high`; their default when not set",
+        help: "the reasoning effort of models: `none`, `minimal`, `low`, `medium` or `high`; their default when not set",
         field: |settings, _| &mut settings.agent.reasoning_effort,
-        // Less thinking costs less, and makes an agent easier to mislead by the very files of the project.
+        // Lower effort costs less, but it also makes an agent easier to mislead, for example by the project's own
+        // files.
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "agent.maxOutputTokens",
-        help: "tokens of one reply, reasoning included; from 1 to 1000000",
+        help: "the most tokens of one reply, including reasoning; from 1 to 1000000",
         field: |settings, _| &mut settings.agent.max_output_tokens,
         untrusted: Untrusted::OnlyLower(|settings| {
             let most = settings.agent.model_settings().max_output_tokens;
@@ -60,31 +60,31 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "agent.maxDelegationRounds",
-        help: "delegation rounds of a turn; zero means the default of 3",
+        help: "the most delegation rounds of a turn; zero means the default of 3",
         field: |settings, _| &mut settings.agent.max_delegation_rounds,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.limits().rounds.into()),
     },
     Key {
         name: "agent.maxModelCalls",
-        help: "model calls of a turn, over all its agents",
+        help: "the most model calls of a turn, over all its agents",
         field: |settings, _| &mut settings.agent.max_model_calls,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.max_model_calls.into()),
     },
     Key {
         name: "agent.maxToolCalls",
-        help: "tool calls of a turn, over all its agents",
+        help: "the most tool calls of a turn, over all its agents",
         field: |settings, _| &mut settings.agent.max_tool_calls,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.max_tool_calls.into()),
     },
     Key {
         name: "agent.maxTokens",
-        help: "tokens of a turn, sent and received; zero makes no call",
+        help: "the most tokens of a turn, sent and received; zero prevents any model call",
         field: |settings, _| &mut settings.agent.max_tokens,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.max_tokens.unwrap_or(u64::MAX)),
     },
     Key {
         name: "agent.maxCost",
-        help: "US dollars of a turn; zero makes no call",
+        help: "the most US dollars of a turn; zero prevents any model call",
         field: |settings, _| &mut settings.agent.max_cost,
         untrusted: Untrusted::OnlyLower(|settings| {
             settings.agent.limits().cost_micros.unwrap_or(u64::MAX)
@@ -92,25 +92,25 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "agent.turnTimeout",
-        help: "active time of a turn; waiting for a person does not count",
+        help: "the time limit of a turn, not counting waits for the user",
         field: |settings, _| &mut settings.agent.turn_timeout,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.limits().turn_ms),
     },
     Key {
         name: "agent.idleTimeout",
-        help: "how long a model may be silent, before its first word and between words",
+        help: "how long a model may send nothing, before its reply starts and within it",
         field: |settings, _| &mut settings.agent.idle_timeout,
         untrusted: Untrusted::OnlyLower(|settings| milliseconds(settings.agent.idle_timeout)),
     },
     Key {
         name: "agent.toolTimeout",
-        help: "time of a single tool call or remote call",
+        help: "the time limit of a single tool call or remote call",
         field: |settings, _| &mut settings.agent.tool_timeout,
         untrusted: Untrusted::OnlyLower(|settings| settings.agent.limits().tool_ms),
     },
     Key {
         name: "agent.strictTools",
-        help: "refuse to start when a tool has no agent to own it",
+        help: "refuse to start when no agent owns a tool",
         field: |settings, _| &mut settings.agent.strict_tools,
         untrusted: Untrusted::OnlyLower(|settings| (!settings.agent.strict_tools).into()),
     },
@@ -122,61 +122,67 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "providers.<id>.kind",
-        help: "how a provider is spoken to: `openai` (very many servers), `anthropic` or `gemini`",
+        help: "the API family of a provider: `openai` (which most servers support), `anthropic` or `gemini`",
         field: |settings, id| &mut settings.provider(id).kind,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "providers.<id>.api",
-        help: "the API of a provider of the kind `openai`: `responses` or `chat`; by its address when not set",
+        help: "which API an `openai` provider uses: `responses` or `chat`; chosen by its address when not set",
         field: |settings, id| &mut settings.provider(id).api,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "providers.<id>.baseUrl",
-        help: "where it is, such as `http://127.0.0.1:8000/v1`",
+        help: "the address of the API, such as `http://127.0.0.1:8000/v1`",
         field: |settings, id| &mut settings.provider(id).base_url,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "providers.<id>.apiKeyEnv",
-        help: "the environment variable that holds its key, or `secret:NAME` for one of the vault",
+        help: "the environment variable with its API key, or `secret:NAME` for a secret in the vault",
         field: |settings, id| &mut settings.provider(id).api_key_env,
         untrusted: Untrusted::Ignored,
     },
     Key {
+        name: "providers.<id>.allowPlainHttp",
+        help: "allow its key to be sent unencrypted to another machine, such as a model server in your own network",
+        field: |settings, id| &mut settings.provider(id).allow_plain_http,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
         name: "providers.<id>.contextTokens",
-        help: "how many tokens its models take at once",
+        help: "the context window of its models, in tokens",
         field: |settings, id| &mut settings.provider(id).context_tokens,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "providers.<id>.stream",
-        help: "whether its replies are streamed",
+        help: "whether to stream its replies",
         field: |settings, id| &mut settings.provider(id).stream,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "approval.rules",
-        help: "which calls run, are asked for or never run: `[{ action, agent, tool, match }]`; of all layers",
+        help: "which calls run, need approval or never run: `[{ action, agent, tool, match }]`; the rules of all layers apply",
         field: |settings, _| &mut settings.approval.rules,
         untrusted: Untrusted::Filtered,
     },
     Key {
         name: "approval.expiry",
-        help: "how long calls of the server's callers wait for an answer before they are denied and their task fails",
+        help: "how long calls from the server's tasks wait for approval before they are denied and the task fails",
         field: |settings, _| &mut settings.approval.expiry,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "tools.exec.read",
-        help: "more files and folders that commands and file tools may read",
+        help: "additional files and folders that commands and file tools may read",
         field: |settings, _| &mut settings.tools.exec.read,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "tools.exec.write",
-        help: "more folders that commands and file tools may change",
+        help: "additional folders that commands and file tools may change",
         field: |settings, _| &mut settings.tools.exec.write,
         untrusted: Untrusted::Ignored,
     },
@@ -188,25 +194,25 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "tools.exec.allowGitInit",
-        help: "permits commands to create git repositories (git init, git clone) in the workspace",
+        help: "allow commands to create git repositories (git init, git clone) in the workspace",
         field: |settings, _| &mut settings.tools.exec.allow_git_init,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "tools.exec.maxProcesses",
-        help: "processes that a command may have at once",
+        help: "the most processes of a command at the same time",
         field: |settings, _| &mut settings.tools.exec.max_processes,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "tools.exec.maxMemoryMb",
-        help: "memory that a command may use, in MiB",
+        help: "the most memory of a command, in MiB",
         field: |settings, _| &mut settings.tools.exec.max_memory_mb,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "egress.allow",
-        help: "hosts that may be contacted though they are not public, such as `10.0.0.5:8080` or `*.corp.example`",
+        help: "hosts that may be contacted although they are not public, such as `10.0.0.5:8080` or `*.corp.example`",
         field: |settings, _| &mut settings.egress.allow,
         untrusted: Untrusted::Ignored,
     },
@@ -218,13 +224,13 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "egress.maxRequests",
-        help: "requests that the tools of a turn may send",
+        help: "the most requests that the tools of a turn may send",
         field: |settings, _| &mut settings.egress.max_requests,
         untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_requests),
     },
     Key {
         name: "egress.maxBytes",
-        help: "bytes that the tools of a turn may receive and send",
+        help: "the most bytes that the tools of a turn may send and receive",
         field: |settings, _| &mut settings.egress.max_bytes,
         untrusted: Untrusted::OnlyLower(|settings| settings.egress.max_bytes),
     },
@@ -238,43 +244,43 @@ pub static KEYS: &[Key] = &[
     search::API_KEY_ENV,
     Key {
         name: "skill.dirs",
-        help: "more folders with skills, beside your own and the project's",
+        help: "additional folders with skills, besides your own and the project's",
         field: |settings, _| &mut settings.skill.dirs,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.startTimeout",
-        help: "how long an MCP server may take to answer when it is connected",
+        help: "how long an MCP server may take to answer the connection handshake",
         field: |settings, _| &mut settings.mcp.start_timeout,
         untrusted: Untrusted::OnlyLower(|settings| milliseconds(settings.mcp.start_timeout)),
     },
     Key {
         name: "mcp.servers.<id>.command",
-        help: "the program of an MCP server and its arguments; `{workspace}` gives it the workspace",
+        help: "the program of an MCP server and its arguments; `{workspace}` stands for the workspace",
         field: |settings, id| &mut settings.server(id).command,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.data",
-        help: "arguments that name data, not code: files that agents or the server may change",
+        help: "arguments that name data rather than code: files that agents or the server may change",
         field: |settings, id| &mut settings.server(id).data,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.url",
-        help: "the address of an MCP server that runs elsewhere, such as `https://example.com/mcp`",
+        help: "the address of a remote MCP server, such as `https://example.com/mcp`",
         field: |settings, id| &mut settings.server(id).url,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.tokenEnv",
-        help: "the environment variable that holds its bearer token, or `secret:NAME`",
+        help: "the environment variable with its bearer token, or `secret:NAME`",
         field: |settings, id| &mut settings.server(id).token_env,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.env",
-        help: "variables of its program: `NAME` is passed on, `NAME=value` is set, `NAME=secret:X` is a placeholder of a secret",
+        help: "environment variables of its program: `NAME` is passed on, `NAME=value` is set, `NAME=secret:X` becomes a placeholder for a secret",
         field: |settings, id| &mut settings.server(id).env,
         untrusted: Untrusted::Ignored,
     },
@@ -286,55 +292,55 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "mcp.servers.<id>.read",
-        help: "more files and folders that its program may read",
+        help: "additional files and folders that its program may read",
         field: |settings, id| &mut settings.server(id).read,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.write",
-        help: "more folders that its program may change",
+        help: "additional folders that its program may change",
         field: |settings, id| &mut settings.server(id).write,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.agent",
-        help: "the agent that is given its tools; without it their prefix decides",
+        help: "the agent that gets its tools; decided by their prefix when not set",
         field: |settings, id| &mut settings.server(id).agent,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.capability",
-        help: "what that agent can do with its tools, as the orchestrator is told; its own title if not set",
+        help: "what that agent can do with its tools, for the orchestrator; the server's own title when not set",
         field: |settings, id| &mut settings.server(id).capability,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.prefix",
-        help: "what the names of its tools begin with; `<id>_` if not set",
+        help: "the prefix of its tools' names; `<id>_` when not set",
         field: |settings, id| &mut settings.server(id).prefix,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.tools",
-        help: "the tools that are wanted, by the server's own names; all if empty",
+        help: "the tools to offer, by the server's own names; all if empty",
         field: |settings, id| &mut settings.server(id).tools,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.formDefaults",
-        help: "whether its forms are answered with its own defaults",
+        help: "whether lango answers the server's forms with the defaults they contain",
         field: |settings, id| &mut settings.server(id).form_defaults,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.clientId",
-        help: "who lango was registered as for `lango mcp login`; it registers by itself if not set",
+        help: "the OAuth client id for `lango mcp login`; lango registers itself when not set",
         field: |settings, id| &mut settings.server(id).client_id,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "mcp.servers.<id>.clientSecretEnv",
-        help: "the environment variable that holds the secret of that client, or `secret:NAME`",
+        help: "the environment variable with the OAuth client secret, or `secret:NAME`",
         field: |settings, id| &mut settings.server(id).client_secret_env,
         untrusted: Untrusted::Ignored,
     },
@@ -346,37 +352,37 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "graph.maxDepth",
-        help: "how many steps a walk through the graph may take",
+        help: "the most steps of a walk through the graph",
         field: |settings, _| &mut settings.graph.max_depth,
         untrusted: Untrusted::OnlyLower(|settings| settings.graph.max_depth.into()),
     },
     Key {
         name: "graph.maxResults",
-        help: "how many facts the graph gives at once",
+        help: "the most facts per result of a graph tool",
         field: |settings, _| &mut settings.graph.max_results,
         untrusted: Untrusted::OnlyLower(|settings| settings.graph.max_results.into()),
     },
     Key {
         name: "embedding.provider",
-        help: "what makes vectors of texts: `offline` (spelling, not meaning), `none`, `model2vec`, `ollama`, or a provider",
+        help: "the embedding provider: `offline` (matches spelling, not meaning), `none`, `model2vec`, `ollama`, or a provider",
         field: |settings, _| &mut settings.embedding.provider,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "embedding.model",
-        help: "the model of that provider; for `model2vec` its folder",
+        help: "the embedding model; for `model2vec` the folder of the model",
         field: |settings, _| &mut settings.embedding.model,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "embedding.dimensions",
-        help: "how many numbers a vector has, where the provider lets one choose",
+        help: "the length of a vector, for providers that let you choose",
         field: |settings, _| &mut settings.embedding.dimensions,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "observationalMemory.enabled",
-        help: "true: the model observes and condenses; false: no memory; not set: built-in rules observe, at no cost",
+        help: "`true`: the model observes and condenses; `false`: no memory; not set: built-in rules observe, at no cost",
         field: |settings, _| &mut settings.memory.enabled,
         untrusted: Untrusted::OnlyLower(|settings| match settings.memory.enabled {
             Some(false) => 0,
@@ -386,63 +392,63 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "observationalMemory.messageTokenThreshold",
-        help: "tokens of turns that are observed together",
+        help: "tokens of new turns that trigger an observation",
         field: |settings, _| &mut settings.memory.message_token_threshold,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "observationalMemory.observationTokenThreshold",
-        help: "tokens of observations that are condensed into reflections",
+        help: "tokens of observations that trigger condensing them into reflections",
         field: |settings, _| &mut settings.memory.observation_token_threshold,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "observationalMemory.reflectionTokenThreshold",
-        help: "tokens of reflections that are condensed into longer-lived ones",
+        help: "tokens of reflections that trigger condensing them into longer-lived ones",
         field: |settings, _| &mut settings.memory.reflection_token_threshold,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "observationalMemory.contextTokens",
-        help: "tokens of memory that a turn is told at most",
+        help: "the most tokens of memory in a turn's context",
         field: |settings, _| &mut settings.memory.context_tokens,
         untrusted: Untrusted::OnlyLower(|settings| settings.memory.context_tokens.into()),
     },
     Key {
         name: "session.store",
-        help: "where everything is kept: `sqlite:PATH`, or `postgres://user:password@host/database`",
+        help: "the database for everything that lango stores: `sqlite:PATH`, or `postgres://user:password@host/database`",
         field: |settings, _| &mut settings.session.store,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "session.user",
-        help: "whose sessions, memory and knowledge are used here",
+        help: "the user whose sessions, memory and knowledge are used",
         field: |settings, _| &mut settings.session.user,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "session.ttl",
-        help: "how long sessions that are not used, and old tasks of callers, are kept, such as `90d`; for ever when not set",
+        help: "how long unused sessions and old tasks of callers are stored, such as `90d`; for ever when not set",
         field: |settings, _| &mut settings.session.ttl,
         untrusted: Untrusted::Ignored,
     },
     Key {
         name: "session.whenBusy",
-        help: "a question to a session that is busy with another turn: `wait` in line, or `refuse`",
+        help: "what happens to a question when its session is busy with another turn: `wait` in a queue, or `refuse`",
         field: |settings, _| &mut settings.session.when_busy,
         untrusted: Untrusted::OnlyLower(|settings| {
-            (settings.session.when_busy == WhenBusy::Wait).into()
+            (settings.session.when_busy == BusySetting::Wait).into()
         }),
     },
     Key {
         name: "session.queueLimit",
-        help: "how many questions may wait for a session; one more is refused",
+        help: "the most questions that may wait for a session; further ones are refused",
         field: |settings, _| &mut settings.session.queue_limit,
         untrusted: Untrusted::OnlyLower(|settings| settings.session.queue_limit.into()),
     },
     Key {
         name: "session.lease",
-        help: "with PostgreSQL: how long a session stays held by a copy of lango that is not heard of any more",
+        help: "with PostgreSQL: how long a replica's lease on a session lasts without renewal",
         field: |settings, _| &mut settings.session.lease,
         untrusted: Untrusted::Ignored,
     },
@@ -458,13 +464,13 @@ pub static KEYS: &[Key] = &[
     payment::CONFIRMATION_TIMEOUT,
     Key {
         name: "a2a.enabled",
-        help: "ask the agents in `a2a.remoteAgents`; false fetches nothing",
+        help: "use the agents in `a2a.remoteAgents`; `false` contacts none of them",
         field: |settings, _| &mut settings.a2a.enabled,
         untrusted: Untrusted::OnlyLower(|settings| settings.a2a.enabled.into()),
     },
     Key {
         name: "a2a.remoteAgents",
-        help: "agents elsewhere: `[{ name, agentCardUrl, tokenEnv, headersEnv, timeout }]`",
+        help: "remote agents: `[{ name, agentCardUrl, tokenEnv, headersEnv, timeout }]`",
         field: |settings, _| &mut settings.a2a.remote_agents,
         untrusted: Untrusted::Ignored,
     },

@@ -8,7 +8,7 @@ use lango_store::Store;
 use lango_vault::{NewSecret, OpenVault, UnlockSecret, Vault, VaultParts, key_file};
 use tempfile::TempDir;
 
-/// Credentials of a process that unlocks by a key file, and the vault as another process has it.
+/// Returns credentials that unlock with a key file, and the same vault as another process sees it.
 async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
     let (database, key) = (folder.path().join("database"), folder.path().join("key"));
     std::fs::write(&database, "any").unwrap();
@@ -22,15 +22,15 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
     });
     let access = VaultAccess {
         vault,
-        place: StoreLocation::Sqlite(database),
-        is_default_place: true,
+        location: StoreLocation::Sqlite(database),
+        is_default_location: true,
         own_passphrase: None,
         server_passphrase: None,
         key_file: Some(key),
         keyring: OsKeyring::new(&BTreeMap::new()),
         own_user: UserId::from("nobody"),
         failed: Arc::default(),
-        silence: None,
+        echo_guard: None,
     };
     let vault = access.vault.clone();
     let open = access.vault.create(vec![unlock]).await.unwrap();
@@ -60,7 +60,7 @@ async fn value(credentials: &Credentials, setting: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_rotated_is_used_without_a_restart() {
+async fn a_rotated_secret_is_used_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (mut credentials, vault, open) = fixture(&folder).await;
     set(&open, "first-canary").await;
@@ -72,7 +72,7 @@ async fn a_secret_that_is_rotated_is_used_without_a_restart() {
         .mask_text("first-canary second-canary")
         .into_owned();
     assert_eq!(masked, "[secret KEY] [secret KEY]");
-    // Both uses are within a minute, so the log has one of them.
+    // Both uses fall within a minute, so the log records one of them.
     let events = vault.events(1000).await.unwrap();
     let used = events.iter().filter(|event| &*event.action == "used");
     assert_eq!(used.count(), 1);
@@ -82,7 +82,7 @@ async fn a_secret_that_is_rotated_is_used_without_a_restart() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_an_error_with_the_next_step() {
+async fn a_missing_value_is_an_error_with_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let (credentials, _, _) = fixture(&folder).await;
     assert_eq!(value(&credentials, "PLAIN").await, "plain-canary");

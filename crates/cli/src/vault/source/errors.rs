@@ -1,4 +1,4 @@
-//! Errors of the users' vaults, as the parts that use secrets see them.
+//! Errors of the users' vaults, converted for the code that uses secrets.
 
 use crate::exit::Failure;
 use crate::vault::VaultAccess;
@@ -24,7 +24,7 @@ impl UseError {
         }
     }
 
-    pub(super) fn about(self, secret: &SecretName) -> SecretError {
+    pub(super) fn into_error_about(self, secret: &SecretName) -> SecretError {
         let name = secret.clone();
         match self {
             Self::Vault(VaultError::NotBound { .. }) => SecretError::NotBound { name },
@@ -47,7 +47,7 @@ impl UseError {
 pub fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
     match error {
         VaultError::Expired { .. } => {
-            format!("{error}; `lango secrets rotate {name}` gives it a new value")
+            format!("{error}; `lango secrets rotate {name}` sets a new value")
         }
         VaultError::NotFound { .. } => {
             format!("{error}; `lango secrets set {name}` stores it")
@@ -56,17 +56,17 @@ pub fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
     }
 }
 
-pub(super) fn absent(access: &VaultAccess) -> SecretError {
+pub(super) fn missing_vault(access: &VaultAccess) -> SecretError {
     SecretError::Unavailable {
         detail: format!(
-            "there is no {} yet; the user can make it with `{} init`",
+            "there is no {} yet; the user can create it with `{} init`",
             access.name(),
             access.command()
         ),
     }
 }
 
-pub(super) fn failed(error: &Failure) -> SecretError {
+pub(super) fn unavailable(error: &Failure) -> SecretError {
     let detail = error.to_string().replace("\n  next: ", "; ");
     SecretError::Unavailable { detail }
 }

@@ -1,5 +1,5 @@
-//! Masks all values of a vault before a model or a sandboxed program sees text that could contain one: a server or a file may
-//! show what another process sent.
+//! Masks all values of a vault before a model or a sandboxed program sees text that could contain one: a server or a
+//! file may contain what another process sent.
 
 use super::{UseError, UserVaults};
 use lango_core::{RecordSelection, UserId};
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 /// The last check of a user's vault.
 #[derive(Clone, Copy)]
 pub(super) struct MaskCheck {
-    /// The vault; `None` if there was none with secrets.
+    /// The version of the vault; `None` if there was no vault with secrets.
     version: Option<VaultVersion>,
-    /// Whether its values are masked. Those of a locked vault are not.
+    /// Whether its values are masked; false if it was locked.
     is_masked: bool,
     time: Instant,
 }
 
 impl UserVaults {
-    /// Masks the values of a user's vault, unless it was checked within `max_age`. A vault that was locked is tried again
-    /// after it changed, or was opened for something else.
+    /// Masks the values of a user's vault, unless it was checked within `max_age`. A locked vault is tried again
+    /// after it changed or was opened elsewhere in this process.
     pub(super) async fn refresh_masks(&self, user: &UserId, max_age: Duration) {
         let last = self.mask_checks().get(user).copied();
         if last.is_some_and(|last| last.time.elapsed() < max_age) {
@@ -43,7 +43,7 @@ impl UserVaults {
         self.set_mask_check(user, version, is_masked);
     }
 
-    /// Masks the values of a vault, unless that was done for this version.
+    /// Masks the values of a vault, unless that was already done for this version.
     pub(super) async fn mask_all(
         &self,
         user: &UserId,

@@ -10,7 +10,7 @@ use lango_vault::{NewSecret, UnlockSecret, Vault, VaultParts, key_file};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
 
-/// The vaults of a process that unlocks by a key file.
+/// The vaults of a process that unlocks with a key file.
 struct Fixture {
     folder: TempDir,
     vaults: UserVaults,
@@ -30,15 +30,15 @@ impl Fixture {
                 owner: UserId::from("nobody"),
                 actor: "a test".into(),
             }),
-            place: StoreLocation::Sqlite(database),
-            is_default_place: true,
+            location: StoreLocation::Sqlite(database),
+            is_default_location: true,
             own_passphrase: None,
             server_passphrase: None,
             key_file: Some(key),
             keyring: OsKeyring::new(&BTreeMap::new()),
             own_user: UserId::from("nobody"),
             failed: Arc::default(),
-            silence: None,
+            echo_guard: None,
         };
         let masks = Masks::default();
         Self {
@@ -65,7 +65,7 @@ impl Fixture {
         self.subjects(user, "used").await.len()
     }
 
-    /// Returns what the entries of an action in the audit log are about.
+    /// Returns the subjects of an action's entries in the audit log.
     async fn subjects(&self, user: &str, action: &str) -> Vec<String> {
         let vault = self.vaults.access.for_user(UserId::from(user)).vault;
         let events = vault.events(1000).await.unwrap().into_iter();
@@ -104,11 +104,17 @@ async fn a_user_has_the_secrets_of_their_own_vault_and_no_others() {
         .unwrap();
     let vaults = &fixture.vaults;
     assert_eq!(
-        vaults.bound(&ann, "exec").await.unwrap(),
+        vaults.bound_secrets(&ann, "exec").await.unwrap(),
         [bound(binding("exec"))]
     );
-    assert!(vaults.bound(&ann, "mcp:x").await.unwrap().is_empty());
-    assert!(vaults.bound(&bob, "exec").await.unwrap().is_empty());
+    assert!(
+        vaults
+            .bound_secrets(&ann, "mcp:x")
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(vaults.bound_secrets(&bob, "exec").await.unwrap().is_empty());
     let value = vaults
         .resolve(&SecretUser::from(&ann), &bound(binding("exec")))
         .await
@@ -134,7 +140,7 @@ async fn a_bound_value_is_masked_before_it_is_first_used_and_after_it_changed() 
     own.bind(&secret.name, &secret.binding).await.unwrap();
     for value in ["first-value", "second-value"] {
         store(&own, value).await;
-        fixture.vaults.bound(&ann, "exec").await.unwrap();
+        fixture.vaults.bound_secrets(&ann, "exec").await.unwrap();
         assert_eq!(fixture.masks.mask_text(value), "[secret TOKEN]");
     }
     assert_eq!(fixture.uses("ann").await, 0);
@@ -179,13 +185,13 @@ async fn the_values_of_a_locked_vault_are_masked_after_it_was_opened() {
     store(&own, "value-of-bob").await;
     fixture.vaults.load_masks(&bob, Duration::ZERO).await;
     assert_eq!(fixture.masks.mask_text("value-of-bob"), "value-of-bob");
-    fixture.vaults.keep_open(&bob, own).await;
+    fixture.vaults.store_open(&bob, own).await;
     fixture.vaults.load_masks(&bob, Duration::ZERO).await;
     assert_eq!(fixture.masks.mask_text("value-of-bob"), "[secret TOKEN]");
 }
 
 #[tokio::test]
-async fn a_binding_that_was_removed_ends_at_once() {
+async fn a_removed_binding_ends_immediately() {
     let fixture = Fixture::new();
     let ann = UserId::from("ann");
     let own = fixture.create("ann", &["key"]).await;
@@ -269,17 +275,24 @@ async fn blocked_placeholders_are_recorded_once_a_minute() {
 }
 
 #[tokio::test]
-async fn a_vault_that_nothing_unlocks_here_says_how_to_unlock_it() {
+async fn a_locked_vault_says_how_to_unlock_it() {
     let fixture = Fixture::new();
     let ann = UserId::from("ann");
     let own = fixture.create("ann", &["elsewhere"]).await;
     store(&own, "value-of-ann").await;
-    // Without a binding nobody needs to unlock it.
-    assert!(fixture.vaults.bound(&ann, "exec").await.unwrap().is_empty());
+    // Without a binding there is no need to unlock it.
+    assert!(
+        fixture
+            .vaults
+            .bound_secrets(&ann, "exec")
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let secret = bound(binding("exec"));
     own.bind(&secret.name, &secret.binding).await.unwrap();
     for refused in [
-        fixture.vaults.bound(&ann, "exec").await.err(),
+        fixture.vaults.bound_secrets(&ann, "exec").await.err(),
         fixture
             .vaults
             .resolve(&SecretUser::from(&ann), &secret)

@@ -1,46 +1,43 @@
-//! Which layer wins, where files are looked for, and what the values mean.
+//! The precedence of layers, the search for files, and the meaning of values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lango_cli::config::{
-    KEYS, NetworkAccess, OrchestratorTools, Origin, StoreLocation, Surroundings, Topology, WhenBusy,
+    BusySetting, KEYS, NetworkAccess, OrchestratorTools, Origin, ProcessEnv, StoreLocation,
+    TopologyChoice,
 };
 use lango_core::{Limits, ModelSettings, ReasoningEffort};
-use lango_engine::Action;
+use lango_engine::RuleAction;
 
-use super::{Place, origin_of};
+use super::{Fixture, origin_of};
 
 #[test]
-fn without_files_variables_or_flags_the_defaults_hold_and_nothing_is_created() {
-    let place = Place::new();
-    let loaded = place.load();
+fn without_files_variables_or_flags_the_defaults_apply_and_nothing_is_created() {
+    let fixture = Fixture::new();
+    let loaded = fixture.load();
     let agent = &loaded.settings.agent;
     assert!(agent.multi_agent && !agent.strict_tools);
-    assert_eq!(agent.topology, Topology::Named("specialists".into()));
+    assert_eq!(agent.topology, TopologyChoice::Named("specialists".into()));
     assert_eq!(
         (agent.orchestrator_tools, &agent.model, &agent.agents_dir),
         (None, &None, &None)
     );
     assert_eq!(agent.limits(), Limits::default());
-    let database = place.path("home/.local/share/lango/lango.db");
+    let database = fixture.path("home/.local/share/lango/lango.db");
     assert_eq!(
         loaded.settings.session.store,
         StoreLocation::Sqlite(database)
     );
-    assert!(
-        loaded
-            .values
-            .iter()
-            .all(|value| value.origin == Origin::Default)
-    );
-    assert_eq!(fs::read_dir(place.path("home")).unwrap().count(), 1);
+    let mut values = loaded.values.iter();
+    assert!(values.all(|value| value.origin == Origin::Default));
+    assert_eq!(fs::read_dir(fixture.path("home")).unwrap().count(), 1);
 }
 
 #[test]
-fn every_key_can_be_set_and_reaches_its_own_field() {
-    let place = Place::new().project_file(
+fn every_key_can_be_set_and_sets_its_own_field() {
+    let fixture = Fixture::new().project_file(
         r#"
         [agent]
         maxDelegationRounds = 1
@@ -57,7 +54,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         tool = "exec"
         "#,
     );
-    let place = place.user_file(
+    let fixture = fixture.user_file(
         r#"
         payment = { rpcUrl = "https://rpc.example/key", network = "base", wallet = "secret:W", maxPerPayment = "1", maxPerDay = "2.5", maxPerRecipientPerDay = "3", maxPerPurposePerDay = "4", maxGasPerTransaction = "5 gwei", confirmationTimeout = "6s" }
         [agent]
@@ -163,10 +160,10 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         contextTokens = 15
         "#,
     );
-    let loaded = place.load();
+    let loaded = fixture.load();
     let agent = &loaded.settings.agent;
     assert!(!agent.multi_agent && agent.strict_tools);
-    assert_eq!(agent.topology, Topology::Named("classic".into()));
+    assert_eq!(agent.topology, TopologyChoice::Named("classic".into()));
     assert_eq!(agent.orchestrator_tools, Some(OrchestratorTools::All));
     assert_eq!(agent.model.as_deref(), Some("openai/gpt"));
     assert_eq!(agent.agents_dir.as_deref(), Some(Path::new("/agents")));
@@ -191,8 +188,8 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(agent.model_settings(), expected);
     assert_eq!(agent.idle_timeout, std::time::Duration::from_secs(7));
     let provider = &loaded.settings.providers["mine"];
-    assert_eq!(provider.kind, Some(lango_models::Kind::Anthropic));
-    assert_eq!(provider.api, Some(lango_models::Api::Chat));
+    assert_eq!(provider.kind, Some(lango_models::ProviderFamily::Anthropic));
+    assert_eq!(provider.api, Some(lango_models::OpenAiApi::Chat));
     assert_eq!(provider.base_url.as_deref(), Some("http://127.0.0.1:1"));
     assert_eq!(provider.api_key_env.as_deref(), Some("MY_KEY"));
     assert_eq!((provider.context_tokens, provider.stream), (Some(9), false));
@@ -202,17 +199,23 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     let [allow, deny] = loaded.settings.approval.rules.rules.as_slice() else {
         panic!(
-            "the rules of both files hold: {:?}",
+            "the rules of both files apply: {:?}",
             loaded.settings.approval
         );
     };
-    assert_eq!((allow.action, deny.action), (Action::Allow, Action::Deny));
+    assert_eq!(
+        (allow.action, deny.action),
+        (RuleAction::Allow, RuleAction::Deny)
+    );
     assert_eq!(allow.agent.as_deref(), Some("operator"));
     assert_eq!(allow.matching.as_deref(), Some("notes/*"));
     assert_eq!(deny.tool.as_deref(), Some("exec"));
     let exec = &loaded.settings.tools.exec;
     assert_eq!(exec.read, [Path::new("/data")]);
-    assert_eq!(exec.write, [PathBuf::from("/out"), place.path("home/more")]);
+    assert_eq!(
+        exec.write,
+        [PathBuf::from("/out"), fixture.path("home/more")]
+    );
     assert_eq!(exec.network, NetworkAccess::Open);
     assert!(exec.allow_git_init);
     assert!((exec.max_processes, exec.max_memory_mb) == (9, 10));
@@ -221,7 +224,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     let denied = ["*.evil.example", "10.0.0.0/8"].map(|text| text.parse().unwrap());
     assert_eq!(egress.deny, denied);
     assert_eq!((egress.max_requests, egress.max_bytes), (21, 22));
-    let skills = place.path("home/.config/lango/skills");
+    let skills = fixture.path("home/.config/lango/skills");
     assert_eq!(loaded.settings.skill.dirs, [skills]);
     let mcp = &loaded.settings.mcp;
     assert_eq!(mcp.start_timeout, std::time::Duration::from_secs(3));
@@ -245,7 +248,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(git.network, NetworkAccess::Open);
     assert!(git.form_defaults);
     assert_eq!(git.read, [Path::new("/packages")]);
-    assert_eq!(git.write, [place.path("home/out")]);
+    assert_eq!(git.write, [fixture.path("home/out")]);
     assert_eq!(git.tools, ["a", "b"]);
     assert_eq!(git.data, ["{workspace}/app.db"]);
     assert_eq!(git.capability.0, some("version control"));
@@ -285,7 +288,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(session.user, "ann");
     assert_eq!(
         (session.when_busy, session.queue_limit),
-        (WhenBusy::Refuse, 17)
+        (BusySetting::Refuse, 17)
     );
     assert_eq!(session.lease.0, Duration::from_secs(18));
     assert_eq!(session.ttl, Some(Duration::from_secs(19 * 86_400)));
@@ -308,76 +311,72 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     assert_eq!(server.queue_timeout, Duration::from_secs(33));
     assert_eq!((server.max_streams, server.max_connections), (34, 35));
     assert_eq!(loaded.values.len(), KEYS.len());
-    assert!(
-        loaded
-            .values
-            .iter()
-            .all(|value| value.origin != Origin::Default)
-    );
+    let mut values = loaded.values.iter();
+    assert!(values.all(|value| value.origin != Origin::Default));
 }
 
 #[test]
 fn zero_delegation_rounds_mean_three() {
-    let loaded = Place::new().flag("agent.maxDelegationRounds=0").load();
+    let loaded = Fixture::new().flag("agent.maxDelegationRounds=0").load();
     assert_eq!(loaded.settings.agent.limits().rounds, 3);
 }
 
 #[test]
 fn each_layer_overrides_the_weaker_ones_and_is_named_as_the_origin() {
-    let mut place = Place::new();
-    let mut expect = |change: fn(Place) -> Place, calls: u32, origin: &str| {
-        place = change(std::mem::replace(&mut place, Place::new()));
-        let loaded = place.load();
+    let mut fixture = Fixture::new();
+    let mut expect = |change: fn(Fixture) -> Fixture, calls: u32, origin: &str| {
+        fixture = change(std::mem::replace(&mut fixture, Fixture::new()));
+        let loaded = fixture.load();
         assert_eq!(loaded.settings.agent.max_tool_calls, calls);
         let found = origin_of(&loaded, "agent.maxToolCalls");
         assert_eq!(
-            found.replace(place.root.path().to_str().unwrap(), ""),
+            found.replace(fixture.root.path().to_str().unwrap(), ""),
             origin
         );
     };
-    expect(|place| place, 50, "default");
+    expect(|fixture| fixture, 50, "default");
     expect(
-        |place| place.user_file("\nagent.maxToolCalls = 9\n"),
+        |fixture| fixture.user_file("\nagent.maxToolCalls = 9\n"),
         9,
         "/home/.config/lango/lango.toml:2",
     );
     expect(
-        |place| place.project_file("[agent]\n\nmaxToolCalls = 2\n"),
+        |fixture| fixture.project_file("[agent]\n\nmaxToolCalls = 2\n"),
         2,
         "/home/project/lango.toml:3",
     );
     expect(
-        |place| place.variable("LANGO_AGENT_MAX_TOOL_CALLS", "3"),
+        |fixture| fixture.variable("LANGO_AGENT_MAX_TOOL_CALLS", "3"),
         3,
         "LANGO_AGENT_MAX_TOOL_CALLS",
     );
-    expect(|place| place.flag("agent.maxToolCalls=4"), 4, "-c");
-    expect(|place| place.flag("agent.maxToolCalls=5"), 5, "-c");
+    expect(|fixture| fixture.flag("agent.maxToolCalls=4"), 4, "-c");
+    expect(|fixture| fixture.flag("agent.maxToolCalls=5"), 5, "-c");
 }
 
 #[test]
 fn the_project_file_is_the_nearest_one_upward() {
-    let mut place = Place::new()
+    let mut fixture = Fixture::new()
         .project_file("agent.maxToolCalls = 1")
         .file("home/lango.toml", "agent.maxToolCalls = 2");
-    place.surroundings.cwd = place.path("home/project/a/b");
-    let loaded = place.load();
+    fixture.process_env.cwd = fixture.path("home/project/a/b");
+    let loaded = fixture.load();
     assert_eq!(loaded.settings.agent.max_tool_calls, 1);
     assert_eq!(
         loaded.paths.project_file,
-        Some(place.path("home/project/lango.toml"))
+        Some(fixture.path("home/project/lango.toml"))
     );
 }
 
 #[test]
 fn the_search_for_a_project_file_ends_at_a_repository_and_at_home() {
-    let at_home = Place::new().file("home/lango.toml", "agent.maxToolCalls = 1");
+    let at_home = Fixture::new().file("home/lango.toml", "agent.maxToolCalls = 1");
     assert_eq!(at_home.load().settings.agent.max_tool_calls, 1);
     let in_repository = at_home.file("home/project/.git/HEAD", "");
     assert_eq!(in_repository.load().paths.project_file, None);
-    let above_home = Place::new().file("lango.toml", "agent.model = 'above'");
+    let above_home = Fixture::new().file("lango.toml", "agent.model = 'above'");
     assert_eq!(above_home.load().paths.project_file, None);
-    // The home by another name.
+    // The home through a symlink.
     let link = above_home.path("link");
     std::os::unix::fs::symlink(above_home.path("home"), &link).unwrap();
     let by_link = above_home.variable("HOME", link);
@@ -385,31 +384,31 @@ fn the_search_for_a_project_file_ends_at_a_repository_and_at_home() {
 }
 
 #[test]
-fn lango_home_moves_everything_into_one_folder() {
-    let place = Place::new()
+fn lango_home_puts_everything_into_one_folder() {
+    let fixture = Fixture::new()
         .user_file("agent.model = 'not read'")
         .file("elsewhere/lango.toml", "agent.model = 'moved'")
         .variable("LANGO_HOME", "../../elsewhere");
-    let place = Place {
-        surroundings: Surroundings {
-            cwd: place.path("home/project"),
-            ..place.surroundings
+    let fixture = Fixture {
+        process_env: ProcessEnv {
+            cwd: fixture.path("home/project"),
+            ..fixture.process_env
         },
-        ..place
+        ..fixture
     };
-    let loaded = place.load();
+    let loaded = fixture.load();
     assert_eq!(loaded.settings.agent.model.as_deref(), Some("moved"));
-    let folder = place.path("home/project/../../elsewhere");
+    let folder = fixture.path("home/project/../../elsewhere");
     assert_eq!(loaded.paths.user_file, folder.join("lango.toml"));
     assert_eq!(loaded.paths.database(), folder.join("lango.db"));
     assert_eq!(loaded.paths.chat_history().parent(), Some(&*folder));
 }
 
 #[test]
-fn a_project_in_lango_home_has_no_file_besides_the_users() {
-    let place = Place::new().project_file("agent.model = 'x'");
-    let folder = place.surroundings.cwd.clone();
-    let paths = place.variable("LANGO_HOME", folder.clone()).load().paths;
+fn in_lango_home_the_users_file_is_not_a_project_file() {
+    let fixture = Fixture::new().project_file("agent.model = 'x'");
+    let folder = fixture.process_env.cwd.clone();
+    let paths = fixture.variable("LANGO_HOME", folder.clone()).load().paths;
     assert_eq!(
         (paths.user_file, paths.project_file),
         (folder.join("lango.toml"), None)
@@ -418,23 +417,23 @@ fn a_project_in_lango_home_has_no_file_besides_the_users() {
 
 #[test]
 fn xdg_folders_are_used_when_absolute() {
-    let place = Place::new()
+    let fixture = Fixture::new()
         .variable("XDG_CONFIG_HOME", "/xdg/config")
         .variable("XDG_DATA_HOME", "/xdg/data")
         .variable("XDG_STATE_HOME", "relative");
-    let paths = place.load().paths;
+    let paths = fixture.load().paths;
     assert_eq!(paths.user_file, Path::new("/xdg/config/lango/lango.toml"));
     assert_eq!(paths.data, Path::new("/xdg/data/lango"));
-    assert_eq!(paths.state, place.path("home/.local/state/lango"));
+    assert_eq!(paths.state, fixture.path("home/.local/state/lango"));
 }
 
 #[test]
-fn a_variable_may_be_spelled_with_any_underscores_and_case_and_an_empty_one_says_nothing() {
-    let place = Place::new()
+fn underscores_and_case_of_a_variable_do_not_matter_and_an_empty_one_is_ignored() {
+    let fixture = Fixture::new()
         .variable("LANGO_AGENT__MAXTOOLCALLS", "7")
         .variable("LANGO_agent_model", "a/b")
         .variable("LANGO_SESSION_STORE", "");
-    let loaded = place.load();
+    let loaded = fixture.load();
     assert_eq!(loaded.settings.agent.max_tool_calls, 7);
     assert_eq!(loaded.settings.agent.model.as_deref(), Some("a/b"));
     assert_eq!(
@@ -446,55 +445,55 @@ fn a_variable_may_be_spelled_with_any_underscores_and_case_and_an_empty_one_says
 
 #[test]
 fn a_flag_needs_no_quotes_but_may_have_them() {
-    let place = Place::new()
+    let fixture = Fixture::new()
         .flag("agent.model=offline/rules")
         .flag("agent.turnTimeout=30s")
         .flag("agent.toolTimeout = \"1h\"")
         .flag("agent.multiAgent=false")
         .flag("agent.maxModelCalls=0x10")
         .flag("agent.topology=true");
-    let agent = place.load().settings.agent;
+    let agent = fixture.load().settings.agent;
     assert_eq!(agent.model.as_deref(), Some("offline/rules"));
     assert_eq!(
         (agent.turn_timeout, agent.tool_timeout),
         (Duration::from_secs(30), Duration::from_secs(3600))
     );
     assert_eq!((agent.multi_agent, agent.max_model_calls), (false, 16));
-    assert_eq!(agent.topology, Topology::Named("true".into()));
+    assert_eq!(agent.topology, TopologyChoice::Named("true".into()));
 }
 
 #[test]
-fn a_flag_may_hold_an_equals_sign_in_its_value() {
-    let loaded = Place::new().flag("agent.model=a=b").load();
+fn a_flag_may_contain_an_equals_sign_in_its_value() {
+    let loaded = Fixture::new().flag("agent.model=a=b").load();
     assert_eq!(loaded.settings.agent.model.as_deref(), Some("a=b"));
 }
 
 #[test]
-fn relative_paths_start_at_the_file_they_stand_in_or_at_the_working_folder() {
-    let place = Place::new()
+fn relative_paths_are_relative_to_their_file_or_to_the_working_folder() {
+    let fixture = Fixture::new()
         .user_file("agent.agentsDir = './mine'\nagent.topology = 'team.toml'\n")
         .flag("session.store=sqlite:data/x.db");
-    let settings = place.load().settings;
+    let settings = fixture.load().settings;
     assert_eq!(
         settings.agent.agents_dir,
-        Some(place.path("home/.config/lango/mine"))
+        Some(fixture.path("home/.config/lango/mine"))
     );
     assert_eq!(
         settings.agent.topology,
-        Topology::File(place.path("home/.config/lango/team.toml"))
+        TopologyChoice::File(fixture.path("home/.config/lango/team.toml"))
     );
     assert_eq!(
         settings.session.store,
-        StoreLocation::Sqlite(place.path("home/project/data/x.db"))
+        StoreLocation::Sqlite(fixture.path("home/project/data/x.db"))
     );
     assert!(!format!("{settings:?}").contains("/./"));
-    let settings = place.flag("agent.agentsDir=~/agents").load().settings;
+    let settings = fixture.flag("agent.agentsDir=~/agents").load().settings;
     assert!(settings.agent.agents_dir.unwrap().ends_with("home/agents"));
 }
 
 #[test]
-fn the_process_itself_can_be_looked_at() {
-    let surroundings = Surroundings::from_process(vec!["a=b".into()]).unwrap();
-    assert!(surroundings.cwd.is_absolute());
-    assert_eq!(surroundings.flags, ["a=b"]);
+fn the_environment_of_the_process_can_be_read() {
+    let process_env = ProcessEnv::from_process(vec!["a=b".into()]).unwrap();
+    assert!(process_env.cwd.is_absolute());
+    assert_eq!(process_env.flags, ["a=b"]);
 }

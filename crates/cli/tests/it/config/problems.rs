@@ -1,38 +1,38 @@
-//! What is wrong with a configuration, and how that is said.
+//! Problems of a configuration, and how they are reported.
 
-use lango_cli::config::Problem;
+use lango_cli::config::ConfigProblem;
 
-use super::Place;
+use super::Fixture;
 
 #[test]
 fn without_a_home_the_error_names_lango_home() {
-    let place = Place::new().variable("HOME", "");
+    let fixture = Fixture::new().variable("HOME", "");
     assert!(matches!(
-        place.problems().iter().next(),
-        Some(Problem::NoHome)
+        fixture.problems().iter().next(),
+        Some(ConfigProblem::NoHome)
     ));
-    assert!(place.complaint().contains("set `LANGO_HOME`"));
-    place.variable("LANGO_HOME", "/somewhere").load();
+    assert!(fixture.problem_text().contains("set `LANGO_HOME`"));
+    fixture.variable("LANGO_HOME", "/somewhere").load();
 }
 
 #[test]
 fn two_spellings_of_one_variable_are_refused() {
-    let place = Place::new()
+    let fixture = Fixture::new()
         .variable("LANGO_AGENT_MODEL", "a")
         .variable("LANGO_AGENT__MODEL", "b");
     let expected =
         "LANGO_AGENT__MODEL: sets the same key as `LANGO_AGENT_MODEL`; unset one of them";
-    assert_eq!(place.complaint(), expected);
+    assert_eq!(fixture.problem_text(), expected);
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_place_and_the_nearest_key() {
-    let place = Place::new()
+fn an_unknown_key_is_reported_with_its_location_and_the_nearest_key() {
+    let fixture = Fixture::new()
         .user_file("[agent]\nmodle = 'x'\n[colour]\nsky = 'blue'\n[agnet]\nmodel = 'x'\n\"agent.model\" = 'x'\n")
         .variable("LANGO_MODEL", "x")
         .flag("agent.max_tool_calls=3");
     let file = "/home/.config/lango/lango.toml";
-    let mut lines: Vec<String> = place.complaint().lines().map(Into::into).collect();
+    let mut lines: Vec<String> = fixture.problem_text().lines().map(Into::into).collect();
     lines.sort();
     let mut expected = vec![
         format!("{file}:2: unknown key `agent.modle`; did you mean `agent.model`?"),
@@ -48,7 +48,7 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest_key() {
 }
 
 #[test]
-fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
+fn a_wrong_value_is_reported_with_expected_value_actual_value_and_location() {
     let cases = [
         (
             "agent.multiAgent = 'yes'",
@@ -97,9 +97,9 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
         ),
     ];
     for (text, expected) in cases {
-        let complaint = Place::new().user_file(text).complaint();
+        let problem_text = Fixture::new().user_file(text).problem_text();
         assert_eq!(
-            complaint,
+            problem_text,
             format!("/home/.config/lango/lango.toml:1: {expected}"),
             "{text}"
         );
@@ -107,29 +107,29 @@ fn a_wrong_value_says_what_was_expected_what_was_found_and_where() {
 }
 
 #[test]
-fn all_problems_of_all_layers_are_reported_at_once() {
-    let place = Place::new()
+fn all_problems_of_all_layers_are_reported_together() {
+    let fixture = Fixture::new()
         .user_file("agent.multiAgent = 1\nagent.colour = 1\n")
         .project_file("x = = 1\n\ny = \"\n")
         .variable("LANGO_AGENT_MAX_TOOL_CALLS", "many")
         .flag("agent.model");
-    let complaint = place.complaint();
-    let lines: Vec<&str> = complaint.lines().collect();
-    assert_eq!(lines.len(), 6, "{complaint}");
+    let problem_text = fixture.problem_text();
+    let lines: Vec<&str> = problem_text.lines().collect();
+    assert_eq!(lines.len(), 6, "{problem_text}");
     assert!(lines.contains(
         &"/home/.config/lango/lango.toml:1: `agent.multiAgent` must be `true` or `false`, found `1`"
     ));
     assert!(
         lines.contains(&"/home/.config/lango/lango.toml:2: unknown key `agent.colour`"),
-        "{complaint}"
+        "{problem_text}"
     );
     assert!(
         lines[2].starts_with("/home/project/lango.toml:1:5: not valid TOML: "),
-        "{complaint}"
+        "{problem_text}"
     );
     assert!(
         lines[3].starts_with("/home/project/lango.toml:3:"),
-        "{complaint}"
+        "{problem_text}"
     );
     assert!(
         lines[4]
@@ -140,53 +140,53 @@ fn all_problems_of_all_layers_are_reported_at_once() {
 }
 
 #[test]
-fn a_flood_of_problems_is_cut_short_and_says_so() {
+fn a_long_list_of_problems_is_truncated_with_a_count() {
     let text: String = (0..30).map(|index| format!("x{index} = 1\n")).collect();
-    let complaint = Place::new().user_file(&text).complaint();
-    assert_eq!(complaint.lines().count(), 21);
-    assert!(complaint.ends_with("… and 10 more"));
+    let problem_text = Fixture::new().user_file(&text).problem_text();
+    assert_eq!(problem_text.lines().count(), 21);
+    assert!(problem_text.ends_with("… and 10 more"));
 }
 
 #[test]
-fn the_command_line_is_to_blame_only_when_nothing_else_is() {
+fn it_is_a_usage_error_only_if_all_problems_are_in_flags() {
     for flag in [
         "agent.model",
         "=1",
         "agent.modle=x",
         "agent.multiAgent=perhaps",
     ] {
-        let place = Place::new().flag(flag);
-        assert!(place.problems().is_usage(), "{flag}");
+        let fixture = Fixture::new().flag(flag);
+        assert!(fixture.problems().is_usage(), "{flag}");
         assert!(
-            !place.variable("LANGO_X", "1").problems().is_usage(),
+            !fixture.variable("LANGO_X", "1").problems().is_usage(),
             "{flag}"
         );
     }
-    assert!(!Place::new().user_file("x").problems().is_usage());
+    assert!(!Fixture::new().user_file("x").problems().is_usage());
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named_with_the_cause() {
-    let place = Place::new().file("home/project/lango.toml/inside", "");
+fn an_unreadable_file_is_reported_with_the_cause() {
+    let fixture = Fixture::new().file("home/project/lango.toml/inside", "");
     assert_eq!(
-        place.complaint(),
+        fixture.problem_text(),
         "cannot read `/home/project/lango.toml`: it is not a file"
     );
-    let place = Place::new().user_file(&"#".repeat(70_000));
+    let fixture = Fixture::new().user_file(&"#".repeat(70_000));
     assert!(
-        place
-            .complaint()
+        fixture
+            .problem_text()
             .ends_with("the file is larger than 64 KiB")
     );
 }
 
 #[test]
-fn nothing_in_a_file_reaches_the_terminal_as_a_control_character() {
-    let place = Place::new()
+fn no_control_character_of_a_file_reaches_the_terminal() {
+    let fixture = Fixture::new()
         .project_file("\"\\u001B[2J\" = 1\nagent.turnTimeout = \"\\u001B]0;x\\u0007\"\n");
     assert!(
-        !place
-            .complaint()
+        !fixture
+            .problem_text()
             .replace('\n', "")
             .contains(char::is_control)
     );

@@ -1,33 +1,33 @@
-//! What `lango config show` prints.
+//! The output of `lango config show`.
 
 use lango_cli::config::{self, KEYS, Layout};
 
-use super::Place;
+use super::Fixture;
 
 #[test]
-fn what_is_shown_is_toml_that_means_the_same() {
-    let place = Place::new()
+fn the_shown_configuration_is_equivalent_toml() {
+    let fixture = Fixture::new()
         .flag("agent.model=a \"quoted\" \\ model")
         .flag("agent.turnTimeout=90s")
         .flag("agent.topology=./mine.toml")
         .flag("agent.agentsDir=agents");
-    let loaded = place.load();
+    let loaded = fixture.load();
     let text = config::show(&loaded, Layout::Toml);
     assert!(
         text.contains("\nagent.turnTimeout = \"90s\"\n")
             && text.contains("\n# agent.orchestratorTools is not set\n")
     );
-    let again = Place::new().user_file(&text).load();
+    let again = Fixture::new().user_file(&text).load();
     assert_eq!(again.settings, loaded.settings);
 }
 
 #[test]
 fn origins_are_shown_in_a_column() {
-    let place = Place::new()
+    let fixture = Fixture::new()
         .user_file("agent.strictTools = true\n")
         .flag("agent.model=x");
-    let text = config::show(&place.load(), Layout::Origins)
-        .replace(place.root.path().to_str().unwrap(), "");
+    let text = config::show(&fixture.load(), Layout::Origins)
+        .replace(fixture.root.path().to_str().unwrap(), "");
     let column = text.lines().next().unwrap().find("default").unwrap();
     let origin = |name: &str| &text.lines().find(|line| line.contains(name)).unwrap()[column..];
     assert_eq!(origin("agent.multiAgent = true "), "default");
@@ -39,15 +39,15 @@ fn origins_are_shown_in_a_column() {
     assert_eq!(origin("# agent.agentsDir is not set "), "default");
 }
 
-/// Keys without a part that the person chooses.
+/// Counts the keys without a part that the user chooses.
 fn plain_keys() -> usize {
     KEYS.iter().filter(|key| !key.name.contains('<')).count()
 }
 
 #[test]
-fn json_holds_value_and_origin_of_every_key() {
+fn json_contains_value_and_origin_of_every_key() {
     let text = config::show(
-        &Place::new().flag("agent.maxToolCalls=9").load(),
+        &Fixture::new().flag("agent.maxToolCalls=9").load(),
         Layout::Json,
     );
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -1,20 +1,20 @@
-//! Looks for a value in all forms in which programs write one.
+//! Searches for a value in all encodings that programs commonly write.
 
 use sha2::{Digest, Sha256, Sha512};
 
-/// A secret that must not be found.
+/// A secret whose value must not leak.
 #[derive(Debug, Clone, Copy)]
 pub struct Canary {
     pub name: &'static str,
     pub value: &'static str,
 }
 
-/// Length of the parts of a value that also count.
+/// The first and last so many bytes of a value count as a leak too.
 const PART: usize = 12;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns the names of the forms in which bytes have the value.
+/// Returns the names of the encodings in which bytes contain the value.
 pub fn leaks(canary: &Canary, bytes: &[u8]) -> Vec<String> {
     let has = |form: &[u8]| bytes.windows(form.len()).any(|part| part == form);
     let forms = forms(canary.value.as_bytes());
@@ -23,7 +23,7 @@ pub fn leaks(canary: &Canary, bytes: &[u8]) -> Vec<String> {
         .filter(|(_, form)| has(form))
         .map(|(name, _)| format!("{} as {name}", canary.name))
         .collect();
-    // Characters with something between them.
+    // The value with separators between its characters.
     let letters = bytes.iter().filter(|byte| byte.is_ascii_alphanumeric());
     let letters: Vec<u8> = letters.copied().collect();
     let value = canary.value.as_bytes();
@@ -35,9 +35,12 @@ pub fn leaks(canary: &Canary, bytes: &[u8]) -> Vec<String> {
 
 fn forms(value: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let hex = |bytes: &[u8], upper: bool| -> Vec<u8> {
-        let digits = bytes.iter().map(|byte| match upper {
-            true => format!("{byte:02X}"),
-            false => format!("{byte:02x}"),
+        let digits = bytes.iter().map(|byte| {
+            if upper {
+                format!("{byte:02X}")
+            } else {
+                format!("{byte:02x}")
+            }
         });
         digits.collect::<String>().into_bytes()
     };
@@ -70,7 +73,7 @@ fn rot13(byte: u8) -> u8 {
     }
 }
 
-/// The base64 digits of a value that do not depend on what stands before or after it.
+/// Returns the base64 digits of a value that do not depend on the bytes before or after it.
 fn base64_core(value: &[u8], skipped: usize) -> Vec<u8> {
     let whole = value[skipped..].chunks_exact(3);
     whole

@@ -1,24 +1,24 @@
-//! Bugs between the runner and its store, to see that the checker finds them.
+//! Bugs planted between the runner and its store, to verify that the checker finds them.
 
 use super::world::{Databases, Plan, World};
 use lango_core::{
-    AgentName, Answer, Batch, BoxFuture, BoxLease, BusyPolicy, Effect, Event, EventBody, Grant,
-    NewSession, Page, RemoteThread, SessionHead, SessionId, SessionStore, StoreError, TurnId,
+    AgentName, ApprovalAnswer, BoxFuture, BoxLease, BusyPolicy, Effect, Event, EventBatch,
+    EventBody, EventRange, Grant, NewSession, RemoteThread, SessionHead, SessionId, SessionStore,
+    StoreError, TurnId,
 };
 use std::sync::{Arc, Mutex};
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Planted {
+pub enum PlantedBug {
     Nothing,
     /// A batch is acknowledged when it is queued, and written with the next one.
     EarlyAcknowledgement,
-    /// A call of unknown fate passes for one that can be repeated.
+    /// A call with an unknown outcome is treated as repeatable.
     SilentRetry,
 }
 
-impl Planted {
-    /// What passes for the effect of a call.
+impl PlantedBug {
+    /// Returns the effect that the tool claims to have.
     pub fn claimed(self, effect: Effect) -> Effect {
         match self {
             Self::SilentRetry => Effect::Idempotent,
@@ -29,7 +29,7 @@ impl Planted {
     pub fn in_front_of(self, store: Arc<dyn SessionStore>) -> Arc<dyn SessionStore> {
         match self {
             Self::Nothing => store,
-            bug => Arc::new(Buggy {
+            bug => Arc::new(BuggyStore {
                 bug,
                 store,
                 queued: Mutex::default(),
@@ -38,14 +38,14 @@ impl Planted {
     }
 }
 
-struct Buggy {
-    bug: Planted,
+struct BuggyStore {
+    bug: PlantedBug,
     store: Arc<dyn SessionStore>,
-    queued: Mutex<Option<Batch>>,
+    queued: Mutex<Option<EventBatch>>,
 }
 
-impl Buggy {
-    async fn flush(&self, next: Option<Batch>) -> Result<(), StoreError> {
+impl BuggyStore {
+    async fn flush(&self, next: Option<EventBatch>) -> Result<(), StoreError> {
         let queued = std::mem::replace(&mut *self.queued.lock().unwrap(), next);
         match queued {
             Some(batch) => self.store.append(batch).await,
@@ -54,12 +54,12 @@ impl Buggy {
     }
 }
 
-impl SessionStore for Buggy {
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
+impl SessionStore for BuggyStore {
+    fn append(&self, events: EventBatch) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
             match self.bug {
-                Planted::EarlyAcknowledgement if !events.iter().any(is_end) => {
+                PlantedBug::EarlyAcknowledgement if !events.iter().any(is_end) => {
                     self.flush(Some(events)).await
                 }
                 _ => {
@@ -73,7 +73,7 @@ impl SessionStore for Buggy {
     fn read(
         &self,
         session: &SessionId,
-        page: Page,
+        page: EventRange,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
         let reading = self.store.read(session, page);
         Box::pin(async move {
@@ -136,45 +136,45 @@ impl SessionStore for Buggy {
     }
 }
 
-/// All that the checker says of a bug, wherever the process ends.
-async fn said_of(planted: Planted) -> Vec<String> {
+/// Returns all findings of the checker about a bug, for every fail point.
+async fn findings_about(planted: PlantedBug) -> Vec<String> {
     let databases = Databases::memory();
     let plan = Plan {
-        effect: Effect::Effect,
-        asks: false,
-        answer: Answer::Skip,
+        effect: Effect::NonIdempotent,
+        needs_approval: false,
+        answer: ApprovalAnswer::Skip,
     };
     let with_bug = || async {
         let mut world = World::new(&databases, plan.clone()).await;
         world.planted = planted;
         world
     };
-    let whole = with_bug().await.live(None).await;
-    let mut said = Vec::new();
+    let whole = with_bug().await.run_process(None).await;
+    let mut findings = Vec::new();
     for place in 0..whole.passed.len() {
         let world = with_bug().await;
-        world.live(Some(place)).await;
-        world.live(None).await;
-        said.extend(world.judge().await);
+        world.run_process(Some(place)).await;
+        world.run_process(None).await;
+        findings.extend(world.violations().await);
     }
-    said
+    findings
 }
 
 #[tokio::test]
 async fn the_checker_finds_an_acknowledgement_before_the_commit() {
-    assert_eq!(said_of(Planted::Nothing).await, [] as [String; 0]);
-    let said = said_of(Planted::EarlyAcknowledgement).await;
-    let finds = |what: &str| said.iter().any(|one| one.contains(what));
+    assert_eq!(findings_about(PlantedBug::Nothing).await, [] as [String; 0]);
+    let findings = findings_about(PlantedBug::EarlyAcknowledgement).await;
+    let finds = |what: &str| findings.iter().any(|one| one.contains(what));
     assert!(
-        finds("0 turns were begun"),
-        "an acknowledged message is lost: {said:?}"
+        finds("0 turns were started"),
+        "an acknowledged message is lost: {findings:?}"
     );
-    assert!(finds("it was run 2 times"), "{said:?}");
+    assert!(finds("it was run 2 times"), "{findings:?}");
 }
 
 #[tokio::test]
 async fn the_checker_finds_an_unknown_call_that_is_silently_retried() {
-    let said = said_of(Planted::SilentRetry).await;
-    let finds = |what: &str| said.iter().any(|one| one.contains(what));
-    assert!(finds("it was run 2 times"), "{said:?}");
+    let findings = findings_about(PlantedBug::SilentRetry).await;
+    let finds = |what: &str| findings.iter().any(|one| one.contains(what));
+    assert!(finds("it was run 2 times"), "{findings:?}");
 }

@@ -1,30 +1,31 @@
-//! Places where a process can end: before and after everything that the runner does to the world. The seams are wrapped, so
-//! the runner under test is the one that is shipped.
+//! Fail points: the process can end before and after everything that the runner does to the outside world. The traits
+//! are wrapped, so the tested runner is the one that ships.
 
 use futures_util::{StreamExt, stream};
 use lango_core::{
-    AgentName, Batch, BoxFuture, BoxLease, BoxStream, BusyPolicy, Caller, Event, Grant, Model,
-    ModelError, ModelEvent, ModelRequest, ModelTerms, NewSession, Page, RemoteThread, SessionHead,
-    SessionId, SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec, TurnId,
+    AgentName, BoxFuture, BoxLease, BoxStream, BusyPolicy, Caller, Event, EventBatch, EventRange,
+    Grant, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, NewSession, RemoteThread,
+    SessionHead, SessionId, SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec,
+    TurnId,
 };
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
-/// The places that one life of a process passes, and the one where it ends.
+/// The fail points that one process passes, and the one where it ends.
 #[derive(Default)]
-pub struct Points {
+pub struct FailPoints {
     ends_at: Option<usize>,
     observer: Option<Observer>,
     passed: Mutex<Vec<String>>,
     ended: Notify,
 }
 
-/// Is called with the name of each place.
+/// A callback that gets the name of each fail point.
 type Observer = Box<dyn Fn(&str) + Send + Sync>;
 
-impl Points {
-    /// Never ends, but yields at each place before it calls the observer.
+impl FailPoints {
+    /// Never ends the process, but yields at each fail point and calls the observer.
     pub fn observed_by(observer: impl Fn(&str) + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             observer: Some(Box::new(observer)),
@@ -39,7 +40,7 @@ impl Points {
         })
     }
 
-    /// Passes a place, or ends there: then it never returns.
+    /// Passes a fail point, or ends the process there: then it never returns.
     async fn pass(&self, place: String) {
         if let Some(observer) = &self.observer {
             for _ in 0..10 {
@@ -74,13 +75,13 @@ impl Points {
     }
 }
 
-/// A store with a place before and after each of its operations.
-pub struct PointedStore {
+/// A store with a fail point before and after each operation.
+pub struct FailPointStore {
     pub inner: Arc<dyn SessionStore>,
-    pub points: Arc<Points>,
+    pub points: Arc<FailPoints>,
 }
 
-impl SessionStore for PointedStore {
+impl SessionStore for FailPointStore {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(self.points.around("create", self.inner.create(session)))
     }
@@ -98,7 +99,7 @@ impl SessionStore for PointedStore {
         Box::pin(self.points.around("hold", acquiring))
     }
 
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(&self, events: EventBatch) -> BoxFuture<'_, Result<(), StoreError>> {
         let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
         let what = format!("append {}", kinds.join("+"));
         Box::pin(async move { self.points.around(&what, self.inner.append(events)).await })
@@ -107,7 +108,7 @@ impl SessionStore for PointedStore {
     fn read(
         &self,
         session: &SessionId,
-        page: Page,
+        page: EventRange,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
         Box::pin(self.points.around("read", self.inner.read(session, page)))
     }
@@ -146,19 +147,19 @@ impl SessionStore for PointedStore {
     }
 }
 
-/// A model with a place before it is asked and after it replied.
-pub struct PointedModel<M> {
+/// A model with a fail point before each call and after each reply.
+pub struct FailPointModel<M> {
     pub inner: M,
-    pub points: Arc<Points>,
+    pub points: Arc<FailPoints>,
 }
 
-impl<M: Model> Model for PointedModel<M> {
+impl<M: Model> Model for FailPointModel<M> {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn terms(&self) -> ModelTerms {
-        self.inner.terms()
+    fn info(&self) -> ModelInfo {
+        self.inner.info()
     }
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -171,13 +172,13 @@ impl<M: Model> Model for PointedModel<M> {
     }
 }
 
-/// A tool with a place before it is called, and one after it did what it does and before anybody knows.
-pub struct PointedTool {
+/// A tool with a fail point before each run, and one after it took effect but before the result is known.
+pub struct FailPointTool {
     pub inner: Arc<dyn Tool>,
-    pub points: Arc<Points>,
+    pub points: Arc<FailPoints>,
 }
 
-impl Tool for PointedTool {
+impl Tool for FailPointTool {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
@@ -189,7 +190,7 @@ impl Tool for PointedTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let what = format!("tool {}", self.spec().name);
-            // Nothing of it may happen before it is awaited.
+            // Nothing may happen before the future is awaited.
             let running = async { self.inner.run(caller, arguments).await };
             self.points.around(&what, running).await
         })

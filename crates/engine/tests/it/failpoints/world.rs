@@ -1,20 +1,20 @@
-//! A world around the process: the database, what tools did to it, and somebody who checks both.
+//! The world around a process: the database, the effects of tools, and a checker of both.
 
-use super::planted::Planted;
-use super::points::{PointedModel, PointedStore, PointedTool, Points};
+use super::planted::PlantedBug;
+use super::points::{FailPointModel, FailPointStore, FailPointTool, FailPoints};
 use crate::bench::local;
 use crate::support::rule;
 use lango_core::{
-    Answer, AnsweredBy, Asks, BoxFuture, BusyPolicy, CallStatus, Caller, Effect, Event, EventBody,
-    Limits, ModelReply, ModelRequest, Outcome, Page, SessionId, SessionStore, StoreError, Tool,
-    ToolError, ToolOutput, ToolSpec, TurnId,
+    AnswerSource, ApprovalAnswer, ApprovalQuestion, BoxFuture, BusyPolicy, CallStatus, Caller,
+    Effect, Event, EventBody, EventRange, Limits, ModelReply, ModelRequest, Outcome, SessionId,
+    SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec, TurnId,
 };
 use lango_engine::{
-    Action, Gate, Rules, Runner, RunnerError, RunnerParts, Shown, Stop, Topology, Tree,
-    TreeSettings, TurnEnd,
+    ApprovalRules, CancelToken, Gate, RuleAction, Runner, RunnerError, RunnerParts, Topology, Tree,
+    TreeSettings, TurnEnd, TurnUpdate,
 };
 use lango_store::Store;
-use lango_testkit::ambient::{CountingIds, SetClock};
+use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
 use lango_testkit::model::{ScriptedModel, calls, delegate, say};
 use lango_testkit::postgres;
 use lango_testkit::tool::spec;
@@ -28,17 +28,17 @@ use tokio::sync::mpsc;
 const TOOL: &str = "exec_do";
 const OTHER_TOOL: &str = "fs_look";
 
-/// How a turn goes.
+/// The variant of a turn.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub effect: Effect,
-    /// Whether the call has to be allowed.
-    pub asks: bool,
-    /// What is said of a call of unknown fate.
-    pub answer: Answer,
+    /// Whether the call needs approval.
+    pub needs_approval: bool,
+    /// The answer about a call with an unknown outcome.
+    pub answer: ApprovalAnswer,
 }
 
-/// Makes empty databases of a kind.
+/// Creates empty databases of one kind.
 pub struct Databases {
     make: Box<dyn Fn() -> BoxFuture<'static, Database> + Send + Sync>,
 }
@@ -52,7 +52,7 @@ pub struct Database {
 
 impl Databases {
     pub fn memory() -> Self {
-        Self::made_by(|| {
+        Self::from_fn(|| {
             let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
             Database {
                 session: SessionId::from("s_1"),
@@ -63,11 +63,11 @@ impl Databases {
     }
 
     pub fn sqlite() -> Self {
-        // Made once, and copied: what a fresh database costs is not what is tried here.
+        // Created once and copied: creating a database is slow and not what is tested here.
         let empty = tempfile::tempdir().unwrap();
         let file = empty.path().join("lango.db");
         drop(Store::open_sqlite(&file, "lango-orchestrator".into()).unwrap());
-        Self::made_by(move || {
+        Self::from_fn(move || {
             let (folder, _empty) = (tempfile::tempdir().unwrap(), &empty);
             let path = folder.path().join("lango.db");
             std::fs::copy(&file, &path).unwrap();
@@ -84,9 +84,9 @@ impl Databases {
     }
 
     pub fn postgres() -> Self {
-        // One database with a session for each: what a fresh one costs is not what is tried here.
-        let (address, made) = (postgres::empty(), AtomicUsize::new(0));
-        Self::made_by(move || {
+        // One database with a session for each test: creating a database is slow and not what is tested here.
+        let (address, made) = (postgres::fresh_schema(), AtomicUsize::new(0));
+        Self::from_fn(move || {
             let number = made.fetch_add(1, Ordering::Relaxed);
             let address = address.clone();
             let open = move || {
@@ -101,7 +101,7 @@ impl Databases {
         })
     }
 
-    fn made_by(make: impl Fn() -> Database + Send + Sync + 'static) -> Self {
+    fn from_fn(make: impl Fn() -> Database + Send + Sync + 'static) -> Self {
         Self {
             make: Box::new(move || Box::pin(std::future::ready(make()))),
         }
@@ -110,28 +110,28 @@ impl Databases {
 
 /// What happened outside of any process.
 #[derive(Default)]
-struct Outside {
+struct ExternalState {
     /// The key of each run of the tool.
     runs: Mutex<Vec<String>>,
-    /// Whether the person was shown that the message is stored.
+    /// Whether the user saw that the message is stored.
     is_acknowledged: Mutex<bool>,
-    /// Keys of calls that the person had run again.
+    /// Keys of calls that the user repeated.
     retried: Mutex<Vec<String>>,
-    /// Why a process could not go on.
+    /// Why a process could not continue.
     failures: Mutex<Vec<String>>,
 }
 
 pub struct World {
     plan: Plan,
     database: Database,
-    outside: Arc<Outside>,
-    pub planted: Planted,
+    outside: Arc<ExternalState>,
+    pub planted: PlantedBug,
 }
 
-/// How one life of a process went.
-pub struct Life {
+/// The result of running one process.
+pub struct ProcessRun {
     pub passed: Vec<String>,
-    pub is_cut_off: bool,
+    pub was_ended: bool,
 }
 
 impl World {
@@ -140,29 +140,29 @@ impl World {
             plan,
             database: (databases.make)().await,
             outside: Arc::default(),
-            planted: Planted::Nothing,
+            planted: PlantedBug::Nothing,
         }
     }
 
-    /// A process starts, does what there is to do, and ends, at the latest at this place.
-    pub async fn live(&self, ends_at: Option<usize>) -> Life {
-        let points = Points::ending_at(ends_at);
+    /// Starts a process, lets it do its work, and ends it at this fail point at the latest.
+    pub async fn run_process(&self, ends_at: Option<usize>) -> ProcessRun {
+        let points = FailPoints::ending_at(ends_at);
         let store = self.planted.in_front_of((self.database.open)());
-        let is_cut_off = tokio::select! {
+        let was_ended = tokio::select! {
             () = self.work(self.runner(store, &points)) => false,
             () = points.ended() => true,
         };
-        Life {
+        ProcessRun {
             passed: points.passed(),
-            is_cut_off,
+            was_ended,
         }
     }
 
-    fn runner(&self, store: Arc<dyn SessionStore>, points: &Arc<Points>) -> Runner {
+    fn runner(&self, store: Arc<dyn SessionStore>, points: &Arc<FailPoints>) -> Runner {
         let tool = |name, effect| -> Arc<dyn Tool> {
             let mut spec = spec(name);
             spec.effect = effect;
-            Arc::new(PointedTool {
+            Arc::new(FailPointTool {
                 inner: Arc::new(Worker {
                     spec,
                     outside: Arc::clone(&self.outside),
@@ -170,9 +170,10 @@ impl World {
                 points: Arc::clone(points),
             })
         };
-        let rules = match self.plan.asks {
-            true => Rules::new(vec![rule(Action::Ask, TOOL)]),
-            false => Rules::default(),
+        let rules = if self.plan.needs_approval {
+            ApprovalRules::new(vec![rule(RuleAction::Ask, TOOL)])
+        } else {
+            ApprovalRules::default()
         };
         let effect = self.planted.claimed(self.plan.effect);
         let tools = vec![tool(TOOL, effect), tool(OTHER_TOOL, Effect::Pure)];
@@ -180,7 +181,7 @@ impl World {
         Runner::new(RunnerParts {
             gate: Gate::new(&tree, tools).unwrap(),
             tree,
-            model: Arc::new(PointedModel {
+            model: Arc::new(FailPointModel {
                 inner: ScriptedModel::from_fn(reply),
                 points: Arc::clone(points),
             }),
@@ -188,26 +189,26 @@ impl World {
             model_settings: Default::default(),
             environment: None,
             remotes: Vec::new(),
-            store: Arc::new(PointedStore {
+            store: Arc::new(FailPointStore {
                 inner: store,
                 points: Arc::clone(points),
             }),
             attachments: Arc::new(Store::in_memory()),
-            clock: Arc::new(SetClock::default()),
+            clock: Arc::new(ManualClock::default()),
             ids: Arc::new(CountingIds::default()),
             limits: Limits::default(),
             rules: Arc::new(rules.in_folder("/work".into())),
-            recollection: None,
+            memory: None,
             busy_policy: BusyPolicy::Refuse,
         })
     }
 
-    /// What a process does: it goes on with the turn, or begins it if its message was never acknowledged; and the person
-    /// answers what they are asked.
+    /// The work of a process: it resumes the turn, or starts it if its message was never acknowledged, and the user
+    /// answers all requests.
     async fn work(&self, runner: Runner) {
         let session = self.database.session.clone();
-        let (sender, shown) = mpsc::channel(1000);
-        let stop = Stop::new();
+        let (sender, updates) = mpsc::channel(1000);
+        let stop = CancelToken::new();
         let mut conversation = match runner.open(session.clone()).await {
             Ok(conversation) => conversation,
             Err(RunnerError::Store(StoreError::NotFound { .. })) => {
@@ -215,7 +216,7 @@ impl World {
             }
             Err(error) => panic!("{error}"),
         };
-        let watching = self.watch(shown);
+        let watching = self.watch(updates);
         let working = async move {
             let mut end = match conversation.turns() {
                 0 if *self.outside.is_acknowledged.lock().unwrap() => return Ok(()),
@@ -227,15 +228,17 @@ impl World {
             };
             while let Some(TurnEnd::Waiting(waiting)) = end {
                 let asked = &waiting[0].request;
-                let answer = match asked.asks {
-                    Asks::Permission => Answer::Once,
-                    Asks::Fate | Asks::Turn => self.plan.answer.clone(),
+                let answer = match asked.question {
+                    ApprovalQuestion::Permission => ApprovalAnswer::Once,
+                    ApprovalQuestion::UnknownOutcome | ApprovalQuestion::ContinueTurn => {
+                        self.plan.answer.clone()
+                    }
                 };
-                if answer == Answer::Retry {
+                if answer == ApprovalAnswer::Retry {
                     let key = format!("t_1/{}", asked.call);
                     self.outside.retried.lock().unwrap().push(key);
                 }
-                let by = AnsweredBy::Person;
+                let by = AnswerSource::Person;
                 let answered = conversation.answer(&asked.id, answer, by, &stop, &sender);
                 end = Some(answered.await?);
             }
@@ -248,20 +251,20 @@ impl World {
         }
     }
 
-    /// The person sees what is shown: from then on the message counts as acknowledged.
-    async fn watch(&self, mut shown: mpsc::Receiver<Shown>) {
-        while let Some(item) = shown.recv().await {
-            if let Shown::Stored(_) = item {
+    /// The user sees the updates. From the first stored batch on, the message counts as acknowledged.
+    async fn watch(&self, mut updates: mpsc::Receiver<TurnUpdate>) {
+        while let Some(item) = updates.recv().await {
+            if let TurnUpdate::Stored(_) = item {
                 *self.outside.is_acknowledged.lock().unwrap() = true;
             }
         }
     }
 
-    /// What of the promises is broken, once every process is gone and one has come to its end.
-    pub async fn judge(&self) -> Vec<String> {
+    /// Returns the broken promises, after all processes ended and one of them finished the turn.
+    pub async fn violations(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let store = (self.database.open)();
-        let page = Page {
+        let page = EventRange {
             from: 1,
             limit: 10_000,
         };
@@ -276,7 +279,7 @@ impl World {
             matches!(body, EventBody::UserMessage { .. })
         });
         let ends: Vec<&Outcome> = events.iter().filter_map(outcome).collect();
-        check(questions == 1, format!("{questions} turns were begun"));
+        check(questions == 1, format!("{questions} turns were started"));
         let is_answered = matches!(ends[..], [Outcome::Answered { .. }]);
         check(is_answered, format!("the turn ended as {ends:?}"));
         let numbers = events.iter().map(|event| event.seq);
@@ -285,18 +288,18 @@ impl World {
         let authors = ["user", "lango-orchestrator", "operator"];
         let is_known = |event: &Event| authors.contains(&event.author.as_str());
         check(events.iter().all(is_known), "a wrong author".to_owned());
-        self.judge_effects(&events, &mut check);
+        self.check_effects(&events, &mut check);
         broken.extend(self.outside.failures.lock().unwrap().drain(..));
         broken
     }
 
-    fn judge_effects(&self, events: &[Event], check: &mut impl FnMut(bool, String)) {
+    fn check_effects(&self, events: &[Event], check: &mut impl FnMut(bool, String)) {
         let mut runs: HashMap<String, usize> = HashMap::new();
         for key in self.outside.runs.lock().unwrap().iter() {
             *runs.entry(key.clone()).or_default() += 1;
         }
         let retried = self.outside.retried.lock().unwrap();
-        let has_effect = self.plan.effect == Effect::Effect;
+        let has_effect = self.plan.effect == Effect::NonIdempotent;
         let of_tool = |body: &EventBody| match body {
             EventBody::ToolCalled { call, tool, .. } if *tool == *TOOL => Some(call.clone()),
             _ => None,
@@ -311,7 +314,7 @@ impl World {
             let again = retried.iter().filter(|retried| **retried == key).count();
             check(
                 !has_effect || ran <= 1 + again,
-                format!("it was run {ran} times, and {again} times again by a person"),
+                format!("it was run {ran} times, and {again} times again by the user"),
             );
             let results: Vec<CallStatus> = events
                 .iter()
@@ -326,11 +329,14 @@ impl World {
                 results.len() == 1,
                 format!("it has the results {results:?}"),
             );
-            let is_told = matches!(self.plan.answer, Answer::Happened { .. });
+            let is_told = matches!(self.plan.answer, ApprovalAnswer::Happened { .. });
             let is_true = !results.contains(&CallStatus::Ok) || ran > 0 || (has_effect && is_told);
-            check(is_true, "it is said to have run, and it did not".to_owned());
+            check(
+                is_true,
+                "the log says that it ran, but it did not".to_owned(),
+            );
             let is_unknown = results.contains(&CallStatus::Unknown);
-            let may_be = has_effect && self.plan.answer == Answer::Skip;
+            let may_be = has_effect && self.plan.answer == ApprovalAnswer::Skip;
             check(
                 !is_unknown || may_be,
                 "it is unknown without need".to_owned(),
@@ -344,7 +350,7 @@ impl World {
     }
 }
 
-/// A tree is built once for each class of effect: thousands of processes start here.
+/// Builds a tree once for each class of effect, because thousands of processes start here.
 fn tree(effect: Effect, tools: &[Arc<dyn Tool>]) -> Arc<Tree> {
     static TREES: Mutex<Vec<(Effect, Arc<Tree>)>> = Mutex::new(Vec::new());
     let mut trees = TREES.lock().unwrap();
@@ -364,8 +370,8 @@ fn tree(effect: Effect, tools: &[Arc<dyn Tool>]) -> Arc<Tree> {
     tree
 }
 
-fn count(events: &[Event], is_meant: impl Fn(&EventBody) -> bool) -> usize {
-    events.iter().filter(|event| is_meant(&event.body)).count()
+fn count(events: &[Event], is_match: impl Fn(&EventBody) -> bool) -> usize {
+    events.iter().filter(|event| is_match(&event.body)).count()
 }
 
 fn outcome(event: &Event) -> Option<&Outcome> {
@@ -375,7 +381,7 @@ fn outcome(event: &Event) -> Option<&Outcome> {
     }
 }
 
-/// The same reply to the same request, whoever asks: a delegation, two calls at once, and words.
+/// Returns the same reply for the same request: a delegation, two calls in one reply, and text.
 fn reply(request: &ModelRequest) -> ModelReply {
     let offers = |name: &str| request.functions.iter().any(|one| &*one.name == name);
     let has_result = request.messages.len() > 1;
@@ -386,10 +392,10 @@ fn reply(request: &ModelRequest) -> ModelReply {
     }
 }
 
-/// A tool that leaves a mark outside each time it runs.
+/// A tool that records each run outside of the process.
 struct Worker {
     spec: ToolSpec,
-    outside: Arc<Outside>,
+    outside: Arc<ExternalState>,
 }
 
 impl Tool for Worker {

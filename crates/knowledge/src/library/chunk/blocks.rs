@@ -1,27 +1,24 @@
-//! The blocks of a text: its headings, and what stands between blank lines.
+//! Splits a text into blocks: headings, and the text between blank lines.
 
 use super::Structure;
 
-/// A block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block<'a> {
-    /// A heading.
     Heading {
         /// 1 is the highest.
         level: usize,
-        /// Its words.
         title: &'a str,
     },
-    /// A paragraph, a list, a piece of code.
+    /// A paragraph, a list or a piece of code.
     Text {
-        /// As it stands there.
+        /// The unchanged text.
         text: &'a str,
-        /// The line where it begins, from 1.
+        /// The line where it starts, from 1.
         line: u64,
     },
 }
 
-/// The blocks in their order.
+/// Returns the blocks in order.
 pub(super) fn blocks(text: &str, structure: Structure) -> Vec<Block<'_>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, u64)> = None;
@@ -36,12 +33,12 @@ pub(super) fn blocks(text: &str, structure: Structure) -> Vec<Block<'_>> {
             Structure::Markdown if fence.is_none() => heading(line),
             _ => None,
         };
-        let begins = heading.is_some()
+        let starts_block = heading.is_some()
             || match structure {
                 Structure::Code => was_blank && !is_blank && is_at_margin(line),
                 Structure::Plain | Structure::Markdown => is_blank && fence.is_none(),
             };
-        if begins && let Some((begin, line)) = open.take() {
+        if starts_block && let Some((begin, line)) = open.take() {
             push(&mut found, &text[begin..from], line);
         }
         if let Some((level, title)) = heading {
@@ -67,7 +64,7 @@ fn push<'a>(found: &mut Vec<Block<'a>>, text: &'a str, line: u64) {
     }
 }
 
-/// `## Title`, with its level.
+/// Parses a heading like `## Title` into its level and title.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let rest = &line[level..];
@@ -76,7 +73,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     (is_heading && !title.is_empty()).then_some((level, title))
 }
 
-/// The mark that ends fenced code, if a line leaves us inside of some.
+/// Returns the mark that ends the fenced code, if the text after this line is inside some.
 fn fence_after<'a>(fence: Option<&'a str>, line: &str) -> Option<&'a str> {
     let line = line.trim_start();
     match fence {
@@ -88,7 +85,7 @@ fn fence_after<'a>(fence: Option<&'a str>, line: &str) -> Option<&'a str> {
     }
 }
 
-/// Whether a line of code begins something: at the margin, and not with the end of what came before.
+/// Returns whether a line of code starts a block: it is not indented, and does not close the block before.
 fn is_at_margin(line: &str) -> bool {
     !line.starts_with([' ', '\t', '}', ')', ']'])
 }

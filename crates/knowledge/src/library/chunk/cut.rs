@@ -1,13 +1,13 @@
-//! Cutting what is too long for a chunk, and repeating the end of one.
+//! Splits blocks that are too long for a chunk, and finds the end of a chunk to repeat.
 
-use super::{FULL_WORDS, MOST_BYTES, MOST_WORDS, Structure, length};
+use super::{FULL_WORDS, MAX_BYTES, MAX_WORDS, Structure, length};
 
-/// A block in parts that fit a chunk, each with the number of lines before it.
+/// Splits a block into parts that fit a chunk, each with the number of lines before it.
 pub(super) fn cut(text: &str, structure: Structure) -> Vec<(&str, u64)> {
     let mut parts = Vec::new();
     let (mut rest, mut lines) = (text, 0);
-    while rest.len() > MOST_BYTES || length(rest) > MOST_WORDS {
-        let at = place_to_cut(rest, structure);
+    while rest.len() > MAX_BYTES || length(rest) > MAX_WORDS {
+        let at = cut_position(rest, structure);
         let (part, after) = rest.split_at(at);
         if !part.trim().is_empty() {
             parts.push((part.trim_end(), lines));
@@ -21,22 +21,22 @@ pub(super) fn cut(text: &str, structure: Structure) -> Vec<(&str, u64)> {
     parts
 }
 
-/// The end of a text, of at most so many words.
+/// Returns the end of a text, at most this number of words.
 pub(super) fn tail(text: &str, words: usize) -> &str {
     let mut left = words + 1;
-    let begin = text.trim_end().rfind(|character: char| {
+    let start = text.trim_end().rfind(|character: char| {
         left -= usize::from(character.is_whitespace());
         left == 0
     });
-    let tail = text[begin.unwrap_or(0)..].trim();
-    // A text without spaces has no end that could be told from its beginning.
+    let tail = text[start.unwrap_or(0)..].trim();
+    // In a text without spaces the tail would be the whole text.
     if tail.len() > words * 20 { "" } else { tail }
 }
 
-/// Where a text that is too long is cut: after a line or a sentence if there is one in the second half of what fits,
-/// else after a word, else anywhere. Never at its beginning.
-fn place_to_cut(text: &str, structure: Structure) -> usize {
-    let window = &text[..text.floor_char_boundary(MOST_BYTES)];
+/// Returns where to split a text that is too long: after a line or a sentence in the second half of what fits, else
+/// after a word, else anywhere. Never at the start.
+fn cut_position(text: &str, structure: Structure) -> usize {
+    let window = &text[..text.floor_char_boundary(MAX_BYTES)];
     let fits = end_of_words(window, FULL_WORDS);
     let window = &window[..fits];
     let half = window.floor_char_boundary(fits / 2);
@@ -52,13 +52,13 @@ fn place_to_cut(text: &str, structure: Structure) -> usize {
             .rfind(char::is_whitespace)
             .map(|at| half + at + 1)
     };
-    let place = match structure {
+    let position = match structure {
         Structure::Code => after_line,
         Structure::Plain | Structure::Markdown => after_sentence().or(after_line),
     };
-    let place = place.or_else(after_word).unwrap_or(fits);
-    // A cut must make progress, also in a text that is one wide character after another.
-    text.ceil_char_boundary(place.max(1))
+    let position = position.or_else(after_word).unwrap_or(fits);
+    // Every split must make progress, even in a text of wide characters only.
+    text.ceil_char_boundary(position.max(1))
 }
 
 fn end_of_words(text: &str, words: usize) -> usize {

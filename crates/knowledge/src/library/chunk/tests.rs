@@ -1,4 +1,4 @@
-//! Cutting texts of every kind.
+//! Tests of splitting texts of every kind.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn headings(chunks: &[Chunk]) -> Vec<&str> {
 }
 
 #[test]
-fn a_section_begins_a_chunk_and_its_headings_are_kept() {
+fn a_section_starts_a_chunk_with_its_headings() {
     let text = format!(
         "# Guide\n\n{}\n\n## Wings\n\n{}\n\n### Flaps\n\n{}\n\n## Tail\n\n{}\n",
         sentence(80),
@@ -53,7 +53,7 @@ fn a_heading_alone_is_not_lost() {
 }
 
 #[test]
-fn a_hash_in_fenced_code_is_no_heading() {
+fn a_hash_in_fenced_code_is_not_a_heading() {
     let chunks = chunks(
         "# A\n```\n# not a heading\n\nx = 1\n```\n",
         Structure::Markdown,
@@ -63,7 +63,7 @@ fn a_hash_in_fenced_code_is_no_heading() {
 }
 
 #[test]
-fn a_long_text_is_cut_at_sentences_and_overlaps() {
+fn a_long_text_is_split_at_sentences_with_overlap() {
     let text: Vec<String> = (0..60).map(|_| sentence(20)).collect();
     let chunks = chunks(&text.join(" "), Structure::Plain);
     assert!(chunks.len() >= 4, "{}", chunks.len());
@@ -75,7 +75,7 @@ fn a_long_text_is_cut_at_sentences_and_overlaps() {
 }
 
 #[test]
-fn code_is_cut_where_something_begins_at_the_margin() {
+fn code_is_split_at_unindented_lines() {
     let function = |name: &str| {
         let body = "    let value = other + more;\n\n".repeat(60);
         format!("fn {name}() {{\n{body}}}\n\n")
@@ -90,7 +90,7 @@ fn a_text_without_spaces_is_bounded() {
     for unit in ["x", "語", "\u{1F600}"] {
         let text = unit.repeat(100_000);
         let chunks = chunks(&text, Structure::Plain);
-        assert!(chunks.iter().all(|chunk| chunk.text.len() <= MOST_BYTES));
+        assert!(chunks.iter().all(|chunk| chunk.text.len() <= MAX_BYTES));
         let total: usize = chunks.iter().map(|chunk| chunk.text.len()).sum();
         assert!(total >= text.len());
     }
@@ -113,7 +113,7 @@ proptest! {
             prop_assert!(all.contains(word), "{word:?} of {text:?} is not in {all:?}");
         }
         for chunk in &chunks {
-            prop_assert!(length(&chunk.text) <= MOST_WORDS + OVERLAP_WORDS + 2);
+            prop_assert!(length(&chunk.text) <= MAX_WORDS + OVERLAP_WORDS + 2);
             prop_assert!(!chunk.text.trim().is_empty());
         }
     }

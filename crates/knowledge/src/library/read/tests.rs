@@ -1,4 +1,4 @@
-//! Reading files of every kind, broken ones too.
+//! Tests of reading files of every kind, including broken ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn text_of(name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_page_is_read_as_a_person_sees_it() {
+fn a_page_is_read_as_a_user_sees_it() {
     let page = "<!doctype html><HTML><head><title>Wings &amp; Tails</title>\
         <style>p { color: red }</style><script>var x = '<p>no</p>';</script></head>\
         <body><h1>Wings</h1><p title=\"a > b\">Lift is\n  1 &lt; 2 &eacute;&#233;&#xe9; &bogus; AT&T</p>\
@@ -42,7 +42,7 @@ fn text_in_old_encodings_is_read() {
 }
 
 #[test]
-fn what_is_not_text_is_said_to_be_so() {
+fn files_that_are_not_text_are_refused() {
     assert_eq!(read_as("a.txt", b"ab\0cd").unwrap_err(), "it is not text");
     assert_eq!(
         read_as("a.txt", b"\x89\x01\x02\x03\x04\xff\xfe").unwrap_err(),
@@ -50,7 +50,7 @@ fn what_is_not_text_is_said_to_be_so() {
     );
     assert_eq!(
         read_as("a.txt", b" \n\n").unwrap_err(),
-        "there is no text in it"
+        "it contains no text"
     );
 }
 
@@ -61,7 +61,7 @@ fn the_title_of_markdown_is_its_first_heading() {
     assert_eq!(read_as("notes.txt", b"words").unwrap().title, "notes.txt");
 }
 
-/// A PDF of one page with this text.
+/// Builds a PDF of one page with this text.
 fn pdf(text: &str) -> Vec<u8> {
     use lopdf::content::{Content, Operation};
     use lopdf::{Document, Object, Stream, dictionary};

@@ -1,40 +1,40 @@
 //! `save_knowledge` and `search_knowledge`.
 
 use super::show::{answer, indented, line, mark};
-use super::{declaration, shown, source_of};
-use crate::library::{Entry, Library, NewEntry};
+use super::{declaration, result_limit, source_of};
+use crate::library::{KnowledgeEntry, Library, NewKnowledge};
 use lango_core::{Caller, Effect, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const SAVE: &str = "Saves something worth knowing under a key, for later conversations. Saving under a key again makes a \
-    new version; searching finds the newest.";
+const SAVE: &str = "Saves knowledge under a key for later conversations. Saving under the same key again creates a new \
+    version; a search finds the newest.";
 
-const SEARCH: &str = "Searches what was saved with save_knowledge. Gives each entry with its source and whether it may be \
-    believed.";
+const SEARCH: &str = "Searches the knowledge saved with save_knowledge. Returns each entry with its source and whether it is \
+    trusted.";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaveArguments {
-    /// A short name for it, such as `deploy-steps`.
+    /// A short name, such as `deploy-steps`.
     key: String,
-    /// What is to be known.
+    /// The knowledge itself.
     content: String,
-    /// What kind of thing it is, such as `fact`, `preference` or `procedure`; `general` if not given.
+    /// Its category, such as `fact`, `preference` or `procedure`; default `general`.
     category: Option<String>,
-    /// Words to find it by.
+    /// Keywords to find it by.
     tags: Option<Vec<String>>,
-    /// Where it is from, such as a file or an address.
+    /// Where it comes from, such as a file or an address.
     source: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArguments {
-    /// What to look for, in any words.
+    /// What to search for, in any words.
     query: String,
-    /// How many entries to show, at most 20; 5 if not given.
+    /// How many entries to return, at most 20; default 5.
     limit: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ async fn save(
     arguments: SaveArguments,
 ) -> Result<String, ToolError> {
     let key = arguments.key.trim().to_owned();
-    let entry = NewEntry {
+    let entry = NewKnowledge {
         key: key.clone(),
         category: arguments.category.unwrap_or_else(|| "general".to_owned()),
         content: arguments.content,
@@ -65,18 +65,18 @@ async fn save(
     };
     let saved = library.save(&caller.user, entry).await?;
     let shown = line(&key, 200);
-    let said = if saved.is_new {
+    let message = if saved.is_new {
         format!("Saved `{shown}`, version {}.\n", saved.version)
     } else {
         format!(
-            "`{shown}` says that already, in version {}.\n",
+            "`{shown}` already has this content, in version {}.\n",
             saved.version
         )
     };
     Ok(saved
         .notes
         .iter()
-        .fold(said, |said, note| format!("{said}[{note}]\n")))
+        .fold(message, |message, note| format!("{message}[{note}]\n")))
 }
 
 async fn search(
@@ -84,18 +84,19 @@ async fn search(
     caller: Caller,
     arguments: SearchArguments,
 ) -> Result<String, ToolError> {
-    let limit = shown(arguments.limit);
+    let limit = result_limit(arguments.limit);
     let (entries, notes) = library
         .search_entries(&caller.user, Some(&caller.session), &arguments.query, limit)
         .await?;
     let results: Vec<String> = entries.iter().map(show).collect();
-    Ok(answer(&results, "nothing that was saved fits", &notes))
+    Ok(answer(&results, "no saved knowledge matches", &notes))
 }
 
-fn show(entry: &Entry) -> String {
-    let tags = match entry.tags.is_empty() {
-        true => String::new(),
-        false => format!("; {}", line(&entry.tags.join(", "), 300)),
+fn show(entry: &KnowledgeEntry) -> String {
+    let tags = if entry.tags.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", line(&entry.tags.join(", "), 300))
     };
     format!(
         "{} {} ({}{tags}; version {})\n{}",

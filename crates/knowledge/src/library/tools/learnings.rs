@@ -1,38 +1,38 @@
 //! `save_learning` and `search_learnings`.
 
 use super::show::{answer, indented, line, mark};
-use super::{declaration, shown, source_of};
+use super::{declaration, result_limit, source_of};
 use crate::library::{Learning, Library, NewLearning};
 use lango_core::{Caller, Effect, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-const SAVE: &str = "Saves what helped when something went wrong, so that it is found when that happens again. Saving the \
-    same trigger and fix again brings its confidence up to date.";
+const SAVE: &str = "Saves what fixed a problem, to be found when it happens again. Saving the same trigger and fix again \
+    updates the confidence.";
 
-const SEARCH: &str = "Searches what was saved with save_learning: by the error, or by what is being done. Gives each with \
-    its confidence, its source and whether it may be believed.";
+const SEARCH: &str = "Searches the learnings saved with save_learning, by the error or by the current activity. Returns each \
+    with its confidence, its source and whether it is trusted.";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaveArguments {
-    /// When to think of it: what was being done, and what went wrong.
+    /// When it applies: what was being done, and what went wrong.
     trigger: String,
-    /// What helped.
+    /// What fixed it.
     fix: String,
     /// What the error looks like, such as its text.
     error_pattern: Option<String>,
-    /// How sure it is, from 0 to 1; 0.5 if not given.
+    /// How certain it is, from 0 to 1; default 0.5.
     confidence: Option<f64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArguments {
-    /// The error, or what is being done.
+    /// The error, or the current activity.
     query: String,
-    /// How many learnings to show, at most 20; 5 if not given.
+    /// How many learnings to return, at most 20; default 5.
     limit: Option<usize>,
 }
 
@@ -61,13 +61,15 @@ async fn save(
         source: source_of(&caller, None),
     };
     let saved = library.learn(&caller.user, learning).await?;
-    let said = if saved.is_new {
+    let message = if saved.is_new {
         "Saved.\n"
     } else {
-        "It was saved before and is up to date now.\n"
+        "Updated the learning that was saved before.\n"
     };
     let notes = saved.notes.iter();
-    Ok(notes.fold(said.to_owned(), |said, note| format!("{said}[{note}]\n")))
+    Ok(notes.fold(message.to_owned(), |message, note| {
+        format!("{message}[{note}]\n")
+    }))
 }
 
 async fn search(
@@ -75,18 +77,19 @@ async fn search(
     caller: Caller,
     arguments: SearchArguments,
 ) -> Result<String, ToolError> {
-    let limit = shown(arguments.limit);
+    let limit = result_limit(arguments.limit);
     let (learnings, notes) = library
         .search_learnings(&caller.user, Some(&caller.session), &arguments.query, limit)
         .await?;
     let results: Vec<String> = learnings.iter().map(show).collect();
-    Ok(answer(&results, "nothing that was learned fits", &notes))
+    Ok(answer(&results, "no learning matches", &notes))
 }
 
 fn show(learning: &Learning) -> String {
-    let error = match learning.error_pattern.is_empty() {
-        true => String::new(),
-        false => format!("  error: {}\n", line(&learning.error_pattern, 500)),
+    let error = if learning.error_pattern.is_empty() {
+        String::new()
+    } else {
+        format!("  error: {}\n", line(&learning.error_pattern, 500))
     };
     format!(
         "{} {} (confidence {:.2})\n{error}  fix:\n{}",

@@ -1,15 +1,15 @@
-//! What is found, as text for a model: short, bounded, and the same for the same rows.
+//! Formats results as text for a model: short, bounded and deterministic.
 
-use lango_core::{Source, Trust};
+use lango_core::{Provenance, Trust};
 
-/// How long the answer of a tool is at most, in bytes.
-const MOST_BYTES: usize = 24 * 1024;
+/// Maximum length of a tool's answer in bytes.
+const MAX_BYTES: usize = 24 * 1024;
 
-/// How long one text in it is at most, in bytes.
-const MOST_TEXT_BYTES: usize = 4 * 1024;
+/// Maximum length of one text in it in bytes.
+const MAX_TEXT_BYTES: usize = 4 * 1024;
 
-/// The mark of a source: `[untrusted: /home/ada/notes.md]`.
-pub(super) fn mark(source: &Source) -> String {
+/// Formats a source as a mark: `[untrusted: /home/ada/notes.md]`.
+pub(super) fn mark(source: &Provenance) -> String {
     let trust = match source.trust {
         Trust::Trusted => "trusted",
         Trust::Untrusted => "untrusted",
@@ -17,8 +17,8 @@ pub(super) fn mark(source: &Source) -> String {
     format!("[{trust}: {}]", line(&source.name, 300).replace(']', ")"))
 }
 
-/// A text on one line, cut after so many characters.
-pub(super) fn line(text: &str, longest: usize) -> String {
+/// Returns a text on one line, truncated to this number of characters.
+pub(super) fn line(text: &str, max_characters: usize) -> String {
     let plain = |character: char| {
         if character.is_control() || character.is_whitespace() {
             ' '
@@ -26,16 +26,16 @@ pub(super) fn line(text: &str, longest: usize) -> String {
             character
         }
     };
-    let mut shown: String = text.chars().take(longest).map(plain).collect();
-    if text.chars().nth(longest).is_some() {
+    let mut shown: String = text.chars().take(max_characters).map(plain).collect();
+    if text.chars().nth(max_characters).is_some() {
         shown.push('…');
     }
     shown
 }
 
-/// A text of several lines, each indented.
+/// Indents every line of a text and truncates it if it is too long.
 pub(super) fn indented(text: &str) -> String {
-    let end = text.floor_char_boundary(MOST_TEXT_BYTES);
+    let end = text.floor_char_boundary(MAX_TEXT_BYTES);
     let mut shown = String::with_capacity(end + 64);
     for line in text[..end].lines() {
         let line: String = line
@@ -52,15 +52,15 @@ pub(super) fn indented(text: &str) -> String {
     shown
 }
 
-/// The answer: as many of the results as fit, then the notes.
+/// Formats the answer: as many results as fit, then the notes.
 pub(super) fn answer(results: &[String], nothing: &str, notes: &[String]) -> String {
     let mut text = String::new();
     for (number, result) in (1..).zip(results) {
         let result = format!("{number}. {result}");
-        if !text.is_empty() && text.len() + result.len() > MOST_BYTES {
+        if !text.is_empty() && text.len() + result.len() > MAX_BYTES {
             let left = results.len() + 1 - number;
             text.push_str(&format!(
-                "[{left} more did not fit; ask for less at once]\n"
+                "[{left} more results did not fit; set a smaller `limit`]\n"
             ));
             break;
         }

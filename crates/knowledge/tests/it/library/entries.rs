@@ -1,16 +1,16 @@
-//! Saved knowledge and learnings: versions, the newest is found, nothing is saved twice.
+//! Saved knowledge and learnings: versions, searches find the newest, and nothing is saved twice.
 
-use super::Home;
-use lango_core::{Source, Trust, UserId};
-use lango_knowledge::{LibraryError, NewEntry, NewLearning};
+use super::LibraryFixture;
+use lango_core::{Provenance, Trust, UserId};
+use lango_knowledge::{LibraryError, NewKnowledge, NewLearning};
 
-fn entry(key: &str, content: &str) -> NewEntry {
-    NewEntry {
+fn entry(key: &str, content: &str) -> NewKnowledge {
+    NewKnowledge {
         key: key.to_owned(),
         category: "fact".to_owned(),
         content: content.to_owned(),
         tags: vec!["flight".to_owned()],
-        source: Source {
+        source: Provenance {
             name: "librarian".into(),
             trust: Trust::Untrusted,
         },
@@ -23,7 +23,7 @@ fn learning(trigger: &str, fix: &str, confidence: f64) -> NewLearning {
         fix: fix.to_owned(),
         error_pattern: "E0502".to_owned(),
         confidence,
-        source: Source {
+        source: Provenance {
             name: "librarian".into(),
             trust: Trust::Untrusted,
         },
@@ -31,9 +31,9 @@ fn learning(trigger: &str, fix: &str, confidence: f64) -> NewLearning {
 }
 
 #[tokio::test]
-async fn a_new_version_never_overwrites_and_search_finds_the_newest() {
-    let home = Home::new();
-    let (library, user) = (&home.library, &home.user);
+async fn versions_are_never_overwritten_and_search_finds_the_newest() {
+    let fixture = LibraryFixture::new();
+    let (library, user) = (&fixture.library, &fixture.user);
     assert_eq!(
         library
             .save(user, entry("tower", "frequency is elderberry"))
@@ -86,28 +86,30 @@ async fn a_new_version_never_overwrites_and_search_finds_the_newest() {
 
 #[tokio::test]
 async fn a_long_entry_is_one_result() {
-    let home = Home::new();
+    let fixture = LibraryFixture::new();
     let long = "alpha words of an entry. ".repeat(900);
-    home.library
-        .save(&home.user, entry("long", &long))
-        .await
-        .unwrap();
-    home.library
-        .save(&home.user, entry("short", "alpha once"))
-        .await
-        .unwrap();
-    let (found, _) = home
+    fixture
         .library
-        .search_entries(&home.user, None, "alpha", 5)
+        .save(&fixture.user, entry("long", &long))
+        .await
+        .unwrap();
+    fixture
+        .library
+        .save(&fixture.user, entry("short", "alpha once"))
+        .await
+        .unwrap();
+    let (found, _) = fixture
+        .library
+        .search_entries(&fixture.user, None, "alpha", 5)
         .await
         .unwrap();
     assert_eq!(found.len(), 2);
 }
 
 #[tokio::test]
-async fn a_learning_is_found_by_its_error_and_brought_up_to_date() {
-    let home = Home::new();
-    let (library, user) = (&home.library, &home.user);
+async fn a_learning_is_found_by_its_error_and_updated() {
+    let fixture = LibraryFixture::new();
+    let (library, user) = (&fixture.library, &fixture.user);
     assert!(
         library
             .learn(user, learning("borrow checker complains", "clone it", 0.4))
@@ -156,8 +158,8 @@ async fn a_learning_is_found_by_its_error_and_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn what_is_empty_or_too_long_is_refused() {
-    let home = Home::new();
+async fn empty_or_too_long_entries_are_refused() {
+    let fixture = LibraryFixture::new();
     let long = "x".repeat(40_000);
     for unusable in [
         entry("", "c"),
@@ -165,15 +167,19 @@ async fn what_is_empty_or_too_long_is_refused() {
         entry("k", &long),
         entry(&long, "c"),
     ] {
-        let error = home.library.save(&home.user, unusable).await.unwrap_err();
+        let error = fixture
+            .library
+            .save(&fixture.user, unusable)
+            .await
+            .unwrap_err();
         assert!(matches!(error, LibraryError::Unusable { .. }), "{error}");
     }
     for confidence in [-0.1, 1.1, f64::NAN] {
-        let error = home
+        let error = fixture
             .library
-            .learn(&home.user, learning("t", "f", confidence))
+            .learn(&fixture.user, learning("t", "f", confidence))
             .await
             .unwrap_err();
-        assert_eq!(error.to_string(), "`confidence` is not between 0 and 1");
+        assert_eq!(error.to_string(), "`confidence` must be between 0 and 1");
     }
 }

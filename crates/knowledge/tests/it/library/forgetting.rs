@@ -1,18 +1,20 @@
-//! Forgetting leaves nothing behind, and nobody forgets for another.
+//! Deleting leaves nothing behind, and a user can delete only their own documents.
 
-use super::super::KIND;
-use super::Home;
-use crate::place::Kind;
-use lango_core::{Source, Trust, UserId};
-use lango_knowledge::{Forgotten, LibraryError, Mode, NewEntry, NewLearning};
+use super::KIND;
+use super::LibraryFixture;
+use crate::database::DatabaseKind;
+use lango_core::{Provenance, Trust, UserId};
+use lango_knowledge::{DeleteReport, LibraryError, LibrarySearchMode, NewKnowledge, NewLearning};
 
-/// How many rows each table of the library has, and whether the index still knows the word.
-fn rows_left(home: &Home, word: &str) -> Vec<String> {
+/// Returns the number of rows of each table of the library, and whether the index still contains the word.
+fn rows_left(fixture: &LibraryFixture, word: &str) -> Vec<String> {
     let places = match KIND {
-        Kind::Sqlite => format!("library_places WHERE term = '{word}'"),
-        Kind::Postgres | Kind::Pgvector => format!("library_index WHERE terms @@ '{word}'"),
+        DatabaseKind::Sqlite => format!("library_places WHERE term = '{word}'"),
+        DatabaseKind::Postgres | DatabaseKind::Pgvector => {
+            format!("library_index WHERE terms @@ '{word}'")
+        }
     };
-    home.rows(&format!(
+    fixture.rows(&format!(
         "SELECT 'documents ' || count(*) FROM library_documents
          UNION ALL SELECT 'chunks ' || count(*) FROM library_chunks
          UNION ALL SELECT 'vectors ' || count(*) FROM library_vectors
@@ -33,110 +35,119 @@ const NOTHING: [&str; 6] = [
 ];
 
 #[tokio::test]
-async fn a_forgotten_document_is_gone_from_every_table_the_index_and_the_vectors() {
-    let home = Home::new();
-    home.write("a.txt", "xylophon music");
-    home.add().await;
-    let name = home.files.join("a.txt");
-    let forgotten = home
+async fn a_deleted_document_leaves_no_rows_no_index_entries_and_no_vectors() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "xylophon music");
+    fixture.add().await;
+    let name = fixture.files.join("a.txt");
+    let forgotten = fixture
         .library
-        .forget(&home.user, name.to_str().unwrap())
+        .forget(&fixture.user, name.to_str().unwrap())
         .await
         .unwrap();
     assert_eq!(
         forgotten,
-        Forgotten {
+        DeleteReport {
             documents: 1,
             chunks: 1
         }
     );
-    assert_eq!(rows_left(&home, "xylophon"), NOTHING);
-    for mode in [Mode::Lexical, Mode::Vector, Mode::Fused] {
-        assert!(home.search("xylophon", mode).await.hits.is_empty());
+    assert_eq!(rows_left(&fixture, "xylophon"), NOTHING);
+    for mode in [
+        LibrarySearchMode::Lexical,
+        LibrarySearchMode::Vector,
+        LibrarySearchMode::Fused,
+    ] {
+        assert!(fixture.search("xylophon", mode).await.hits.is_empty());
     }
 }
 
 #[tokio::test]
-async fn forgetting_one_leaves_its_neighbours_in_the_same_block() {
-    let home = Home::new();
-    home.write("a.txt", "xylophon music");
-    home.write("b.txt", "trumpet music");
-    home.add().await;
-    let documents = home.library.list(&home.user, 10).await.unwrap();
+async fn deleting_one_document_leaves_the_others_in_its_block() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "xylophon music");
+    fixture.write("b.txt", "trumpet music");
+    fixture.add().await;
+    let documents = fixture.library.list(&fixture.user, 10).await.unwrap();
     let id = documents[0].id.to_string();
-    home.library.forget(&home.user, &id).await.unwrap();
-    let hits = home.search("music", Mode::Vector).await.hits;
+    fixture.library.forget(&fixture.user, &id).await.unwrap();
+    let hits = fixture
+        .search("music", LibrarySearchMode::Vector)
+        .await
+        .hits;
     assert_eq!(super::names(&hits), ["b.txt"]);
-    // The bits of the one that is gone are gone as well, not only marked: half of those of a text are set.
+    // The bits of the deleted vector are overwritten, not only marked as deleted: half of a text's bits are set.
     let blocks = match KIND {
-        Kind::Sqlite => "SELECT hex(present) || ' ' || hex(substr(bits, 1, 128)) FROM library_bits",
-        Kind::Postgres | Kind::Pgvector => {
+        DatabaseKind::Sqlite => {
+            "SELECT hex(present) || ' ' || hex(substr(bits, 1, 128)) FROM library_bits"
+        }
+        DatabaseKind::Postgres | DatabaseKind::Pgvector => {
             "SELECT encode(present, 'hex') || ' ' || encode(substr(bits, 1, 128), 'hex') FROM library_bits"
         }
     };
     let nothing = "0".repeat(256);
     let second_only = format!("02000000000000000000000000000000 {nothing}");
-    assert_eq!(home.rows(blocks), [second_only]);
+    assert_eq!(fixture.rows(blocks), [second_only]);
 }
 
 #[tokio::test]
-async fn a_folder_stands_for_all_below_it() {
-    let home = Home::new();
-    home.write("x/a.txt", "alpha");
-    home.write("x/y/b.txt", "beta");
-    home.write("xy/c.txt", "gamma");
-    home.add().await;
-    let folder = home.files.join("x");
-    let forgotten = home
+async fn deleting_a_folder_deletes_all_documents_below_it() {
+    let fixture = LibraryFixture::new();
+    fixture.write("x/a.txt", "alpha");
+    fixture.write("x/y/b.txt", "beta");
+    fixture.write("xy/c.txt", "gamma");
+    fixture.add().await;
+    let folder = fixture.files.join("x");
+    let forgotten = fixture
         .library
-        .forget(&home.user, folder.to_str().unwrap())
+        .forget(&fixture.user, folder.to_str().unwrap())
         .await
         .unwrap();
     assert_eq!(forgotten.documents, 2);
-    assert_eq!(home.found("gamma").await, ["c.txt"]);
+    assert_eq!(fixture.found("gamma").await, ["c.txt"]);
 }
 
 #[tokio::test]
-async fn nobody_forgets_what_is_anothers() {
-    let home = Home::new();
-    home.write("a.txt", "alpha");
-    home.add().await;
+async fn a_user_cannot_delete_the_documents_of_another() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "alpha");
+    fixture.add().await;
     let other = UserId::from("bob");
-    let id = home.library.list(&home.user, 1).await.unwrap()[0]
+    let id = fixture.library.list(&fixture.user, 1).await.unwrap()[0]
         .id
         .to_string();
     for name in [
-        home.files.join("a.txt").to_str().unwrap(),
+        fixture.files.join("a.txt").to_str().unwrap(),
         &id,
         "/",
-        home.files.to_str().unwrap(),
+        fixture.files.to_str().unwrap(),
     ] {
-        let error = home.library.forget(&other, name).await.unwrap_err();
+        let error = fixture.library.forget(&other, name).await.unwrap_err();
         assert!(
             matches!(error, LibraryError::NoSuchDocument { .. }),
             "{error}"
         );
     }
-    assert_eq!(home.found("alpha").await, ["a.txt"]);
-    assert!(home.library.list(&other, 10).await.unwrap().is_empty());
+    assert_eq!(fixture.found("alpha").await, ["a.txt"]);
+    assert!(fixture.library.list(&other, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn what_was_saved_is_forgotten_with_all_its_versions() {
-    let home = Home::new();
-    let source = Source {
+async fn a_saved_entry_is_deleted_with_all_its_versions() {
+    let fixture = LibraryFixture::new();
+    let source = Provenance {
         name: "librarian".into(),
         trust: Trust::Untrusted,
     };
     for content in ["xylophon one", "xylophon two"] {
-        let entry = NewEntry {
+        let entry = NewKnowledge {
             key: "k".to_owned(),
             category: "c".to_owned(),
             content: content.to_owned(),
             tags: Vec::new(),
             source: source.clone(),
         };
-        home.library.save(&home.user, entry).await.unwrap();
+        fixture.library.save(&fixture.user, entry).await.unwrap();
     }
     let learning = NewLearning {
         trigger: "xylophon breaks".to_owned(),
@@ -145,14 +156,19 @@ async fn what_was_saved_is_forgotten_with_all_its_versions() {
         confidence: 0.5,
         source,
     };
-    home.library.learn(&home.user, learning).await.unwrap();
-    for document in home.library.list(&home.user, 10).await.unwrap() {
-        home.library
-            .forget(&home.user, &document.source.name)
+    fixture
+        .library
+        .learn(&fixture.user, learning)
+        .await
+        .unwrap();
+    for document in fixture.library.list(&fixture.user, 10).await.unwrap() {
+        fixture
+            .library
+            .forget(&fixture.user, &document.source.name)
             .await
             .unwrap();
     }
-    assert_eq!(rows_left(&home, "xylophon"), NOTHING);
+    assert_eq!(rows_left(&fixture, "xylophon"), NOTHING);
     let left = "SELECT (SELECT count(*) FROM knowledge) || ' ' || (SELECT count(*) FROM learnings)";
-    assert_eq!(home.rows(left), ["0 0"]);
+    assert_eq!(fixture.rows(left), ["0 0"]);
 }

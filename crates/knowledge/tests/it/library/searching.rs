@@ -1,144 +1,179 @@
-//! Searching: any question, the user's own chunks, this session's, and misspelled words.
+//! Searches with any query, by user and session, and with misspelled words.
 
-use super::{Home, names, query, session};
+use super::{LibraryFixture, names, query, session};
 use lango_core::UserId;
-use lango_knowledge::{AddOptions, Mode, Query};
+use lango_knowledge::{AddOptions, LibraryQuery, LibrarySearchMode};
 use proptest::prelude::*;
 use std::sync::OnceLock;
 
 #[tokio::test]
 async fn endings_and_accents_do_not_matter_and_titles_count() {
-    let home = Home::new();
-    home.write("a.md", "# Propellers\n\nHow naïve flows behave.");
-    home.write("b.md", "# Wings\n\nHow lifting surfaces behave.");
-    home.add().await;
-    for (asked, name) in [
+    let fixture = LibraryFixture::new();
+    fixture.write("a.md", "# Propellers\n\nHow naïve flows behave.");
+    fixture.write("b.md", "# Wings\n\nHow lifting surfaces behave.");
+    fixture.add().await;
+    for (text, name) in [
         ("propeller", "a.md"),
         ("NAIVE flow", "a.md"),
         ("lifts a surface", "b.md"),
         ("wing", "b.md"),
     ] {
-        assert_eq!(home.found(asked).await, [name], "{asked}");
+        assert_eq!(fixture.found(text).await, [name], "{text}");
     }
 }
 
 #[tokio::test]
 async fn rare_words_count_more_than_common_ones() {
-    let home = Home::new();
+    let fixture = LibraryFixture::new();
     for number in 0..20 {
-        home.write(
+        fixture.write(
             &format!("{number}.txt"),
             "the engine the engine the engine of a plane",
         );
     }
-    home.write(
+    fixture.write(
         "rare.txt",
         "one engine with a turbocharger, and much else besides that is said here",
     );
-    home.add().await;
-    assert_eq!(home.found("engine turbocharger").await[0], "rare.txt");
+    fixture.add().await;
+    assert_eq!(fixture.found("engine turbocharger").await[0], "rare.txt");
 }
 
 #[tokio::test]
-async fn misspelled_words_are_found_by_vectors_and_joined_search() {
-    let home = Home::new();
-    home.write(
+async fn misspelled_words_are_found_by_vector_and_fused_search() {
+    let fixture = LibraryFixture::new();
+    fixture.write(
         "a.txt",
         "The turbocharger compresses the air before combustion.",
     );
-    home.write("b.txt", "Gardening in spring needs patience and water.");
-    home.write(
+    fixture.write("b.txt", "Gardening in spring needs patience and water.");
+    fixture.write(
         "c.txt",
         "An orchestra tunes its instruments before the concert.",
     );
-    home.add().await;
-    assert!(home.found("turbochagrer combustoin").await.is_empty());
-    for (asked, name) in [
+    fixture.add().await;
+    assert!(fixture.found("turbochagrer combustoin").await.is_empty());
+    for (text, name) in [
         ("turbochagrer combustoin", "a.txt"),
         ("orchesra insturments", "c.txt"),
         ("gardning patiense", "b.txt"),
     ] {
-        assert_eq!(names(&home.search(asked, Mode::Vector).await.hits)[0], name);
-        assert_eq!(names(&home.search(asked, Mode::Fused).await.hits)[0], name);
+        assert_eq!(
+            names(&fixture.search(text, LibrarySearchMode::Vector).await.hits)[0],
+            name
+        );
+        assert_eq!(
+            names(&fixture.search(text, LibrarySearchMode::Fused).await.hits)[0],
+            name
+        );
     }
 }
 
 #[tokio::test]
-async fn vectors_that_change_are_seen_by_the_next_search_also_in_another_process() {
-    let home = Home::new();
-    home.write("a.txt", "turbocharger");
-    home.add().await;
-    let other = home.place.open();
+async fn changed_vectors_are_used_by_the_next_search_even_in_another_process() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "turbocharger");
+    fixture.add().await;
+    let other = fixture.place.open();
     let embedder = std::sync::Arc::new(lango_knowledge::OfflineEmbedder::new());
-    let clock = std::sync::Arc::new(super::Fixed);
+    let clock = std::sync::Arc::new(super::FixedClock);
     let other = lango_knowledge::Library::new(other, Some(embedder), clock);
     let found = async || {
-        let asked = query("turbochager", Mode::Vector);
-        let here = home.library.search(&home.user, None, &asked).await.unwrap();
-        let there = other.search(&home.user, None, &asked).await.unwrap();
+        let query = query("turbochager", LibrarySearchMode::Vector);
+        let here = fixture
+            .library
+            .search(&fixture.user, None, &query)
+            .await
+            .unwrap();
+        let there = other.search(&fixture.user, None, &query).await.unwrap();
         assert_eq!(names(&here.hits), names(&there.hits));
         names(&here.hits)
     };
     assert_eq!(found().await, ["a.txt"]);
-    home.write("b.txt", "turbocharger");
-    home.add().await;
+    fixture.write("b.txt", "turbocharger");
+    fixture.add().await;
     assert_eq!(found().await, ["a.txt", "b.txt"]);
-    std::fs::remove_file(home.files.join("a.txt")).unwrap();
-    home.add().await;
+    std::fs::remove_file(fixture.files.join("a.txt")).unwrap();
+    fixture.add().await;
     assert_eq!(found().await, ["b.txt"]);
 }
 
 #[tokio::test]
-async fn users_do_not_see_or_weigh_each_others_words() {
-    let home = Home::new();
-    home.write("a.txt", "alpha beta");
-    home.add().await;
-    let score = home.search("alpha", Mode::Lexical).await.hits[0].score;
+async fn the_words_of_other_users_do_not_affect_results() {
+    let fixture = LibraryFixture::new();
+    fixture.write("a.txt", "alpha beta");
+    fixture.add().await;
+    let score = fixture
+        .search("alpha", LibrarySearchMode::Lexical)
+        .await
+        .hits[0]
+        .score;
     let bob = UserId::from("bob");
     for number in 0..30 {
-        home.write(&format!("bob/{number}.txt"), "alpha gamma");
+        fixture.write(&format!("bob/{number}.txt"), "alpha gamma");
     }
-    let paths = [home.files.join("bob")];
-    home.library
+    let paths = [fixture.files.join("bob")];
+    fixture
+        .library
         .add(&bob, &paths, &AddOptions::default(), &|_| {})
         .await
         .unwrap();
-    for mode in [Mode::Lexical, Mode::Vector, Mode::Fused] {
+    for mode in [
+        LibrarySearchMode::Lexical,
+        LibrarySearchMode::Vector,
+        LibrarySearchMode::Fused,
+    ] {
         assert_eq!(
-            names(&home.search("alpha gamma", mode).await.hits),
+            names(&fixture.search("alpha gamma", mode).await.hits),
             ["a.txt"]
         );
     }
-    let after = home.search("alpha", Mode::Lexical).await.hits[0].score;
+    let after = fixture
+        .search("alpha", LibrarySearchMode::Lexical)
+        .await
+        .hits[0]
+        .score;
     assert!((score - after).abs() < 1e-12, "{score} {after}");
-    let carol = home
+    let carol = fixture
         .library
-        .search(&UserId::from("carol"), None, &query("alpha", Mode::Fused))
+        .search(
+            &UserId::from("carol"),
+            None,
+            &query("alpha", LibrarySearchMode::Fused),
+        )
         .await;
     assert!(carol.unwrap().hits.is_empty());
 }
 
 #[tokio::test]
-async fn a_collection_with_a_session_is_seen_there_alone() {
-    let home = Home::new();
-    home.write("shared/a.txt", "alpha shared");
-    home.write("bound/b.txt", "alpha bound");
-    home.try_add(&home.files.join("shared")).await.unwrap();
+async fn a_collection_of_a_session_is_visible_only_there() {
+    let fixture = LibraryFixture::new();
+    fixture.write("shared/a.txt", "alpha shared");
+    fixture.write("bound/b.txt", "alpha bound");
+    fixture
+        .try_add(&fixture.files.join("shared"))
+        .await
+        .unwrap();
     let options = AddOptions {
         session: Some(session("s_1")),
         ..AddOptions::default()
     };
-    let paths = [home.files.join("bound")];
-    home.library
-        .add(&home.user, &paths, &options, &|_| {})
+    let paths = [fixture.files.join("bound")];
+    fixture
+        .library
+        .add(&fixture.user, &paths, &options, &|_| {})
         .await
         .unwrap();
-    for mode in [Mode::Lexical, Mode::Vector, Mode::Fused] {
+    for mode in [
+        LibrarySearchMode::Lexical,
+        LibrarySearchMode::Vector,
+        LibrarySearchMode::Fused,
+    ] {
         let (here, elsewhere) = (session("s_1"), session("s_2"));
         let found = async |session| {
-            let found = home
+            let found = fixture
                 .library
-                .search(&home.user, session, &query("alpha", mode))
+                .search(&fixture.user, session, &query("alpha", mode))
                 .await;
             let mut names = names(&found.unwrap().hits);
             names.sort();
@@ -149,55 +184,60 @@ async fn a_collection_with_a_session_is_seen_there_alone() {
         assert_eq!(found(Some(&elsewhere)).await, ["a.txt"]);
     }
     let stranger = UserId::from("bob");
-    let seen = home
+    let seen = fixture
         .library
         .search(
             &stranger,
             Some(&session("s_1")),
-            &query("alpha", Mode::Fused),
+            &query("alpha", LibrarySearchMode::Fused),
         )
         .await;
     assert!(seen.unwrap().hits.is_empty());
 }
 
 #[tokio::test]
-async fn named_collections_are_searched_alone() {
-    let home = Home::new();
-    home.write("x/a.txt", "alpha");
-    home.write("y/b.txt", "alpha");
+async fn only_the_named_collections_are_searched() {
+    let fixture = LibraryFixture::new();
+    fixture.write("x/a.txt", "alpha");
+    fixture.write("y/b.txt", "alpha");
     for name in ["x", "y"] {
         let options = AddOptions {
             collection: Some(name.to_owned()),
             ..AddOptions::default()
         };
-        let paths = [home.files.join(name)];
-        home.library
-            .add(&home.user, &paths, &options, &|_| {})
+        let paths = [fixture.files.join(name)];
+        fixture
+            .library
+            .add(&fixture.user, &paths, &options, &|_| {})
             .await
             .unwrap();
     }
-    let one = Query {
+    let one = LibraryQuery {
         collections: vec!["y".to_owned(), "z".to_owned()],
-        ..query("alpha", Mode::Fused)
+        ..query("alpha", LibrarySearchMode::Fused)
     };
-    let found = home.library.search(&home.user, None, &one).await.unwrap();
+    let found = fixture
+        .library
+        .search(&fixture.user, None, &one)
+        .await
+        .unwrap();
     assert_eq!(names(&found.hits), ["b.txt"]);
     assert_eq!(found.notes, ["there is no collection `z`"]);
 }
 
 #[tokio::test]
-async fn a_hit_says_where_it_is_from_and_shows_what_fits() {
-    let home = Home::new();
+async fn a_hit_has_its_source_and_a_matching_snippet() {
+    let fixture = LibraryFixture::new();
     let text = format!(
         "# Guide\n\n{}\n\n## Flaps\n\n{} the flaps extend {}",
         "x ".repeat(90),
         "y ".repeat(60),
         "z ".repeat(60)
     );
-    let path = home.write("guide.md", text);
-    home.add().await;
-    let hit = home
-        .search("flap extension", Mode::Fused)
+    let path = fixture.write("guide.md", text);
+    fixture.add().await;
+    let hit = fixture
+        .search("flap extension", LibrarySearchMode::Fused)
         .await
         .hits
         .remove(0);
@@ -207,21 +247,21 @@ async fn a_hit_says_where_it_is_from_and_shows_what_fits() {
     assert_eq!(hit.position, 7);
 }
 
-/// One library for all cases; they only look.
-fn searched() -> &'static (tokio::runtime::Runtime, Home) {
-    static SEARCHED: OnceLock<(tokio::runtime::Runtime, Home)> = OnceLock::new();
+/// Returns the library that all cases share; they only read it.
+fn searched() -> &'static (tokio::runtime::Runtime, LibraryFixture) {
+    static SEARCHED: OnceLock<(tokio::runtime::Runtime, LibraryFixture)> = OnceLock::new();
     SEARCHED.get_or_init(|| {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let home = Home::new();
-        home.write("a.txt", "the quick brown fox AND OR NOT NEAR heading text");
-        runtime.block_on(home.add());
-        (runtime, home)
+        let fixture = LibraryFixture::new();
+        fixture.write("a.txt", "the quick brown fox AND OR NOT NEAR heading text");
+        runtime.block_on(fixture.add());
+        (runtime, fixture)
     })
 }
 
 #[test]
-fn no_question_fails() {
-    let (runtime, home) = searched();
+fn no_query_fails() {
+    let (runtime, fixture) = searched();
     let odd = [
         "",
         "?",
@@ -254,12 +294,16 @@ fn no_question_fails() {
     questions.push("x".repeat(100_000));
     questions.push("\"".repeat(100_000));
     for question in questions {
-        for mode in [Mode::Lexical, Mode::Vector, Mode::Fused] {
-            runtime.block_on(home.search(&question, mode));
+        for mode in [
+            LibrarySearchMode::Lexical,
+            LibrarySearchMode::Vector,
+            LibrarySearchMode::Fused,
+        ] {
+            runtime.block_on(fixture.search(&question, mode));
         }
     }
-    assert_eq!(runtime.block_on(home.found("\"fox\0")), ["a.txt"]);
-    assert_eq!(runtime.block_on(home.found("what is the")), ["a.txt"]);
+    assert_eq!(runtime.block_on(fixture.found("\"fox\0")), ["a.txt"]);
+    assert_eq!(runtime.block_on(fixture.found("what is the")), ["a.txt"]);
 }
 
 proptest! {
@@ -267,11 +311,11 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_search_fail(bytes: Vec<u8>, limit in 0..2000_usize) {
-        let (runtime, home) = searched();
+        let (runtime, fixture) = searched();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        for mode in [Mode::Lexical, Mode::Vector, Mode::Fused] {
-            let query = Query { limit, ..query(&text, mode) };
-            let found = runtime.block_on(home.library.search(&home.user, None, &query));
+        for mode in [LibrarySearchMode::Lexical, LibrarySearchMode::Vector, LibrarySearchMode::Fused] {
+            let query = LibraryQuery { limit, ..query(&text, mode) };
+            let found = runtime.block_on(fixture.library.search(&fixture.user, None, &query));
             prop_assert!(found.is_ok_and(|found| found.hits.len() <= limit));
         }
     }

@@ -1,13 +1,12 @@
-//! Two hundred turns and a crash between any two steps: every turn is observed once, and nothing again after a restart.
+//! Two hundred turns with a crash between any two steps: every turn is observed once, and none again after a restart.
 //!
-//! Crashes come in two kinds. A future that is dropped at its n-th poll stops at a boundary of our choice: before the
-//! model is asked, while it thinks, after it answered, before and after the commit. A child process that is killed stops
-//! wherever it is.
+//! There are two kinds of crashes. A future that is dropped at its n-th poll stops at a chosen point: before, during or
+//! after the model call, before or after the commit. A child process that is killed stops anywhere.
 
-use super::super::KIND;
+use super::KIND;
 use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
-use crate::place::{Place, open};
-use lango_core::{Event, EventBody, Model, Outcome, Page, SessionStore, Timestamp, Usage};
+use crate::database::{TestDatabase, open};
+use lango_core::{Event, EventBody, EventRange, Model, Outcome, SessionStore, Timestamp, Usage};
 use lango_knowledge::MemoryReport;
 use lango_store::{Generation, MemoryOwner, Store};
 use lango_testkit::model::ScriptedModel;
@@ -19,10 +18,10 @@ use std::task::Poll;
 
 const TURNS: u64 = 200;
 
-/// Says to a child where its database is.
+/// The environment variable with the database address for the child process.
 const CHILD: &str = "LANGO_MEMORY_CHILD";
 
-/// Numbers that look random and are the same every time.
+/// A pseudo-random generator that gives the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -39,7 +38,7 @@ fn question(number: u64) -> String {
 }
 
 /// Runs a future up to its n-th poll and drops it there.
-async fn cut_off<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
+async fn drop_at_poll<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut left = polls;
     std::future::poll_fn(move |context| {
@@ -52,8 +51,9 @@ async fn cut_off<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Every turn from 1 on is in one observation and one loose row, and there is nothing left to do for a new process.
-async fn assert_each_once(address: &str, owner: &MemoryOwner, least: u64) {
+/// Checks that every turn from 1 on is in one observation and one uncondensed row, and that a new process has nothing
+/// to do.
+async fn assert_each_observed_once(address: &str, owner: &MemoryOwner, least: u64) {
     let store = open(address);
     let mut observed = String::new();
     let mut loose = String::new();
@@ -80,12 +80,12 @@ async fn assert_each_once(address: &str, owner: &MemoryOwner, least: u64) {
     let memory = memory(&store, Some(model.clone()), eager());
     let report = memory.work_due(&owner.user, &owner.session).await.unwrap();
     assert_eq!(report, MemoryReport::default());
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn every_turn_is_observed_once_wherever_the_work_is_cut_off() {
-    let place = Place::new(KIND);
+async fn every_turn_is_observed_once_wherever_the_work_is_interrupted() {
+    let place = TestDatabase::new(KIND);
     let address = &place.address;
     let owner = create(&open(address), "ada", "s_1").await;
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -98,11 +98,11 @@ async fn every_turn_is_observed_once_wherever_the_work_is_cut_off() {
         store.append(turn.batch()).await.unwrap();
         let memory = memory(&store, Some(echoing()), eager());
         let work = memory.work_due(&owner.user, &owner.session);
-        cut += u64::from(cut_off(dice.below(20), work).await.is_none());
+        cut += u64::from(drop_at_poll(dice.below(20), work).await.is_none());
     }
     assert!(cut > 50, "{cut} were cut off");
     while work_to_the_end(address, &owner).await.more {}
-    assert_each_once(address, &owner, TURNS - 5).await;
+    assert_each_observed_once(address, &owner, TURNS - 5).await;
 }
 
 async fn work_to_the_end(address: &str, owner: &MemoryOwner) -> MemoryReport {
@@ -112,27 +112,27 @@ async fn work_to_the_end(address: &str, owner: &MemoryOwner) -> MemoryReport {
 
 #[test]
 fn every_turn_is_observed_once_however_often_the_process_is_killed() {
-    let place = Place::new(KIND);
+    let place = TestDatabase::new(KIND);
     let address = &place.address;
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let owner = runtime.block_on(async { create(&open(address), "ada", "s_1").await });
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let mut kills = 0;
-    while !live_and_die(address, 1 + dice.below(60)) {
+    while !run_and_kill_child(address, 1 + dice.below(60)) {
         kills += 1;
         assert!(kills < 1000, "it never came to an end");
     }
     assert!(kills >= 10, "{kills} kills");
-    runtime.block_on(assert_each_once(address, &owner, TURNS - 5));
+    runtime.block_on(assert_each_observed_once(address, &owner, TURNS - 5));
 }
 
-/// Starts a child and kills it after it came past so many boundaries. Gives whether it was done before.
-fn live_and_die(address: &str, boundaries: u64) -> bool {
+/// Starts a child process and kills it after this number of boundaries. Returns whether it finished before.
+fn run_and_kill_child(address: &str, boundaries: u64) -> bool {
     let (_, module) = module_path!().split_once("::").unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            &format!("{module}::a_life"),
+            &format!("{module}::child_process"),
             "--ignored",
             "--nocapture",
         ])
@@ -170,7 +170,7 @@ fn say_line(line: &str) {
 
 #[tokio::test]
 #[ignore = "it is the process that another test starts and kills"]
-async fn a_life() {
+async fn child_process() {
     let Ok(address) = std::env::var(CHILD) else {
         return;
     };
@@ -179,7 +179,7 @@ async fn a_life() {
         session: "s_1".into(),
     };
     let store = open(&address);
-    close_what_was_left(&store, &owner).await;
+    close_interrupted_turn(&store, &owner).await;
     let model: Arc<dyn Model> = Arc::new(Echo(|| async { boundary() }));
     let memory = memory(&store, Some(model), eager());
     loop {
@@ -205,11 +205,11 @@ async fn a_life() {
     say_line("done");
 }
 
-/// What the runner does with a turn that a crash left: it ends as interrupted.
-async fn close_what_was_left(store: &Arc<Store>, owner: &MemoryOwner) {
+/// Ends a turn that a crash left open as interrupted, as the runner does.
+async fn close_interrupted_turn(store: &Arc<Store>, owner: &MemoryOwner) {
     let head = store.open(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
-    let page = Page { from, limit: 1 };
+    let page = EventRange { from, limit: 1 };
     let first = SessionStore::read(&**store, &owner.session, page)
         .await
         .unwrap()

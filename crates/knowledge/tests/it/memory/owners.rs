@@ -1,14 +1,14 @@
-//! Whose memory it is: two users, and two sessions of one user, never see each other's.
+//! Two users, and two sessions of one user, never see each other's memory.
 
-use super::{Desk, eager, echoing, run};
+use super::{TestEnvironment, eager, echoing, run};
 use lango_core::StoreError;
 use lango_store::MemoryOwner;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What the owners do.
+/// An action of an owner.
 #[derive(Debug, Clone)]
-enum Act {
+enum Action {
     Talk,
     Work,
     Save,
@@ -18,20 +18,20 @@ enum Act {
     ForgetWords,
 }
 
-fn act() -> impl Strategy<Value = (usize, Act)> {
-    let act = prop_oneof![
-        3 => Just(Act::Talk),
-        2 => Just(Act::Work),
-        2 => Just(Act::Save),
-        2 => Just(Act::Note),
-        1 => Just(Act::Reflect),
-        1 => (1_u64..30).prop_map(Act::Forget),
-        1 => Just(Act::ForgetWords),
+fn action() -> impl Strategy<Value = (usize, Action)> {
+    let action = prop_oneof![
+        3 => Just(Action::Talk),
+        2 => Just(Action::Work),
+        2 => Just(Action::Save),
+        2 => Just(Action::Note),
+        1 => Just(Action::Reflect),
+        1 => (1_u64..30).prop_map(Action::Forget),
+        1 => Just(Action::ForgetWords),
     ];
-    (0_usize..4, act)
+    (0_usize..4, action)
 }
 
-/// All that a session can be shown.
+/// Returns everything that a session can see.
 async fn seen(memory: &lango_knowledge::Memory, owner: &MemoryOwner) -> String {
     let mut seen = memory
         .context(&owner.user, &owner.session)
@@ -53,7 +53,8 @@ async fn seen(memory: &lango_knowledge::Memory, owner: &MemoryOwner) -> String {
     seen
 }
 
-/// The marks of owner `n` begin with `#n`; what was saved says the user's name.
+/// Checks that an owner sees only their own memory: marks of owner `n` start with `#n`, and saved memories contain the
+/// user's name.
 fn assert_own(seen: &str, number: usize, owner: &MemoryOwner) {
     let own = number as u64 + 1;
     for mark in super::marks(seen).into_keys() {
@@ -72,55 +73,55 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn nobody_sees_what_is_not_theirs(acts in proptest::collection::vec(act(), 1..30)) {
+    fn an_owner_sees_only_their_own_memory(acts in proptest::collection::vec(action(), 1..30)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let desk = Desk::new();
+            let environment = TestEnvironment::new();
             let mut owners = Vec::new();
             for (user, session) in [("ada", "s_1"), ("ada", "s_2"), ("bob", "s_3"), ("bob", "s_4")] {
-                owners.push(desk.session(user, session).await);
+                owners.push(environment.session(user, session).await);
             }
-            let memory = desk.memory(Some(echoing()), eager());
-            for (count, (number, act)) in acts.into_iter().enumerate() {
+            let memory = environment.memory(Some(echoing()), eager());
+            for (count, (number, action)) in acts.into_iter().enumerate() {
                 let owner = &owners[number];
                 let mark = (number + 1) * 1000 + count;
                 let others: Vec<usize> = (0..4).filter(|other| *other != number).collect();
                 let mut before = Vec::new();
                 for other in &others {
-                    before.push(rows_of(&desk, &owners[*other]).await);
+                    before.push(rows_of(&environment, &owners[*other]).await);
                 }
-                match act {
-                    Act::Talk => {
+                match action {
+                    Action::Talk => {
                         let words = format!("#{mark} {}", "word ".repeat(12));
-                        desk.talk(owner, &[(&words, "yes")]).await;
+                        environment.talk(owner, &[(&words, "yes")]).await;
                     }
-                    Act::Work => {
+                    Action::Work => {
                         memory.work_due(&owner.user, &owner.session).await.unwrap();
                     }
-                    Act::Save => {
+                    Action::Save => {
                         let text = json!({ "text": format!("kept {} {count}", owner.user) });
                         run(&memory, owner, "memory_save", text).await.unwrap();
                     }
-                    Act::Note => {
+                    Action::Note => {
                         let text = json!({ "text": format!("noted #{mark}") });
                         run(&memory, owner, "observe_note", text).await.unwrap();
                     }
-                    Act::Reflect => {
+                    Action::Reflect => {
                         run(&memory, owner, "reflect_now", json!({})).await.unwrap();
                     }
-                    Act::Forget(id) => {
+                    Action::Forget(id) => {
                         for kind in ["o", "r"] {
                             let id = json!({ "id": format!("{kind}_{id}") });
                             run(&memory, owner, "memory_forget", id).await.unwrap();
                         }
                     }
-                    Act::ForgetWords => {
+                    Action::ForgetWords => {
                         let query = json!({ "query": "noted" });
                         run(&memory, owner, "memory_forget", query).await.unwrap();
                     }
                 }
                 for (other, before) in others.into_iter().zip(before) {
-                    assert_eq!(rows_of(&desk, &owners[other]).await, before);
+                    assert_eq!(rows_of(&environment, &owners[other]).await, before);
                 }
                 for (number, owner) in owners.iter().enumerate() {
                     assert_own(&seen(&memory, owner).await, number, owner);
@@ -130,25 +131,28 @@ proptest! {
     }
 }
 
-/// All rows of a session's memory.
-async fn rows_of(desk: &Desk, owner: &MemoryOwner) -> Vec<lango_store::Recollection> {
+/// Returns all rows of a session's memory.
+async fn rows_of(
+    environment: &TestEnvironment,
+    owner: &MemoryOwner,
+) -> Vec<lango_store::Recollection> {
     let mut rows = Vec::new();
     for generation in [
         lango_store::Generation::Observation,
         lango_store::Generation::First,
         lango_store::Generation::Second,
     ] {
-        rows.extend(desk.all(owner, generation).await);
+        rows.extend(environment.all(owner, generation).await);
     }
     rows
 }
 
 #[tokio::test]
-async fn anothers_id_or_session_is_as_if_it_were_not_there() {
-    let desk = Desk::new();
-    let ada = desk.session("ada", "s_1").await;
-    let bob = desk.session("bob", "s_2").await;
-    let memory = desk.memory(Some(echoing()), eager());
+async fn the_id_or_session_of_another_user_seems_not_to_exist() {
+    let environment = TestEnvironment::new();
+    let ada = environment.session("ada", "s_1").await;
+    let bob = environment.session("bob", "s_2").await;
+    let memory = environment.memory(Some(echoing()), eager());
     run(&memory, &ada, "memory_save", json!({ "text": "secret" }))
         .await
         .unwrap();
@@ -157,15 +161,15 @@ async fn anothers_id_or_session_is_as_if_it_were_not_there() {
         .unwrap();
     run(&memory, &ada, "reflect_now", json!({})).await.unwrap();
     for id in ["m_1", "o_1", "r_2"] {
-        let gone = run(&memory, &bob, "memory_forget", json!({ "id": id })).await;
-        assert_eq!(gone.unwrap(), "Nothing that is remembered fits.");
+        let reply = run(&memory, &bob, "memory_forget", json!({ "id": id })).await;
+        assert_eq!(reply.unwrap(), "No memory matches.");
     }
-    // A user with the session of somebody else, whoever paired them.
+    // A user with the session of another user.
     let mixed = MemoryOwner {
         user: bob.user.clone(),
         session: ada.session.clone(),
     };
-    desk.talk(&ada, &[(&"word ".repeat(40), "")]).await;
+    environment.talk(&ada, &[(&"word ".repeat(40), "")]).await;
     let refused = memory
         .work_due(&mixed.user, &mixed.session)
         .await
@@ -188,7 +192,7 @@ async fn anothers_id_or_session_is_as_if_it_were_not_there() {
     let listed = run(&memory, &mixed, "memory_list_observations", json!({}))
         .await
         .unwrap();
-    assert_eq!(listed, "nothing was observed in this session yet");
+    assert_eq!(listed, "this session has no observations yet");
     let recalled = run(
         &memory,
         &ada,

@@ -1,6 +1,6 @@
-//! Others at the same time: whoever is slower gives up its result, and nothing is there twice.
+//! Concurrent steps: the slower one drops its result, and nothing is stored twice.
 
-use super::{Desk, Echo, all, eager, echoing, marks, memory, run};
+use super::{Echo, TestEnvironment, all, eager, echoing, marks, memory, run};
 use lango_core::Model;
 use lango_store::Generation;
 use serde_json::json;
@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[tokio::test]
-async fn a_step_that_was_overtaken_while_the_model_thought_is_dropped() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    desk.talk(&owner, &[(&format!("#1 {}", "word ".repeat(30)), "")])
+async fn a_step_that_is_overtaken_during_the_model_call_is_dropped() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    environment
+        .talk(&owner, &[(&format!("#1 {}", "word ".repeat(30)), "")])
         .await;
-    let other = desk.memory(Some(echoing()), eager());
+    let other = environment.memory(Some(echoing()), eager());
     let meanwhile = {
         let owner = owner.clone();
         move || {
@@ -23,17 +24,20 @@ async fn a_step_that_was_overtaken_while_the_model_thought_is_dropped() {
             }
         }
     };
-    let slow = desk.memory(Some(Arc::new(Echo(meanwhile))), eager());
+    let slow = environment.memory(Some(Arc::new(Echo(meanwhile))), eager());
     let report = slow.work_due(&owner.user, &owner.session).await.unwrap();
     assert_eq!((report.turns, report.dropped), (0, 1));
-    assert_eq!(super::tools::text_of(&desk, &owner).await, "- seen #1");
+    assert_eq!(
+        super::tools::text_of(&environment, &owner).await,
+        "- seen #1"
+    );
 }
 
 #[tokio::test]
-async fn what_is_forgotten_while_the_model_thinks_does_not_come_back() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    let plain = desk.memory(Some(echoing()), eager());
+async fn a_memory_forgotten_during_the_model_call_does_not_come_back() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let plain = environment.memory(Some(echoing()), eager());
     for text in ["#1 pin", "#2 tea"] {
         run(&plain, &owner, "observe_note", json!({ "text": text }))
             .await
@@ -53,7 +57,7 @@ async fn what_is_forgotten_while_the_model_thinks_does_not_come_back() {
             }
         }
     };
-    let slow = desk.memory(Some(Arc::new(Echo(meanwhile))), eager());
+    let slow = environment.memory(Some(Arc::new(Echo(meanwhile))), eager());
     run(&slow, &owner, "reflect_now", json!({})).await.unwrap();
     let context = slow
         .context(&owner.user, &owner.session)
@@ -65,14 +69,15 @@ async fn what_is_forgotten_while_the_model_thinks_does_not_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_that_work_at_once_observe_every_turn_once() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    let second = desk.place.open();
+async fn two_concurrent_processes_observe_every_turn_once() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let second = environment.place.open();
     for number in 1..=40 {
-        desk.talk(&owner, &[(&format!("#{number} {}", "word ".repeat(8)), "")])
+        environment
+            .talk(&owner, &[(&format!("#{number} {}", "word ".repeat(8)), "")])
             .await;
-        let workers = [&desk.store, &desk.store, &second].map(|store| {
+        let workers = [&environment.store, &environment.store, &second].map(|store| {
             let model: Arc<dyn Model> = echoing();
             let (memory, owner) = (memory(store, Some(model), eager()), owner.clone());
             tokio::spawn(async move { memory.work_due(&owner.user, &owner.session).await.unwrap() })
@@ -81,7 +86,7 @@ async fn two_processes_that_work_at_once_observe_every_turn_once() {
             worker.await.unwrap();
         }
     }
-    let rows = all(&desk.store, &owner, Generation::Observation).await;
+    let rows = all(&environment.store, &owner, Generation::Observation).await;
     let texts: String = rows.iter().map(|row| format!("{}\n", row.text)).collect();
     let seen = marks(&texts);
     assert!(

@@ -1,33 +1,33 @@
-//! The tools with fixed inputs and their outputs.
+//! The tools of memory with fixed inputs and outputs.
 
-use super::{Desk, eager, echoing, run};
+use super::{TestEnvironment, eager, echoing, run};
 use lango_core::{Effect, Risk};
 use lango_knowledge::memory_tools;
 use lango_store::{Generation, MemoryOwner};
 use serde_json::json;
 
-/// The observations of a session, one text after the other.
-pub async fn text_of(desk: &Desk, owner: &MemoryOwner) -> String {
-    let rows = desk.all(owner, Generation::Observation).await;
+/// Returns the observations of a session as one text.
+pub async fn text_of(environment: &TestEnvironment, owner: &MemoryOwner) -> String {
+    let rows = environment.all(owner, Generation::Observation).await;
     let texts: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
     texts.join("\n")
 }
 
 #[tokio::test]
-async fn what_is_saved_is_recalled_in_another_session_of_the_user() {
-    let desk = Desk::new();
+async fn a_saved_memory_is_recalled_in_another_session_of_the_user() {
+    let environment = TestEnvironment::new();
     let (one, two) = (
-        desk.session("ada", "s_1").await,
-        desk.session("ada", "s_2").await,
+        environment.session("ada", "s_1").await,
+        environment.session("ada", "s_2").await,
     );
-    let memory = desk.memory(None, eager());
+    let memory = environment.memory(None, eager());
     let tea = json!({ "text": " Ada drinks green tea. ", "tags": ["Drinks", "tea", "tea"] });
     let saved = run(&memory, &one, "memory_save", tea.clone()).await;
     assert_eq!(saved.unwrap(), "Saved as `m_1`.");
     let again = run(&memory, &two, "memory_save", tea).await;
     assert_eq!(
         again.unwrap(),
-        "This is saved as `m_1` already; its tags are these now."
+        "This was already saved as `m_1`; its tags were updated."
     );
     let cat = json!({ "text": "Ada's cat drinks milk" });
     run(&memory, &two, "memory_save", cat).await.unwrap();
@@ -46,25 +46,22 @@ async fn what_is_saved_is_recalled_in_another_session_of_the_user() {
          \"text\":\"Ada's cat drinks milk\"}"
     );
     let none = run(&memory, &two, "memory_recall", json!({ "query": "coffee" })).await;
-    assert_eq!(
-        none.unwrap(),
-        "nothing that is remembered has one of these words"
-    );
+    assert_eq!(none.unwrap(), "no memory contains any of these words");
 }
 
 #[tokio::test]
-async fn notes_are_listed_and_reflected_on() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    let memory = desk.memory(Some(echoing()), eager());
+async fn notes_are_listed_and_condensed() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let memory = environment.memory(Some(echoing()), eager());
     let empty = run(&memory, &owner, "memory_list_observations", json!({})).await;
-    assert_eq!(empty.unwrap(), "nothing was observed in this session yet");
+    assert_eq!(empty.unwrap(), "this session has no observations yet");
     let none = run(&memory, &owner, "reflect_now", json!({})).await;
     assert_eq!(
         none.unwrap(),
-        "All observations of this session are reflected on already."
+        "All observations of this session are already condensed."
     );
-    desk.talk(&owner, &[("hello", "hello")]).await;
+    environment.talk(&owner, &[("hello", "hello")]).await;
     for (text, id) in [
         ("#1 is open", "o_1"),
         ("#2 is done", "o_2"),
@@ -85,8 +82,8 @@ async fn notes_are_listed_and_reflected_on() {
         "{\"id\":\"o_2\",\"date\":\"2026-03-01\",\"turns\":\"1\",\"by\":\"note of chronicler\",\"trust\":\"trusted\",\
          \"text\":\"#2 is done\"}\n(there are more)"
     );
-    let made = run(&memory, &owner, "reflect_now", json!({})).await;
-    assert_eq!(made.unwrap(), "Made 1 reflection.");
+    let reply = run(&memory, &owner, "reflect_now", json!({})).await;
+    assert_eq!(reply.unwrap(), "Made 1 reflection.");
     let reflections = run(&memory, &owner, "memory_list_reflections", json!({})).await;
     assert_eq!(
         reflections.unwrap(),
@@ -96,10 +93,10 @@ async fn notes_are_listed_and_reflected_on() {
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_work_says_why() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    let memory = desk.memory(None, eager());
+async fn an_invalid_call_says_why() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let memory = environment.memory(None, eager());
     let wrong = [
         (
             "memory_save",
@@ -109,23 +106,23 @@ async fn a_call_that_cannot_work_says_why() {
         (
             "memory_save",
             json!({ "text": "x".repeat(1201) }),
-            "the text has 1201 bytes, 1200 are the most; keep what matters",
+            "the text has 1201 bytes, but at most 1200 are allowed; shorten it",
         ),
         (
             "memory_save",
             json!({ "text": "x", "tags": ["y".repeat(41)] }),
-            "a memory has 8 tags of 40 bytes at most; leave some out",
+            "a memory can have at most 8 tags of 40 bytes; use fewer or shorter ones",
         ),
         (
             "memory_recall",
             json!({ "query": "?*\"'" }),
-            "there is no word in the query; say what to look for",
+            "the query contains no word; say what to search for",
         ),
         ("memory_forget", json!({}), "give either `id` or `query`"),
         (
             "memory_forget",
             json!({ "id": "7' OR 1" }),
-            "`7' OR 1` is no id of memory; such ids are `o_1`, `r_2`, `m_3`",
+            "`7' OR 1` is not the id of a memory; ids look like `o_1`, `r_2` or `m_3`",
         ),
     ];
     for (tool, arguments, why) in wrong {
@@ -143,10 +140,10 @@ async fn a_call_that_cannot_work_says_why() {
 }
 
 #[tokio::test]
-async fn a_user_saves_a_thousand_memories_and_no_more() {
-    let desk = Desk::new();
-    let owner = desk.session("ada", "s_1").await;
-    let memory = desk.memory(None, eager());
+async fn a_user_can_save_at_most_a_thousand_memories() {
+    let environment = TestEnvironment::new();
+    let owner = environment.session("ada", "s_1").await;
+    let memory = environment.memory(None, eager());
     let saves = (0..1000).map(|number| {
         let (memory, owner) = (memory.clone(), owner.clone());
         tokio::spawn(async move {
@@ -166,15 +163,15 @@ async fn a_user_saves_a_thousand_memories_and_no_more() {
     .await;
     assert_eq!(
         error.unwrap_err().message,
-        "1000 memories are saved, which is the most; forget some first"
+        "the limit of 1000 saved memories is reached; forget some first"
     );
 }
 
 #[tokio::test]
-async fn the_tools_say_what_they_do_to_the_world() {
-    let desk = Desk::new();
-    let tools = memory_tools(desk.memory(None, eager()));
-    let said: Vec<(&str, Effect, Risk)> = tools
+async fn the_tools_declare_their_effects() {
+    let environment = TestEnvironment::new();
+    let tools = memory_tools(environment.memory(None, eager()));
+    let declared: Vec<(&str, Effect, Risk)> = tools
         .iter()
         .map(|tool| {
             (
@@ -185,13 +182,13 @@ async fn the_tools_say_what_they_do_to_the_world() {
         })
         .collect();
     assert_eq!(
-        said,
+        declared,
         [
             ("memory_list_observations", Effect::Pure, Risk::Safe),
             ("memory_list_reflections", Effect::Pure, Risk::Safe),
             ("memory_save", Effect::Idempotent, Risk::Safe),
             ("memory_recall", Effect::Pure, Risk::Safe),
-            ("memory_forget", Effect::Effect, Risk::Moderate),
+            ("memory_forget", Effect::NonIdempotent, Risk::Moderate),
             ("observe_note", Effect::Idempotent, Risk::Safe),
             ("reflect_now", Effect::Idempotent, Risk::Safe),
         ]

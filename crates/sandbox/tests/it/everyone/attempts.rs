@@ -1,4 +1,4 @@
-//! All that is tried: what must be refused, and what must work all the same.
+//! All attempts of the battery: those that must be refused, and ordinary uses that must work.
 
 /// One row of the battery.
 pub(crate) struct Row {
@@ -7,25 +7,25 @@ pub(crate) struct Row {
     pub(crate) must: Must,
 }
 
-/// How it is tried.
+/// How an attempt is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Run {
-    /// By the prober, with these words.
+    /// By the prober, with these arguments.
     Prober(&'static str),
-    /// By a shell; it was possible if this ends well.
+    /// By a shell script, which succeeds if the attempt was possible.
     Shell(&'static str),
 }
 
-/// What must come of it.
+/// The required result of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Must {
     Fail,
     Work,
-    /// It may be done, and what it made is taken away after the command.
+    /// The attempt may succeed, but the clean-up must remove the path that it created.
     BeUndone(&'static str),
 }
 
-const fn held(name: &'static str, run: Run) -> Row {
+const fn refused(name: &'static str, run: Run) -> Row {
     let must = Must::Fail;
     Row { name, run, must }
 }
@@ -44,269 +44,269 @@ use Run::{Prober, Shell};
 
 pub(crate) const ROWS: &[Row] = &[
     // Files outside.
-    held("read a file outside", Shell("cat {out}/secret")),
-    held("write a new file outside", Shell("echo x > {out}/new")),
-    held("change a file outside", Shell("echo x > {out}/secret")),
-    held("list a folder outside", Shell("ls {out}")),
-    held(
-        "read a key of the person",
+    refused("read a file outside", Shell("cat {out}/secret")),
+    refused("write a new file outside", Shell("echo x > {out}/new")),
+    refused("change a file outside", Shell("echo x > {out}/secret")),
+    refused("list a folder outside", Shell("ls {out}")),
+    refused(
+        "read a key of the user",
         Shell("cat {out}/home/.ssh/id_ed25519"),
     ),
-    held("read lango's data base", Shell("cat {out}/lango.db")),
-    held(
+    refused("read lango's database", Shell("cat {out}/lango.db")),
+    refused(
         "read a hidden file in the workspace",
         Shell("cat {ws}/private/lango.db"),
     ),
-    held(
+    refused(
         "write into a hidden folder",
         Shell("echo x > {ws}/private/new"),
     ),
-    held(
+    refused(
         "move a hidden folder",
         Prober("rename {ws}/deep/down/private {ws}/seen"),
     ),
-    held(
-        "move what a hidden folder lies in",
+    refused(
+        "move the parent of a hidden folder",
         Prober("rename {ws}/deep/down {ws}/seen"),
     ),
-    held(
-        "move all that a hidden folder lies in",
+    refused(
+        "move the grandparent of a hidden folder",
         Prober("rename {ws}/deep {ws}/seen"),
     ),
-    held(
-        "move what the policy keeps",
+    refused(
+        "move the parent of a read-only folder",
         Prober("rename {ws}/team {ws}/other"),
     ),
-    held("read the password file", Shell("cat /etc/shadow")),
-    held(
+    refused("read the password file", Shell("cat /etc/shadow")),
+    refused(
         "read through a symbolic link",
         Shell("ln -s {out}/secret l && cat l"),
     ),
-    held(
+    refused(
         "write through a symbolic link",
         Shell("ln -s {out} d && echo x > d/new"),
     ),
-    held(
+    refused(
         "link a file outside into the workspace",
         Prober("link {out}/secret {ws}/hard"),
     ),
-    held(
+    refused(
         "rename a file outside into the workspace",
         Prober("rename {out}/secret {ws}/stolen"),
     ),
-    held(
+    refused(
         "rename a file out of the workspace",
         Prober("rename {ws}/file {out}/moved"),
     ),
-    held("go up by dots", Shell("cat {ws}/../outside/secret")),
-    held("see that a file outside exists", Shell("stat {out}/secret")),
-    held(
+    refused("go up by dots", Shell("cat {ws}/../outside/secret")),
+    refused("see that a file outside exists", Shell("stat {out}/secret")),
+    refused(
         "change the mode of a folder outside",
         Shell("chmod 777 {out}"),
     ),
-    held(
+    refused(
         "change the owner of a folder outside",
         Shell("chown 1000:1000 {out}"),
     ),
-    held(
+    refused(
         "read the machine's temporary files",
         Shell("cat {host-file}"),
     ),
-    held(
+    refused(
         "write a program of the system",
         Shell("echo x > /usr/bin/lango-test"),
     ),
-    held(
+    refused(
         "write a setting of the system",
         Shell("echo x > /etc/lango-test"),
     ),
-    held("write into the root folder", Shell("echo x > /lango-test")),
-    held(
-        "write into the folder of devices",
+    refused("write into the root folder", Shell("echo x > /lango-test")),
+    refused(
+        "write into the device folder",
         Shell("echo x > /dev/lango-test"),
     ),
-    held("run the inner helper", Shell("/.lango; test $? -eq 2")),
-    // The kernel's own files.
-    held(
+    refused("run the inner helper", Shell("/.lango; test $? -eq 2")),
+    // Files of the kernel.
+    refused(
         "read the environment of lango",
         Shell("cat /proc/{pid}/environ"),
     ),
-    held(
+    refused(
         "read the environment of the guard",
         Shell("cat /proc/1/environ"),
     ),
-    held("see the disk through the guard", Shell("ls /proc/1/root/")),
-    held(
+    refused(
+        "see the file system through the guard",
+        Shell("ls /proc/1/root/"),
+    ),
+    refused(
         "see what the guard has open",
         Shell("readlink /proc/1/fd/*"),
     ),
-    held(
+    refused(
         "open the memory of the guard",
         Prober("open-for-writing /proc/1/mem"),
     ),
-    held(
+    refused(
         "write a setting of the kernel",
         Prober("open-for-writing /proc/sys/kernel/core_pattern"),
     ),
-    held(
-        "press a magic key",
+    refused(
+        "send a magic SysRq key",
         Prober("open-for-writing /proc/sysrq-trigger"),
     ),
-    held(
+    refused(
         "read the memory of the kernel",
         Prober("open-for-reading /proc/kcore"),
     ),
-    held("read the kernel's log", Prober("kernel-log")),
-    held("see the machine's parts", Shell("ls /sys/kernel")),
-    held("see other processes", Prober("processes - 4")),
+    refused("read the kernel's log", Prober("kernel-log")),
+    refused("see the machine's devices", Shell("ls /sys/kernel")),
+    refused("see other processes", Prober("processes - 4")),
     // Sockets.
-    held("connect to a port of this machine", Prober("tcp {port}")),
-    held("make a socket of the newer internet", Prober("tcp6")),
-    held("make a datagram socket", Prober("udp")),
-    held("make a raw socket", Prober("raw")),
-    held("make a packet socket", Prober("packet")),
-    held("make a netlink socket", Prober("netlink")),
-    held("make a socket to the host of this machine", Prober("vsock")),
-    held("make a socket to the kernel's ciphers", Prober("crypto")),
-    held("connect to a socket outside", Prober("unix {out}/socket")),
-    held(
+    refused("connect to a port of this machine", Prober("tcp {port}")),
+    refused("create an IPv6 socket", Prober("tcp6")),
+    refused("create a datagram socket", Prober("udp")),
+    refused("create a raw socket", Prober("raw")),
+    refused("create a packet socket", Prober("packet")),
+    refused("create a netlink socket", Prober("netlink")),
+    refused("create a socket to the hypervisor", Prober("vsock")),
+    refused(
+        "create a socket to the kernel's crypto API",
+        Prober("crypto"),
+    ),
+    refused("connect to a socket outside", Prober("unix {out}/socket")),
+    refused(
         "connect to an abstract socket outside",
         Prober("abstract {abstract}"),
     ),
-    held(
-        "be given a descriptor from outside",
+    refused(
+        "receive a descriptor from outside",
         Prober("descriptor-from-outside {out}/rights"),
     ),
     // Processes.
-    held("trace the guard", Prober("trace 1")),
-    held("trace lango", Prober("trace {pid}")),
-    held("read the memory of the guard", Prober("read-memory-of 1")),
-    held("read the memory of lango", Prober("read-memory-of {pid}")),
-    held("signal the guard", Prober("signal 1")),
-    held("signal lango", Prober("signal {pid}")),
-    held("take a descriptor of the guard", Prober("descriptor-of 1")),
-    held("become root", Prober("become-root")),
-    held(
-        "run as root by a program's mode",
+    refused("trace the guard", Prober("trace 1")),
+    refused("trace lango", Prober("trace {pid}")),
+    refused("read the memory of the guard", Prober("read-memory-of 1")),
+    refused("read the memory of lango", Prober("read-memory-of {pid}")),
+    refused("signal the guard", Prober("signal 1")),
+    refused("signal lango", Prober("signal {pid}")),
+    refused("take a descriptor of the guard", Prober("descriptor-of 1")),
+    refused("become root", Prober("become-root")),
+    refused(
+        "run as root with a setuid program",
         Shell("cp /usr/bin/id i && chmod 4755 i && test $(./i -u) = 0"),
     ),
-    held("have capabilities", Prober("capabilities")),
-    held("gain privileges", Prober("new-privileges")),
-    held("hide from the guard", Prober("hide-from-guard")),
-    held("have descriptors of lango", Prober("descriptors")),
-    held("have variables of lango", Prober("environment")),
+    refused("have capabilities", Prober("capabilities")),
+    refused("gain privileges", Prober("new-privileges")),
+    refused("hide from the guard", Prober("hide-from-guard")),
+    refused("have descriptors of lango", Prober("descriptors")),
+    refused("have variables of lango", Prober("environment")),
     // Namespaces and mounts.
-    held("make a user namespace", Prober("unshare-user")),
-    held("make a mount namespace", Prober("unshare-mounts")),
-    held("make a network namespace", Prober("unshare-network")),
-    held("make a user namespace with a process", Prober("clone-user")),
-    held(
-        "make one with a process, the newer way",
-        Prober("clone3-user"),
-    ),
-    held("enter a namespace", Prober("setns")),
-    held("mount a file system", Prober("mount-tmpfs {ws}")),
-    held("mount a folder over another", Prober("mount-bind / {ws}")),
-    held(
+    refused("create a user namespace", Prober("unshare-user")),
+    refused("create a mount namespace", Prober("unshare-mounts")),
+    refused("create a network namespace", Prober("unshare-network")),
+    refused("create a user namespace with clone", Prober("clone-user")),
+    refused("create a user namespace with clone3", Prober("clone3-user")),
+    refused("enter a namespace", Prober("setns")),
+    refused("mount a file system", Prober("mount-tmpfs {ws}")),
+    refused("mount a folder over another", Prober("mount-bind / {ws}")),
+    refused(
         "make a mount writable again",
         Prober("remount-writable /usr"),
     ),
-    held(
-        "take away the mount of what is kept",
+    refused(
+        "unmount the cover of a protected folder",
         Prober("umount {ws}/.git"),
     ),
-    held("change the root", Prober("pivot-root {ws}")),
-    held("change the root the old way", Prober("chroot {ws}")),
-    held("open a new file system", Prober("fsopen")),
-    held("copy a tree of mounts", Prober("open-tree /")),
-    // Devices and corners of the kernel.
-    held("make a device", Prober("mknod {ws}/disk")),
-    held(
+    refused("change the root with pivot_root", Prober("pivot-root {ws}")),
+    refused("change the root with chroot", Prober("chroot {ws}")),
+    refused("open a new file system", Prober("fsopen")),
+    refused("copy a tree of mounts", Prober("open-tree /")),
+    // Devices and rarely used parts of the kernel.
+    refused("create a device", Prober("mknod {ws}/disk")),
+    refused(
         "open the machine's memory",
         Prober("open-for-reading /dev/mem"),
     ),
-    held(
+    refused(
         "open a raw disk",
         Shell("for d in /dev/vda /dev/sda /dev/nvme0n1; do head -c1 $d && exit 0; done; exit 1"),
     ),
-    held("set up an io_uring", Prober("io-uring")),
-    held("load a program into the kernel", Prober("bpf")),
-    held("count events of the machine", Prober("perf")),
-    held("handle page faults", Prober("userfaultfd")),
-    held("open files by number", Prober("handle {ws}/file")),
-    held("add a key to a keyring", Prober("add-key")),
-    held("ask for a keyring", Prober("keyctl")),
-    held("change the personality", Prober("personality")),
-    held("call by the other numbering", Prober("other-numbering")),
-    held(
-        "call by the other architecture",
-        Prober("other-architecture"),
-    ),
-    held("type into a terminal", Prober("type-into-terminal")),
-    held("name the machine", Prober("set-host-name")),
-    held("reserve room on disk", Prober("fallocate {ws}/room")),
-    // What is kept.
-    held(
+    refused("set up an io_uring", Prober("io-uring")),
+    refused("load a program into the kernel", Prober("bpf")),
+    refused("read performance counters", Prober("perf")),
+    refused("handle page faults", Prober("userfaultfd")),
+    refused("open files by handle", Prober("handle {ws}/file")),
+    refused("add a key to a keyring", Prober("add-key")),
+    refused("read a keyring", Prober("keyctl")),
+    refused("change the personality", Prober("personality")),
+    refused("make an x32 system call", Prober("other-numbering")),
+    refused("make a 32-bit system call", Prober("other-architecture")),
+    refused("type into a terminal", Prober("type-into-terminal")),
+    refused("change the host name", Prober("set-host-name")),
+    refused("reserve disk space", Prober("fallocate {ws}/room")),
+    // Protected files.
+    refused(
         "write a hook of the repository",
         Shell("echo x > .git/hooks/pre-commit"),
     ),
-    held(
+    refused(
         "change the settings of the repository",
         Shell("echo x >> .git/config"),
     ),
-    held(
-        "rename the repository's inside",
+    refused(
+        "rename the repository's git directory",
         Prober("rename {ws}/.git {ws}/old"),
     ),
-    held(
-        "replace the repository's inside",
+    refused(
+        "replace the repository's git directory",
         Shell("mkdir n && mv -T n .git"),
     ),
-    held(
-        "delete the repository's inside",
+    refused(
+        "delete files of the repository's git directory",
         Shell("rm -rf .git/hooks .git/HEAD"),
     ),
-    held(
+    refused(
         "write a hook of a nested repository",
         Shell("mkdir sub/.git/hooks"),
     ),
-    held(
-        "replace a nested repository with its folder",
+    refused(
+        "move the folder of a nested repository",
         Prober("rename {ws}/sub {ws}/gone"),
     ),
-    held(
-        "change a linked repository's inside",
+    refused(
+        "change the git directory of a linked worktree",
         Shell("echo x >> gitdirs/tree/config"),
     ),
-    held(
-        "lead a linked repository elsewhere",
+    refused(
+        "redirect a linked worktree",
         Shell("echo 'gitdir: /tmp' > tree/.git"),
     ),
-    held("write a file of secrets", Shell("echo x >> .env")),
-    held("write lango's settings", Shell("echo x >> settings.toml")),
+    refused("write an environment file", Shell("echo x >> .env")),
+    refused("write lango's settings", Shell("echo x >> settings.toml")),
     undone(
-        "make a repository",
+        "create a repository",
         "workspace/new/.git",
         Shell("mkdir -p new/.git/hooks && echo x > new/.git/hooks/pre-commit"),
     ),
     undone(
-        "make a repository deep down",
+        "create a repository in a deep folder",
         "workspace/a/b/c/.git",
         Shell("mkdir -p a/b/c/.git"),
     ),
     undone(
-        "make lango's settings",
+        "create lango's settings",
         "workspace/lango.toml",
         Shell("echo x > lango.toml"),
     ),
     undone(
-        "make a file of secrets by a link",
+        "create an environment file as a link",
         "workspace/.env.local",
         Shell("ln -s /etc/passwd .env.local"),
     ),
-    // What must work.
+    // Ordinary uses.
     works(
-        "write beside what is hidden",
+        "write next to a hidden folder",
         Shell("echo x > deep/down/new && mkdir team/dir && mv team/dir deep/down"),
     ),
     works(
@@ -322,7 +322,7 @@ pub(crate) const ROWS: &[Row] = &[
         Shell("echo more >> file && grep -q more file"),
     ),
     works(
-        "read what is kept",
+        "read protected files",
         Shell("cat .git/HEAD .env settings.toml"),
     ),
     works(
@@ -345,7 +345,7 @@ pub(crate) const ROWS: &[Row] = &[
         Shell("echo 'int main(){return 0;}' | cc -x c - -o program && ./program"),
     ),
     works(
-        "run a script of its own",
+        "run a new script",
         Shell("printf '#!/bin/sh\\nexit 0\\n' > s && chmod +x s && ./s"),
     ),
     works("use sockets inside", Prober("unix-inside {ws}/socket")),

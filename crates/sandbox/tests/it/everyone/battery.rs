@@ -1,53 +1,57 @@
-//! The battery: everything is tried for real, in a world of its own each.
+//! The battery: makes all attempts for real, each with its own fixture.
 
 use super::attempts::{Must, ROWS, Row, Run};
-use crate::world::{Done, World, is_root};
+use crate::fixture::{Fixture, RunResult, is_root};
 use lango_sandbox::ExitKind;
 
-/// Whether an attempt was possible, and what it said.
-pub(crate) async fn try_it(world: &World, run: Run) -> (bool, String) {
+/// Makes an attempt; returns whether it was possible, and its output.
+pub(crate) async fn try_it(fixture: &Fixture, run: Run) -> (bool, String) {
     let command = match run {
-        Run::Prober(words) => world.attempt(words),
-        Run::Shell(script) => world.shell(&format!("{{ {script}\n}} && echo got-out")),
+        Run::Prober(words) => fixture.attempt(words),
+        Run::Shell(script) => fixture.shell(&format!("{{ {script}\n}} && echo escaped")),
     };
-    verdict(run, &world.run(command).await)
+    evaluate(run, &fixture.run(command).await)
 }
 
-pub(crate) fn verdict(run: Run, done: &Done) -> (bool, String) {
-    let detail = detail(done);
+pub(crate) fn evaluate(run: Run, result: &RunResult) -> (bool, String) {
+    let detail = detail(result);
     match run {
         Run::Prober(words) => {
-            assert_ne!(done.ended.exit, ExitKind::Code(2), "{words}: {detail}");
-            assert_ne!(done.ended.exit, ExitKind::Code(127), "{words}: {detail}");
-            (done.stdout.starts_with("possible"), detail)
+            assert_ne!(result.outcome.exit, ExitKind::Code(2), "{words}: {detail}");
+            assert_ne!(
+                result.outcome.exit,
+                ExitKind::Code(127),
+                "{words}: {detail}"
+            );
+            (result.stdout.starts_with("possible"), detail)
         }
-        Run::Shell(_) => (done.stdout.ends_with("got-out\n"), detail),
+        Run::Shell(_) => (result.stdout.ends_with("escaped\n"), detail),
     }
 }
 
-fn detail(done: &Done) -> String {
-    let text = format!("{} {}", done.stdout.trim(), done.stderr.trim());
+fn detail(result: &RunResult) -> String {
+    let text = format!("{} {}", result.stdout.trim(), result.stderr.trim());
     let line = text.trim().replace('\n', "; ");
     let short: String = line.chars().take(90).collect();
-    match (done.ended.exit, done.ended.stopped) {
-        (_, Some(stopped)) => format!("stopped for {stopped:?}; {short}"),
-        (ExitKind::Signal(signal), _) => format!("ended by signal {signal}; {short}"),
+    match (result.outcome.exit, result.outcome.stopped_by) {
+        (_, Some(limit)) => format!("stopped for {limit:?}; {short}"),
+        (ExitKind::Signal(signal), _) => format!("killed by signal {signal}; {short}"),
         (ExitKind::Code(_), None) => short,
     }
 }
 
-/// How many rows are tried at a time; most of the time they wait for the kernel.
-const AT_A_TIME: usize = 8;
+/// Number of concurrent attempts; most of the time they wait for the kernel.
+const CONCURRENCY: usize = 8;
 
-/// What is wrong with a row, if anything, and what came of it.
-async fn judge(row: &'static Row) -> (Option<&'static str>, String) {
-    let world = World::new();
-    let (possible, detail) = try_it(&world, row.run).await;
+/// Returns what is wrong with a row, if anything, and the details of the attempt.
+async fn check_row(row: &'static Row) -> (Option<&'static str>, String) {
+    let fixture = Fixture::new();
+    let (possible, detail) = try_it(&fixture, row.run).await;
     let wrong = match row.must {
-        Must::Fail => possible.then_some("GOT OUT"),
+        Must::Fail => possible.then_some("ESCAPED"),
         Must::Work => (!possible).then_some("DOES NOT WORK"),
-        Must::BeUndone(made) => match world.path(made).symlink_metadata() {
-            Ok(_) => Some("GOT OUT"),
+        Must::BeUndone(made) => match fixture.path(made).symlink_metadata() {
+            Ok(_) => Some("ESCAPED"),
             Err(_) if possible => None,
             Err(_) => Some("DOES NOT WORK"),
         },
@@ -56,26 +60,29 @@ async fn judge(row: &'static Row) -> (Option<&'static str>, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_gets_out_and_ordinary_work_goes_on() {
-    let (mut held, mut worked, mut undone) = (0, 0, 0);
+async fn no_attempt_escapes_and_ordinary_work_succeeds() {
+    let (mut refused, mut worked, mut undone) = (0, 0, 0);
     let mut wrong = Vec::new();
     let mut table = String::new();
-    let mut judged = Vec::new();
-    for rows in ROWS.chunks(AT_A_TIME) {
-        let tasks: Vec<_> = rows.iter().map(|row| tokio::spawn(judge(row))).collect();
+    let mut results = Vec::new();
+    for rows in ROWS.chunks(CONCURRENCY) {
+        let tasks: Vec<_> = rows
+            .iter()
+            .map(|row| tokio::spawn(check_row(row)))
+            .collect();
         for task in tasks {
-            judged.push(task.await.unwrap());
+            results.push(task.await.unwrap());
         }
     }
-    for (row, (problem, detail)) in ROWS.iter().zip(judged) {
+    for (row, (problem, detail)) in ROWS.iter().zip(results) {
         let word = match (problem, row.must) {
             (Some(problem), _) => problem,
-            (None, Must::Fail) => "held",
+            (None, Must::Fail) => "refused",
             (None, Must::Work) => "works",
             (None, Must::BeUndone(_)) => "undone",
         };
         match row.must {
-            Must::Fail => held += 1,
+            Must::Fail => refused += 1,
             Must::Work => worked += 1,
             Must::BeUndone(_) => undone += 1,
         }
@@ -90,7 +97,7 @@ async fn nothing_gets_out_and_ordinary_work_goes_on() {
         "an ordinary user"
     };
     println!(
-        "{table}as {user}: {held} attempts to get out, {undone} to make what is kept, {worked} ordinary uses; got out: {}",
+        "{table}as {user}: {refused} escape attempts, {undone} to create protected files, {worked} ordinary uses; escaped: {}",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,8 +1,8 @@
-//! A real Chromium, with its own sandbox on, inside of this one.
+//! A real Chromium, with its own sandbox enabled, inside this sandbox.
 
-use crate::chromium::{Chromium, Process, STAY};
-use crate::world::program;
-use lango_sandbox::{Child, ExitKind, Layer, Layers, Stopped};
+use crate::chromium::{Chromium, KEEP_OPEN, Process};
+use crate::fixture::program;
+use lango_sandbox::{Child, ExceededLimit, ExitKind, Layer, Layers};
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -20,7 +20,7 @@ async fn output(child: &mut Child) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_runs_and_what_chromium_stores_stays() {
+async fn a_page_runs_and_chromiums_files_are_not_cleaned_up() {
     let chromium = Chromium::new();
     let url = chromium.page(
         "page.html",
@@ -31,10 +31,10 @@ async fn a_page_runs_and_what_chromium_stores_stays() {
     }
     let mut child = chromium.print(&url);
     let (stdout, stderr) = output(&mut child).await;
-    let ended = child.wait().await.unwrap();
+    let outcome = child.wait().await.unwrap();
     assert!(stdout.contains("sum 42"), "{stdout}{stderr}");
-    assert_eq!(ended.exit, ExitKind::Code(0), "{stderr}");
-    assert!(ended.clean_up.is_empty(), "{ended:?}");
+    assert_eq!(outcome.exit, ExitKind::Code(0), "{stderr}");
+    assert!(outcome.clean_up.is_empty(), "{outcome:?}");
     for name in ["private/.env", "private/.git", "private/profile/Default"] {
         assert!(chromium.path(name).exists(), "{name} is gone");
     }
@@ -44,29 +44,29 @@ async fn a_page_runs_and_what_chromium_stores_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_held_by_chromiums_own_sandbox_too() {
+async fn chromiums_own_sandbox_confines_pages_too() {
     let chromium = Chromium::new();
-    let mut child = chromium.stay("about:blank");
+    let mut child = chromium.keep_open("about:blank");
     chromium.wait_for_page().await;
-    // A page's process puts its filter on a moment after it is there.
+    // A page's process installs its filter a moment after it starts.
     chromium
-        .wait_until("pages in a sandbox of their own", |processes| {
+        .wait_until("pages in Chromium's own sandbox", |processes| {
             let is_main = |process: &&Process| !process.arguments.contains("--type=");
             let main = processes.iter().find(is_main).unwrap();
             let mut pages = processes.iter().filter(|process| process.is_page());
             pages.all(|page| page.depth > main.depth && page.filters > main.filters)
         })
         .await;
-    let unheld = |process: &Process| process.arguments.contains("--no-sandbox");
-    assert!(!chromium.processes().iter().any(unheld));
+    let is_unconfined = |process: &Process| process.arguments.contains("--no-sandbox");
+    assert!(!chromium.processes().iter().any(is_unconfined));
     child.kill();
-    let ended = child.wait().await.unwrap();
-    assert_eq!(ended.exit, ExitKind::Signal(9));
+    let outcome = child.wait().await.unwrap();
+    assert_eq!(outcome.exit, ExitKind::Signal(9));
     assert!(chromium.processes().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_address_goes_to_the_listener_this_machines_own_too() {
+async fn all_requests_go_to_the_listener_even_those_to_localhost() {
     let chromium = Chromium::new();
     let mut child = chromium.print("http://127.0.0.1:8099/page");
     let listeners = child.listeners().await.unwrap();
@@ -96,13 +96,13 @@ async fn every_address_goes_to_the_listener_this_machines_own_too() {
     assert!(served.join().unwrap().ends_with("HTTP/1.1\r\n"));
 }
 
-/// Holds more and more that cannot be compressed.
+/// A page that allocates more and more incompressible memory.
 const GREEDY: &str = "<script>const held = []; function more() { const part = new Uint8Array(16 << 20); \
     for (let i = 0; i < part.length; i += 65536) crypto.getRandomValues(part.subarray(i, i + 65536)); \
     held.push(part); setTimeout(more, 0); } more();</script>";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_holds_too_much_memory_ends_the_browser() {
+async fn a_browser_is_stopped_if_a_page_uses_too_much_memory() {
     for cgroup in [Layer::Used, Layer::LeftOut] {
         let mut chromium = Chromium::new();
         chromium.launcher = chromium.launcher.with_layers(Layers {
@@ -111,36 +111,36 @@ async fn a_page_that_holds_too_much_memory_ends_the_browser() {
         });
         chromium.limits.memory_bytes = 800 << 20;
         let url = chromium.page("greedy.html", GREEDY);
-        let mut child = chromium.stay(&url);
-        let ended = child.wait().await.unwrap();
+        let mut child = chromium.keep_open(&url);
+        let outcome = child.wait().await.unwrap();
         assert_eq!(
-            ended.stopped,
-            Some(Stopped::Memory),
-            "{cgroup:?}: {ended:?}"
+            outcome.stopped_by,
+            Some(ExceededLimit::Memory),
+            "{cgroup:?}: {outcome:?}"
         );
         assert!(chromium.processes().is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_browser_outlives_its_time_or_its_owner() {
+async fn no_browser_process_outlives_its_time_limit_or_its_owner() {
     let mut chromium = Chromium::new();
-    let child = chromium.stay("about:blank");
+    let child = chromium.keep_open("about:blank");
     chromium.wait_for_page().await;
     drop(child);
     chromium.wait_for_end().await;
 
     chromium.limits.time = Some(Duration::from_secs(3));
-    let mut child = chromium.stay("about:blank");
+    let mut child = chromium.keep_open("about:blank");
     chromium.wait_for_page().await;
-    let ended = child.wait().await.unwrap();
-    assert_eq!(ended.stopped, Some(Stopped::Time));
+    let outcome = child.wait().await.unwrap();
+    assert_eq!(outcome.stopped_by, Some(ExceededLimit::Time));
     assert!(chromium.processes().is_empty());
 
     let mut lango = std::process::Command::new(program("sandbox-stand-in"))
         .arg("browse")
         .arg(&chromium.policy.workspace)
-        .args(["sh", "-c", STAY])
+        .args(["sh", "-c", KEEP_OPEN])
         .args(chromium.argv(&["--remote-debugging-pipe", "about:blank"]))
         .stderr(std::process::Stdio::null())
         .spawn()

@@ -1,6 +1,6 @@
-//! What the sandbox costs. Printed, not asserted: it depends on the machine and on what else it does.
+//! Measures the overhead of the sandbox. Printed, not asserted: it depends on the machine and its load.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 30;
@@ -12,14 +12,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 #[tokio::test]
 async fn the_cost_of_a_command_is_printed() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let (mut bare, mut inside) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let started = Instant::now();
         tokio::process::Command::new("true").status().await.unwrap();
         bare.push(started.elapsed());
         let started = Instant::now();
-        world.run(world.command(&["true"])).await;
+        fixture.run(fixture.command(&["true"])).await;
         inside.push(started.elapsed());
     }
     let (bare, inside) = (median(bare), median(inside));

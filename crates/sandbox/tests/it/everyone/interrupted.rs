@@ -1,6 +1,6 @@
-//! Clean-up happens whatever ends the command: the death of lango, of the command's guard, and of both.
+//! Clean-up happens even if lango, the command's guard or both are killed.
 
-use crate::world::{World, program};
+use crate::fixture::{Fixture, program};
 use lango_sandbox::CleanUpReport;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 /// Plants a repository and stays.
 const PLANT_AND_STAY: &str = "mkdir -p new/.git && echo planted && sleep 600";
 
-/// A lango of its own that runs a script, once that has printed a line.
-fn lango(world: &World, script: &str) -> Child {
+/// Starts a separate lango that runs a script, and waits until the script has printed a line.
+fn lango(fixture: &Fixture, script: &str) -> Child {
     let mut lango = std::process::Command::new(program("sandbox-stand-in"))
         .arg("launch")
-        .arg(world.workspace())
+        .arg(fixture.workspace())
         .arg(script)
-        .arg(world.path("home"))
+        .arg(fixture.path("home"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -26,7 +26,7 @@ fn lango(world: &World, script: &str) -> Child {
     let mut stdout = BufReader::new(lango.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     assert_eq!(line, "planted\n");
-    // Nobody reads on, and a pipe that breaks is no reason to end.
+    // The script must not end because its output pipe breaks.
     std::mem::forget(stdout);
     lango
 }
@@ -63,17 +63,17 @@ async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn records(world: &World) -> usize {
-    fs::read_dir(world.path("home/clean-up")).map_or(0, Iterator::count)
+fn records(fixture: &Fixture) -> usize {
+    fs::read_dir(fixture.path("home/clean-up")).map_or(0, Iterator::count)
 }
 
-fn trashed(world: &World) -> usize {
-    fs::read_dir(world.path("home/trash")).map_or(0, Iterator::count)
+fn trashed(fixture: &Fixture) -> usize {
+    fs::read_dir(fixture.path("home/trash")).map_or(0, Iterator::count)
 }
 
-async fn recover(world: &World) -> Vec<CleanUpReport> {
-    let launcher = world.launcher.clone();
-    let home = world.path("home");
+async fn recover(fixture: &Fixture) -> Vec<CleanUpReport> {
+    let launcher = fixture.launcher.clone();
+    let home = fixture.path("home");
     let launcher = launcher.with_trash(home.join("trash"));
     launcher.with_records(home.join("clean-up")).recover().await
 }
@@ -89,66 +89,66 @@ fn exists(path: &Path) -> bool {
 
 #[tokio::test]
 async fn when_lango_is_killed_the_guard_cleans_up_and_the_next_start_reports_it() {
-    let world = World::new();
-    let planted = world.path("workspace/new/.git");
-    let mut lango = lango(&world, PLANT_AND_STAY);
+    let fixture = Fixture::new();
+    let planted = fixture.path("workspace/new/.git");
+    let mut lango = lango(&fixture, PLANT_AND_STAY);
     assert!(exists(&planted));
     lango.kill().unwrap();
     lango.wait().unwrap();
     wait_until("the repository is still there", || !exists(&planted)).await;
-    wait_until("nothing is in the trash", || trashed(&world) == 1).await;
-    assert_eq!(records(&world), 1);
+    wait_until("nothing is in the trash", || trashed(&fixture) == 1).await;
+    assert_eq!(records(&fixture), 1);
     // The guard may need a moment to write the result.
-    let mut reports = recover(&world).await;
+    let mut reports = recover(&fixture).await;
     let started = Instant::now();
     while reports.is_empty() && started.elapsed() < Duration::from_secs(10) {
-        reports = recover(&world).await;
+        reports = recover(&fixture).await;
     }
     assert_eq!(removed(&reports), [planted]);
-    assert_eq!(records(&world), 0);
+    assert_eq!(records(&fixture), 0);
 }
 
 #[tokio::test]
-async fn when_guard_and_lango_are_killed_the_next_start_cleans_up_and_spares_what_came_later() {
-    let world = World::new();
-    fs::create_dir_all(world.path("outside/older/.git")).unwrap();
+async fn when_guard_and_lango_are_killed_the_next_start_cleans_up_but_leaves_later_files() {
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.path("outside/older/.git")).unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let planted = world.path("workspace/new/.git");
-    let mut lango = lango(&world, PLANT_AND_STAY);
+    let planted = fixture.path("workspace/new/.git");
+    let mut lango = lango(&fixture, PLANT_AND_STAY);
     let bubblewrap = children(lango.id());
     let guards: Vec<u32> = bubblewrap.iter().flat_map(|id| children(*id)).collect();
     assert!(!guards.is_empty());
-    // It must not be faster than its end.
+    // Stopped first, so that it cannot clean up before it is killed.
     guards.iter().for_each(|guard| signal(*guard, Signal::STOP));
     lango.kill().unwrap();
     lango.wait().unwrap();
     guards.iter().for_each(|guard| kill(*guard));
-    wait_until("the guard lives", || {
+    wait_until("the guard still runs", || {
         guards
             .iter()
             .all(|guard| !exists(Path::new(&format!("/proc/{guard}/fd/0"))))
     })
     .await;
-    // The user works on; the time of the command is over by then.
+    // Later, when the command's time is over, the user keeps working.
     tokio::time::sleep(Duration::from_millis(3500)).await;
-    let own = world.path("workspace/own/.git");
+    let own = fixture.path("workspace/own/.git");
     fs::create_dir_all(&own).unwrap();
-    // What is older than the command was moved in by the user, as far as anybody can tell.
-    let moved = world.path("workspace/moved");
-    fs::rename(world.path("outside/older"), &moved).unwrap();
-    let reports = recover(&world).await;
+    // A file that is older than the command may have been moved here by the user.
+    let moved = fixture.path("workspace/moved");
+    fs::rename(fixture.path("outside/older"), &moved).unwrap();
+    let reports = recover(&fixture).await;
     assert_eq!(removed(&reports), std::slice::from_ref(&planted));
-    assert_eq!(reports[0].left, [moved.join(".git")]);
+    assert_eq!(reports[0].remaining, [moved.join(".git")]);
     assert!(!exists(&planted) && exists(&own) && exists(&moved.join(".git")));
-    assert_eq!((records(&world), trashed(&world)), (0, 1));
+    assert_eq!((records(&fixture), trashed(&fixture)), (0, 1));
 }
 
 #[tokio::test]
-async fn when_only_the_guard_is_killed_lango_cleans_up_at_once() {
-    let world = World::new();
-    let planted = world.path("workspace/new/.git");
-    let mut lango = lango(&world, PLANT_AND_STAY);
-    // The kernel's list may miss children while other processes exit, so it is read until it has one.
+async fn when_only_the_guard_is_killed_lango_cleans_up_immediately() {
+    let fixture = Fixture::new();
+    let planted = fixture.path("workspace/new/.git");
+    let mut lango = lango(&fixture, PLANT_AND_STAY);
+    // The kernel's list may miss children while other processes exit, so repeat until it has one.
     let mut guards: Vec<u32> = Vec::new();
     while guards.is_empty() {
         guards = children(lango.id())
@@ -158,17 +158,17 @@ async fn when_only_the_guard_is_killed_lango_cleans_up_at_once() {
     }
     guards.into_iter().for_each(kill);
     wait_until("the repository is still there", || !exists(&planted)).await;
-    wait_until("the record is still there", || records(&world) == 0).await;
+    wait_until("the record is still there", || records(&fixture) == 0).await;
     lango.kill().unwrap();
     lango.wait().unwrap();
 }
 
 #[tokio::test]
-async fn a_clean_up_that_is_under_way_is_left_to_its_owner() {
-    let world = World::new();
-    let planted = world.path("workspace/new/.git");
-    let mut lango = lango(&world, PLANT_AND_STAY);
-    assert_eq!(recover(&world).await, []);
+async fn recovery_leaves_a_running_clean_up_alone() {
+    let fixture = Fixture::new();
+    let planted = fixture.path("workspace/new/.git");
+    let mut lango = lango(&fixture, PLANT_AND_STAY);
+    assert_eq!(recover(&fixture).await, []);
     assert!(exists(&planted));
     lango.kill().unwrap();
     lango.wait().unwrap();
@@ -176,26 +176,32 @@ async fn a_clean_up_that_is_under_way_is_left_to_its_owner() {
 }
 
 #[tokio::test]
-async fn when_commands_overlap_each_is_cleaned_up_after() {
-    let world = World::new();
-    let mut first = world
+async fn overlapping_commands_are_each_cleaned_up() {
+    let fixture = Fixture::new();
+    let mut first = fixture
         .launcher
-        .spawn(&world.policy, world.shell("mkdir -p one/.git; sleep 600"))
+        .spawn(
+            &fixture.policy,
+            fixture.shell("mkdir -p one/.git; sleep 600"),
+        )
         .unwrap();
     wait_until("nothing is planted", || {
-        exists(&world.path("workspace/one/.git"))
+        exists(&fixture.path("workspace/one/.git"))
     })
     .await;
-    // What the first one planted exists when the second one starts, and is none of its business.
-    let second = world
-        .run(world.shell("mkdir -p two/.git; echo x > one/.git/config || true"))
+    // The first command's file exists when the second starts, so the second clean-up must leave it.
+    let second = fixture
+        .run(fixture.shell("mkdir -p two/.git; echo x > one/.git/config || true"))
         .await;
     assert_eq!(
-        second.ended.clean_up.removed,
-        [world.path("workspace/two/.git")]
+        second.outcome.clean_up.removed,
+        [fixture.path("workspace/two/.git")]
     );
-    assert!(exists(&world.path("workspace/one/.git")));
+    assert!(exists(&fixture.path("workspace/one/.git")));
     first.kill();
-    let ended = first.wait().await.unwrap();
-    assert_eq!(ended.clean_up.removed, [world.path("workspace/one/.git")]);
+    let outcome = first.wait().await.unwrap();
+    assert_eq!(
+        outcome.clean_up.removed,
+        [fixture.path("workspace/one/.git")]
+    );
 }

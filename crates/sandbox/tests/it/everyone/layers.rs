@@ -1,17 +1,17 @@
-//! Each layer is needed: without it, some attempts succeed. So the battery can fail, and nothing in it is decoration.
+//! Each layer is needed: without it, some attempts succeed. This also shows that the battery can fail.
 
 use super::attempts::Run::{self, Prober, Shell};
 use super::battery::try_it;
-use crate::world::{World, is_root, small_limits};
+use crate::fixture::{Fixture, is_root, small_limits};
 use lango_sandbox::{Layer, Layers};
 
-/// Tries these without a layer, and again with all of them.
+/// Makes these attempts without a layer, where they must succeed, and with all layers.
 async fn assert_needed(layers: Layers, attempts: &[Run]) {
     for run in attempts {
-        let (possible, detail) = try_it(&World::new().with_layers(layers), *run).await;
+        let (possible, detail) = try_it(&Fixture::new().with_layers(layers), *run).await;
         println!("without: {run:?}: {detail}");
-        assert!(possible, "{run:?} is held without {layers:?}: {detail}");
-        let (possible, detail) = try_it(&World::new(), *run).await;
+        assert!(possible, "{run:?} is refused without {layers:?}: {detail}");
+        let (possible, detail) = try_it(&Fixture::new(), *run).await;
         assert!(!possible, "{run:?}: {detail}");
     }
 }
@@ -19,7 +19,7 @@ async fn assert_needed(layers: Layers, attempts: &[Run]) {
 const OUT: Layer = Layer::LeftOut;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_bubblewrap_the_rest_of_the_machine_is_in_sight() {
+async fn without_bubblewrap_the_rest_of_the_machine_is_visible() {
     let layers = Layers {
         bubblewrap: OUT,
         ..Layers::default()
@@ -34,7 +34,7 @@ async fn without_bubblewrap_the_rest_of_the_machine_is_in_sight() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_landlock_the_guard_is_in_reach() {
+async fn without_landlock_commands_can_reach_the_guard() {
     let layers = Layers {
         landlock: OUT,
         ..Layers::default()
@@ -44,7 +44,7 @@ async fn without_landlock_the_guard_is_in_reach() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_bubblewrap_is_missing_landlock_alone_guards_the_files() {
+async fn without_bubblewrap_landlock_protects_the_files() {
     let neither = Layers {
         bubblewrap: OUT,
         landlock: OUT,
@@ -68,15 +68,15 @@ async fn where_bubblewrap_is_missing_landlock_alone_guards_the_files() {
         Prober("rename {out}/secret {ws}/stolen"),
     ];
     for run in attempts {
-        let (possible, detail) = try_it(&World::new().with_layers(neither), run).await;
-        assert!(possible, "{run:?} is held without any layer: {detail}");
-        let (possible, detail) = try_it(&World::new().with_layers(landlock), run).await;
+        let (possible, detail) = try_it(&Fixture::new().with_layers(neither), run).await;
+        assert!(possible, "{run:?} is refused without any layer: {detail}");
+        let (possible, detail) = try_it(&Fixture::new().with_layers(landlock), run).await;
         assert!(!possible, "{run:?}: {detail}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_seccomp_the_kernel_is_in_reach() {
+async fn without_seccomp_dangerous_system_calls_succeed() {
     let layers = Layers {
         seccomp: OUT,
         ..Layers::default()
@@ -98,7 +98,7 @@ async fn without_seccomp_the_kernel_is_in_reach() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_watchdog_and_the_group_the_machine_is_used_up() {
+async fn without_the_watchdog_and_the_control_group_limits_can_be_exceeded() {
     let layers = Layers {
         watchdog: OUT,
         cgroup: OUT,
@@ -106,14 +106,14 @@ async fn without_the_watchdog_and_the_group_the_machine_is_used_up() {
     };
     let mut attempts = vec!["shared-memory 160", "fill-many 80 {ws}"];
     if is_root() {
-        // Of an ordinary user the kernel itself counts the processes.
+        // For an ordinary user the kernel itself limits the processes.
         attempts.push("threads 100");
     }
     for words in attempts {
-        let world = World::new().with_layers(layers);
-        let mut command = world.attempt(words);
+        let fixture = Fixture::new().with_layers(layers);
+        let mut command = fixture.attempt(words);
         command.limits = small_limits();
-        let done = world.run(command).await;
-        assert!(done.stdout.starts_with("possible"), "{words}: {done:?}");
+        let result = fixture.run(command).await;
+        assert!(result.stdout.starts_with("possible"), "{words}: {result:?}");
     }
 }

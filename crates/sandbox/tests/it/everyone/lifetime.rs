@@ -1,6 +1,6 @@
-//! Nothing outlives its call, whatever ends it.
+//! No process outlives its call, however the call ends.
 
-use crate::world::{World, is_root, program};
+use crate::fixture::{Fixture, is_root, program};
 use lango_sandbox::{Command, ExitKind, Layer, Layers, Stdin};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 
-/// A command with a child in a session of its own, an orphan, that holds a lock on a file while it lives.
+/// A command with an orphan in a separate session that holds a lock on a file while it runs.
 const WITH_ORPHAN: &str = "touch src/lock; (setsid flock src/lock sleep 600 >/dev/null 2>&1 &); while flock -n src/lock true; do :; done; echo ready;";
 
-/// Whether a file is locked by anyone.
-fn is_locked(world: &World) -> bool {
-    is_locked_at(&world.path("workspace/src/lock"))
+/// Whether the orphan still holds its lock.
+fn is_locked(fixture: &Fixture) -> bool {
+    is_locked_at(&fixture.path("workspace/src/lock"))
 }
 
 fn is_locked_at(path: &std::path::Path) -> bool {
@@ -30,86 +30,86 @@ async fn wait_until_free(path: &std::path::Path) {
     while is_locked_at(path) {
         assert!(
             started.elapsed() < Duration::from_secs(10),
-            "a child lives on"
+            "a child still runs"
         );
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
 #[tokio::test]
-async fn when_a_command_ends_its_orphans_are_gone() {
-    let world = World::new();
-    let done = world
-        .run(world.shell(&format!("{WITH_ORPHAN} exit 7")))
+async fn when_a_command_ends_its_orphans_end_too() {
+    let fixture = Fixture::new();
+    let result = fixture
+        .run(fixture.shell(&format!("{WITH_ORPHAN} exit 7")))
         .await;
-    assert_eq!(done.stdout, "ready\n", "{done:?}");
-    assert_eq!(done.ended.exit, ExitKind::Code(7));
-    assert!(!is_locked(&world));
+    assert_eq!(result.stdout, "ready\n", "{result:?}");
+    assert_eq!(result.outcome.exit, ExitKind::Code(7));
+    assert!(!is_locked(&fixture));
 }
 
 #[tokio::test]
-async fn when_a_child_is_killed_its_orphans_are_gone() {
-    let world = World::new();
-    let command = world.shell(&format!("{WITH_ORPHAN} sleep 600"));
-    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+async fn when_a_child_is_killed_its_orphans_end_too() {
+    let fixture = Fixture::new();
+    let command = fixture.shell(&format!("{WITH_ORPHAN} sleep 600"));
+    let mut child = fixture.launcher.spawn(&fixture.policy, command).unwrap();
     let mut lines = tokio::io::BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("ready"));
-    assert!(is_locked(&world));
+    assert!(is_locked(&fixture));
     child.kill();
-    let ended = child.wait().await.unwrap();
-    assert_eq!(ended.exit, ExitKind::Signal(9));
-    assert_eq!(ended.stopped, None);
-    assert!(!is_locked(&world));
+    let outcome = child.wait().await.unwrap();
+    assert_eq!(outcome.exit, ExitKind::Signal(9));
+    assert_eq!(outcome.stopped_by, None);
+    assert!(!is_locked(&fixture));
 }
 
 #[tokio::test]
-async fn without_namespaces_orphans_are_found_and_ended_too() {
+async fn without_namespaces_orphans_are_found_and_killed_too() {
     let layers = Layers {
         bubblewrap: Layer::LeftOut,
         ..Layers::default()
     };
-    let world = World::new().with_layers(layers);
-    let done = world
-        .run(world.shell(&format!("{WITH_ORPHAN} exit 7")))
+    let fixture = Fixture::new().with_layers(layers);
+    let result = fixture
+        .run(fixture.shell(&format!("{WITH_ORPHAN} exit 7")))
         .await;
-    assert_eq!(done.ended.exit, ExitKind::Code(7), "{done:?}");
-    assert!(!is_locked(&world));
+    assert_eq!(result.outcome.exit, ExitKind::Code(7), "{result:?}");
+    assert!(!is_locked(&fixture));
 }
 
 #[tokio::test]
-async fn when_a_child_is_dropped_its_orphans_are_gone() {
-    let world = World::new();
-    let command = world.shell(&format!("{WITH_ORPHAN} sleep 600"));
-    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+async fn when_a_child_is_dropped_its_orphans_end_too() {
+    let fixture = Fixture::new();
+    let command = fixture.shell(&format!("{WITH_ORPHAN} sleep 600"));
+    let mut child = fixture.launcher.spawn(&fixture.policy, command).unwrap();
     let mut lines = tokio::io::BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("ready"));
     drop(child);
-    wait_until_free(&world.path("workspace/src/lock")).await;
+    wait_until_free(&fixture.path("workspace/src/lock")).await;
 }
 
 #[tokio::test]
-async fn when_lango_is_killed_its_commands_are_gone() {
-    let world = World::new();
-    let mut lango = launch(&world, &format!("{WITH_ORPHAN} sleep 600"));
+async fn when_lango_is_killed_its_commands_end_too() {
+    let fixture = Fixture::new();
+    let mut lango = launch(&fixture, &format!("{WITH_ORPHAN} sleep 600"));
     let mut line = String::new();
     BufReader::new(lango.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
     assert_eq!(line, "ready\n");
-    assert!(is_locked(&world));
+    assert!(is_locked(&fixture));
     lango.kill().unwrap();
     lango.wait().unwrap();
-    wait_until_free(&world.path("workspace/src/lock")).await;
+    wait_until_free(&fixture.path("workspace/src/lock")).await;
 }
 
 #[tokio::test]
-async fn a_wait_that_was_given_up_can_be_taken_up_again() {
-    let world = World::new();
-    let mut command = world.command(&["cat"]);
+async fn a_dropped_wait_can_be_repeated() {
+    let fixture = Fixture::new();
+    let mut command = fixture.command(&["cat"]);
     command.stdin = Stdin::Piped;
-    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
-    let given_up = tokio::time::timeout(Duration::from_millis(1), child.wait()).await;
-    assert!(given_up.is_err());
+    let mut child = fixture.launcher.spawn(&fixture.policy, command).unwrap();
+    let dropped = tokio::time::timeout(Duration::from_millis(1), child.wait()).await;
+    assert!(dropped.is_err());
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"through").await.unwrap();
     drop(stdin);
@@ -128,12 +128,12 @@ async fn a_wait_that_was_given_up_can_be_taken_up_again() {
 
 #[tokio::test]
 async fn a_command_outlives_the_thread_that_started_it() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let command = Command {
         stdin: Stdin::Piped,
-        ..world.command(&["cat"])
+        ..fixture.command(&["cat"])
     };
-    let (launcher, policy) = (world.launcher.clone(), world.policy.clone());
+    let (launcher, policy) = (fixture.launcher.clone(), fixture.policy.clone());
     let runtime = tokio::runtime::Handle::current();
     let thread = std::thread::spawn(move || {
         let _entered = runtime.enter();
@@ -146,7 +146,7 @@ async fn a_command_outlives_the_thread_that_started_it() {
     assert_eq!(child.wait().await.unwrap().exit, ExitKind::Code(0));
 }
 
-/// The control groups that a process made and that are still there.
+/// Lists the control groups that a process created and that still exist.
 fn groups_of(process: u32) -> Vec<PathBuf> {
     let own = Some(process.to_string());
     let text = std::fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -168,10 +168,10 @@ fn owner(group: &str) -> Option<String> {
     numbers.split('-').nth(1).map(str::to_owned)
 }
 
-fn launch(world: &World, script: &str) -> std::process::Child {
+fn launch(fixture: &Fixture, script: &str) -> std::process::Child {
     std::process::Command::new(program("sandbox-stand-in"))
         .arg("launch")
-        .arg(world.workspace())
+        .arg(fixture.workspace())
         .arg(script)
         .stdout(Stdio::piped())
         .spawn()
@@ -180,16 +180,16 @@ fn launch(world: &World, script: &str) -> std::process::Child {
 
 #[tokio::test]
 async fn no_control_group_is_left_behind() {
-    let world = World::new();
-    let mut lango = launch(&world, "true");
+    let fixture = Fixture::new();
+    let mut lango = launch(&fixture, "true");
     assert!(lango.wait().unwrap().success());
     assert_eq!(groups_of(lango.id()), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]
 async fn the_groups_of_a_killed_lango_are_removed_by_the_next_self_test() {
-    let world = World::new();
-    let mut lango = launch(&world, &format!("{WITH_ORPHAN} sleep 600"));
+    let fixture = Fixture::new();
+    let mut lango = launch(&fixture, &format!("{WITH_ORPHAN} sleep 600"));
     let mut line = String::new();
     BufReader::new(lango.stdout.take().unwrap())
         .read_line(&mut line)
@@ -201,13 +201,13 @@ async fn the_groups_of_a_killed_lango_are_removed_by_the_next_self_test() {
     );
     lango.kill().unwrap();
     lango.wait().unwrap();
-    wait_until_free(&world.path("workspace/src/lock")).await;
+    wait_until_free(&fixture.path("workspace/src/lock")).await;
     let started = Instant::now();
     while !groups_of(lango.id()).is_empty() {
         assert!(
             started.elapsed() < Duration::from_secs(10),
             "a group is left"
         );
-        world.launcher.self_test().await;
+        fixture.launcher.self_test().await;
     }
 }

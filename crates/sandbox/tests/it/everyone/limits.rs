@@ -1,88 +1,92 @@
-//! Whoever uses up too much is ended, however it goes about it.
+//! A command that exceeds a limit is stopped, whatever it does.
 
 use super::attempts::Run;
-use super::battery::verdict;
-use crate::world::{Done, World, is_root, program, small_limits};
-use lango_sandbox::{ExitKind, Layer, Layers, Network, Profile, Stopped};
+use super::battery::evaluate;
+use crate::fixture::{Fixture, RunResult, is_root, program, small_limits};
+use lango_sandbox::{ExceededLimit, ExitKind, Layer, Layers, Network, SandboxProfile};
 use std::time::Duration;
 
-/// What is tried, and the limits that may end it. Where the kernel says no by itself, nothing has to be ended.
-const BOMBS: &[(&str, &str, &[Stopped])] = &[
+/// The attempts, and the limits that may stop them. Empty if the kernel itself refuses.
+const BOMBS: &[(&str, &str, &[ExceededLimit])] = &[
     (
         "more processes than allowed",
         "fork-bomb",
-        &[Stopped::Processes],
+        &[ExceededLimit::Processes],
     ),
     (
         "more threads than allowed",
         "threads 200",
-        &[Stopped::Processes],
+        &[ExceededLimit::Processes],
     ),
-    ("more memory than allowed", "heap 512", &[Stopped::Memory]),
+    (
+        "more memory than allowed",
+        "heap 512",
+        &[ExceededLimit::Memory],
+    ),
     (
         "more shared memory than allowed",
         "shared-memory 512",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
         "more in shared segments than allowed",
         "shared-segment 512",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
-        "more in files in memory than allowed",
+        "more in memory files than allowed",
         "memory-file 512",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
         "more in sockets than allowed",
         "socket-buffers 512",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
-        "more in tables of the kernel than allowed",
+        "more in page tables than allowed",
         "page-tables 512",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
         "more temporary files than allowed",
         "fill-many 512 /tmp",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
     (
         "more in shared files than allowed",
         "fill-many 512 /dev/shm",
-        &[Stopped::Memory],
+        &[ExceededLimit::Memory],
     ),
-    ("a longer file than allowed", "fill 512 {ws}", &[]),
+    ("a larger file than allowed", "fill 512 {ws}", &[]),
     (
         "more files than allowed",
         "fill-many 512 {ws}",
-        &[Stopped::Disk],
+        &[ExceededLimit::Disk],
     ),
 ];
 
-async fn run_bomb(world: &World, words: &str) -> Done {
-    let mut command = world.attempt(words);
+async fn run_bomb(fixture: &Fixture, words: &str) -> RunResult {
+    let mut command = fixture.attempt(words);
     command.limits = small_limits();
-    world.run(command).await
+    fixture.run(command).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_uses_up_too_much_is_ended() {
+async fn a_command_that_exceeds_a_limit_is_stopped() {
     let mut wrong = Vec::new();
     for (name, words, stops) in BOMBS {
-        let done = run_bomb(&World::new(), words).await;
-        let (possible, detail) = verdict(Run::Prober(words), &done);
+        let result = run_bomb(&Fixture::new(), words).await;
+        let (possible, detail) = evaluate(Run::Prober(words), &result);
         println!(
             "{:<14}{name:<46}{detail}",
-            if possible { "GOT OUT" } else { "held" }
+            if possible { "EXCEEDED" } else { "stopped" }
         );
-        let ended_for_another_reason = done
-            .ended
-            .stopped
+        let stopped_for_another_reason = result
+            .outcome
+            .stopped_by
             .is_some_and(|stop| !stops.contains(&stop));
-        if possible || ended_for_another_reason {
+        if possible || stopped_for_another_reason {
             wrong.push(format!("{name}: {detail}"));
         }
     }
@@ -90,27 +94,27 @@ async fn whoever_uses_up_too_much_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sockets_are_counted_in_networks_of_ones_own_too() {
+async fn sockets_are_counted_in_separate_networks_too() {
     for (words, profile) in [
-        ("tcp-buffers 2048", Profile::Command),
-        ("socket-buffers 512", Profile::Browser),
-        ("nested-apart socket-buffers 512", Profile::Browser),
+        ("tcp-buffers 2048", SandboxProfile::Command),
+        ("socket-buffers 512", SandboxProfile::Browser),
+        ("nested-apart socket-buffers 512", SandboxProfile::Browser),
     ] {
-        // The watchdog alone: groups of newer kernels count what lies in sockets.
+        // Tests the watchdog alone: control groups of newer kernels count socket memory.
         let layers = Layers {
             cgroup: Layer::LeftOut,
             ..Layers::default()
         };
-        let mut world = World::new().with_layers(layers);
-        world.policy.network = Network::Proxied;
-        let mut command = world.attempt(words);
+        let mut fixture = Fixture::new().with_layers(layers);
+        fixture.policy.network = Network::Proxied;
+        let mut command = fixture.attempt(words);
         command.limits = small_limits();
         command.profile = profile;
-        let done = world.run(command).await;
+        let result = fixture.run(command).await;
         assert_eq!(
-            done.ended.stopped,
-            Some(Stopped::Memory),
-            "{words}: {done:?}"
+            result.outcome.stopped_by,
+            Some(ExceededLimit::Memory),
+            "{words}: {result:?}"
         );
     }
 }
@@ -125,30 +129,34 @@ async fn a_command_is_killed_when_the_oom_killer_kills_one_of_its_processes() {
         watchdog: Layer::LeftOut,
         ..Layers::default()
     };
-    let world = World::new().with_layers(layers);
+    let fixture = Fixture::new().with_layers(layers);
     let prober = program("sandbox-prober");
-    let mut command = world.shell(&format!("{} heap 512; exec sleep 60", prober.display()));
+    let mut command = fixture.shell(&format!("{} heap 512; exec sleep 60", prober.display()));
     command.limits = small_limits();
-    let done = world.run(command).await;
-    assert_eq!(done.ended.stopped, Some(Stopped::Memory), "{done:?}");
+    let result = fixture.run(command).await;
+    assert_eq!(
+        result.outcome.stopped_by,
+        Some(ExceededLimit::Memory),
+        "{result:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_command_that_takes_too_long_is_ended() {
-    let world = World::new();
-    let mut command = world.attempt("sleep");
+async fn a_command_that_runs_too_long_is_stopped() {
+    let fixture = Fixture::new();
+    let mut command = fixture.attempt("sleep");
     command.limits.time = Some(Duration::from_millis(200));
-    let done = world.run(command).await;
-    assert_eq!(done.ended.stopped, Some(Stopped::Time));
-    assert_eq!(done.ended.exit, ExitKind::Signal(9));
+    let result = fixture.run(command).await;
+    assert_eq!(result.outcome.stopped_by, Some(ExceededLimit::Time));
+    assert_eq!(result.outcome.exit, ExitKind::Signal(9));
 }
 
 #[tokio::test]
-async fn processes_that_share_their_memory_count_it_once() {
-    let world = World::new();
+async fn memory_that_processes_share_counts_once() {
+    let fixture = Fixture::new();
     let script = "import os, time\nheld = bytearray(60 << 20)\nfor _ in range(6):\n    if os.fork() == 0:\n        time.sleep(0.4)\n        os._exit(0)\nfor _ in range(6):\n    os.wait()";
-    let mut command = world.command(&["/usr/bin/python3", "-c", script]);
+    let mut command = fixture.command(&["/usr/bin/python3", "-c", script]);
     command.limits = small_limits();
-    let done = world.run(command).await;
-    assert_eq!(done.ended.exit, ExitKind::Code(0), "{done:?}");
+    let result = fixture.run(command).await;
+    assert_eq!(result.outcome.exit, ExitKind::Code(0), "{result:?}");
 }

@@ -1,46 +1,43 @@
-//! The browser profile lets a command make user namespaces below its own. As root in one of those it has all capabilities, over
-//! nothing: everything that holds a command holds it there too.
+//! The browser profile lets a command create nested user namespaces. As root in one of them it has all capabilities,
+//! but only there: every restriction of a command still applies.
 
 use super::attempts::{Must, ROWS, Run};
-use super::battery::verdict;
-use crate::world::{World, program};
-use lango_sandbox::{Command, LaunchError, Layer, Layers, Network, Profile};
+use super::battery::evaluate;
+use crate::fixture::{Fixture, program};
+use lango_sandbox::{Command, LaunchError, Layer, Layers, Network, SandboxProfile};
 
-/// What the profile allows on purpose, or what has another meaning in a namespace of its own.
+/// Attempts that the profile allows on purpose, or that mean something else in a separate namespace.
 const ALLOWED: &[&str] = &[
-    "make a user namespace",
-    "make a user namespace with a process",
-    "change the root the old way",
-    // Sockets that reach nothing but the listeners.
-    "make a socket of the newer internet",
-    // Of its own namespace.
+    "create a user namespace",
+    "create a user namespace with clone",
+    "change the root with chroot",
+    // The socket reaches only the listeners.
+    "create an IPv6 socket",
+    // Only in the nested namespace.
     "become root",
     "have capabilities",
     // The prober's own processes.
     "see other processes",
 ];
 
-/// What only a process in a user namespace could hope for, and what only the browser profile could have opened.
+/// Further attempts, which only a user namespace or the browser profile could make possible.
 const MORE: &[(&str, &str)] = &[
     ("give a file capabilities", "give-capabilities {ws}/file"),
     ("raise its limits", "raise-limits"),
-    ("make an old packet socket", "old-packet"),
-    ("take away a cover in /proc", "umount /proc/sys"),
+    ("create an obsolete packet socket", "old-packet"),
+    ("remove a cover in /proc", "umount /proc/sys"),
     (
-        "write a setting of the network",
+        "write a network setting",
         "open-for-writing /proc/sys/net/ipv4/ip_forward",
     ),
+    ("write memory type ranges", "open-for-writing /proc/mtrr"),
     (
-        "write a range of memory types",
-        "open-for-writing /proc/mtrr",
-    ),
-    (
-        "write the kernel's interrupts",
+        "write interrupt settings",
         "open-for-writing /proc/irq/default_smp_affinity",
     ),
     ("change the limits of the guard", "write /proc/1/limits x"),
     (
-        "be spared when memory runs out",
+        "avoid the OOM killer",
         "write /proc/self/oom_score_adj -1000",
     ),
     (
@@ -49,38 +46,38 @@ const MORE: &[(&str, &str)] = &[
     ),
 ];
 
-const AT_A_TIME: usize = 8;
+const CONCURRENCY: usize = 8;
 
-fn browser_world() -> World {
-    let mut world = World::new();
-    world.policy.network = Network::Proxied;
-    world
+fn browser_fixture() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.policy.network = Network::Proxied;
+    fixture
 }
 
-fn nested(world: &World, nesting: &str, run: Run) -> Command {
+fn nested(fixture: &Fixture, nesting: &str, run: Run) -> Command {
     let prober = program("sandbox-prober").display().to_string();
     let mut command = match run {
-        Run::Prober(words) => world.attempt(&format!("{nesting} {words}")),
+        Run::Prober(words) => fixture.attempt(&format!("{nesting} {words}")),
         Run::Shell(script) => {
-            let script = world.fill_in(&format!("{{ {script}\n}} && echo got-out"));
-            world.command(&[&prober, nesting, "run", "sh", "-c", &script])
+            let script = fixture.fill_in(&format!("{{ {script}\n}} && echo escaped"));
+            fixture.command(&[&prober, nesting, "run", "sh", "-c", &script])
         }
     };
-    command.profile = Profile::Browser;
+    command.profile = SandboxProfile::Browser;
     command
 }
 
-/// What got out, if it did.
-async fn judge(name: &'static str, nesting: &'static str, run: Run) -> Option<String> {
-    let world = browser_world();
-    let done = world.run(nested(&world, nesting, run)).await;
-    let (possible, detail) = verdict(run, &done);
+/// Makes an attempt from nested namespaces; returns a description if it escaped.
+async fn check_attempt(name: &'static str, nesting: &'static str, run: Run) -> Option<String> {
+    let fixture = browser_fixture();
+    let result = fixture.run(nested(&fixture, nesting, run)).await;
+    let (possible, detail) = evaluate(run, &result);
     println!("{nesting:<13}{name:<46}{detail}");
     possible.then(|| format!("{nesting}: {name}: {detail}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn root_of_a_nested_user_namespace_gets_out_no_more_than_others() {
+async fn root_of_a_nested_user_namespace_cannot_escape() {
     let rows = ROWS
         .iter()
         .filter(|row| row.must == Must::Fail && !ALLOWED.contains(&row.name));
@@ -95,34 +92,34 @@ async fn root_of_a_nested_user_namespace_gets_out_no_more_than_others() {
                 .iter()
                 .map(move |(name, run)| (*name, nesting, *run))
         })
-        // Its first process is itself.
+        // There, process 1 is the prober itself.
         .filter(|(name, nesting, _)| (*name, *nesting) != ("signal the guard", "nested-apart"))
         .collect();
-    let mut got_out = Vec::new();
-    for some in both.chunks(AT_A_TIME) {
+    let mut escaped = Vec::new();
+    for some in both.chunks(CONCURRENCY) {
         let tasks: Vec<_> = some
             .iter()
-            .map(|(name, nesting, run)| tokio::spawn(judge(name, nesting, *run)))
+            .map(|(name, nesting, run)| tokio::spawn(check_attempt(name, nesting, *run)))
             .collect();
         for task in tasks {
-            got_out.extend(task.await.unwrap());
+            escaped.extend(task.await.unwrap());
         }
     }
     println!("{} attempts from nested namespaces", both.len());
-    assert_eq!(got_out, Vec::<String>::new());
+    assert_eq!(escaped, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_nested_root_is_really_one() {
-    let world = browser_world();
+async fn the_prober_is_really_root_in_nested_namespaces() {
+    let fixture = browser_fixture();
     for nesting in ["nested", "nested-apart", "nested nested-apart"] {
         for words in ["capabilities", "become-root", "chroot {ws}"] {
-            let mut command = world.attempt(&format!("{nesting} {words}"));
-            command.profile = Profile::Browser;
-            let done = world.run(command).await;
+            let mut command = fixture.attempt(&format!("{nesting} {words}"));
+            command.profile = SandboxProfile::Browser;
+            let result = fixture.run(command).await;
             assert!(
-                done.stdout.starts_with("possible"),
-                "{nesting} {words}: {done:?}"
+                result.stdout.starts_with("possible"),
+                "{nesting} {words}: {result:?}"
             );
         }
     }
@@ -134,38 +131,41 @@ async fn the_browser_profile_without_bubblewrap_is_refused() {
         bubblewrap: Layer::LeftOut,
         ..Layers::default()
     };
-    let world = World::new().with_layers(layers);
-    let mut command = world.shell("true");
-    command.profile = Profile::Browser;
-    let error = world.launcher.spawn(&world.policy, command).unwrap_err();
+    let fixture = Fixture::new().with_layers(layers);
+    let mut command = fixture.shell("true");
+    command.profile = SandboxProfile::Browser;
+    let error = fixture
+        .launcher
+        .spawn(&fixture.policy, command)
+        .unwrap_err();
     assert!(
         matches!(error, LaunchError::NeedsBubblewrap { .. }),
         "{error}"
     );
-    let error = world.launcher.check_nesting().await.unwrap_err();
+    let error = fixture.launcher.check_nesting().await.unwrap_err();
     assert!(
         matches!(error, LaunchError::NeedsBubblewrap { .. }),
         "{error}"
     );
 }
 
-/// Tries nesting on a machine that allows only so many user namespaces.
-fn check_nesting(most: u32) -> String {
+/// Runs the nesting check with a limit on the number of user namespaces.
+fn check_nesting(limit: u32) -> String {
     let script = "echo $1 > /proc/sys/user/max_user_namespaces && exec \"$0\" check-nesting";
     let output = std::process::Command::new("unshare")
         .args(["--user", "--map-root-user", "sh", "-c", script])
         .arg(program("sandbox-stand-in"))
-        .arg(most.to_string())
+        .arg(limit.to_string())
         .output()
         .unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test]
-async fn nesting_is_found_out_by_trying() {
-    World::new().launcher.check_nesting().await.unwrap();
+async fn the_nesting_check_reports_whether_namespaces_can_be_nested() {
+    Fixture::new().launcher.check_nesting().await.unwrap();
     assert_eq!(check_nesting(100), "nested\n");
-    // Enough for bubblewrap alone.
+    // Enough only for bubblewrap.
     let text = check_nesting(2);
     let expected = "a browser cannot set up its own sandbox here: create a user namespace";
     assert!(text.starts_with(expected), "{text}");

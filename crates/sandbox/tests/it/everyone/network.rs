@@ -1,18 +1,19 @@
-//! A command that may use the network reaches addresses, and nothing besides.
+//! A command with network access reaches addresses and nothing else.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use lango_sandbox::{
-    Child, FILES_PORT, Helper, LaunchError, Launcher, Layer, Layers, Listeners, Network, PROXY_PORT,
+    Child, FILES_PORT, HelperCommand, LaunchError, Launcher, Layer, Layers, Listeners, Network,
+    PROXY_PORT,
 };
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_network_addresses_are_reached_and_sockets_of_programs_are_not() {
-    let mut world = World::new();
-    world.policy.network = Network::Host;
-    let done = world.run(world.attempt("tcp {port}")).await;
-    assert!(done.stdout.starts_with("possible"), "{done:?}");
+async fn with_network_access_commands_reach_addresses_but_no_unix_sockets() {
+    let mut fixture = Fixture::new();
+    fixture.policy.network = Network::Host;
+    let result = fixture.run(fixture.attempt("tcp {port}")).await;
+    assert!(result.stdout.starts_with("possible"), "{result:?}");
     let refused = [
         "unix {out}/socket",
         "abstract {abstract}",
@@ -25,23 +26,23 @@ async fn with_the_network_addresses_are_reached_and_sockets_of_programs_are_not(
         "open-for-reading /etc/shadow",
     ];
     for words in refused {
-        let done = world.run(world.attempt(words)).await;
-        assert!(done.stdout.starts_with("refused"), "{words}: {done:?}");
+        let result = fixture.run(fixture.attempt(words)).await;
+        assert!(result.stdout.starts_with("refused"), "{words}: {result:?}");
     }
-    let done =
-        world
-            .run(world.shell(
+    let result =
+        fixture
+            .run(fixture.shell(
                 "cat /etc/resolv.conf /etc/hosts && ls /etc/ssl/certs > /dev/null && echo seen",
             ))
             .await;
-    assert!(done.stdout.ends_with("seen\n"), "{done:?}");
+    assert!(result.stdout.ends_with("seen\n"), "{result:?}");
 }
 
-/// Starts a command with listeners of its own, and takes them.
-async fn start_proxied(world: &mut World, words: &str) -> (Child, Listeners) {
-    world.policy.network = Network::Proxied;
-    let command = world.attempt(words);
-    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+/// Starts a command with a proxied network and takes its listeners.
+async fn start_proxied(fixture: &mut Fixture, words: &str) -> (Child, Listeners) {
+    fixture.policy.network = Network::Proxied;
+    let command = fixture.attempt(words);
+    let mut child = fixture.launcher.spawn(&fixture.policy, command).unwrap();
     let listeners = child.listeners().await.unwrap();
     (child, listeners)
 }
@@ -54,10 +55,10 @@ async fn printed(child: &mut Child) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proxied_command_reaches_its_two_listeners_and_nobody_else_does() {
+async fn only_a_proxied_command_reaches_its_two_listeners() {
     for port in [PROXY_PORT, FILES_PORT] {
-        let mut world = World::new();
-        let (mut child, listeners) = start_proxied(&mut world, &format!("tcp {port}")).await;
+        let mut fixture = Fixture::new();
+        let (mut child, listeners) = start_proxied(&mut fixture, &format!("tcp {port}")).await;
         assert!(child.listeners().await.is_err(), "they are handed out once");
         let (used, unused) = match port {
             PROXY_PORT => (listeners.proxy, listeners.files),
@@ -71,10 +72,10 @@ async fn a_proxied_command_reaches_its_two_listeners_and_nobody_else_does() {
         assert!(client.ip().is_loopback());
         let text = printed(&mut child).await;
         assert!(text.starts_with("possible"), "{text}");
-        // The same address of this machine is another one.
+        // The same address on this machine is not that of the listener.
         let _ = std::net::TcpStream::connect(("127.0.0.1", port));
-        let nobody = unused.accept().unwrap_err();
-        assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+        let error = unused.accept().unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
         let more = tokio::time::timeout(Duration::from_millis(50), used.accept()).await;
         assert!(more.is_err(), "{more:?}");
     }
@@ -98,22 +99,22 @@ async fn a_proxied_command_reaches_nothing_else() {
         "open-for-reading /etc/resolv.conf",
     ];
     for words in refused {
-        let mut world = World::new();
-        let (mut child, _listeners) = start_proxied(&mut world, words).await;
+        let mut fixture = Fixture::new();
+        let (mut child, _listeners) = start_proxied(&mut fixture, words).await;
         let text = printed(&mut child).await;
         assert!(text.starts_with("refused"), "{words}: {text}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proxied_command_may_serve_itself_and_check_certificates() {
-    let mut world = World::new();
-    world.policy.network = Network::Proxied;
+async fn a_proxied_command_can_run_a_server_and_check_certificates() {
+    let mut fixture = Fixture::new();
+    fixture.policy.network = Network::Proxied;
     let script = "import socket, ssl\ns = socket.create_server(('127.0.0.1', 8080))\nc = socket.create_connection(('127.0.0.1', 8080))\nassert ssl.create_default_context().cert_store_stats()['x509_ca'] > 0\nprint('served')";
-    let done = world
-        .run(world.command(&["/usr/bin/python3", "-c", script]))
+    let result = fixture
+        .run(fixture.command(&["/usr/bin/python3", "-c", script]))
         .await;
-    assert_eq!(done.stdout, "served\n", "{done:?}");
+    assert_eq!(result.stdout, "served\n", "{result:?}");
 }
 
 #[tokio::test]
@@ -122,11 +123,11 @@ async fn without_bubblewrap_a_proxied_network_is_refused() {
         bubblewrap: Layer::LeftOut,
         ..Layers::default()
     };
-    let mut world = World::new().with_layers(layers);
-    world.policy.network = Network::Proxied;
-    let error = world
+    let mut fixture = Fixture::new().with_layers(layers);
+    fixture.policy.network = Network::Proxied;
+    let error = fixture
         .launcher
-        .spawn(&world.policy, world.shell("true"))
+        .spawn(&fixture.policy, fixture.shell("true"))
         .unwrap_err();
     assert!(
         matches!(error, LaunchError::NeedsBubblewrap { .. }),
@@ -136,10 +137,10 @@ async fn without_bubblewrap_a_proxied_network_is_refused() {
 }
 
 #[tokio::test]
-async fn listeners_say_why_they_do_not_come() {
-    let world = World::new();
-    let command = world.shell("true");
-    let mut child = world.launcher.spawn(&world.policy, command).unwrap();
+async fn missing_listeners_are_explained() {
+    let fixture = Fixture::new();
+    let command = fixture.shell("true");
+    let mut child = fixture.launcher.spawn(&fixture.policy, command).unwrap();
     let error = child.listeners().await.unwrap_err();
     assert!(error.to_string().contains("no listeners"), "{error}");
 
@@ -147,16 +148,16 @@ async fn listeners_say_why_they_do_not_come() {
         cgroup: Layer::LeftOut,
         ..Layers::default()
     };
-    let mut world = World::new().with_layers(layers);
-    world.policy.network = Network::Proxied;
-    let missing = world.path("outside/none");
-    world.launcher = Launcher::new(Helper {
+    let mut fixture = Fixture::new().with_layers(layers);
+    fixture.policy.network = Network::Proxied;
+    let missing = fixture.path("outside/none");
+    fixture.launcher = Launcher::new(HelperCommand {
         program: missing,
         arguments: Vec::new(),
     });
-    let mut child = world
+    let mut child = fixture
         .launcher
-        .spawn(&world.policy, world.shell("true"))
+        .spawn(&fixture.policy, fixture.shell("true"))
         .unwrap();
     let error = child.listeners().await.unwrap_err();
     assert!(error.to_string().contains("could not be set up"), "{error}");

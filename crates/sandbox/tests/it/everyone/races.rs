@@ -1,8 +1,9 @@
-//! Clean-up while somebody else swaps directories for links at full speed: nothing outside of the workspace changes.
+//! Clean-up while another thread swaps directories for links at full speed: nothing outside of the workspace may
+//! change.
 //!
-//! The swapper is not in a sandbox, so it is faster than any command could be. `LANGO_RACE_SECONDS` makes a race longer.
+//! The swapper is not in a sandbox, so it is faster than any command. `LANGO_RACE_SECONDS` makes a race longer.
 
-use crate::world::World;
+use crate::fixture::Fixture;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What there is of a directory tree: path, inode, mode, and content or target.
+/// The entries of a directory tree: path, inode, mode, and content or link target.
 type Inventory = Vec<(PathBuf, u64, u32, Vec<u8>)>;
 
 fn inventory(directory: &Path) -> Inventory {
@@ -72,12 +73,12 @@ impl Swapper {
     }
 }
 
-/// Runs one command again and again, each followed by its clean-up, while `workspace/swap/a` is now a directory and now a
-/// link to `outside/project`.
+/// Runs a command repeatedly, each time followed by its clean-up, while `workspace/swap/a` alternates between a
+/// directory and a link to `outside/project`.
 async fn race(script: &str) -> usize {
-    let mut world = World::new();
-    world.launcher = world.launcher.clone().with_trash(world.path("trash"));
-    let project = world.path("outside/project");
+    let mut fixture = Fixture::new();
+    fixture.launcher = fixture.launcher.clone().with_trash(fixture.path("trash"));
+    let project = fixture.path("outside/project");
     fs::create_dir_all(project.join(".git/hooks")).unwrap();
     fs::write(project.join(".git/config"), "[core]\n").unwrap();
     fs::create_dir_all(project.join("closed/.vscode")).unwrap();
@@ -85,40 +86,43 @@ async fn race(script: &str) -> usize {
     fs::create_dir_all(project.join("bare/refs")).unwrap();
     fs::write(project.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::set_permissions(project.join("closed"), fs::Permissions::from_mode(0o100)).unwrap();
-    let swap = world.path("workspace/swap");
+    let swap = fixture.path("workspace/swap");
     fs::create_dir_all(swap.join("a/closed")).unwrap();
     fs::create_dir_all(swap.join("a/bare")).unwrap();
     std::os::unix::fs::symlink(&project, swap.join("b")).unwrap();
     std::os::unix::fs::symlink("nothing", swap.join("a/.env.link")).unwrap();
 
-    let before = inventory(&world.path("outside"));
+    let before = inventory(&fixture.path("outside"));
     let swapper = Swapper::start(swap.join("a"), swap.join("b"));
     let (started, mut commands, mut removed) = (Instant::now(), 0, 0);
     while started.elapsed() < race_time() {
-        // A start can fail because something was swapped just then; nothing ran in that case.
-        let Ok(mut child) = world.launcher.spawn(&world.policy, world.shell(script)) else {
+        // A start can fail because of a swap; then nothing ran.
+        let Ok(mut child) = fixture
+            .launcher
+            .spawn(&fixture.policy, fixture.shell(script))
+        else {
             continue;
         };
-        if let Ok(ended) = child.wait().await {
+        if let Ok(outcome) = child.wait().await {
             commands += 1;
-            removed += ended.clean_up.removed.len();
+            removed += outcome.clean_up.removed.len();
         }
     }
     let swaps = swapper.finish();
     println!("{commands} commands, {removed} files removed, {swaps} swaps");
     assert!(commands > 0 && swaps > 1000, "{commands} {swaps}");
-    assert_eq!(inventory(&world.path("outside")), before);
+    assert_eq!(inventory(&fixture.path("outside")), before);
     removed
 }
 
 #[tokio::test]
-async fn a_swapped_directory_does_not_lead_the_removal_out() {
+async fn swapping_a_directory_does_not_redirect_the_removal_outside() {
     let script = "for i in 1 2 3 4 5 6 7 8; do mkdir -p swap/a/.git swap/b/.git; mkdir -p swap/a/d$i/.vscode; done; true";
     assert!(race(script).await > 0, "clean-up found nothing at all");
 }
 
 #[tokio::test]
-async fn a_swapped_directory_does_not_lead_a_change_of_modes_out() {
+async fn swapping_a_directory_does_not_redirect_mode_changes_outside() {
     race(
         "for i in 1 2 3 4 5 6 7 8; do mkdir -p swap/a/closed/.vscode swap/b/closed/.vscode; \
          chmod 100 swap/a/closed swap/b/closed; rm -f swap/a/.env.link swap/b/.env.link; done; true",
@@ -127,7 +131,7 @@ async fn a_swapped_directory_does_not_lead_a_change_of_modes_out() {
 }
 
 #[tokio::test]
-async fn a_swapped_directory_does_not_turn_foreign_repositories_into_new_ones() {
+async fn swapping_a_directory_does_not_make_outside_repositories_look_new() {
     race(
         "for i in 1 2 3 4; do for d in a b; do mkdir -p swap/$d/bare/objects swap/$d/bare/refs; echo x > swap/$d/bare/HEAD; \
          done; done; true",

@@ -1,15 +1,15 @@
-//! What is refused before anything runs, and how a caller can tell a failed sandbox from a failed command.
+//! Commands that are refused before they run, and how a caller tells a failed sandbox from a failed command.
 
-use crate::world::World;
-use lango_sandbox::{Command, ExitKind, LaunchError, Layer, Layers, Policy, Strength};
+use crate::fixture::Fixture;
+use lango_sandbox::{Command, ExitKind, LaunchError, Layer, Layers, Policy, SandboxStrength};
 use std::path::Path;
 
 const FAILING: Layer = Layer::Failing;
 
-/// The error of a command that would leave a mark, which it must not have left.
-async fn failure(world: &World) -> LaunchError {
-    let command = world.shell("echo x > ran");
-    let error = match world.launcher.spawn(&world.policy, command) {
+/// Returns the error of a command that would create a file, and checks that it did not.
+async fn failure(fixture: &Fixture) -> LaunchError {
+    let command = fixture.shell("echo x > ran");
+    let error = match fixture.launcher.spawn(&fixture.policy, command) {
         Err(error) => error,
         Ok(mut child) => {
             let error = child.wait().await.unwrap_err();
@@ -17,12 +17,12 @@ async fn failure(world: &World) -> LaunchError {
             *inner.downcast::<LaunchError>().unwrap()
         }
     };
-    assert!(!world.path("workspace/ran").exists());
+    assert!(!fixture.path("workspace/ran").exists());
     error
 }
 
 #[tokio::test]
-async fn a_layer_that_fails_lets_nothing_run() {
+async fn if_a_layer_fails_nothing_runs() {
     let all = [
         (
             Layers {
@@ -47,24 +47,26 @@ async fn a_layer_that_fails_lets_nothing_run() {
         ),
     ];
     for (layers, word) in all {
-        let error = failure(&World::new().with_layers(layers)).await.to_string();
+        let error = failure(&Fixture::new().with_layers(layers))
+            .await
+            .to_string();
         assert!(error.contains(word), "{error}");
     }
 }
 
 #[tokio::test]
-async fn bubblewrap_that_fails_lets_nothing_run_and_says_why() {
-    let mut world = World::new();
-    // Nothing can be mounted on a path that long.
-    let long = world.workspace().join("n".repeat(200));
-    world.policy.read.push(long.clone());
+async fn if_bubblewrap_fails_nothing_runs_and_the_error_says_why() {
+    let mut fixture = Fixture::new();
+    // Nothing can be mounted on such a long path.
+    let long = fixture.workspace().join("n".repeat(200));
+    fixture.policy.read.push(long.clone());
     std::fs::create_dir(&long).unwrap();
-    let launcher = lango_sandbox::Launcher::new(lango_sandbox::Helper {
+    let launcher = lango_sandbox::Launcher::new(lango_sandbox::HelperCommand {
         program: "/nonexistent/helper".into(),
         arguments: Vec::new(),
     });
-    world.launcher = launcher;
-    let error = failure(&world).await.to_string();
+    fixture.launcher = launcher;
+    let error = failure(&fixture).await.to_string();
     assert!(
         error.contains("bwrap") && error.contains("not run"),
         "{error}"
@@ -73,25 +75,32 @@ async fn bubblewrap_that_fails_lets_nothing_run_and_says_why() {
 
 #[tokio::test]
 async fn without_a_sandbox_nothing_runs() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let why = "no kernel".to_string();
-    world.launcher = world.launcher.clone().with_strength(Strength::None { why });
-    assert!(failure(&world).await.to_string().contains("no kernel"));
+    fixture.launcher = fixture
+        .launcher
+        .clone()
+        .with_strength(SandboxStrength::None { why });
+    assert!(failure(&fixture).await.to_string().contains("no kernel"));
 }
 
 #[tokio::test]
-async fn a_missing_program_is_the_commands_failure_and_named() {
-    let world = World::new();
-    let done = world.run(world.command(&["no-such-program"])).await;
-    assert_eq!(done.ended.exit, ExitKind::Code(127));
-    assert!(done.stderr.contains("`no-such-program`"), "{}", done.stderr);
-    let done = world.run(world.command(&["./file"])).await;
-    assert_eq!(done.ended.exit, ExitKind::Code(126));
+async fn a_missing_program_is_a_failure_of_the_command_and_is_named() {
+    let fixture = Fixture::new();
+    let result = fixture.run(fixture.command(&["no-such-program"])).await;
+    assert_eq!(result.outcome.exit, ExitKind::Code(127));
+    assert!(
+        result.stderr.contains("`no-such-program`"),
+        "{}",
+        result.stderr
+    );
+    let result = fixture.run(fixture.command(&["./file"])).await;
+    assert_eq!(result.outcome.exit, ExitKind::Code(126));
 }
 
 #[tokio::test]
-async fn folders_of_the_system_are_no_workspace() {
-    let world = World::new();
+async fn system_folders_cannot_be_a_workspace() {
+    let fixture = Fixture::new();
     for folder in [
         "/",
         "/usr",
@@ -104,34 +113,37 @@ async fn folders_of_the_system_are_no_workspace() {
     ] {
         let policy = Policy::of(folder.into());
         let command = Command::new(["true"], "/".into());
-        let error = world.launcher.spawn(&policy, command).unwrap_err();
+        let error = fixture.launcher.spawn(&policy, command).unwrap_err();
         assert!(
             matches!(error, LaunchError::Policy { .. }),
             "{folder}: {error}"
         );
     }
-    let mut policy = world.policy.clone();
+    let mut policy = fixture.policy.clone();
     policy.write = vec!["/".into()];
     assert!(
-        world
+        fixture
             .launcher
-            .spawn(&policy, world.command(&["true"]))
+            .spawn(&policy, fixture.command(&["true"]))
             .is_err()
     );
 }
 
 #[tokio::test]
-async fn a_command_starts_only_where_it_may_look() {
-    let world = World::new();
+async fn a_command_starts_only_in_a_visible_folder() {
+    let fixture = Fixture::new();
     for folder in [
-        world.path("outside"),
+        fixture.path("outside"),
         Path::new("/root").into(),
         "file".into(),
     ] {
         let command = Command::new(["true"], folder);
-        let error = world.launcher.spawn(&world.policy, command).unwrap_err();
+        let error = fixture
+            .launcher
+            .spawn(&fixture.policy, command)
+            .unwrap_err();
         assert!(matches!(error, LaunchError::Command { .. }), "{error}");
     }
-    let empty = Command::new(Vec::<String>::new(), world.workspace().to_path_buf());
-    assert!(world.launcher.spawn(&world.policy, empty).is_err());
+    let empty = Command::new(Vec::<String>::new(), fixture.workspace().to_path_buf());
+    assert!(fixture.launcher.spawn(&fixture.policy, empty).is_err());
 }

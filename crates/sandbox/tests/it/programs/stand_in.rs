@@ -1,6 +1,6 @@
-//! Stands in for lango in the tests of this crate: as the inner helper, and as a launcher that can be killed.
+//! Replaces lango in the tests of this crate: as the inner helper, and as a launcher that can be killed.
 
-use lango_sandbox::{Command, Helper, Launcher, Network, Policy, Profile, Stdin};
+use lango_sandbox::{Command, HelperCommand, Launcher, Network, Policy, SandboxProfile, Stdin};
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -52,27 +52,27 @@ fn main() {
 fn launcher() -> Launcher {
     let program = std::env::current_exe().expect("a path");
     let arguments = vec![MARK.into()];
-    Launcher::new(Helper { program, arguments })
+    Launcher::new(HelperCommand { program, arguments })
 }
 
-/// Runs a browser in the sandbox with a directory of its own, and passes on what it prints.
+/// Runs a browser in the sandbox with a private directory, and forwards its output.
 async fn browse(directory: PathBuf, argv: Vec<std::ffi::OsString>) {
     let launcher = launcher();
     let mut policy = Policy::of(directory.clone());
     policy.unprotected = vec![directory.clone()];
     policy.network = Network::Proxied;
     let mut command = Command::new(argv, directory);
-    command.profile = Profile::Browser;
+    command.profile = SandboxProfile::Browser;
     command.stdin = Stdin::Piped;
     let mut child = launcher.spawn(&policy, command).expect("a child");
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     tokio::join!(
         pass_on(stdout.expect("an output"), std::io::stdout()),
-        pass_on(stderr.expect("complaints"), std::io::stderr()),
+        pass_on(stderr.expect("an error output"), std::io::stderr()),
     );
 }
 
-/// Runs a shell script in the sandbox and passes on what it prints. Trash and records go to the home, if there is one.
+/// Runs a shell script in the sandbox and forwards its output. Trash and records go to `home`, if given.
 async fn launch(workspace: PathBuf, script: std::ffi::OsString, home: Option<PathBuf>) {
     let mut launcher = launcher();
     if let Some(home) = home {

@@ -1,9 +1,9 @@
-//! What masks tell about a guess, and what hostile text does to them.
+//! Tests that masks reveal nothing about guesses, and that hostile text does no harm.
 
 use super::*;
 
 #[test]
-fn a_guess_is_treated_alike_whether_it_is_right_or_wrong() {
+fn a_partial_guess_is_treated_the_same_whether_it_is_right_or_wrong() {
     let value: String = (0..40).map(|part| format!("{part:x}Kz{part:o}")).collect();
     for length in [8, 20, 40, compare::BLOCK_BYTES - 1, 100, value.len()] {
         let value = &value[..length];
@@ -29,7 +29,7 @@ fn a_guess_is_treated_alike_whether_it_is_right_or_wrong() {
 }
 
 #[test]
-fn a_long_value_is_compared_in_blocks_and_what_follows_stays() {
+fn a_long_value_is_compared_in_blocks_and_the_text_after_them_is_kept() {
     let value: String = (0..50).map(|part| format!("{part:08x}")).collect();
     let masks = masks(&value);
     for (right, masked) in [(400, 400), (399, 256), (256, 256), (255, 128), (128, 128)] {
@@ -38,14 +38,14 @@ fn a_long_value_is_compared_in_blocks_and_what_follows_stays() {
         assert_eq!(masks.mask_text(&guess), expected, "{right}");
     }
     assert_eq!(masks.mask_text(&value[..127]), &value[..127]);
-    // As many bytes decide in each notation.
+    // The block has the same number of bytes in each notation.
     let hex = hex(value.as_bytes());
     assert_eq!(masks.mask_text(&hex[..254]), &hex[..254]);
     assert_eq!(masks.mask_text(&hex[..256]), "[secret KEY]");
 }
 
 #[test]
-fn an_echo_that_starts_inside_another_one_is_removed_whole() {
+fn an_echo_that_starts_inside_another_one_is_removed_completely() {
     let masks = masks("ghp_0123456789abcdefghijklmn");
     masks.add("OVER", &SecretValue::new("Bearer g"));
     masks.add("LONG", &SecretValue::new("eyJhbGciOiJIUzI1NiJ9.".repeat(9)));
@@ -70,7 +70,7 @@ fn an_echo_that_starts_inside_another_one_is_removed_whole() {
 }
 
 #[test]
-fn each_echo_in_a_stream_is_named() {
+fn each_echo_in_a_stream_is_replaced_by_its_name() {
     let masks = masks("sk-live-0123456789");
     for size in 1..30 {
         let text = "a sk-live-0123456789 b sk-live-0123456789 c sk-live-0123456789";
@@ -84,7 +84,7 @@ fn each_echo_in_a_stream_is_named() {
 }
 
 #[test]
-fn hostile_text_takes_time_in_proportion_to_its_length() {
+fn hostile_text_takes_time_proportional_to_its_length() {
     const SIZE: usize = 50_000;
     let long = "aB3$".repeat(4096);
     let masks = masks(&long);
@@ -110,19 +110,19 @@ fn hostile_text_takes_time_in_proportion_to_its_length() {
         for piece in text.as_bytes().chunks(4096) {
             stream.push(piece);
             assert!(
-                stream.held.len() <= stream.set.shape().limit() + 4096,
+                stream.pending.len() <= stream.set.shape().limit() + 4096,
                 "{} of {part}",
-                stream.held.len()
+                stream.pending.len()
             );
         }
         stream.finish();
     }
-    // A comparison with the whole value at each byte would take hours.
+    // Comparing the whole value at each byte would take hours.
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
 }
 
 #[test]
-fn the_end_of_a_value_whose_beginning_is_known_is_guessed_as_a_whole() {
+fn the_rest_of_a_partly_known_value_can_only_be_guessed_as_a_whole() {
     let value = format!("Server=tcp:db-prod-01;Database=orders;{}", "x7Q".repeat(50));
     for length in [66, 128, 140, value.len()] {
         let masks = masks(&value[..length]);
@@ -134,7 +134,7 @@ fn the_end_of_a_value_whose_beginning_is_known_is_guessed_as_a_whole() {
 }
 
 #[test]
-fn no_character_beside_an_echo_in_base64_has_bits_of_the_value() {
+fn no_character_next_to_an_echo_in_base64_reveals_bits_of_the_value() {
     let values = ["qPlain-0123456", "rPlain-012345p"];
     let shown = |text: &dyn Fn(&str) -> String| {
         let masked = values.map(|value| masks(value).mask_text(&text(value)).into_owned());

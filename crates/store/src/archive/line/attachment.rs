@@ -1,23 +1,23 @@
-//! The line of an attachment: its digest and its bytes, in base64. It stands before the first event that refers to it.
+//! The line of an attachment: its digest, and its bytes in base64. It precedes the first event that refers to the attachment.
 
-use super::words;
-use crate::attachments::{LARGEST_ATTACHMENT, digest_of};
+use super::errors;
+use crate::attachments::{MAX_ATTACHMENT_BYTES, digest_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lango_core::{SessionId, Text};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-pub(super) const BEGINNING: &str = "{\"lango_attachment\":";
+pub(super) const PREFIX: &str = "{\"lango_attachment\":";
 
-const FORM: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// An attachment of a session, whose bytes match its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttachmentLine {
-    /// The session whose event refers to it.
+    /// The session whose event refers to the attachment.
     pub session: SessionId,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The SHA-256 of the bytes, in hexadecimal digits.
     pub digest: Text,
     pub bytes: Arc<[u8]>,
 }
@@ -33,34 +33,34 @@ struct Fields<'a> {
 
 const FIELDS: [&str; 4] = ["lango_attachment", "session", "digest", "bytes"];
 
-pub fn of_attachment(
+pub fn format_attachment(
     session: &SessionId,
     digest: &Text,
     bytes: &[u8],
 ) -> serde_json::Result<String> {
     serde_json::to_string(&Fields {
-        lango_attachment: FORM,
+        lango_attachment: FORMAT_VERSION,
         session: session.clone(),
         digest: digest.clone(),
         bytes: &STANDARD.encode(bytes),
     })
 }
 
-pub(super) fn read(line: &str) -> Result<AttachmentLine, String> {
+pub(super) fn parse(line: &str) -> Result<AttachmentLine, String> {
     let fields: Fields<'_> = serde_json::from_str(line)
-        .map_err(|error| words::unread(line, &error, "an attachment of an export", &FIELDS))?;
-    if fields.lango_attachment != FORM {
+        .map_err(|error| errors::describe(line, &error, "an attachment of an export", &FIELDS))?;
+    if fields.lango_attachment != FORMAT_VERSION {
         return Err(format!(
-            "the attachment has form {}, this lango reads form {FORM}",
+            "the attachment's format version is {}, but this version of lango reads {FORMAT_VERSION}",
             fields.lango_attachment
         ));
     }
     let digest = &fields.digest;
     let bytes = STANDARD.decode(fields.bytes);
     let bytes = bytes.map_err(|_| format!("the bytes of attachment `{digest}` are not base64"))?;
-    if bytes.len() > LARGEST_ATTACHMENT {
+    if bytes.len() > MAX_ATTACHMENT_BYTES {
         return Err(format!(
-            "attachment `{digest}` is larger than {LARGEST_ATTACHMENT} bytes"
+            "attachment `{digest}` is larger than {MAX_ATTACHMENT_BYTES} bytes"
         ));
     }
     if digest_of(&bytes) != *digest {
@@ -68,7 +68,7 @@ pub(super) fn read(line: &str) -> Result<AttachmentLine, String> {
             "the bytes of attachment `{digest}` do not match its digest"
         ));
     }
-    let written = of_attachment(&fields.session, digest, &bytes);
+    let written = format_attachment(&fields.session, digest, &bytes);
     if !written.is_ok_and(|written| written == line) {
         return Err(super::CHANGED.to_owned());
     }

@@ -1,26 +1,27 @@
-//! Which terms of a question a search reads the postings of.
+//! Selects the terms of a query whose postings a search reads.
 
 use crate::library::QueryWord;
 use std::collections::HashMap;
 
-/// The number of places in the index that one search reads, at most, unless a single term has more.
+/// Maximum number of index entries that one search reads, unless a single term has more.
 const MAX_PLACES: u64 = 60_000;
 
-/// A term of the index that a word of a question stands for, as a store counts it.
+/// A term of the index that a word of the query maps to, with its frequency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub text: String,
-    /// The number of chunks of all collections that have it, and of its places in them.
+    /// Number of chunks in all collections that contain the term.
     pub chunks: u64,
+    /// Number of occurrences in these chunks.
     pub places: u64,
-    /// The position of the word among those of the question.
+    /// The index of the word in the query.
     pub word: usize,
 }
 
-/// The terms of a question whose postings are worth reading, and what became of the others.
+/// The terms of a query whose postings are worth reading, and facts about the others.
 #[derive(Debug)]
 pub(crate) struct TermSelection {
-    /// The order is that of the postings which [`Scorer::new`] takes.
+    /// In the order of the postings that [`Scorer::new`](super::Scorer::new) takes.
     pub terms: Vec<SelectedTerm>,
     pub(super) left_out: usize,
     pub(super) is_known: Vec<bool>,
@@ -30,14 +31,14 @@ pub(crate) struct TermSelection {
 pub(crate) struct SelectedTerm {
     pub text: String,
     places: u64,
-    /// Query term frequency: how often the question has a word of this term.
+    /// Query term frequency: how often the query contains a word of this term.
     pub(super) times: f64,
     pub(super) words: Vec<usize>,
 }
 
 impl TermSelection {
-    /// Joins the words that have the same term, as `flow` and `flows` do, and selects the terms with the fewest places
-    /// for each time that the question has them, as far as [`MAX_PLACES`] goes.
+    /// Joins words with the same term, such as `flow` and `flows`, and selects terms up to a total of [`MAX_PLACES`]. Terms with the
+    /// fewest index entries, divided by their frequency in the query, come first.
     pub(crate) fn new(terms: Vec<Term>, words: &[QueryWord]) -> Self {
         let mut terms = join(terms, words);
         terms.sort_by(|a, b| {
@@ -66,7 +67,7 @@ impl TermSelection {
     }
 }
 
-/// Joins terms of the same text, without those that the index does not have.
+/// Joins terms with the same text, and drops those that the index does not contain.
 fn join(terms: Vec<Term>, words: &[QueryWord]) -> Vec<SelectedTerm> {
     let mut by_text: HashMap<String, SelectedTerm> = HashMap::new();
     for term in terms.into_iter().filter(|term| term.places > 0) {
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_term_are_joined_and_absent_ones_are_unknown() {
+    fn words_with_the_same_term_are_joined_and_missing_ones_are_unknown() {
         let words = ["flow", "flows", "absent"].map(|word| QueryWord::new(word, 2));
         let terms = vec![term("flow", 9, 0), term("flow", 9, 1), term("absent", 0, 2)];
         let selection = TermSelection::new(terms, &words);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_common_term_that_the_question_repeats_is_read_before_a_less_common_one() {
+    fn a_common_term_that_the_query_repeats_is_read_before_a_less_common_one() {
         let words = [("rare", 1), ("asked", 1), ("repeated", 4)];
         let words = words.map(|(word, times)| QueryWord::new(word, times));
         let terms = vec![
@@ -125,12 +126,12 @@ mod tests {
         let selection = TermSelection::new(terms, &words);
         assert_eq!(texts(&selection), ["rare", "repeated"]);
         assert_eq!(selection.left_out, 1);
-        // The index has it, but its postings are not read.
+        // The index contains `asked`, but its postings are not read.
         assert_eq!(selection.is_known, [false, true, false]);
     }
 
     #[test]
-    fn a_single_term_is_read_however_common_it_is() {
+    fn a_single_term_is_read_even_if_it_is_very_common() {
         let words = [QueryWord::new("common", 1)];
         let terms = vec![term("common", MAX_PLACES * 2, 0)];
         assert_eq!(texts(&TermSelection::new(terms, &words)), ["common"]);

@@ -1,12 +1,12 @@
-//! Groups of jobs in one commit: a job that fails is rolled back alone.
+//! Tests of group commits: a failing job is rolled back without affecting the others.
 
 use super::*;
 use crate::log;
-use crate::sqlite::now;
-use lango_core::{Batch, NewSession, SessionId, Timestamp, UserId};
-use lango_testkit::session_store_contract::Sketch;
+use crate::sqlite::run_now;
+use lango_core::{EventBatch, NewSession, SessionId, Timestamp, UserId};
+use lango_testkit::session_store_contract::LogBuilder;
 
-/// Opens a connection as the thread does, with one empty session for each of the jobs `0..=9`.
+/// Opens a connection as the writer thread does, and creates an empty session for each of the jobs `0..=9`.
 fn open_with_sessions(folder: &tempfile::TempDir) -> (Connection, PathBuf) {
     let path = folder.path().join("lango.db");
     let mut connection = open_writer(&path).unwrap();
@@ -22,7 +22,7 @@ fn create(job: u32, created: Timestamp) -> Work {
         created,
     };
     let change = move |connection: &mut Connection| {
-        now(connection, &session, |tx, session| {
+        run_now(connection, &session, |tx, session| {
             Box::pin(log::create(tx, session))
         })
     };
@@ -37,13 +37,13 @@ fn session(job: u32) -> SessionId {
 }
 
 fn append(job: u32, text: &str) -> Work {
-    append_batch(Sketch::of(&session(job)).exchange(text, "1").batch())
+    append_batch(LogBuilder::new(&session(job)).exchange(text, "1").batch())
 }
 
-fn append_batch(events: Batch) -> Work {
+fn append_batch(events: EventBatch) -> Work {
     let durability = log::durability_of(&events);
     let change = move |connection: &mut Connection| {
-        now(connection, &events, |tx, events| {
+        run_now(connection, &events, |tx, events| {
             Box::pin(log::append_here(tx, events))
         })
     };
@@ -53,10 +53,10 @@ fn append_batch(events: Batch) -> Work {
     }
 }
 
-/// An append that fails after its events were written: two requests have one id.
+/// Returns an append that fails after its events were written, because two requests have the same id.
 fn append_that_fails_late(job: u32) -> Work {
-    let sketch = Sketch::of(&session(job)).ask("one");
-    append_batch(sketch.request("p_1", None).request("p_1", None).batch())
+    let builder = LogBuilder::new(&session(job)).ask("one");
+    append_batch(builder.request("p_1", None).request("p_1", None).batch())
 }
 
 fn store(connection: &mut Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
@@ -81,8 +81,8 @@ fn assert_stored(connection: &mut Connection, path: &Path, group: &[Work]) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// How many events and turns another connection sees of each job.
-fn seen(path: &Path) -> Vec<(i64, i64)> {
+/// Returns the number of events and turns of each job that another connection sees.
+fn count_visible(path: &Path) -> Vec<(i64, i64)> {
     let connection = Connection::open(path).unwrap();
     let count = |table: &str, job: u32| {
         let query = format!("SELECT count(*) FROM {table} WHERE session = 's_{job}'");
@@ -117,7 +117,7 @@ fn a_failing_job_does_not_affect_the_others() {
     ));
     let mut expected = vec![(0, 0); 10];
     (expected[0], expected[3]) = ((3, 1), (3, 1));
-    assert_eq!(seen(&path), expected);
+    assert_eq!(count_visible(&path), expected);
     assert_stored(&mut connection, &path, &[append(1, "one")]);
 }
 
@@ -125,17 +125,17 @@ fn a_failing_job_does_not_affect_the_others() {
 fn only_jobs_that_must_survive_the_machine_wait_for_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
-    let exchange = Sketch::of(&session(0)).exchange("one", "1").batch();
+    let exchange = LogBuilder::new(&session(0)).exchange("one", "1").batch();
     for (event, is_synced) in exchange.iter().zip([true, false, true]) {
         let work = append_batch([event.clone()].into());
         let results = store_with(&mut connection, &path, &mut failing_disk(), &[work]);
         assert_eq!(results[0].is_err(), is_synced, "{:?}", event.body);
     }
-    let [quiet, binding] = [append(1, "one"), append(2, "one")];
-    assert_eq!(durability_of(&[&quiet, &binding]), Durability::Machine);
+    let [one, two] = [append(1, "one"), append(2, "one")];
+    assert_eq!(durability_of(&[&one, &two]), Durability::Machine);
 }
 
-/// A log whose sync fails, because it is a pipe.
+/// Returns a write-ahead log whose sync fails, because it is a pipe.
 fn failing_disk() -> WriteAheadLog {
     let (reader, _writer) = std::io::pipe().unwrap();
     WriteAheadLog::of(std::os::fd::OwnedFd::from(reader).into())
@@ -164,24 +164,24 @@ fn after_a_failed_sync_all_writes_are_rejected() {
 }
 
 #[test]
-fn a_commit_that_fails_is_an_error_for_all_jobs_and_stores_nothing() {
+fn a_failing_commit_is_an_error_for_all_jobs_and_stores_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
-    // A reference to nothing that SQLite checks at the commit and not before.
+    // SQLite checks this dangling reference only when it commits.
     connection
         .execute_batch(
             "CREATE TABLE trap (session TEXT REFERENCES sessions (id) DEFERRABLE INITIALLY DEFERRED);
              CREATE TEMP TRIGGER spring AFTER INSERT ON events WHEN new.session = 's_1'
-             BEGIN INSERT INTO trap VALUES ('nobody'); END;",
+             BEGIN INSERT INTO trap VALUES ('s_missing'); END;",
         )
         .unwrap();
     let group = [append(0, "one"), append(1, "one"), append(2, "one")];
     let results = store(&mut connection, &path, &group);
     assert!(results.iter().all(Result::is_err), "{results:?}");
-    assert_eq!(seen(&path), [(0, 0); 10]);
+    assert_eq!(count_visible(&path), [(0, 0); 10]);
     let group = [append(0, "one"), append(2, "one")];
     assert_stored(&mut connection, &path, &group);
-    assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
+    assert_eq!(count_visible(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn a_full_disk_fails_the_jobs_and_later_ones_succeed() {
         matches!(&results[1], Err(StoreError::Full { .. })),
         "{results:?}"
     );
-    // SQLite decides whether the small one survives; the answer must match.
-    assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
-    assert_eq!(seen(&path)[1], (0, 0));
+    // SQLite decides whether the small append succeeds; the reported result must match.
+    assert_eq!(count_visible(&path)[0].0 == 3, results[0].is_ok());
+    assert_eq!(count_visible(&path)[1], (0, 0));
     allow(&connection, pages + 1000);
     let large = append(1, &"long ".repeat(100_000));
     assert_stored(&mut connection, &path, &[large, append(2, "one")]);

@@ -1,17 +1,17 @@
-//! The database's clock is set back: no lease outlives its length because of that, and none is lost.
+//! Tests in which the database's clock is set back: no lease lasts longer than its length because of that, and none is lost.
 //!
-//! The schema has a `clock_timestamp()` of its own, in front of the system's, that a test can move.
+//! The schema has its own `clock_timestamp()`, which hides the system's and which a test can change.
 
-use super::{SHORT, copy, execute, unique};
+use super::{SHORT, execute, replica, unique};
 use lango_core::{BusyPolicy, SessionId, SessionStore as _, StoreError};
 use lango_testkit::postgres;
 use std::time::{Duration, Instant};
 
-/// The address of a schema whose clock is as far off as its table `clock_offset` says.
+/// Creates a schema whose clock is off by the seconds in its table `clock_offset`. Returns its address and name.
 async fn with_movable_clock() -> (String, String) {
-    let plain = postgres::within(&postgres::server(), "public");
+    let plain = postgres::schema_address(&postgres::server_address(), "public");
     let schema = unique("clock");
-    let server = postgres::server();
+    let server = postgres::server_address();
     execute(
         &plain,
         &format!(
@@ -24,7 +24,7 @@ async fn with_movable_clock() -> (String, String) {
     )
     .await;
     let path = format!("{schema}%2Cpg_catalog");
-    (postgres::within(&server, &path), schema)
+    (postgres::schema_address(&server, &path), schema)
 }
 
 async fn set_back(address: &str, schema: &str) {
@@ -33,9 +33,9 @@ async fn set_back(address: &str, schema: &str) {
 }
 
 #[tokio::test]
-async fn a_lease_of_a_dead_replica_expires_in_time_though_the_clock_was_set_back() {
+async fn the_lease_of_a_dead_replica_expires_in_time_if_the_clock_is_set_back() {
     let (address, schema) = with_movable_clock().await;
-    let store = copy(&address, SHORT);
+    let store = replica(&address, SHORT);
     let _other = store
         .acquire(&SessionId::from("s_other"), BusyPolicy::Refuse)
         .await
@@ -62,9 +62,9 @@ async fn a_lease_of_a_dead_replica_expires_in_time_though_the_clock_was_set_back
 }
 
 #[tokio::test]
-async fn a_lease_of_a_live_replica_is_kept_when_the_clock_is_set_back() {
+async fn the_lease_of_a_live_replica_survives_when_the_clock_is_set_back() {
     let (address, schema) = with_movable_clock().await;
-    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+    let (left, right) = (replica(&address, SHORT), replica(&address, SHORT));
     let session = SessionId::from("s_1");
     let lease = left.acquire(&session, BusyPolicy::Refuse).await.unwrap();
     let _other = right

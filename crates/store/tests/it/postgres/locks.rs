@@ -1,6 +1,6 @@
-//! Rows that somebody has locked and does not let go of, as a copy that was stopped in the middle would.
+//! Tests with rows that stay locked, as by a replica that was stopped in the middle of a transaction.
 
-use super::{SHORT, copy, number};
+use super::{SHORT, number, replica};
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionStore, StoreError};
 use lango_store::Store;
 use lango_testkit::postgres;
@@ -9,7 +9,7 @@ use tokio_postgres::{Client, NoTls};
 
 const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 8 };
 
-/// Somebody who has locked the row of a session's hold.
+/// Locks the row of a session's lease, for as long as the returned client exists.
 async fn lock(address: &str, session: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -25,7 +25,7 @@ async fn acquire(store: &Store, session: &str) -> BoxLease {
     lease.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Waits until a query gives this number.
+/// Waits until a query returns this number.
 async fn until(address: &str, query: &str, expected: i64) {
     let reached = async {
         while number(address, query).await != expected {
@@ -37,9 +37,9 @@ async fn until(address: &str, query: &str, expected: i64) {
 }
 
 #[tokio::test]
-async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
-    let address = postgres::empty();
-    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+async fn a_locked_lease_does_not_affect_other_leases() {
+    let address = postgres::fresh_schema();
+    let (left, right) = (replica(&address, SHORT), replica(&address, SHORT));
     let locked = acquire(&left, "s_1").await;
     let (second, third) = (acquire(&left, "s_2").await, acquire(&left, "s_3").await);
     let lock = lock(&address, "s_1").await;
@@ -49,7 +49,7 @@ async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
         let taken = right.acquire(&session.into(), BusyPolicy::Refuse).await;
         assert!(matches!(taken.err(), Some(StoreError::Busy { .. })));
     }
-    // Nor does it keep another one from being let go of.
+    // The locked lease does not prevent the release of another one.
     drop(locked);
     drop(third);
     let released =
@@ -61,8 +61,8 @@ async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
 
 #[tokio::test]
 async fn a_lease_that_is_locked_most_of_the_time_is_renewed_in_between() {
-    let address = postgres::empty();
-    let store = copy(&address, SHORT);
+    let address = postgres::fresh_schema();
+    let store = replica(&address, SHORT);
     let lease = acquire(&store, "s_1").await;
     let end = tokio::time::Instant::now() + SHORT * 2;
     let locking = |client: Client| async move {
@@ -77,13 +77,13 @@ async fn a_lease_that_is_locked_most_of_the_time_is_renewed_in_between() {
 }
 
 #[tokio::test]
-async fn a_lease_that_was_locked_when_it_was_given_up_is_let_go_of_later() {
-    let address = postgres::empty();
+async fn a_lease_that_is_locked_when_it_is_dropped_is_released_later() {
+    let address = postgres::fresh_schema();
     let name = super::unique("left");
     let named = format!("{address}&application_name={name}");
     let (left, right) = (
-        copy(&named, Duration::from_secs(600)),
-        copy(&address, SHORT),
+        replica(&named, Duration::from_secs(600)),
+        replica(&address, SHORT),
     );
     let lease = acquire(&left, "s_1").await;
     let lock = lock(&address, "s_1").await;
@@ -98,13 +98,13 @@ async fn a_lease_that_was_locked_when_it_was_given_up_is_let_go_of_later() {
         Duration::from_secs(60),
         right.acquire(&SessionId::from("s_1"), WAIT),
     );
-    assert!(taken.await.expect("well before the lease ends").is_ok());
+    assert!(taken.await.expect("well before the lease expires").is_ok());
 }
 
 #[tokio::test]
-async fn nobody_who_waits_for_a_lock_keeps_others_from_the_line() {
-    let address = postgres::empty();
-    let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
+async fn a_waiter_for_a_locked_lease_does_not_block_the_queue() {
+    let address = postgres::fresh_schema();
+    let (left, right) = (replica(&address, SHORT), replica(&address, SHORT));
     let lease = acquire(&left, "s_1").await;
     let lock = lock(&address, "s_1").await;
     let session = SessionId::from("s_1");

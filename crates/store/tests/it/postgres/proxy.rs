@@ -1,5 +1,5 @@
-//! A way to the server that loses an answer: what was asked is carried out, and nobody hears of it. Or that is lost without
-//! a word: whatever is sent arrives nowhere.
+//! A proxy to the server that can lose a reply, so that a request is executed but not acknowledged, or can become silent, so that
+//! nothing arrives any more.
 
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,22 +8,22 @@ use std::task::Poll;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Stands between a store and its server.
+/// A proxy between a store and its server.
 pub struct Proxy {
-    /// Where the store finds it.
+    /// The address of the proxy for the store.
     pub address: String,
-    /// An answer to whatever contains this is lost, and the connection with it.
+    /// The next reply to a request that contains these bytes is lost, and the connection is closed.
     pub loses: Arc<Mutex<Option<Vec<u8>>>>,
-    /// How many answers were lost.
+    /// Number of replies that were lost.
     pub lost: Arc<AtomicU64>,
-    /// How many connections were made.
+    /// Number of connections so far.
     pub made: Arc<AtomicU64>,
-    /// How many of them, the first ones, are silent.
+    /// Number of connections, counted from the first, that are silent.
     pub silent: Arc<AtomicU64>,
 }
 
 impl Proxy {
-    /// A way to the server at an address with a port of its own.
+    /// Starts a proxy to the server at an address, on a free port.
     pub async fn to(address: &str) -> Self {
         let (_, rest) = address.split_once('@').unwrap();
         let (server, _) = rest.split_once('/').unwrap();
@@ -47,9 +47,12 @@ impl Proxy {
                 let silent = Arc::clone(&silent);
                 tokio::spawn(async move {
                     let mut passing = std::pin::pin!(passing);
-                    poll_fn(|context| match number < silent.load(Ordering::Relaxed) {
-                        true => Poll::Pending,
-                        false => passing.as_mut().poll(context),
+                    poll_fn(|context| {
+                        if number < silent.load(Ordering::Relaxed) {
+                            Poll::Pending
+                        } else {
+                            passing.as_mut().poll(context)
+                        }
                     })
                     .await;
                 });
@@ -58,15 +61,15 @@ impl Proxy {
         proxy
     }
 
-    /// From now on nothing comes through the connections that there are, and none of them is closed.
+    /// Stops forwarding on all existing connections, without closing them.
     pub fn silence(&self) {
         let made = self.made.load(Ordering::Relaxed);
         self.silent.store(made, Ordering::Relaxed);
     }
 
-    /// The next answer to something that contains these words is lost.
-    pub fn lose(&self, words: &str) {
-        *self.loses.lock().unwrap() = Some(words.as_bytes().to_vec());
+    /// Loses the next reply to a request that contains this text.
+    pub fn lose(&self, text: &str) {
+        *self.loses.lock().unwrap() = Some(text.as_bytes().to_vec());
     }
 }
 
@@ -87,11 +90,11 @@ async fn pass(
                 }
                 let is_fatal = {
                     let mut loses = loses.lock().unwrap();
-                    let contains = |words: &Vec<u8>| sent.windows(words.len()).any(|part| part == words);
-                    loses.take_if(|words| contains(words)).is_some()
+                    let contains = |text: &Vec<u8>| sent.windows(text.len()).any(|part| part == text);
+                    loses.take_if(|text| contains(text)).is_some()
                 };
                 if is_fatal {
-                    // It was carried out when it is answered.
+                    // Once the server replies, the request has been executed.
                     let _ = server.read(&mut from_server).await;
                     lost.fetch_add(1, Ordering::Relaxed);
                     return;

@@ -1,18 +1,18 @@
-//! What is in the tables: the same as in SQLite, and any text at all.
+//! Tests of the rows in PostgreSQL: they are the same as in SQLite, and text may contain any character.
 
 use super::{at, create, log};
 use lango_core::{AgentName, EventBody, FrameId, TurnId};
 use lango_core::{
-    Answer, BusyPolicy, NewSession, Opened, RemoteThread, SessionCatalog, SessionId, SessionStore,
-    TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
+    ApprovalAnswer, BusyPolicy, NewSession, RemoteThread, SessionCatalog, SessionId, SessionStore,
+    TaskInsertOutcome, TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
 use lango_store::Store;
 use lango_testkit::postgres;
-use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
+use lango_testkit::session_store_contract::{LogBuilder, every_kind_of_event};
 use rusqlite::types::Value as Cell;
 use tokio_postgres::{NoTls, Row};
 
-/// The tables that the log fills, and their columns, which are called the same in both databases.
+/// The tables that are derived from the log, with their columns and order, which are the same in both databases.
 const TABLES: [(&str, &str, &str); 5] = [
     ("sessions", r#"id, "user", title, created, updated"#, "id"),
     (
@@ -38,14 +38,14 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn a_log_makes_the_same_rows_as_in_sqlite() {
+async fn a_log_produces_the_same_rows_as_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let sqlite = Store::open_sqlite(&path, "sketch-root".into()).unwrap();
-    let address = postgres::empty();
+    let sqlite = Store::open_sqlite(&path, "test-root".into()).unwrap();
+    let address = postgres::fresh_schema();
     let postgres = at(&address);
     for store in [&sqlite as &dyn SessionStore, &postgres] {
-        write_all_kinds_of_things(store).await;
+        write_all_kinds_of_events(store).await;
     }
     drop(sqlite);
     let file = rusqlite::Connection::open(&path).unwrap();
@@ -68,7 +68,7 @@ async fn a_log_makes_the_same_rows_as_in_sqlite() {
     }
 }
 
-async fn write_all_kinds_of_things(store: &dyn SessionStore) {
+async fn write_all_kinds_of_events(store: &dyn SessionStore) {
     for (id, batches) in [
         ("s_all", 1),
         ("s_asked", 4),
@@ -82,28 +82,34 @@ async fn write_all_kinds_of_things(store: &dyn SessionStore) {
         };
         store.create(session).await.unwrap();
         let id = SessionId::from(id);
-        let always = Answer::Always {
+        let always = ApprovalAnswer::Always {
             pattern: "p*".into(),
             folder: "/f".into(),
         };
-        let asked = Sketch::of(&id)
+        let asked = LogBuilder::new(&id)
             .ask("ask me")
             .request("p_1", Some("p*".into()))
             .request("p_2", Some("p*".into()))
             .request("p_3", None);
         let mut events = match id.as_str() {
             "s_all" => every_kind_of_event(&id).to_vec(),
-            "s_turns" => Sketch::of(&id)
+            "s_turns" => LogBuilder::new(&id)
                 .exchange("one", "1")
                 .ask("two")
                 .batch()
                 .iter()
-                .chain(Sketch::of(&id).at(5).exchange("three", "3").batch().iter())
+                .chain(
+                    LogBuilder::new(&id)
+                        .at(5)
+                        .exchange("three", "3")
+                        .batch()
+                        .iter(),
+                )
                 .cloned()
                 .collect(),
             _ => asked
                 .answer("p_1", always)
-                .answer("p_2", Answer::Once)
+                .answer("p_2", ApprovalAnswer::Once)
                 .finish()
                 .batch()
                 .to_vec(),
@@ -127,7 +133,7 @@ fn cells(row: &Row) -> Vec<Cell> {
     cells.map(|cell| cell.unwrap_or(Cell::Null)).collect()
 }
 
-/// A request is JSON whose arguments are taken out when it is granted, each database with its own spaces.
+/// Normalizes the JSON of requests, whose whitespace differs between the databases.
 fn normal(table: &str, mut rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
     for row in rows.iter_mut().filter(|_| table == "approvals") {
         let Cell::Text(request) = &row[5] else {
@@ -139,20 +145,20 @@ fn normal(table: &str, mut rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
     rows
 }
 
-/// PostgreSQL's text has no NUL; ours may, wherever somebody else makes up names.
+/// PostgreSQL's text cannot contain NUL, but names from models and remote agents may.
 #[tokio::test]
-async fn names_with_any_character_read_back_as_they_were_written() {
-    let store = at(&postgres::empty());
+async fn names_with_any_character_are_read_as_they_were_written() {
+    let store = at(&postgres::fresh_schema());
     let odd = "\0 and \u{1} and \u{1}0 \u{10ffff}";
     let session = create(&store, odd).await;
     let lease = store.acquire(&session, BusyPolicy::Refuse).await;
-    let _held = lease.unwrap_or_else(|error| panic!("{error}"));
-    let mut sketch = Sketch::of(&session).exchange(odd, odd).ask(odd);
+    let _lease = lease.unwrap_or_else(|error| panic!("{error}"));
+    let mut builder = LogBuilder::new(&session).exchange(odd, odd).ask(odd);
     let thread = RemoteThread {
         context: odd.into(),
         task: Some(odd.into()),
     };
-    sketch = sketch
+    builder = builder
         .add(
             odd,
             odd,
@@ -161,7 +167,7 @@ async fn names_with_any_character_read_back_as_they_were_written() {
             },
         )
         .request(odd, Some(odd.into()));
-    let mut events = sketch.batch().to_vec();
+    let mut events = builder.batch().to_vec();
     for event in &mut events[3..] {
         (event.turn, event.frame) = (TurnId::from(odd), FrameId::from(odd));
     }
@@ -176,12 +182,12 @@ async fn names_with_any_character_read_back_as_they_were_written() {
     let remote = AgentName::from(odd);
     let found = store.remote_thread(&session, &remote).await.unwrap();
     assert_eq!(found, Some(thread));
-    let always = Answer::Always {
+    let always = ApprovalAnswer::Always {
         pattern: odd.into(),
         folder: odd.into(),
     };
-    let mut sketch = Sketch::of(&session).at(7).answer(odd, always);
-    store.append(sketch.batch()).await.unwrap();
+    let mut builder = LogBuilder::new(&session).at(7).answer(odd, always);
+    store.append(builder.batch()).await.unwrap();
     let granted = store.grants(&session, odd).await.unwrap();
     assert_eq!(granted.len(), 1);
     assert_eq!((&*granted[0].pattern, granted[0].id.as_str()), (odd, odd));
@@ -197,7 +203,7 @@ async fn names_with_any_character_read_back_as_they_were_written() {
         attempts: 0,
     };
     let opened = store.insert(task.clone(), odd).await;
-    assert_eq!(opened.unwrap(), Opened::New);
+    assert_eq!(opened.unwrap(), TaskInsertOutcome::New);
     let query = TaskQuery {
         context: Some(odd.into()),
         limit: 9,

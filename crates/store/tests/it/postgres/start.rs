@@ -1,4 +1,4 @@
-//! Finding a database, making it ready, and saying why not.
+//! Tests of opening a database: migrations, certificates, and errors.
 
 use super::{at, execute, refusal};
 use lango_core::StoreError;
@@ -9,33 +9,33 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 #[tokio::test]
-async fn ten_copies_that_start_at_once_make_one_schema() {
-    let address = postgres::empty();
-    let mut copies = JoinSet::new();
+async fn ten_replicas_that_start_together_create_one_schema() {
+    let address = postgres::fresh_schema();
+    let mut replicas = JoinSet::new();
     for _ in 0..10 {
         let store = at(&address);
-        copies.spawn(async move { store.open_now().await });
+        replicas.spawn(async move { store.open_now().await });
     }
-    while let Some(opened) = copies.join_next().await {
+    while let Some(opened) = replicas.join_next().await {
         opened.unwrap().unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_without_the_password() {
+async fn an_unreachable_server_is_named_without_the_password() {
     let address = "postgres://ann:s3cret@127.0.0.1:1/lango?sslmode=disable";
     let error = refusal(address).await;
-    let said = error.to_string();
-    assert!(matches!(error, StoreError::Unreachable { .. }), "{said}");
+    let message = error.to_string();
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{message}");
     assert!(
-        said.contains("postgres://127.0.0.1:1/lango") && !said.contains("s3cret"),
-        "{said}"
+        message.contains("postgres://127.0.0.1:1/lango") && !message.contains("s3cret"),
+        "{message}"
     );
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_said_at_once() {
-    let address = postgres::empty();
+async fn a_missing_database_is_reported_immediately() {
+    let address = postgres::fresh_schema();
     let (server, options) = address.split_once('?').unwrap();
     let (server, _) = server.rsplit_once('/').unwrap();
     let address = format!("{server}/no_such_database?{options}");
@@ -45,7 +45,7 @@ async fn a_database_that_is_not_there_is_said_at_once() {
 
 #[tokio::test]
 async fn a_schema_of_a_newer_lango_is_refused() {
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     at(&address).open_now().await.unwrap();
     execute(
         &address,
@@ -61,7 +61,7 @@ async fn a_schema_of_a_newer_lango_is_refused() {
 
 #[tokio::test]
 async fn tables_of_another_program_are_left_alone() {
-    let address = postgres::empty();
+    let address = postgres::fresh_schema();
     let schema = address.rsplit("%3D").next().unwrap();
     let foreign = format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.sessions (id int)");
     execute(&address, &foreign).await;
@@ -70,20 +70,20 @@ async fn tables_of_another_program_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_server_is_believed_as_far_as_the_address_says() {
+async fn a_server_is_verified_as_sslmode_says() {
     let mut cluster = Cluster::start(&[]);
     let plain = cluster.address();
     let required = format!("{plain}?sslmode=require");
     let error = refusal(&required).await;
     assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
 
-    // A root of our own vouches for the server under the name `localhost`, and another one for nobody.
+    // One root signs the server's certificate for the name `localhost`; another root signs nothing.
     let folder = cluster.folder().to_owned();
     make_root(&folder, "root");
     make_root(&folder, "other");
     make_certificate(&folder);
     for file in ["server.pem", "server.key"] {
-        cluster.give(&folder.join(file));
+        cluster.chown_to_server(&folder.join(file));
     }
     let file = |name: &str| folder.join(name).display().to_string();
     cluster.stop_immediately();
@@ -119,10 +119,10 @@ async fn a_server_is_believed_as_far_as_the_address_says() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_vouches_for_itself_is_believed_where_it_is_given() {
+async fn a_self_signed_certificate_is_accepted_if_it_is_given_as_root() {
     let mut cluster = Cluster::start(&[]);
     let folder = cluster.folder().to_owned();
-    // As a person makes one in a line: each is its own root. The last one is over when its first second is.
+    // These are self-signed, as created with a single command: each is its own root. The last one expires after a second.
     for (name, days) in [("self", "2"), ("twin", "2"), ("old", "0")] {
         self_signed(&folder, name, days);
     }
@@ -132,7 +132,7 @@ async fn a_certificate_that_vouches_for_itself_is_believed_where_it_is_given() {
     let (own, twin) = (file("self.pem"), file("twin.pem"));
     let serve = |cluster: &mut Cluster, name: &str| {
         for end in ["pem", "key"] {
-            cluster.give(&folder.join(format!("{name}.{end}")));
+            cluster.chown_to_server(&folder.join(format!("{name}.{end}")));
         }
         cluster.stop_immediately();
         cluster.start_again_with(&[
@@ -148,27 +148,27 @@ async fn a_certificate_that_vouches_for_itself_is_believed_where_it_is_given() {
     ] {
         at(&address).open_now().await.unwrap();
     }
-    for (address, why) in [
+    for (address, problem) in [
         (
             format!("{plain}?sslmode=verify-full&sslrootcert={own}"),
             "is not for `127.0.0.1`; its alternative names: localhost (",
         ),
-        // The same names, and another key.
+        // This certificate has the same names, but another key.
         (
             format!("{plain}?sslmode=verify-ca&sslrootcert={twin}"),
-            "name the file of that very certificate with `sslrootcert`",
+            "set `sslrootcert` to the file of that certificate",
         ),
     ] {
-        let said = refusal(&address).await.to_string();
-        assert!(said.contains(why), "{said}");
-        assert!(!said.contains("CaUsedAsEndEntity"), "{said}");
+        let message = refusal(&address).await.to_string();
+        assert!(message.contains(problem), "{message}");
+        assert!(!message.contains("CaUsedAsEndEntity"), "{message}");
     }
     serve(&mut cluster, "old");
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let old = file("old.pem");
     let address = format!("{plain}?sslmode=verify-ca&sslrootcert={old}");
-    let said = refusal(&address).await.to_string();
-    assert!(said.contains("has expired"), "{said}");
+    let message = refusal(&address).await.to_string();
+    assert!(message.contains("has expired"), "{message}");
 }
 
 fn self_signed(folder: &Path, name: &str, days: &str) {
@@ -176,20 +176,20 @@ fn self_signed(folder: &Path, name: &str, days: &str) {
     let (key, request, out) = (file("key"), file("csr"), file("pem"));
     let extensions = "basicConstraints=CA:TRUE\nsubjectAltName=DNS:localhost\n";
     std::fs::write(folder.join(file("names")), extensions).unwrap();
-    let mut asking = vec![
+    let mut request_arguments = vec![
         "req",
         "-newkey",
         "ec",
         "-pkeyopt",
         "ec_paramgen_curve:P-256",
     ];
-    asking.extend(["-nodes", "-subj", "/CN=localhost"]);
-    asking.extend(["-keyout", &key, "-out", &request]);
-    openssl(folder, &asking);
+    request_arguments.extend(["-nodes", "-subj", "/CN=localhost"]);
+    request_arguments.extend(["-keyout", &key, "-out", &request]);
+    openssl(folder, &request_arguments);
     let names = file("names");
-    let mut signing = vec!["x509", "-req", "-in", &request, "-signkey", &key];
-    signing.extend(["-days", days, "-extfile", &names, "-out", &out]);
-    openssl(folder, &signing);
+    let mut sign_arguments = vec!["x509", "-req", "-in", &request, "-signkey", &key];
+    sign_arguments.extend(["-days", days, "-extfile", &names, "-out", &out]);
+    openssl(folder, &sign_arguments);
 }
 
 fn make_root(folder: &Path, name: &str) {
@@ -262,10 +262,10 @@ fn make_certificate(folder: &Path) {
 }
 
 fn openssl(folder: &Path, arguments: &[&str]) {
-    let made = Command::new("openssl")
+    let output = Command::new("openssl")
         .args(arguments)
         .current_dir(folder)
         .output()
         .expect("this test needs the program openssl");
-    assert!(made.status.success(), "{made:?}");
+    assert!(output.status.success(), "{output:?}");
 }

@@ -1,18 +1,18 @@
-//! What OpenAI's Responses refuse.
+//! The rules of OpenAI's Responses API.
 
-use super::{ensure, list, plain, text};
+use super::{check_name, ensure, list, text};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The first rule that a request breaks.
-pub(super) fn broken_by(body: &Value) -> Result<(), String> {
+/// Checks a request. The error describes the first rule that it breaks.
+pub(super) fn check(body: &Value) -> Result<(), String> {
     ensure(body["store"] == false, || {
         "items of a response that was not stored cannot be found".to_owned()
     })?;
     let tools = body["tools"].as_array().into_iter().flatten();
     for tool in tools {
         ensure(tool["strict"].is_boolean(), || {
-            "a function without `strict` is made strict".to_owned()
+            "a function must set `strict`, because the default is strict".to_owned()
         })?;
     }
     let items = list(&body["input"])?;
@@ -25,12 +25,12 @@ pub(super) fn broken_by(body: &Value) -> Result<(), String> {
                 ensure((1..=64).contains(&id.chars().count()), || {
                     format!("the id `{id}` is too short or too long")
                 })?;
-                ensure(open.insert(id), || format!("two calls are called `{id}`"))?;
-                plain(text(&item["name"]))?;
+                ensure(open.insert(id), || format!("two calls have the id `{id}`"))?;
+                check_name(text(&item["name"]))?;
                 let arguments = text(&item["arguments"]);
                 let parsed = serde_json::from_str::<Map<String, Value>>(arguments);
                 ensure(parsed.is_ok(), || {
-                    format!("arguments that are no object: {arguments}")
+                    format!("arguments are not an object: {arguments}")
                 })?;
             }
             "function_call_output" => {
@@ -51,22 +51,24 @@ pub(super) fn broken_by(body: &Value) -> Result<(), String> {
     ensure(open.is_empty(), || {
         format!("no tool output found for {open:?}")
     })?;
-    ids_with_their_reasoning(items)
+    check_reasoning_precedes(items)
 }
 
 fn message(item: &Value) -> Result<(), String> {
-    let wanted: &[&str] = match text(&item["role"]) {
+    let allowed: &[&str] = match text(&item["role"]) {
         "assistant" => &["output_text", "refusal"],
         "user" => &["input_text", "input_image"],
-        role => return Err(format!("a message of `{role}`")),
+        role => return Err(format!("a message must not have the role `{role}`")),
     };
-    // Text alone is the form of messages that have no id.
+    // Only messages without an id may have a string as content.
     if item["content"].is_string() && item["id"].is_null() {
         return Ok(());
     }
     for part in list(&item["content"])? {
         let kind = text(&part["type"]);
-        ensure(wanted.contains(&kind), || format!("a part `{kind}`"))?;
+        ensure(allowed.contains(&kind), || {
+            format!("a part must not have the type `{kind}`")
+        })?;
     }
     Ok(())
 }
@@ -88,13 +90,13 @@ fn reasoning(item: &Value, next: Option<&Value>) -> Result<(), String> {
     })
 }
 
-/// An item of the script's that followed reasoning (`…_r` at the end of its id) must not come alone.
-fn ids_with_their_reasoning(items: &[Value]) -> Result<(), String> {
+/// Checks that scripted items that followed reasoning (ids ending in `_r`) are sent after their reasoning item.
+fn check_reasoning_precedes(items: &[Value]) -> Result<(), String> {
     for (at, item) in items.iter().enumerate() {
         let id = text(&item["id"]);
-        let is_led = at > 0 && items[at - 1]["type"] != "function_call_output";
-        let is_led = is_led && items[..at].iter().any(|item| item["type"] == "reasoning");
-        ensure(!id.ends_with("_r") || is_led, || {
+        let is_preceded = at > 0 && items[at - 1]["type"] != "function_call_output";
+        let is_preceded = is_preceded && items[..at].iter().any(|item| item["type"] == "reasoning");
+        ensure(!id.ends_with("_r") || is_preceded, || {
             format!("`{id}` was provided without its required `reasoning` item")
         })?;
     }

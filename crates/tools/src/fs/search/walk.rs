@@ -1,14 +1,14 @@
-//! The files below a folder, one after the other in the order of their names.
+//! Visits the files below a folder in the order of their names.
 //!
-//! Each folder is opened from the handle of the one above it. `.gitignore` files are read the same way, those above
-//! the folder included, and obeyed as git does: the nearest that speaks of an entry decides, and none speaks across
-//! the border of a repository.
+//! Each folder is opened from its parent's handle. `.gitignore` files are read the same way, including those above the
+//! folder, and apply as in git: the nearest file with a matching rule decides, and rules do not apply across the border
+//! of a repository.
 
+use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::Folder;
-use crate::kind::Kind;
-use crate::spot::Spot;
-use crate::tree::DEEPEST;
+use crate::target_path::TargetPath;
+use crate::tree::MAX_DEPTH;
 use cap_std::fs::DirEntry;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -17,43 +17,42 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// How many entries are looked at.
-const MOST_ENTRIES: u64 = 200_000;
+/// Maximum number of entries that are visited.
+const MAX_ENTRIES: u64 = 200_000;
 
-/// How much of a `.gitignore` is read.
+/// Maximum number of bytes that are read of a `.gitignore`.
 const GITIGNORE_BYTES: u64 = 1_000_000;
 
-/// A file that was come across.
+/// A file to search.
 pub(super) struct Candidate<'f, 'a> {
-    /// The folder it is in.
     pub(super) folder: &'f Folder<'a>,
     pub(super) name: &'f OsStr,
-    /// Its path below the folder that is searched.
+    /// The path relative to the searched folder.
     pub(super) below: &'f Path,
 }
 
-/// What there was on the way.
+/// The counts of a finished walk.
 #[derive(Default)]
-pub(super) struct Walk {
+pub(super) struct FileWalk {
     pub(super) files: u64,
     pub(super) ignored: u64,
     pub(super) unreadable: u64,
-    /// What ended it too early.
+    /// The limit that ended the walk early.
     pub(super) stopped_at: Option<&'static str>,
     entries: u64,
 }
 
 type Visit<'v> = &'v mut dyn FnMut(&Candidate<'_, '_>) -> ControlFlow<()>;
 
-impl Walk {
-    /// Visits the file at `spot`, or all files below the folder there.
-    pub(super) fn over(spot: &Spot<'_>, visit: Visit<'_>) -> Result<Self, FileError> {
+impl FileWalk {
+    /// Visits the file at `target`, or all files below the folder there.
+    pub(super) fn run(target: &TargetPath<'_>, visit: Visit<'_>) -> Result<Self, FileError> {
         let mut walk = Self::default();
-        let kind = Kind::from(spot.metadata()?.file_type());
-        if kind != Kind::Folder {
-            // Anything but a regular file is refused here, with the reason.
-            spot.open_file()?;
-            if let Some((folder, name)) = spot.parent_and_name() {
+        let kind = EntryKind::from(target.metadata()?.file_type());
+        if kind != EntryKind::Folder {
+            // Fails with the reason for anything but a regular file.
+            target.open_file()?;
+            if let Some((folder, name)) = target.parent_and_name() {
                 walk.files = 1;
                 let below = Path::new(name);
                 let _ = visit(&Candidate {
@@ -64,9 +63,9 @@ impl Walk {
             }
             return Ok(walk);
         }
-        let folder = spot.open_folder()?;
+        let folder = target.open_folder()?;
         let ignores = ignores_above(&folder);
-        // Who is told to stop knows why.
+        // `stopped_at`, or the visitor, knows why the walk stopped.
         let _ = walk.go_into(&folder, Path::new(""), &ignores, 1, visit);
         Ok(walk)
     }
@@ -79,8 +78,8 @@ impl Walk {
         depth: usize,
         visit: Visit<'_>,
     ) -> ControlFlow<()> {
-        if depth > DEEPEST {
-            self.stopped_at = Some("some folders lie too deep");
+        if depth > MAX_DEPTH {
+            self.stopped_at = Some("some folders are nested too deeply");
             return ControlFlow::Continue(());
         }
         let Ok(entries) = self.sorted_entries(folder) else {
@@ -91,17 +90,17 @@ impl Walk {
         for (name, kind) in entries {
             let path = folder.path().join(&name);
             let below = below.join(&name);
-            if is_ignored(&ignores, &path, kind == Kind::Folder) {
+            if is_ignored(&ignores, &path, kind == EntryKind::Folder) {
                 self.ignored += 1;
                 continue;
             }
             match kind {
-                Kind::Folder if name.eq_ignore_ascii_case(".git") => {}
-                Kind::Folder => match folder.child(&name) {
+                EntryKind::Folder if name.eq_ignore_ascii_case(".git") => {}
+                EntryKind::Folder => match folder.child(&name) {
                     Ok(child) => self.go_into(&child, &below, &ignores, depth + 1, visit)?,
                     Err(_) => self.unreadable += 1,
                 },
-                Kind::File => {
+                EntryKind::File => {
                     self.files += 1;
                     visit(&Candidate {
                         folder,
@@ -112,18 +111,19 @@ impl Walk {
                 _ => {}
             }
         }
-        match self.entries > MOST_ENTRIES {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.entries > MAX_ENTRIES {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 
-    /// The entries that may be seen, as many as may still be looked at.
-    fn sorted_entries(&mut self, folder: &Folder<'_>) -> io::Result<Vec<(OsString, Kind)>> {
+    /// Returns the sorted entries of a folder, up to the limit, without those that the policy hides.
+    fn sorted_entries(&mut self, folder: &Folder<'_>) -> io::Result<Vec<(OsString, EntryKind)>> {
         let mut entries = Vec::new();
         for entry in folder.entries()? {
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
+            if self.entries > MAX_ENTRIES {
                 self.stopped_at = Some("it has more than 200000 entries");
                 break;
             }
@@ -135,17 +135,17 @@ impl Walk {
     }
 }
 
-fn kind_of(entry: &DirEntry) -> Kind {
-    match entry.file_type().map_or(Kind::Other, Kind::from) {
-        // Not every file system tells the kind along with the name.
-        Kind::Other => entry
+fn kind_of(entry: &DirEntry) -> EntryKind {
+    match entry.file_type().map_or(EntryKind::Other, EntryKind::from) {
+        // Not every file system returns the kind along with the name.
+        EntryKind::Other => entry
             .metadata()
-            .map_or(Kind::Other, |metadata| metadata.file_type().into()),
+            .map_or(EntryKind::Other, |metadata| metadata.file_type().into()),
         known => known,
     }
 }
 
-/// What the `.gitignore` files above a folder say, the outermost first.
+/// Reads the `.gitignore` files above a folder, outermost first.
 fn ignores_above(folder: &Folder<'_>) -> Vec<Gitignore> {
     let roots = folder.roots();
     let mut above: Vec<_> = folder
@@ -164,12 +164,13 @@ fn ignores_above(folder: &Folder<'_>) -> Vec<Gitignore> {
     ignores
 }
 
-/// What holds in a folder: what its own `.gitignore` says, after what holds above unless a repository begins here.
+/// Adds a folder's own `.gitignore` to the rules from above, which do not apply if a repository starts here.
 fn with_own_ignores(folder: &Folder<'_>, above: &[Gitignore]) -> Vec<Gitignore> {
     let is_repository = folder.dir().symlink_metadata(".git").is_ok();
-    let mut ignores = match is_repository {
-        true => Vec::new(),
-        false => above.to_vec(),
+    let mut ignores = if is_repository {
+        Vec::new()
+    } else {
+        above.to_vec()
     };
     ignores.extend(read_gitignore(folder));
     ignores
@@ -181,7 +182,7 @@ fn read_gitignore(folder: &Folder<'_>) -> Option<Gitignore> {
     file.take(GITIGNORE_BYTES).read_to_end(&mut bytes).ok()?;
     let mut builder = GitignoreBuilder::new(folder.path());
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A line that says nothing sensible says nothing, as for git.
+        // Like git, ignore invalid lines.
         let _ = builder.add_line(None, line);
     }
     builder.build().ok()

@@ -1,22 +1,22 @@
-//! The attachments of a session that is imported: each stands before the first event that refers to it, and every one that an
-//! event refers to is there.
+//! Checks the attachments of an imported session: each must come before the first event that refers to it, and none
+//! may be missing.
 
 use lango_core::{EventBody, Text};
 use lango_store::archive::SessionRecord;
 use lango_store::archive::line::AttachmentLine;
 use std::collections::BTreeSet;
 
-/// The digests that were read of a session.
+/// The digests of the attachments read so far.
 #[derive(Debug, Default)]
-pub(super) struct GivenAttachments {
+pub(super) struct SeenAttachments {
     all: BTreeSet<Text>,
-    /// Those that no event referred to yet.
+    /// Digests that no event has referred to yet.
     unreferenced: BTreeSet<Text>,
 }
 
-impl GivenAttachments {
-    /// Takes the line of an attachment.
-    pub(super) fn give(
+impl SeenAttachments {
+    /// Adds the line of an attachment.
+    pub(super) fn add(
         &mut self,
         session: &SessionRecord,
         attachment: &AttachmentLine,
@@ -24,19 +24,20 @@ impl GivenAttachments {
         let digest = &attachment.digest;
         if attachment.session != session.id {
             return Err(format!(
-                "attachment `{digest}` is of session `{}`, not of `{}`",
+                "attachment `{digest}` belongs to session `{}`, not to `{}`",
                 attachment.session, session.id
             ));
         }
         if !self.all.insert(digest.clone()) {
-            return Err(format!("attachment `{digest}` is there twice"));
+            return Err(format!("attachment `{digest}` occurs twice"));
         }
         self.unreferenced.insert(digest.clone());
         Ok(())
     }
 
-    /// Takes an event: the attachments before it are its own, and none of its own is missing.
-    pub(super) fn refer(&mut self, body: &EventBody) -> Result<(), String> {
+    /// Checks an event: it must refer to all attachments before it that are still unreferenced, and none of its own
+    /// may be missing.
+    pub(super) fn check_event(&mut self, body: &EventBody) -> Result<(), String> {
         for attachment in body.attachments() {
             if !self.all.contains(&attachment.digest) {
                 return Err(format!(
@@ -49,7 +50,7 @@ impl GivenAttachments {
         self.finish()
     }
 
-    /// Checks that an event refers to every attachment.
+    /// Checks that every attachment has been referred to.
     pub(super) fn finish(&self) -> Result<(), String> {
         match self.unreferenced.first() {
             Some(digest) => Err(format!(

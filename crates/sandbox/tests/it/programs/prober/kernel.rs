@@ -1,8 +1,8 @@
-//! Calls to the kernel that lead out: namespaces, mounts, devices, and its darker corners.
+//! System calls that could lead out of the sandbox: namespaces, mounts, devices, and rarely used parts of the kernel.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
-    reason = "one comment stands for a whole table"
+    reason = "one comment covers the whole table"
 )]
 
 use crate::{Attempt, possible, refused};
@@ -15,8 +15,8 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
     let path =
         |place: usize| CString::new(*arguments.get(place).unwrap_or(&"")).unwrap_or_default();
     let (first, second) = (path(0), path(1));
-    // SAFETY, for this table: pointers are null where the kernel allows that, or to strings that live until the end of
-    // this function; no call writes to memory of this process.
+    // SAFETY, for this table: pointers are null where the kernel allows it, or point to strings that live until the end
+    // of this function; no call writes to memory of this process.
     Some(match name {
         "open-for-reading" => File::open(arguments.first()?).map(|_| "opened".into()),
         "open-for-writing" => OpenOptions::new()
@@ -128,7 +128,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
 
 fn clone_user() -> Attempt {
     let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
-    // SAFETY: without a stack of its own the child goes on with a copy of this one, as after `fork`.
+    // SAFETY: without a separate stack the child continues with a copy of this one, as after `fork`.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     end_child(child)
 }
@@ -137,7 +137,7 @@ fn clone3_user() -> Attempt {
     let mut arguments = [0_u64; 8];
     arguments[0] = libc::CLONE_NEWUSER as u64;
     arguments[4] = libc::SIGCHLD as u64;
-    // SAFETY: the arguments are as long as said, and ask for what `fork` does besides.
+    // SAFETY: the arguments have the given length; apart from the namespace the call does the same as `fork`.
     let child = unsafe { libc::syscall(libc::SYS_clone3, arguments.as_ptr(), 64) };
     end_child(child)
 }
@@ -152,16 +152,16 @@ fn end_child(child: libc::c_long) -> Attempt {
 fn setns() -> Attempt {
     let namespace = File::open("/proc/self/ns/mnt")?;
     let fd = std::os::fd::AsRawFd::as_raw_fd(&namespace);
-    // SAFETY: enters a namespace by a descriptor that is open.
+    // SAFETY: enters a namespace by an open descriptor.
     possible(unsafe { libc::setns(fd, 0) }.into())
 }
 
-/// Opens a file by its number on the disk rather than by its path.
+/// Gets the file handle of a path, with which a file can be opened without its path.
 fn handle(path: &CString) -> Attempt {
     let mut handle = [0_u32; 40];
     handle[0] = 128;
     let mut mount = 0;
-    // SAFETY: the handle has room for as many bytes as it says.
+    // SAFETY: the buffer of the handle has at least the given size.
     possible(unsafe {
         libc::syscall(
             libc::SYS_name_to_handle_at,
@@ -174,12 +174,12 @@ fn handle(path: &CString) -> Attempt {
     })
 }
 
-/// Asks as a program of 32 bits would. The kernel ends the process if that is refused.
+/// Makes a system call like a 32-bit program. The kernel kills the process if the filter refuses it.
 fn other_architecture() -> Attempt {
     #[cfg(target_arch = "x86_64")]
     {
         let mut answer: i32 = 20;
-        // SAFETY: asks for the process's number; changes no register but the answer's and those named.
+        // SAFETY: returns the process id; changes only the listed registers.
         unsafe {
             std::arch::asm!("int 0x80", inout("eax") answer, out("r8") _, out("r9") _, out("r10") _, out("r11") _);
         }
@@ -192,9 +192,9 @@ fn other_architecture() -> Attempt {
     refused("there is no other architecture")
 }
 
-/// Puts a key press into a terminal of its own.
+/// Injects a key press into a newly created terminal.
 fn type_into_terminal() -> Attempt {
-    // SAFETY: plain calls with descriptors and a byte that lives.
+    // SAFETY: plain calls with descriptors and constants.
     unsafe {
         let main = libc::open(c"/dev/ptmx".as_ptr(), libc::O_RDWR | libc::O_NOCTTY);
         crate::answer(main.into())?;

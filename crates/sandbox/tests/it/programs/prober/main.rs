@@ -1,7 +1,7 @@
-//! Tries one thing that a sandbox must not let a program do, and prints `possible` or `refused` and why.
+//! Makes one attempt that a sandbox must prevent, and prints `possible` or `refused` with the reason.
 //!
-//! It runs inside, in this crate's tests. What is tried is the first argument; paths and numbers come after it. Before it may
-//! stand `nested`: then it is tried by the root of namespaces below the command's own.
+//! The tests of this crate run it inside the sandbox. The first argument names the attempt; paths and numbers follow.
+//! With `nested` before it, the attempt is made by the root user of nested namespaces.
 
 mod kernel;
 mod modes;
@@ -12,7 +12,7 @@ mod sockets;
 
 use std::io;
 
-/// What came of an attempt: what was possible, or why it was not.
+/// The result of an attempt: what was possible, or why it was refused.
 pub(crate) type Attempt = io::Result<String>;
 
 fn main() {
@@ -29,7 +29,7 @@ fn main() {
         words = rest;
     }
     let Some((name, rest)) = words.split_first() else {
-        eprintln!("say what to try");
+        eprintln!("the name of an attempt is missing");
         std::process::exit(2);
     };
     let found = sockets::attempt(name, rest)
@@ -42,13 +42,13 @@ fn main() {
         Some(Ok(what)) => println!("possible: {what}"),
         Some(Err(error)) => println!("refused: {error}"),
         None => {
-            eprintln!("no attempt is called `{name}`");
+            eprintln!("there is no attempt `{name}`");
             std::process::exit(2);
         }
     }
 }
 
-/// What the kernel answered to a call.
+/// Converts the return value of a system call to a result.
 pub(crate) fn answer(number: libc::c_long) -> io::Result<libc::c_long> {
     match number {
         -1 => Err(io::Error::last_os_error()),
@@ -56,17 +56,17 @@ pub(crate) fn answer(number: libc::c_long) -> io::Result<libc::c_long> {
     }
 }
 
-/// The same in words.
+/// Converts the return value of a system call to the result of an attempt.
 pub(crate) fn possible(number: libc::c_long) -> Attempt {
     answer(number).map(|number| number.to_string())
 }
 
-/// Refused by what was seen rather than by an error.
+/// The result of an attempt that was refused without an error of the system.
 pub(crate) fn refused(what: impl Into<String>) -> Attempt {
     Err(io::Error::other(what.into()))
 }
 
-/// A number among the arguments.
+/// Parses the argument at a position as a number.
 pub(crate) fn number<T: std::str::FromStr + Default>(arguments: &[&str], place: usize) -> T {
     let argument = arguments.get(place).and_then(|text| text.parse().ok());
     argument.unwrap_or_default()

@@ -11,7 +11,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
     let mode = mode.unwrap_or_default();
     let path = path.as_ptr();
     let here = libc::AT_FDCWD;
-    // SAFETY: for the whole table, the path lives until the end of this function, and no call writes to memory of this process.
+    // SAFETY: the path lives until the end of this function, and no call writes to memory of this process.
     let answer = unsafe {
         match name {
             "chmod" => libc::chmod(path, mode).into(),
@@ -26,7 +26,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
                 let how = [(libc::O_CREAT | libc::O_WRONLY) as u64, mode.into(), 0];
                 libc::syscall(libc::SYS_openat2, here, path, how.as_ptr(), 24)
             }
-            // `file_getattr`, which is newer than the lists of the filter.
+            // `file_getattr`, which is newer than the filter's lists.
             "later-call" => libc::syscall(468, here, c"/".as_ptr(), 0, 0, 0),
             _ => return None,
         }

@@ -1,16 +1,16 @@
-//! Trying things from namespaces below the command's own, as their root with all capabilities there.
+//! Attempts from nested namespaces, as their root user with all capabilities.
 
 use crate::{Attempt, answer, possible, refused};
 use std::ffi::CString;
 use std::io;
 use std::os::unix::process::CommandExt;
 
-/// What the namespaces of an attempt are.
+/// Which namespaces an attempt creates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nesting {
-    /// A user namespace, in the network and among the processes of the command.
+    /// Only a user namespace.
     User,
-    /// A user namespace with a network and processes of its own.
+    /// User, network and PID namespaces.
     All,
 }
 
@@ -23,24 +23,24 @@ impl Nesting {
         }
     }
 
-    /// Has this process be root of new namespaces. With processes of its own it is a child that goes on, and its parent ends
-    /// with it.
+    /// Makes this process root of new namespaces. With a PID namespace, a child process continues, and its parent exits
+    /// when the child does.
     pub(crate) fn enter(self) -> io::Result<()> {
-        // SAFETY: asks for numbers.
+        // SAFETY: only returns ids.
         let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
         match self {
-            // SAFETY: concerns this process alone, which has one thread.
+            // SAFETY: affects only this process, which has one thread.
             Self::User => drop(answer(
                 unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into(),
             )?),
             Self::All => {
                 let namespaces = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNET;
                 let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
-                // SAFETY: without a stack of its own the child goes on with a copy of this one, as after `fork`.
+                // SAFETY: without a separate stack the child continues with a copy of this one, as after `fork`.
                 let child = answer(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
                 if child != 0 {
                     let mut status = 0;
-                    // SAFETY: writes to a number that lives.
+                    // SAFETY: writes to a variable on the stack.
                     unsafe { libc::waitpid(child as libc::pid_t, &raw mut status, 0) };
                     std::process::exit(libc::WEXITSTATUS(status));
                 }
@@ -56,7 +56,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
     Some(match name {
         "run" => {
             let (program, rest) = arguments.split_first()?;
-            // Comes back only if it failed.
+            // Returns only on failure.
             Err(std::process::Command::new(program).args(rest).exec())
         }
         "give-capabilities" => give_capabilities(arguments.first()?),
@@ -71,7 +71,7 @@ fn give_capabilities(path: &str) -> Attempt {
     const SETUID: u32 = 1 << 7;
     let value = [REVISION_2_EFFECTIVE, SETUID, 0, 0, 0].map(u32::to_le);
     let path = CString::new(path).unwrap_or_default();
-    // SAFETY: name and value live, and the value is as long as said.
+    // SAFETY: name and value are alive, and the value has the given length.
     possible(
         unsafe {
             libc::setxattr(
@@ -96,7 +96,7 @@ fn raise_limits() -> Attempt {
             rlim_cur: 0,
             rlim_max: 0,
         };
-        // SAFETY: both calls use a value that lives.
+        // SAFETY: both calls use a value on the stack.
         let raised = unsafe {
             answer(libc::getrlimit(resource, &raw mut limit).into())?;
             limit.rlim_max += 1;

@@ -1,8 +1,8 @@
-//! Other processes, and what this one has and knows.
+//! Attempts on other processes, and checks of this process's own privileges, descriptors and environment.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
-    reason = "one comment stands for a whole table"
+    reason = "one comment covers the whole table"
 )]
 
 use crate::{Attempt, answer, number, possible, refused};
@@ -10,7 +10,7 @@ use std::fs;
 
 pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
     let pid: libc::c_int = number(arguments, 0);
-    // SAFETY, for this table: no call reads or writes memory of this process but buffers that live.
+    // SAFETY, for this table: no call accesses memory of this process except live buffers.
     Some(match name {
         "trace" => possible(unsafe { libc::ptrace(libc::PTRACE_ATTACH, pid, 0, 0) }),
         "read-memory-of" => read_memory(pid),
@@ -24,7 +24,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
         "new-privileges" => {
             let held = unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) };
             match held {
-                1 => refused("it has none to gain"),
+                1 => refused("it cannot gain privileges"),
                 _ => Ok("it can gain privileges".into()),
             }
         }
@@ -46,27 +46,27 @@ fn read_memory(pid: libc::c_int) -> Attempt {
         iov_len: 1,
     };
     let (here, there) = (part((&raw mut byte).cast()), part(0x1000 as *mut _));
-    // SAFETY: writes one byte to a place that lives.
+    // SAFETY: writes one byte to a variable on the stack.
     let read = unsafe { libc::process_vm_readv(pid, &raw const here, 1, &raw const there, 1, 0) };
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
-        // The address is not there, though the process was open to reading.
-        Some(libc::EFAULT) if read == -1 => Ok("its memory is open".to_string()),
+        // The address is not mapped, but the process was accessible.
+        Some(libc::EFAULT) if read == -1 => Ok("its memory is readable".to_string()),
         _ => possible(read as libc::c_long),
     }
 }
 
 fn descriptor_of(pid: libc::c_int) -> Attempt {
-    // SAFETY: calls with numbers alone.
+    // SAFETY: the call takes only numbers.
     let process = answer(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
     // SAFETY: as above.
     possible(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, 0, 0) })
 }
 
 fn become_root() -> Attempt {
-    // SAFETY: changes the user of this process alone, or nothing.
+    // SAFETY: changes at most the user of this process.
     unsafe { libc::setuid(0) };
-    // SAFETY: asks for a number.
+    // SAFETY: only returns an id.
     match unsafe { libc::geteuid() } {
         0 => Ok("it is root".to_string()),
         other => refused(format!("it is user {other}")),
@@ -80,9 +80,10 @@ fn capabilities() -> Attempt {
         .filter(|line| !line.ends_with("\t0000000000000000"))
         .filter(|line| !line.starts_with("CapBnd"))
         .collect();
-    match held.is_empty() {
-        true => refused("none"),
-        false => Ok(held.join(", ")),
+    if held.is_empty() {
+        refused("none")
+    } else {
+        Ok(held.join(", "))
     }
 }
 
@@ -96,9 +97,10 @@ fn descriptors() -> Attempt {
             (number > 2 && !own).then(|| format!("{number} {}", target.display()))
         })
         .collect();
-    match open.is_empty() {
-        true => refused("only the first three are open"),
-        false => Ok(open.join(", ")),
+    if open.is_empty() {
+        refused("only the first three are open")
+    } else {
+        Ok(open.join(", "))
     }
 }
 
@@ -108,20 +110,22 @@ fn environment() -> Attempt {
         .map(|(name, _)| name)
         .filter(|name| !USUAL.contains(&name.as_str()))
         .collect();
-    match others.is_empty() {
-        true => refused("only the usual variables"),
-        false => Ok(others.join(", ")),
+    if others.is_empty() {
+        refused("only the usual variables")
+    } else {
+        Ok(others.join(", "))
     }
 }
 
-fn processes(most: usize) -> Attempt {
+fn processes(expected: usize) -> Attempt {
     let entries = fs::read_dir("/proc")?.flatten();
     let is_process = |name: &str| name.parse::<u32>().is_ok();
     let count = entries
         .filter(|entry| entry.file_name().to_str().is_some_and(is_process))
         .count();
-    match count > most {
-        true => Ok(format!("{count} in sight")),
-        false => refused(format!("{count} in sight")),
+    if count > expected {
+        Ok(format!("{count} visible"))
+    } else {
+        refused(format!("{count} visible"))
     }
 }

@@ -1,4 +1,5 @@
-//! Using up more than there is to use. An attempt that comes to its end has got out; those that are ended say nothing.
+//! Attempts to use more resources than allowed. An attempt that runs to its end has succeeded; one that is killed
+//! prints nothing.
 
 use crate::{Attempt, answer, number, refused};
 use std::fs::File;
@@ -30,7 +31,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
 
 fn fork_bomb() -> Attempt {
     loop {
-        // SAFETY: this program has one thread, and parent and child do the same from here on.
+        // SAFETY: this program has one thread, and parent and child do the same from here.
         unsafe { libc::fork() };
     }
 }
@@ -63,7 +64,7 @@ fn shared(megabytes: usize) -> Attempt {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
     let both = libc::PROT_READ | libc::PROT_WRITE;
     for _ in 0..megabytes {
-        // SAFETY: new memory, written only where it is.
+        // SAFETY: writes only to the newly mapped memory.
         unsafe {
             let place = libc::mmap(std::ptr::null_mut(), CHUNK, both, flags, -1, 0);
             if place == libc::MAP_FAILED {
@@ -78,7 +79,7 @@ fn shared(megabytes: usize) -> Attempt {
 fn segment(megabytes: usize) -> Attempt {
     for _ in 0..megabytes.div_ceil(16) {
         let size = 16 * CHUNK;
-        // SAFETY: a new segment, written only where it is, and let go of but not removed.
+        // SAFETY: writes only to the newly attached segment, which is then detached but not removed.
         unsafe {
             let id = libc::shmget(libc::IPC_PRIVATE, size, 0o600);
             answer(id.into())?;
@@ -91,11 +92,11 @@ fn segment(megabytes: usize) -> Attempt {
     Ok(format!("{megabytes} MiB"))
 }
 
-/// Files in memory that are written and never mapped.
+/// Fills memory files that are never mapped.
 fn memory_file(megabytes: usize) -> Attempt {
     let mut files = Vec::new();
     for _ in 0..megabytes.div_ceil(16) {
-        // SAFETY: makes a file, whose descriptor is this program's own.
+        // SAFETY: creates a file and takes ownership of its descriptor.
         let mut file = unsafe {
             let fd = answer(libc::memfd_create(c"m".as_ptr(), 0).into())?;
             <File as std::os::fd::FromRawFd>::from_raw_fd(fd as i32)
@@ -108,7 +109,7 @@ fn memory_file(megabytes: usize) -> Attempt {
     Ok(format!("{} files", files.len()))
 }
 
-/// Sends what no one receives.
+/// Sends data that is never received.
 fn socket_buffers(megabytes: usize) -> Attempt {
     let mut pairs = Vec::new();
     let mut sent = 0;
@@ -123,7 +124,7 @@ fn socket_buffers(megabytes: usize) -> Attempt {
     Ok(format!("{} pairs", pairs.len()))
 }
 
-/// The same with TCP. Each socket may take in more as it goes.
+/// Like [`socket_buffers`] with TCP, where the kernel enlarges the buffers over time.
 fn tcp_buffers(megabytes: usize) -> Attempt {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let mut pairs = Vec::new();
@@ -140,12 +141,12 @@ fn tcp_buffers(megabytes: usize) -> Attempt {
     Ok(format!("{} pairs", pairs.len()))
 }
 
-/// Looks at so much empty memory that the tables of the kernel take up room.
+/// Reads so much empty memory that the kernel's page tables become large.
 fn page_tables(megabytes: usize) -> Attempt {
     const STEP: usize = 2 << 20;
     let length = megabytes * (CHUNK / 4096) * STEP;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: new memory that is only read, where it is.
+    // SAFETY: reads only the newly mapped memory.
     unsafe {
         let place = libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, flags, -1, 0);
         if place == libc::MAP_FAILED {

@@ -1,4 +1,4 @@
-//! Sockets of every kind.
+//! Attempts to create and connect sockets of every kind.
 
 use crate::{Attempt, answer, number, possible, refused};
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
-/// The way to a packet socket before it had a family of its own.
+/// The obsolete type of packet sockets, from before they had a separate family.
 const SOCK_PACKET: i32 = 10;
 
 pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
@@ -35,7 +35,7 @@ pub(crate) fn attempt(name: &str, arguments: &[&str]) -> Option<Attempt> {
 }
 
 fn socket(family: i32, kind: i32, protocol: i32) -> Attempt {
-    // SAFETY: makes a socket and touches no memory.
+    // SAFETY: creates a socket and accesses no memory.
     possible(unsafe { libc::socket(family, kind, protocol) }.into())
 }
 
@@ -43,7 +43,7 @@ fn read_from(stream: std::io::Result<UnixStream>) -> Attempt {
     stream.map(|_| "connected".to_string())
 }
 
-/// Has a program outside hand over an open file.
+/// Tries to receive an open file from a program outside.
 fn descriptor(path: &str) -> Attempt {
     let stream = UnixStream::connect(path)?;
     let mut data = [0_u8; 8];
@@ -62,12 +62,12 @@ fn descriptor(path: &str) -> Attempt {
     // SAFETY: the header points to live buffers of the lengths given.
     answer(unsafe { libc::recvmsg(socket, &raw mut header, 0) } as libc::c_long)?;
     match header.msg_controllen {
-        0 => refused("no descriptor came"),
-        _ => Ok("a descriptor came".to_string()),
+        0 => refused("no descriptor was received"),
+        _ => Ok("a descriptor was received".to_string()),
     }
 }
 
-/// Two ends of one socket, both inside.
+/// Connects two ends of a socket inside the sandbox.
 fn unix_inside(path: &str) -> Attempt {
     let listener = std::os::unix::net::UnixListener::bind(path)?;
     let mut client = UnixStream::connect(path)?;

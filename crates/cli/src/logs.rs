@@ -1,0 +1,98 @@
+//! Logs for operators, on stderr, as text or as JSON lines.
+//!
+//! `LANGO_LOG` selects what is logged. Without it nothing is installed, and a span or an event costs one comparison. Logs
+//! contain ids, names, sizes and times; messages, arguments, results and secrets never go there.
+
+use clap::ValueEnum;
+use std::env;
+use std::sync::OnceLock;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt};
+
+/// The environment variable that selects what is logged.
+pub const VARIABLE: &str = "LANGO_LOG";
+
+/// The format of logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+
+/// Installs logging if `LANGO_LOG` or a format asks for it. A format without `LANGO_LOG` logs at level `info`.
+pub fn init(format: Option<LogFormat>) -> Result<(), String> {
+    let selection = env::var(VARIABLE)
+        .ok()
+        .filter(|text| !text.trim().is_empty());
+    let selection = match (selection, format) {
+        (Some(selection), _) => selection,
+        (None, Some(_)) => "info".to_owned(),
+        (None, None) => return Ok(()),
+    };
+    let targets = parse(&selection)?;
+    let format = *FORMAT.get_or_init(|| format.unwrap_or(LogFormat::Text));
+    let registry = Registry::default().with(targets);
+    let layer = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_span_events(FmtSpan::CLOSE);
+    // Fails if logging is installed already, which only a test does.
+    let _ = match format {
+        LogFormat::Text => registry.with(layer).try_init(),
+        LogFormat::Json => registry.with(layer.json()).try_init(),
+    };
+    Ok(())
+}
+
+/// Whether stderr carries JSON logs, so that messages to the operator are logged instead of printed.
+pub fn is_json() -> bool {
+    FORMAT.get() == Some(&LogFormat::Json)
+}
+
+/// Parses a comma-separated list of levels. A level alone is for lango's own crates; `target=level` is for a crate or module.
+/// Libraries log only if they are named, because some of them log what they send.
+fn parse(selection: &str) -> Result<Targets, String> {
+    let mut targets = Targets::new();
+    for part in selection.split(',').map(str::trim) {
+        let (target, level) = part.split_once('=').unwrap_or(("lango", part));
+        let level: Level = level.trim().parse().map_err(|_| {
+            format!(
+                "{VARIABLE} has `{part}`, which is not a level\n  next: use error, warn, info, debug or trace, or a list \
+                 such as `info,lango_store=debug`"
+            )
+        })?;
+        targets = targets.with_target(target.trim().to_owned(), level);
+    }
+    Ok(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_alone_is_for_lango_and_libraries_must_be_named() {
+        let targets = parse("info, lango_store=debug,hyper=warn").unwrap();
+        assert!(targets.would_enable("lango_engine::runner", &Level::INFO));
+        assert!(!targets.would_enable("lango_engine::runner", &Level::DEBUG));
+        assert!(targets.would_enable("lango_store::log", &Level::DEBUG));
+        assert!(targets.would_enable("hyper", &Level::WARN));
+        assert!(!targets.would_enable("rmcp", &Level::ERROR));
+    }
+
+    #[test]
+    fn a_wrong_level_is_named_with_the_right_ones() {
+        let problem = parse("loud").unwrap_err();
+        assert!(
+            problem.contains("`loud`") && problem.contains("info"),
+            "{problem}"
+        );
+        assert!(parse("lango_store=").is_err());
+    }
+}

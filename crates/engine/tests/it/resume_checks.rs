@@ -1,0 +1,114 @@
+//! A resumed turn follows the current folder, agents, tools and rules. A turn that cannot continue is closed, and its
+//! effects are reported.
+
+use crate::bench::{Bench, log, turn};
+use crate::resume::{
+    about_to_run, answer, bench_with_log, finished, results, resume, tools, whole_turn,
+};
+use crate::support::rule;
+use lango_core::{ApprovalAnswer, ApprovalQuestion, CallStatus, Effect, Event, EventBody, Outcome};
+use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd};
+use lango_testkit::model::{ScriptedModel, say};
+use tokio::sync::mpsc;
+
+#[tokio::test]
+async fn a_turn_of_another_folder_or_with_missing_agents_stays_unfinished_until_it_is_closed() {
+    let whole = whole_turn(Effect::NonIdempotent).await;
+    for (folder, with_tools) in [("/elsewhere", true), ("/work", false)] {
+        let (tool, tools) = tools(Effect::NonIdempotent);
+        let kept = if with_tools { tools } else { Vec::new() };
+        let (bench, id) = bench_with_log(kept, about_to_run(&whole)).await;
+        let bench = Bench { folder, ..bench };
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let before = log(&bench, &id).await;
+        let (sender, _shown) = mpsc::channel(1000);
+        let stop = CancelToken::new();
+        let resumed = conversation.resume(&stop, &sender).await.unwrap_err();
+        let next = conversation.turn("next", &stop, &sender).await.unwrap_err();
+        for error in [resumed, next] {
+            assert!(matches!(
+                error,
+                RunnerError::InterruptedInOtherFolder { .. } | RunnerError::AgentMissing { .. }
+            ));
+        }
+        assert_eq!(log(&bench, &id).await, before);
+        let closed = conversation.close(&sender).await.unwrap();
+        let report = finished(closed.expect("there is something to close"));
+        assert_eq!(report.outcome, Outcome::Interrupted);
+        assert_eq!(tool.runs(), 0);
+        assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
+        assert!(conversation.close(&sender).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn the_user_is_asked_about_a_call_that_only_the_log_calls_repeatable() {
+    for claimed in [Effect::Pure, Effect::Idempotent] {
+        let whole = whole_turn(claimed).await;
+        let (tool, tools) = tools(Effect::NonIdempotent);
+        let (bench, id) = bench_with_log(tools, about_to_run(&whole)).await;
+        let runner = bench.runner(ScriptedModel::replies([]));
+        let mut conversation = runner.open(id).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        assert_eq!(
+            waiting[0].request.question,
+            ApprovalQuestion::UnknownOutcome
+        );
+        assert_eq!(tool.runs(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_a_rule_now_denies_is_not_repeated_and_stays_unknown() {
+    for effect in [Effect::Pure, Effect::NonIdempotent] {
+        let whole = whole_turn(effect).await;
+        let (tool, tools) = tools(effect);
+        let (bench, id) = bench_with_log(tools, about_to_run(&whole)).await;
+        let bench = Bench {
+            rules: ApprovalRules::new(vec![rule(RuleAction::Deny, "fs_do")]),
+            ..bench
+        };
+        let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
+        let mut conversation = runner.open(id.clone()).await.unwrap();
+        let TurnEnd::Waiting(waiting) = resume(&mut conversation).await else {
+            panic!("it has to be asked about");
+        };
+        finished(answer(&mut conversation, &waiting[0], ApprovalAnswer::Retry).await);
+        assert_eq!(tool.runs(), 0);
+        let results = results(&log(&bench, &id).await);
+        assert_eq!(results[0].0, CallStatus::Unknown);
+        assert!(results[0].1.contains("forbids it"), "{results:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_next_turn_sees_what_a_stopped_one_did_and_what_is_unknown() {
+    let whole = whole_turn(Effect::NonIdempotent).await;
+    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
+    let after = whole.iter().position(is_result).unwrap() + 1;
+    for (events, expected) in [
+        (about_to_run(&whole), "outcome unknown"),
+        (&whole[..after], "operator used fs_do {}: done"),
+    ] {
+        let (bench, id) = bench_with_log(tools(Effect::NonIdempotent).1, events).await;
+        let model = ScriptedModel::from_fn(move |request| {
+            let told = format!("{:?}", request.messages);
+            assert!(told.contains(expected), "{told}");
+            say("I know")
+        });
+        let mut conversation = bench.runner(model).open(id).await.unwrap();
+        let (sender, _shown) = mpsc::channel(1000);
+        let closed = conversation.close(&sender).await.unwrap();
+        let report = finished(closed.expect("there is something to close"));
+        assert!(
+            report
+                .answer
+                .is_some_and(|answer| answer.contains(expected))
+        );
+        let (report, _) = turn(&mut conversation, "go on").await;
+        assert_eq!(report.answer.as_deref(), Some("I know"));
+    }
+}

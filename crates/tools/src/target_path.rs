@@ -1,0 +1,183 @@
+//! The resolved target of a path: a folder's handle and a name in it. Operations use them and never resolve the path
+//! again.
+
+use crate::entry_kind::EntryKind;
+use crate::file_error::FileError;
+use crate::folder::{Folder, OpenError};
+use crate::guard::guarded_target;
+use crate::replace;
+use crate::resolve::ResolvedPath;
+use cap_fs_ext::DirExt;
+use cap_std::fs::{File, Metadata};
+use lango_core::GuardedTarget;
+use lango_sandbox::Access;
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+
+/// A file or folder that exists, or a path where one can be created.
+#[derive(Debug)]
+pub(crate) struct TargetPath<'a> {
+    resolved: ResolvedPath<'a>,
+    display_path: String,
+}
+
+impl<'a> TargetPath<'a> {
+    pub(crate) fn new(resolved: ResolvedPath<'a>, display_path: String) -> Self {
+        Self {
+            resolved,
+            display_path,
+        }
+    }
+
+    /// Returns the requested path, escaped for display.
+    pub(crate) fn display_path(&self) -> &str {
+        &self.display_path
+    }
+
+    /// Returns the absolute path without links.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.resolved.folder.path().join(self.below())
+    }
+
+    /// Returns the parent folder's handle and the name in it; `None` for a root, and if a parent folder is missing.
+    pub(crate) fn parent_and_name(&self) -> Option<(&Folder<'a>, &OsStr)> {
+        match self.resolved.names.as_slice() {
+            [name] => Some((&self.resolved.folder, name)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn metadata(&self) -> Result<Metadata, FileError> {
+        let folder = self.resolved.folder.dir();
+        let metadata = match self.resolved.names.as_slice() {
+            [] => folder.dir_metadata(),
+            [name] => folder.symlink_metadata(name),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        metadata.map_err(|cause| self.explain(cause))
+    }
+
+    /// Returns the kind of the entry, or `None` if it does not exist.
+    pub(crate) fn kind(&self) -> Result<Option<EntryKind>, FileError> {
+        match self.metadata() {
+            Ok(metadata) => Ok(Some(metadata.file_type().into())),
+            Err(FileError::Missing { .. } | FileError::Dangling { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the target of the symbolic link at this path.
+    pub(crate) fn link_target(&self) -> Result<PathBuf, FileError> {
+        let target = self.resolved.folder.dir().read_link_contents(self.below());
+        target.map_err(|cause| self.explain(cause))
+    }
+
+    /// Opens the regular file at this path for reading, and returns it with its size in bytes.
+    pub(crate) fn open_file(&self) -> Result<(File, u64), FileError> {
+        let path = self.display_path.clone();
+        let name = match self.resolved.names.as_slice() {
+            [] => return Err(FileError::IsFolder { path }),
+            [name] => name,
+            _ => return Err(self.explain(io::ErrorKind::NotFound.into())),
+        };
+        match self.resolved.folder.open_file(name) {
+            Ok((file, metadata)) => Ok((file, metadata.len())),
+            Err(OpenError::NotAFile(EntryKind::Folder)) => Err(FileError::IsFolder { path }),
+            Err(OpenError::NotAFile(kind)) => Err(FileError::NotAFile { path, kind }),
+            Err(OpenError::Failed(cause)) => Err(self.explain(cause)),
+        }
+    }
+
+    pub(crate) fn open_folder(&self) -> Result<Folder<'a>, FileError> {
+        let folder = match self.resolved.names.as_slice() {
+            [] => self.resolved.folder.try_clone(),
+            [name] => self.resolved.folder.child(name),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        };
+        folder.map_err(|cause| self.explain(cause))
+    }
+
+    /// Fails if the policy does not allow changes here.
+    pub(crate) fn expect_changeable(&self) -> Result<(), FileError> {
+        let roots = self.resolved.folder.roots();
+        let resolved = self.path();
+        let path = self.display_path.clone();
+        match roots.access(&resolved).min(self.resolved.max_access) {
+            Access::Write | Access::Guarded => Ok(()),
+            Access::Read if roots.is_in_writable(&resolved) => Err(FileError::Protected { path }),
+            Access::Read => Err(FileError::ReadOnly { path }),
+            Access::None => Err(FileError::Missing { path }),
+        }
+    }
+
+    /// Returns the guarded target if other programs act on this path. Every change of it needs the user's approval.
+    pub(crate) fn guarded(&self) -> Option<GuardedTarget> {
+        let (roots, path) = (self.resolved.folder.roots(), self.path());
+        let access = roots.access(&path).min(self.resolved.max_access);
+        guarded_target(roots, &path, access)
+    }
+
+    /// Creates the missing parent folders.
+    pub(crate) fn create_parents(&mut self) -> Result<(), FileError> {
+        while self.resolved.names.len() > 1 {
+            self.create_next().map_err(|cause| self.explain(cause))?;
+        }
+        Ok(())
+    }
+
+    /// Creates a folder at this path, and its missing parents. Returns `false` if the folder already existed.
+    pub(crate) fn create_folder(mut self) -> Result<bool, FileError> {
+        let mut is_new = false;
+        while !self.resolved.names.is_empty() {
+            is_new = self.create_next().map_err(|cause| match cause.kind() {
+                io::ErrorKind::NotADirectory => FileError::Occupied {
+                    path: self.display_path.clone(),
+                },
+                _ => self.explain(cause),
+            })?;
+        }
+        Ok(is_new)
+    }
+
+    /// Creates or replaces the file at this path atomically.
+    pub(crate) fn replace(&mut self, content: &[u8]) -> Result<(), FileError> {
+        self.create_parents()?;
+        let path = self.display_path.clone();
+        let Some((folder, name)) = self.parent_and_name() else {
+            return Err(FileError::IsFolder { path });
+        };
+        replace::replace(folder.dir(), name, content).map_err(|cause| match self.explain(cause) {
+            FileError::Failed { path, cause } => FileError::NotWritten { path, cause },
+            error => error,
+        })
+    }
+
+    /// Turns an error of the operating system into one that the model can act on.
+    pub(crate) fn explain(&self, cause: io::Error) -> FileError {
+        FileError::explain(
+            self.display_path.clone(),
+            self.resolved.link.as_deref(),
+            cause,
+        )
+    }
+
+    /// Creates the first missing folder and descends into it. Returns `false` if another process created it meanwhile.
+    fn create_next(&mut self) -> io::Result<bool> {
+        let folder = &self.resolved.folder;
+        let name = &self.resolved.names[0];
+        let is_new = match folder.dir().create_dir(name) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(error),
+        };
+        let dir = folder.dir().open_dir_nofollow(name)?;
+        self.resolved.folder = Folder::new(folder.roots(), dir, folder.path().join(name));
+        self.resolved.names.remove(0);
+        Ok(is_new)
+    }
+
+    fn below(&self) -> PathBuf {
+        self.resolved.names.iter().collect()
+    }
+}

@@ -1,0 +1,197 @@
+//! A fixture for command tools: a workspace, a secret next to it, skills, and a runtime.
+
+use crate::support::SECRET;
+use lango_core::{Caller, PreviewLength, Tool, ToolError};
+use lango_net::SecretAccess;
+use lango_sandbox::{HelperCommand, Launcher, Layers, Policy};
+use lango_testkit::tool::caller;
+use lango_tools::{
+    CommandLimits, CommandProxy, CommandSetup, Commands, SkillFolder, SkillOwner, Skills,
+    command_tools,
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Time after which a call counts as hanging.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+pub struct CommandFixture {
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub runtime: Runtime,
+    root: PathBuf,
+    _folder: TempDir,
+}
+
+/// Options of the fixture.
+#[derive(Default)]
+pub struct FixtureOptions {
+    pub limits: CommandLimits,
+    pub policy: Option<fn(&mut Policy, &Path)>,
+    pub layers: Layers,
+    pub proxy: Option<CommandProxy>,
+    pub secrets: Option<SecretAccess>,
+    /// Skills of the user: names and files. A `SKILL.md` is created for each unless it is among the files.
+    pub skills: Vec<(&'static str, Vec<(&'static str, String)>)>,
+}
+
+impl CommandFixture {
+    pub fn new() -> Self {
+        Self::with(FixtureOptions::default())
+    }
+
+    pub fn with(options: FixtureOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["workspace", "outside", "data", "skills"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        std::fs::write(root.join("outside/secret.txt"), SECRET).unwrap();
+        std::fs::write(root.join("data/key"), SECRET).unwrap();
+        for (name, files) in options.skills {
+            write_skill(&root.join("skills").join(name), name, &files);
+        }
+        let mut policy = Policy::of(root.join("workspace"));
+        policy.hidden = vec![root.join("data")];
+        if let Some(change) = options.policy {
+            change(&mut policy, &root);
+        }
+        let helper = HelperCommand {
+            program: env!("CARGO_BIN_EXE_lango-tools-helper").into(),
+            arguments: Vec::new(),
+        };
+        let commands = Commands::new(CommandSetup {
+            launcher: Launcher::new(helper).with_layers(options.layers),
+            policy,
+            outputs: root.join("data/outputs"),
+            limits: options.limits,
+            proxy: options.proxy,
+            secrets: options.secrets,
+        });
+        let skills = Skills::find(&[SkillFolder {
+            path: root.join("skills"),
+            owner: SkillOwner::User,
+        }]);
+        let mut tools = command_tools(&commands);
+        tools.extend(skills.tools(&commands));
+        Self {
+            tools,
+
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap(),
+            root,
+            _folder: folder,
+        }
+    }
+
+    /// Returns a path in the folder that contains the workspace.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Returns a path in the workspace.
+    pub fn inside(&self, name: &str) -> PathBuf {
+        self.root.join("workspace").join(name)
+    }
+
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let tool = self.tools.iter().find(|tool| tool.spec().name == name);
+        Arc::clone(tool.unwrap_or_else(|| panic!("no tool {name}")))
+    }
+
+    pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
+        self.call_as(&caller(), tool, arguments)
+    }
+
+    pub fn call_as(&self, who: &Caller, tool: &str, arguments: Value) -> Result<String, ToolError> {
+        let tool = self.tool(tool);
+        self.runtime.block_on(async {
+            let arguments = Arc::new(arguments);
+            let inspection = tool.inspect(&caller(), Arc::clone(&arguments)).await;
+            let who = Caller {
+                inspection,
+                ..who.clone()
+            };
+            let run = tool.run(&who, arguments);
+            let result = tokio::time::timeout(TIMEOUT, run).await;
+            result.expect("the tool hangs").map(|output| output.text)
+        })
+    }
+
+    pub fn text(&self, tool: &str, arguments: Value) -> String {
+        self.call(tool, arguments).unwrap()
+    }
+
+    pub fn error(&self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        result.expect_err("the call should fail").message
+    }
+
+    pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
+        let tool = self.tool(tool);
+        self.runtime
+            .block_on(tool.preview(Arc::new(arguments), PreviewLength::Short))
+    }
+
+    /// Repeats a call until its text satisfies `wanted`.
+    pub fn wait_for(&self, tool: &str, arguments: &Value, wanted: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let text = self.text(tool, arguments.clone());
+            if wanted(&text) {
+                return text;
+            }
+            assert!(
+                start.elapsed() < TIMEOUT,
+                "timed out; the last text was: {text}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Returns the text after the first line, which must start with `headline`.
+pub fn after_headline<'a>(text: &'a str, headline: &str) -> &'a str {
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.starts_with(headline), "{text}");
+    rest
+}
+
+/// Waits until a condition is true.
+pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_true() {
+        assert!(start.elapsed() < TIMEOUT, "timed out until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns a number of seconds to sleep that identifies a process among those of all running tests.
+pub fn mark(number: &str) -> String {
+    format!("{number}.{}", std::process::id())
+}
+
+/// Whether a process with this text in its arguments is running.
+pub fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .any(|words| String::from_utf8_lossy(&words).contains(mark))
+}
+
+fn write_skill(folder: &Path, name: &str, files: &[(&str, String)]) {
+    std::fs::create_dir_all(folder).unwrap();
+    let text = format!("---\nname: {name}\ndescription: Does a thing.\n---\n# How to {name}\n");
+    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+    for (path, text) in files {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}

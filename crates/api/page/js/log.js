@@ -220,8 +220,9 @@ const REDUCERS = {
     turn.cost_micros = event.cost_micros ?? null;
     for (const key of /** @type {const} */ (["model_calls", "tool_calls", "rounds"])) turn[key] = event[key];
     const isDone = event.outcome === "answered";
+    const state = isDone ? "done" : event.outcome === "cancelled" ? "stopped" : "failed";
     for (const open of turn.frames) {
-      if (open.end === null) endFrame(turn, open, event, isDone ? "done" : "failed", isDone ? "" : event.error ?? event.outcome);
+      if (open.end === null) endFrame(turn, open, event, state, state === "failed" ? event.error ?? event.outcome : "");
     }
   },
 };

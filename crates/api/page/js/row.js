@@ -51,7 +51,8 @@ export function createRow(turn, frame, context) {
     setText(tools, calls ? plural(calls, "tool") : "");
     const spent = frame.usage.input_tokens + frame.usage.output_tokens;
     setText(tokens, spent ? `${count(spent)} tok` : "");
-    setText(status, STATES[frame.state]);
+    const denied = frame.steps.filter((step) => step.kind === "wait" && step.status === "denied").length;
+    setText(status, STATES[frame.state] + (frame.state === "done" && denied ? `, ${denied} denied` : ""));
     const next = frame.reroute && turn.byFrame.get(frame.reroute);
     note.hidden = !frame.reason || frame.isRoot;
     fill(

@@ -82,6 +82,7 @@ fn rows(findings: &[Finding]) -> Value {
             "name": finding.name,
             "ok": finding.mark != Mark::Faulty,
             "warning": finding.mark == Mark::Warning,
+            "absent": finding.mark == Mark::Absent,
             "detail": finding.detail,
         })
     });

@@ -97,8 +97,8 @@ fn kind(error: &Error) -> Kind {
         "53100" => Kind::Full,
         // Too many connections, a server that starts or stops, or a transaction that was idle for too long.
         "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::Unreachable,
-        // The last one is a standby that was not promoted yet.
-        "40001" | "40P01" | "55P03" | "57014" | "25006" => Kind::RolledBack,
+        // The last two are a server that is in recovery, or a standby that was not promoted yet.
+        "40001" | "40P01" | "55P03" | "57014" | "55000" | "25006" => Kind::RolledBack,
         code if code.starts_with("08") => Kind::Unreachable,
         _ => Kind::Other,
     }

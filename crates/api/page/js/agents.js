@@ -6,9 +6,9 @@ import { h } from "./dom.js";
 /** @type {Record<string, number>} */
 const HUES = { orchestrator: 265, operator: 150, navigator: 235, vault: 55, librarian: 310, planner: 195, chronicler: 0, user: 265, lango: 265 };
 
-/** The states of a frame in words, and as marks. */
-export const STATES = { running: "running", waiting: "waiting for you", done: "done", rejected: "rejected", failed: "failed" };
-export const MARKS = { running: "●", waiting: "‖", done: "✓", rejected: "↩", failed: "✕" };
+/** The state of a frame as the page shows it. @param {string} state */
+export const stateLabel = (state) => (state === "waiting" ? "waiting for you" : state);
+export const MARKS = { running: "●", waiting: "‖", done: "✓", rejected: "↩", failed: "✕", stopped: "■" };
 
 /** The colour of an agent as a CSS value: fixed for lango's own agents, a hash of the name for others. @param {string} name */
 export function agentColor(name) {

@@ -27,7 +27,7 @@ export function createChat({ root, card: cardContext, onChange }) {
   const older = h("p.pager.older", { hidden: true }, "Loading older turns…");
   const state = h("div.blank", { hidden: true });
   const scroller = h("div.scroller", { tabindex: "0", role: "region", "aria-label": "Turns" }, list, state);
-  const jump = h("div.jump", { hidden: true }, h("button.tool", { onclick: () => toStart() }, icon("up"), "First"), h("button.tool", { onclick: () => toEnd() }, icon("down"), "Latest"));
+  const jump = h("div.jump", { hidden: true }, h("button.tool", { "aria-label": "First", onclick: () => toStart() }, icon("up")), h("button.tool", { "aria-label": "Latest", onclick: () => toEnd() }, icon("down")));
   root.append(scroller, older, jump);
 
   let log = createLog("");

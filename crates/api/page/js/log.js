@@ -41,7 +41,7 @@ export function reduce(log, event) {
     for (const open of turn.frames) {
       if (open.end === null) open.state = isWaiting(open) ? "waiting" : "running";
     }
-    turn.state = turn.finished ? turn.state : stateOf(turn);
+    if (!turn.finished) turn.state = stateOf(turn);
   }
   return turn;
 }
@@ -114,6 +114,9 @@ function stateOf(turn) {
 const ENDING_FAULTS = ["model_failed", "model_call_limit", "token_limit", "cost_limit"];
 /** Faults that are put right once; the second time they end the frame. */
 const REPEATED_FAULTS = ["empty_reply", "output_limit", "stray_rejection", "invalid_answer"];
+
+/** The state of frames that the end of the turn ends; others failed. */
+const ENDS = /** @type {Record<string, Frame["state"]>} */ ({ answered: "done", cancelled: "stopped" });
 
 /** @type {Record<string, (turn: Turn, frame: Frame, event: LogEvent) => void>} */
 const REDUCERS = {
@@ -219,9 +222,9 @@ const REDUCERS = {
     turn.usage = { ...event.usage };
     turn.cost_micros = event.cost_micros ?? null;
     for (const key of /** @type {const} */ (["model_calls", "tool_calls", "rounds"])) turn[key] = event[key];
-    const isDone = event.outcome === "answered";
+    const state = ENDS[event.outcome] ?? "failed";
     for (const open of turn.frames) {
-      if (open.end === null) endFrame(turn, open, event, isDone ? "done" : "failed", isDone ? "" : event.error ?? event.outcome);
+      if (open.end === null) endFrame(turn, open, event, state, state === "failed" ? event.error ?? event.outcome : "");
     }
   },
 };

@@ -1,6 +1,6 @@
 // One delegation as a row: the agent, its task, what it does now, and on demand each step with its output as plain text.
 
-import { agentChip, agentColor, agentLabel, STATES } from "./agents.js";
+import { agentChip, agentColor, agentLabel, stateLabel } from "./agents.js";
 import { describeAnswer } from "./approvals.js";
 import { fill, h, icon, setText } from "./dom.js";
 import { attachments } from "./files.js";
@@ -51,7 +51,8 @@ export function createRow(turn, frame, context) {
     setText(tools, calls ? plural(calls, "tool") : "");
     const spent = frame.usage.input_tokens + frame.usage.output_tokens;
     setText(tokens, spent ? `${count(spent)} tok` : "");
-    setText(status, STATES[frame.state]);
+    const denied = frame.steps.filter((step) => step.kind === "wait" && step.status === "denied").length;
+    setText(status, stateLabel(frame.state) + (denied ? `, ${denied} denied` : ""));
     const next = frame.reroute && turn.byFrame.get(frame.reroute);
     note.hidden = !frame.reason || frame.isRoot;
     fill(

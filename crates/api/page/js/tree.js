@@ -1,7 +1,7 @@
 // The agent tree: who exists, what each can do, and who acts in the selected turn. A nested list, so that it reads the
 // same with a screen reader; the lines between nodes are CSS.
 
-import { agentColor, agentLabel, MARKS, STATES } from "./agents.js";
+import { agentColor, agentLabel, MARKS, stateLabel } from "./agents.js";
 import { h } from "./dom.js";
 import { elapsed, oneLine, plural } from "./format.js";
 import { activity } from "./log.js";
@@ -81,7 +81,7 @@ function run(frame, context) {
     { class: `run is-${frame.state}`, "data-key": `run-${frame.id}`, onclick: () => context.openFrame(frame), title: frame.task },
     h("b", frame.order),
     h("span", oneLine(frame.task, 90)),
-    h("span.run-state", h("span", { "aria-hidden": "true" }, `${MARKS[frame.state]} `), `${STATES[frame.state]} · ${elapsed(frame, Date.now())}`),
+    h("span.run-state", h("span", { "aria-hidden": "true" }, `${MARKS[frame.state]} `), `${stateLabel(frame.state)} · ${elapsed(frame, Date.now())}`),
     frame.reason && frame.state !== "done" && h("span.muted", oneLine(frame.reason, 160)),
   );
 }

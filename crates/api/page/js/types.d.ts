@@ -137,7 +137,7 @@ export interface Frame {
   end: number | null;
   /** The time of its last event; while it runs without an open step, its model works since then. */
   since: number;
-  state: "running" | "waiting" | "done" | "rejected" | "failed";
+  state: "running" | "waiting" | "done" | "rejected" | "failed" | "stopped";
   /** Why it was rejected or failed. */
   reason: string;
   steps: Step[];

@@ -47,6 +47,11 @@ test("a finished turn has its frames, its answer and its numbers", () => {
   assert.equal(turn.rounds, 2);
 });
 
+test("agents of a turn that the user stopped are stopped, not failed", () => {
+  const [turn] = reduced([...sample().slice(0, 4), event("turn.finished", { outcome: "cancelled", usage, model_calls: 1, tool_calls: 0, rounds: 1 })]).turns;
+  assert.deepEqual(turn.frames.map((frame) => [frame.state, frame.reason]), [["stopped", ""], ["stopped", ""], ["stopped", ""]]);
+});
+
 test("a turn that nobody but the person can continue waits", () => {
   const log = reduced(sample().slice(0, 7));
   const [turn] = log.turns;

@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lango_core::{AttachedFile, SessionId, SessionStore, TurnId, UserId};
+use lango_core::{AttachedFile, EventBody, SessionId, SessionStore, TurnId, UserId};
 use lango_documents::read_attachment;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Starts a turn. If the session is busy, the turn is queued. With the header `Idempotency-Key` a repeated request is the same
-/// turn.
+/// turn; with another text it is refused.
 #[utoipa::path(post, path = "/api/turns", params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 200)), request_body = NewTurnRequest, tag = "turns", responses(
     (status = 202, body = StartedTurn), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem),
@@ -44,6 +44,9 @@ pub(super) async fn start(
         Some(key) => TurnId::new(derived("t_", &[user.as_str(), session.as_str(), key])),
         None => TurnId::new(api.ids.fresh("t_")),
     };
+    if key.is_some() {
+        refuse_other_message(&api, &session, &turn, &request.text).await?;
+    }
     let mut input = caller.input(&request.text);
     input.files = files(request.attachments)?;
     let new = NewTurn {
@@ -117,6 +120,24 @@ pub(super) async fn cancel(
         }
     }
     Ok((StatusCode::ACCEPTED, Body(json!({}))))
+}
+
+/// Refuses a key that was used for another message, instead of answering with that message's turn.
+async fn refuse_other_message(
+    api: &Api,
+    session: &SessionId,
+    turn: &TurnId,
+    text: &str,
+) -> Result<()> {
+    let events = api.store.turn_events(session, turn).await?;
+    match events.first().map(|event| &event.body) {
+        Some(EventBody::UserMessage { text: stored, .. }) if **stored != *text => {
+            let detail =
+                format!("this `Idempotency-Key` belongs to another message, turn `{turn}`");
+            Err(Problem::unprocessable(detail).next("send a new message with a new key"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>> {

@@ -40,6 +40,26 @@ async fn a_repeated_request_is_the_same_turn() {
 }
 
 #[tokio::test]
+async fn a_key_of_another_message_is_refused() {
+    let api = TestApi::new(ScriptedModel::from_fn(|_| say("hi")));
+    let token = api.token("read run").await;
+    let (session, _) = ask(&api, &token, None, "first").await;
+    let headers = [("idempotency-key", "k1")];
+    let send = |text: &str| {
+        let body = json!({ "session": session, "text": text });
+        let (api, token) = (&api, &token);
+        async move { api.post_with(token, "/api/turns", &headers, &body).await }
+    };
+    let started = send("second").await;
+    assert_eq!(started.status, 202, "{}", started.body);
+    let other = send("third").await;
+    assert_eq!(other.status, 422, "{}", other.body);
+    let detail = other.json()["detail"].to_string();
+    assert!(detail.contains("belongs to another message"), "{detail}");
+    assert_eq!(send("second").await.status, 202);
+}
+
+#[tokio::test]
 async fn a_waiting_turn_can_be_cancelled() {
     let api = TestApi::new(ScriptedModel::replies([
         delegate("operator", "write"),

@@ -85,6 +85,7 @@ fn rows(findings: &[Finding]) -> Value {
             "name": finding.name,
             "ok": finding.status != CheckStatus::Failed,
             "warning": finding.status == CheckStatus::Warning,
+            "absent": finding.status == CheckStatus::Absent,
             "detail": finding.detail,
         })
     });

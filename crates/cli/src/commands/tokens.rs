@@ -115,13 +115,31 @@ async fn list(app: &App, as_json: bool) -> Result<(), Failure> {
         )?);
     }
     let now = SystemClock.now();
+    let widest = |text: fn(&AccessToken) -> String| {
+        let widths = tokens.iter().map(|token| text(token).chars().count());
+        widths.max().unwrap_or(0)
+    };
+    let widths = [widest(shown_name), widest(shown_user), widest(shown_scopes)];
     for token in &tokens {
-        screen::print(&line(token, now))?;
+        screen::print(&line(token, now, widths))?;
     }
     Ok(())
 }
 
-fn line(token: &AccessToken, now: Timestamp) -> String {
+fn shown_name(token: &AccessToken) -> String {
+    one_line(&token.name, 80)
+}
+
+fn shown_user(token: &AccessToken) -> String {
+    format!("of {}", token.user)
+}
+
+fn shown_scopes(token: &AccessToken) -> String {
+    format!("({})", token.scopes)
+}
+
+/// Describes a token in one line, with its name, user and scopes in columns of at least these widths.
+fn line(token: &AccessToken, now: Timestamp, widths: [usize; 3]) -> String {
     let expiry = match token.expires {
         Some(expires) if expires <= now => "  expired".to_owned(),
         Some(expires) => {
@@ -134,10 +152,14 @@ fn line(token: &AccessToken, now: Timestamp) -> String {
         }
         None => String::new(),
     };
-    let name = one_line(&token.name, 80);
-    let (id, kind, scopes, user) = (&token.id, token.kind.name(), token.scopes, &token.user);
+    let (id, kind) = (&token.id, token.kind.name());
+    let columns = [shown_name, shown_user, shown_scopes].map(|shown| shown(token));
+    let [name, user, scopes] = columns;
+    let [name_width, user_width, scopes_width] = widths;
     let age = age(token.created, now);
-    format!("{id}  {kind:<7}  {name}  of {user}  ({scopes})  {age}{expiry}")
+    format!(
+        "{id}  {kind:<7}  {name:<name_width$}  {user:<user_width$}  {scopes:<scopes_width$}  {age}{expiry}"
+    )
 }
 
 async fn revoke(app: &App, prefix: &str) -> Result<(), Failure> {
@@ -150,7 +172,7 @@ async fn revoke(app: &App, prefix: &str) -> Result<(), Failure> {
             store.revoke_token(&token.id).await?;
             Ok(screen::print(&format!(
                 "revoked: {}",
-                line(token, SystemClock.now())
+                line(token, SystemClock.now(), [0; 3])
             ))?)
         }
         [] => Err(

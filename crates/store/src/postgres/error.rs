@@ -101,8 +101,9 @@ fn kind(error: &Error) -> ErrorKind {
         "53100" => ErrorKind::Full,
         // Too many connections, a server that is starting or stopping, or a transaction that was idle for too long.
         "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => ErrorKind::Unreachable,
-        // Serialization failures, locks and timeouts. The last code comes from a standby that is not promoted yet.
-        "40001" | "40P01" | "55P03" | "57014" | "25006" => ErrorKind::RolledBack,
+        // Serialization failures, locks and timeouts. The last two come from a server in
+        // recovery and from a standby that is not promoted yet.
+        "40001" | "40P01" | "55P03" | "57014" | "55000" | "25006" => ErrorKind::RolledBack,
         code if code.starts_with("08") => ErrorKind::Unreachable,
         _ => ErrorKind::Other,
     }

@@ -49,14 +49,16 @@ function charts({ rows, is_complete: isComplete }, days, measure) {
     h("p.lead", `${sum}.`),
     isComplete === false && hint("Older days are not counted yet."),
     measure === "cost" && rows.some((row) => row.cost_micros === null) && hint("The cost leaves out models without a known price."),
-    barChart({
-      title: "By day",
-      description: `Last ${days} days, stacked by agent: ${sum}.`,
-      series: byAgent.map(([{ agent }]) => ({ name: agentLabel(agent), color: agentColor(agent) })),
-      groups: dayNames(days).map((day) => ({ label: day.slice(5), values: byAgent.map(([{ agent }]) => total(rows.filter((row) => row.day === day && row.agent === agent))) })),
-      format,
-    }),
-    barChart({ title: "By agent", description: `Last ${days} days, a bar per agent.`, series: KINDS[measure], groups: byAgent.map((some) => ({ label: agentLabel(some[0].agent), values: KINDS[measure].map((kind) => total(some, [kind])) })), format }),
+    total(rows) > 0 && [
+      barChart({
+        title: "By day",
+        description: `Last ${days} days, stacked by agent: ${sum}.`,
+        series: byAgent.map(([{ agent }]) => ({ name: agentLabel(agent), color: agentColor(agent) })),
+        groups: dayNames(days).map((day) => ({ label: day.slice(5), values: byAgent.map(([{ agent }]) => total(rows.filter((row) => row.day === day && row.agent === agent))) })),
+        format,
+      }),
+      barChart({ title: "By agent", description: `Last ${days} days.`, series: KINDS[measure], groups: byAgent.map((some) => ({ label: agentLabel(some[0].agent), values: KINDS[measure].map((kind) => total(some, [kind])) })), format }),
+    ],
     section("By agent and model", grid("By agent and model", ["Agent", "Model", "Calls", "Input", "Cached", "Output", "Cost"], groups(rows, (row) => `${row.agent} ${row.model}`).map((some) => {
       const add = (/** @type {"calls" | "input_tokens" | "cached_tokens" | "output_tokens"} */ key) => count(some.reduce((all, row) => all + row[key], 0));
       return [agentLabel(some[0].agent), some[0].model, add("calls"), add("input_tokens"), add("cached_tokens"), add("output_tokens"), some.some((row) => row.cost_micros === null) ? "unknown" : money(total(some, KINDS.cost))];

@@ -1,5 +1,5 @@
-//! Writes the files of the page without comments and needless white space to the output folder, from where they are compiled
-//! into the library. Types and tests of the page are left out.
+//! Writes the files of the page to the output folder, without comments and needless white space. From there they are
+//! compiled into the library. Types and tests of the page are left out.
 
 #[path = "build/strip.rs"]
 mod strip;

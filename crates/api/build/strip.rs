@@ -1,5 +1,5 @@
-//! Removes comments and needless white space from scripts, styles and markup. Nothing is renamed, and strings, templates and
-//! regular expressions stay as they are, so that what a browser runs is what was written.
+//! Removes comments and needless white space from scripts, styles and markup. Nothing is renamed, and strings,
+//! templates and regular expressions stay as they are, so the browser runs the code as it was written.
 
 /// Strips a script. A line break stays wherever a statement may end at it.
 pub fn script(source: &str) -> String {

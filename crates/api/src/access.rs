@@ -1,8 +1,8 @@
 //! Authentication and scopes.
 //!
-//! A program sends its token as `Authorization: Bearer …`, a browser as a cookie that the sign-in link has set. The middleware
-//! looks the token up for every request, so a revoked token is refused at once. The first argument of a handler
-//! says which scope it requires: [`Reader`], [`Runs`] or [`Approver`].
+//! A program sends its token as `Authorization: Bearer …`; a browser sends it in the cookie that the sign-in link has
+//! set. The middleware looks up the token for every request, so a revoked token is refused immediately. The first
+//! argument of a handler says which scope it requires: [`Reader`], [`Runs`] or [`Approver`].
 
 use crate::Api;
 use crate::problem::Problem;
@@ -20,22 +20,23 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// The sender of a request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The user that it acts as.
+    /// The user that the caller acts as.
     pub user: UserId,
-    /// What it may do.
+    /// What the caller may do.
     pub scopes: Scopes,
-    /// The id of its token.
+    /// The id of the caller's token.
     pub token: Text,
-    /// The name of its token.
+    /// The name of the caller's token.
     pub name: Text,
-    /// Whether a browser sent the request, in which a person typed it.
+    /// Whether the request came from a browser, in which a person typed it.
     pub is_browser: bool,
-    /// The digest of its token, by which long responses check that it is still valid.
+    /// The digest of the caller's token. Long responses use it to check that the token is still valid.
     pub(crate) digest: TokenDigest,
 }
 
 impl Caller {
-    /// Returns a message of this caller as the input of a turn. Only what comes from a browser was typed by a person.
+    /// Returns a message of this caller as the input of a turn. Only messages from a browser count as typed by a
+    /// person.
     pub(crate) fn input(&self, text: &str) -> UserInput {
         if self.is_browser {
             UserInput::from(text)
@@ -80,7 +81,7 @@ fn with_scope(parts: &Parts, scope: Scope) -> Result<Caller, Problem> {
     }
 }
 
-/// Refuses requests without a valid token, and requests of pages of other sites.
+/// Refuses requests without a valid token, and requests from pages of other sites.
 pub(crate) async fn check(State(api): State<Api>, mut request: Request, next: Next) -> Response {
     match caller_of(&api, request.headers()).await {
         Ok(caller) => {
@@ -118,13 +119,15 @@ async fn caller_of(api: &Api, headers: &HeaderMap) -> Result<Caller, Problem> {
     })
 }
 
-/// Returns whether the browser reports that another site sent the request. `none` means that the user typed the address.
+/// Returns whether the browser reports that another site sent the request. The value `none` means that the user typed
+/// the address.
 pub(crate) fn is_cross_site(headers: &HeaderMap) -> bool {
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
     sites.any(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"))
 }
 
-/// Returns the digest of the token that was sent. A header wins over a cookie; several of one kind count as none.
+/// Returns the digest of the token that was sent. A header takes precedence over a cookie. Several headers, or several
+/// cookies, count as no token.
 pub(crate) fn presented(headers: &HeaderMap) -> Option<TokenDigest> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     match (all.next(), all.next()) {
@@ -155,7 +158,8 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// Returns the name of the sign-in cookie. Browsers share cookies among the ports of a host, so the port is part of the name.
+/// Returns the name of the sign-in cookie. The name contains the port, because browsers share cookies among all ports
+/// of a host.
 pub(crate) fn cookie_name(headers: &HeaderMap) -> String {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let port = host
@@ -165,7 +169,7 @@ pub(crate) fn cookie_name(headers: &HeaderMap) -> String {
     port.map_or("lango".to_owned(), |port| format!("lango_{port}"))
 }
 
-/// Returns the digest by which a token is stored.
+/// Returns the digest under which a token is stored.
 pub fn digest_of(token: &str) -> TokenDigest {
     Sha256::digest(token).into()
 }

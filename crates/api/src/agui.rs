@@ -1,19 +1,21 @@
 //! AG-UI, a protocol between agents and user interfaces: `POST /agui` runs an agent and streams events.
 //!
-//! What a run does maps to one turn of the session that `threadId` names:
+//! A run starts or continues one turn of the session that `threadId` names:
 //!
-//! - **Texts.** Each draft is a text message. One that is withdrawn stays where it is, and the answer is a message of its own.
-//! - **Delegations.** A step with the agent's name, and an activity `lango.delegation` with the task. Protocol 1.0 has events for
-//!   sub-agents too, which clients of earlier versions refuse; steps and activities reach all of them.
-//! - **Tool calls.** The calls of all agents, with their results. The client cannot bring tools of its own.
-//! - **Approvals.** A turn that waits ends its run with an interrupt for each approval. The next run answers all of them in `resume`,
-//!   for which the token needs the scope `approve`. The payload is `{"approved": true}`, or `{"answer", "pattern", "reason"}` as
-//!   in `POST /api/approvals/{id}`. Such a run reads no messages.
-//! - **Errors.** What is wrong with a run is a `RUN_ERROR` event, as the protocol wants it. Malformed requests, missing scopes and limits
-//!   of the server are HTTP errors.
+//! - **Texts.** Each draft is a text message. A withdrawn draft stays where it is, and the answer is a separate
+//!   message.
+//! - **Delegations.** A delegation is a step with the agent's name, and an activity `lango.delegation` with the task.
+//!   Protocol 1.0 also has events for sub-agents, but clients of earlier versions refuse them. All clients accept steps
+//!   and activities.
+//! - **Tool calls.** The calls of all agents, with their results. The client cannot provide its own tools.
+//! - **Approvals.** If a turn waits for approvals, its run ends with an interrupt for each of them. The next run
+//!   answers all of them in `resume`, which requires the scope `approve`. The payload is `{"approved": true}`, or
+//!   `{"answer", "pattern", "reason"}` as in `POST /api/approvals/{id}`. A run with `resume` reads no messages.
+//! - **Errors.** A problem with a run is a `RUN_ERROR` event, as the protocol requires. Malformed requests, missing
+//!   scopes and limits of the server are HTTP errors.
 //!
-//! `context` and system messages become context of the message; `state` and `forwardedProps` are ignored. A turn goes on when its
-//! client disconnects.
+//! `context` and system messages become context of the message; `state` and `forwardedProps` are ignored. A turn
+//! continues when its client disconnects.
 
 mod events;
 mod interrupt;
@@ -134,7 +136,7 @@ async fn resume(
     }
 }
 
-/// Returns a run that consists of an error.
+/// Returns the response for a run that consists only of an error.
 fn failed(run: &RunInput, problem: &Problem) -> Response {
     let mut frames = Frames::default();
     frames.push(None, &events::run_started(run));

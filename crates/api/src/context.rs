@@ -1,4 +1,4 @@
-//! What the API needs of the program around it, beyond the store: its agents, models, settings and checks.
+//! What the API needs from the program around it, besides the store: its agents, models, settings and checks.
 
 use bytes::Bytes;
 use lango_core::{BoxFuture, BoxStream, Grant, PendingApproval, SessionId, Text, TurnId, UserId};
@@ -11,7 +11,7 @@ pub trait ApiContext: Send + Sync + 'static {
     /// Returns the user who owns this installation.
     fn owner(&self) -> UserId;
 
-    /// Returns the users whose sessions a user may see: its own, and for the owner also those of the callers of A2A.
+    /// Returns the users whose sessions a user may see: the user itself, and for the owner also the callers of A2A.
     fn visible_users(&self, user: &UserId) -> Vec<UserId>;
 
     /// Returns the folder that the agents work in.
@@ -31,12 +31,12 @@ pub trait ApiContext: Send + Sync + 'static {
         query: &'a str,
     ) -> BoxFuture<'a, Result<Value, String>>;
 
-    /// Returns the pattern of an answer that applies to later calls: the given one or the one that the request offers. Fails if
-    /// it would allow more than the request may grant.
+    /// Returns the pattern for an answer that applies to later calls: the given pattern, or the one that the request
+    /// offers. Fails if the pattern would allow more than the request may grant.
     fn grant_pattern(&self, waiting: &PendingApproval, given: Option<&str>)
     -> Result<Text, String>;
 
-    /// Returns why a grant has no effect any more.
+    /// Returns why a grant no longer has any effect, or `None` if it is in force.
     fn grant_problem(&self, grant: &Grant) -> Option<String>;
 
     /// Cancels the A2A task of a turn that runs here. Returns whether there was one.
@@ -59,11 +59,11 @@ pub enum Part {
     Mcp,
     /// The library: collections and documents.
     Knowledge,
-    /// What is remembered.
+    /// What lango remembers of conversations.
     Memory,
     /// The checks of `lango doctor`.
     Doctor,
-    /// The configuration with its origins.
+    /// The configuration, with the origin of each value.
     Config,
 }
 
@@ -72,7 +72,7 @@ pub enum Part {
 pub struct Program {
     /// The version of lango.
     pub version: String,
-    /// The model of agents without one of their own.
+    /// The default model, for agents that have no model of their own.
     pub model: String,
     /// Whether the model is the built-in demo.
     pub is_demo: bool,

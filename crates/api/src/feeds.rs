@@ -1,8 +1,10 @@
 //! Live events. Each watched session has one feed, which reads new events from the store once and shares them among all
-//! subscribers. A subscriber has a cursor: it reads the store until it has caught up, then follows the feed. If it falls behind,
-//! or the feed skips something, it reads the store again. So every subscriber sees each event once and in order.
+//! subscribers. A subscriber has a cursor: it reads the store until it has caught up, then follows the feed. If it
+//! falls behind, or the feed skips something, it reads the store again. So every subscriber sees each event once and in
+//! order.
 //!
-//! Drafts come from turns of this process alone. A subscriber that arrives in the middle of one gets the text so far.
+//! Drafts come only from turns of this process. A subscriber that arrives in the middle of a draft gets the text so
+//! far.
 
 mod draft;
 mod session;
@@ -42,12 +44,12 @@ struct Active {
     sessions: HashMap<SessionId, Weak<SessionFeed>>,
     users: HashMap<Vec<UserId>, Weak<UserFeed>>,
     drafts: HashMap<SessionId, Draft>,
-    /// Whether a task passes changes of the store on.
+    /// Whether a task forwards changes of the store to the feeds.
     is_listening: bool,
 }
 
 impl Feeds {
-    /// Creates the feeds over a store. Nothing runs before there is a subscriber.
+    /// Creates the feeds over a store. Nothing runs until there is a subscriber.
     pub fn new(
         sessions: Arc<dyn SessionStore>,
         catalog: Arc<dyn SessionCatalog>,
@@ -62,7 +64,8 @@ impl Feeds {
         })
     }
 
-    /// Subscribes to a session after the event `after`. `last` is the `seq` of the last event in its log, as far as known.
+    /// Subscribes to the events of a session after the event `after`. `last` is the `seq` of the last known event in
+    /// its log.
     pub fn subscribe(
         self: &Arc<Self>,
         session: &SessionId,
@@ -104,7 +107,7 @@ impl Feeds {
         self.subscribers.load(Ordering::Relaxed)
     }
 
-    /// Passes on what a turn of this process shows. Stored events come from the store.
+    /// Publishes output of a turn of this process that is not stored. Stored events reach the feeds through the store.
     pub fn publish(&self, session: &SessionId, turn: &TurnId, shown: &TurnUpdate) {
         let mut active = self.lock();
         Draft::note(&mut active.drafts, session, turn, shown);
@@ -117,7 +120,7 @@ impl Feeds {
         }
     }
 
-    /// Starts to pass changes of the store on to the feeds, until none has subscribers.
+    /// Starts to forward changes of the store to the feeds, until no feed has subscribers.
     fn listen(self: &Arc<Self>) {
         let mut active = self.lock();
         if std::mem::replace(&mut active.is_listening, true) {
@@ -134,7 +137,7 @@ impl Feeds {
         });
     }
 
-    /// Returns whether any feed is left.
+    /// Forwards a change to the feeds. Returns whether any feed still has subscribers.
     fn pass_on(&self, change: &StoreChange) -> bool {
         let mut active = self.lock();
         match change {
@@ -178,7 +181,7 @@ impl Feeds {
     }
 }
 
-/// Counts a subscription while it lives.
+/// A guard that counts one subscription.
 pub(crate) struct Count(Arc<AtomicUsize>);
 
 impl Drop for Count {

@@ -21,7 +21,8 @@ pub struct Query<T>(pub T);
 /// The parameters of a path.
 pub struct Path<T>(pub T);
 
-/// Bodies from this size on are read one after another: parsed, they can take a hundred times as much memory.
+/// Bodies of at least this size are read one at a time, because they can take a hundred times as much memory when
+/// parsed.
 const LARGE_BYTES: usize = 1 << 20;
 
 /// Permits to read a large body.

@@ -1,8 +1,8 @@
 //! The HTTP API of lango and its web page.
 //!
-//! `/api/` has everything that the page shows and does, described by `/api/openapi.json`. `/v1/` speaks OpenAI's protocols and
-//! `/agui` AG-UI, for clients that exist already. All of them need an access token with the right [`Scope`](lango_core::Scope).
-//! The page is compiled into the binary and uses only `/api/`.
+//! `/api/` provides everything that the page shows and does; `/api/openapi.json` describes it. For existing clients,
+//! `/v1/` speaks OpenAI's protocols and `/agui` speaks AG-UI. All of them need an access token with the right
+//! [`Scope`](lango_core::Scope). The page is compiled into the binary and uses only `/api/`.
 
 pub mod access;
 mod agui;
@@ -33,12 +33,12 @@ use lango_store::Store;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
-/// The first segments of paths that belong to the API. No A2A tenant can have them, nor those of the page.
+/// The first segments of the API's paths. An A2A tenant can have neither these names nor those of the page's paths.
 pub const RESERVED: [&str; 3] = ["api", "v1", "agui"];
 
 /// The dependencies of the API.
 pub struct ApiParts {
-    /// The program around it.
+    /// The program that serves the API.
     pub context: Arc<dyn ApiContext>,
     /// The server that runs turns.
     pub server: Arc<dyn ServerContext>,
@@ -46,21 +46,21 @@ pub struct ApiParts {
     pub store: Arc<Store>,
     /// The feeds of live events.
     pub feeds: Arc<Feeds>,
-    /// The time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// New ids.
+    /// The source of new ids.
     pub ids: Arc<dyn IdGenerator>,
-    /// The digest of the token of A2A, which gets no scopes here.
+    /// The digest of the A2A token, which has no scopes here.
     pub a2a_token: Option<TokenDigest>,
-    /// Turns that run at a time.
+    /// The maximum number of turns that run or wait for their session at a time.
     pub max_running: usize,
-    /// Streams that are open at a time.
+    /// The maximum number of open streams.
     pub max_streams: usize,
-    /// Whether browsers reach the server by https.
+    /// Whether browsers reach the server over HTTPS.
     pub is_https: bool,
 }
 
-/// The API. Clones are the same.
+/// The API. Clones share the same state.
 #[derive(Clone)]
 pub struct Api(Arc<ApiState>);
 
@@ -112,13 +112,13 @@ impl Api {
         }))
     }
 
-    /// Closes all streams of live events, because the server shuts down. Clients reconnect after a restart.
+    /// Closes all streams of live events for a shutdown. Clients reconnect after a restart.
     pub fn end_streams(&self) {
         self.is_stopping.send_replace(true);
     }
 
-    /// Returns the router of the API and the page, merged with another one whose paths they take precedence over. At `/`
-    /// browsers get the page, and all methods but GET are the other's.
+    /// Returns the router of the API and the page. Requests for other paths go to `other`. At `/`, GET returns the
+    /// page, and `other` handles the other methods.
     pub fn router_beside(&self, other: Router) -> Router {
         let guarded = routes::router(self.clone())
             .layer(from_fn_with_state(self.clone(), access::check))

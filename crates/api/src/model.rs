@@ -1,4 +1,4 @@
-//! The JSON of the API. Events, approval requests and usage are as the log has them.
+//! The JSON types of the API. Events, approval requests and usage have the same form as in the log.
 
 use lango_core::{Event, Grant, PendingApproval, SessionStatus, SessionSummary, UsageRow, UserId};
 use serde::{Deserialize, Serialize};
@@ -10,35 +10,35 @@ use utoipa::{IntoParams, ToSchema};
 pub struct SessionItem {
     /// Its id.
     pub id: String,
-    /// The user whose session it is.
+    /// The user who owns the session.
     pub user: String,
-    /// Its title: the beginning of the first message, or what the user renamed it to.
+    /// Its title: the start of the first message, or the title that the user set.
     pub title: String,
     /// When it was created, in milliseconds since 1970.
     pub created: u64,
-    /// When its first turn started or its last one ended.
+    /// When its first turn started or its last turn ended, whichever is later.
     pub updated: u64,
     /// The number of its turns.
     pub turns: u64,
     /// The `seq` of its last event.
     pub events: u64,
-    /// How its last turn is doing.
+    /// The status of its last turn.
     pub status: Status,
     /// Who sent the first message: `person`, `pipe` or `program`.
     pub origin: Option<String>,
 }
 
-/// How the last turn of a session is doing.
+/// The status of a session's last turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It runs.
+    /// The turn is running.
     Running,
-    /// It waits for an approval.
+    /// The turn waits for an approval.
     Waiting,
-    /// It ended without an answer.
+    /// The turn ended without an answer.
     Failed,
-    /// It ended, or there is none.
+    /// The turn has ended, or there is none.
     Idle,
 }
 
@@ -80,12 +80,12 @@ impl From<SessionSummary> for SessionItem {
     }
 }
 
-/// Some sessions of a list.
+/// A page of a list of sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionPage {
     /// The sessions, the most recently used first.
     pub sessions: Vec<SessionItem>,
-    /// The cursor of the next page; none if this is the last one.
+    /// The cursor of the next page; none if this is the last page.
     pub next: Option<String>,
 }
 
@@ -94,10 +94,10 @@ pub struct SessionPage {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SessionFilter {
-    /// How many at most.
+    /// The maximum number of sessions to return.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<u32>,
-    /// The cursor of a page.
+    /// The cursor of the page to return.
     #[param(pattern = r"^[0-9]{1,19}-")]
     pub cursor: Option<String>,
     /// A part of the title, or an id.
@@ -129,21 +129,21 @@ pub struct ForkRequest {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventFilter {
-    /// Only events after this `seq`, the first ones.
+    /// Only events after this `seq`, starting with the first of them.
     #[param(minimum = 0, format = "uint64")]
     pub after: Option<u64>,
-    /// Only events before this `seq`, the last ones.
+    /// Only events before this `seq`, ending with the last of them.
     #[param(minimum = 0, format = "uint64")]
     pub before: Option<u64>,
-    /// How many at most.
+    /// The maximum number of events to return.
     #[param(minimum = 1, maximum = 1000, default = 500)]
     pub limit: Option<u32>,
 }
 
-/// Some events of a session.
+/// A page of a session's events.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct EventPage {
-    /// The events in their order, as they are stored.
+    /// The events in order, as stored.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Event>,
     /// The `seq` of the last event in the log.
@@ -153,7 +153,7 @@ pub struct EventPage {
 /// The events of a turn.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TurnEvents {
-    /// The events in their order, as they are stored.
+    /// The events in order, as stored.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Event>,
 }
@@ -163,9 +163,9 @@ pub struct TurnEvents {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StreamFilter {
-    /// A session whose events are streamed too.
+    /// A session whose events are also streamed.
     pub session: Option<String>,
-    /// Only its events after this `seq`. The header `Last-Event-ID` wins.
+    /// Only events of that session after this `seq`. The header `Last-Event-ID` takes precedence.
     #[param(minimum = 0, format = "uint64")]
     pub after: Option<u64>,
 }
@@ -174,13 +174,13 @@ pub struct StreamFilter {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewTurnRequest {
-    /// The session; a new one if it is missing.
+    /// The session. If it is missing, a new session is created.
     #[serde(default)]
     pub session: Option<String>,
     /// The message.
     #[schema(min_length = 1, pattern = r"\S")]
     pub text: String,
-    /// Files that belong to it.
+    /// The files of the message.
     #[serde(default)]
     pub attachments: Vec<NewAttachment>,
 }
@@ -191,7 +191,7 @@ pub struct NewTurnRequest {
 pub struct NewAttachment {
     /// Its name.
     pub name: String,
-    /// Its media type. The type of the bytes decides; this is a hint.
+    /// Its media type. This is only a hint: the bytes determine the actual type.
     #[serde(default)]
     #[allow(dead_code, reason = "clients send it, and the bytes decide")]
     pub media_type: Option<String>,
@@ -207,17 +207,17 @@ pub struct StartedTurn {
     pub session: String,
     /// Its id.
     pub turn: String,
-    /// What it does.
+    /// Its status.
     pub status: TurnStatus,
 }
 
-/// What a turn does.
+/// The status of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
     /// Its message is stored, and it runs.
     Running,
-    /// It waits for another turn of the session. Nothing of it is stored yet.
+    /// It waits for another turn of the session, and nothing of it is stored yet.
     Queued,
     /// It waits for an approval.
     Waiting,
@@ -230,12 +230,12 @@ pub enum TurnStatus {
 pub struct PendingList {
     /// The first 100 requests, the oldest first.
     pub pending: Vec<Pending>,
-    /// The number of all requests.
+    /// The total number of requests.
     pub count: usize,
 }
 
 impl PendingList {
-    /// The most requests of a list.
+    /// The maximum number of requests in a list.
     const MAX: usize = 100;
 
     pub(crate) fn of(mut waiting: Vec<(UserId, PendingApproval)>) -> Self {
@@ -257,33 +257,33 @@ impl PendingList {
 /// A request that waits for an answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Pending {
-    /// The user whose session it is.
+    /// The user who owns the session.
     pub user: String,
-    /// The request as the log has it, with its session, its turn and when it was asked.
+    /// The request as in the log, with its session, its turn and the time when it was made.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub waiting: PendingApproval,
 }
 
-/// A request with what it would change.
+/// A request, and what its call would change.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PendingDetails {
     /// The request.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub pending: Pending,
-    /// Whether it can be answered here: it was asked in the folder of this server.
+    /// Whether it can be answered here, because it was made in the folder of this server.
     pub is_here: bool,
     /// What the call would change, such as a diff.
     pub preview: Option<String>,
 }
 
-/// What waits for an answer, and what was granted.
+/// The requests that wait for an answer, and the grants.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ApprovalList {
     /// Requests that wait for an answer, the oldest first.
     pub pending: Vec<Pending>,
-    /// The number of all requests that wait.
+    /// The total number of requests that wait.
     pub count: usize,
     /// Answers that apply to later calls.
     pub grants: Vec<GrantItem>,
@@ -296,7 +296,7 @@ pub struct GrantItem {
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub grant: Grant,
-    /// Why it has no effect any more.
+    /// Why the grant no longer has any effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_in_force: Option<String>,
 }
@@ -307,10 +307,10 @@ pub struct GrantItem {
 pub struct AnswerRequest {
     /// The answer.
     pub answer: AnswerWord,
-    /// The pattern of calls that `session` and `always` allow; the request's own if it is missing.
+    /// The pattern of calls that `session` and `always` allow. If it is missing, the pattern of the request applies.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// What the agent is told with `no`, or what became of the call with `happened`.
+    /// With `no`, what the agent is told. With `happened`, what became of the call.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -327,7 +327,7 @@ pub enum AnswerWord {
     Always,
     /// The call may not run.
     No,
-    /// A call with an unknown outcome runs again, or the turn goes on.
+    /// A call with an unknown outcome runs again, or the turn continues.
     Retry,
     /// A call with an unknown outcome is left as it is, or the turn ends.
     Skip,
@@ -346,10 +346,10 @@ pub struct ModelCallDetails {
     pub model: Option<String>,
     /// The `seq` of the agent's previous reply in this session, if there is one.
     pub previous: Option<u64>,
-    /// What the model was sent, computed again from the log.
+    /// The request to the model, recomputed from the log.
     #[schema(value_type = Option<Object>)]
     pub request: Option<Value>,
-    /// Why the request cannot be computed.
+    /// Why the request cannot be recomputed.
     pub unavailable: Option<String>,
     /// The event of the reply.
     #[schema(value_type = Object)]
@@ -361,7 +361,7 @@ pub struct ModelCallDetails {
 pub struct UsageList {
     /// The sums by day, agent and model.
     pub rows: Vec<UsageItem>,
-    /// Whether all of the time asked for is included.
+    /// Whether the sums cover the whole requested period.
     pub is_complete: bool,
 }
 
@@ -376,9 +376,9 @@ pub struct UsageItem {
     pub model: String,
     /// The number of model calls.
     pub calls: u64,
-    /// The tokens sent, those of a cache included.
+    /// The tokens sent, including cached ones.
     pub input_tokens: u64,
-    /// The tokens sent that the provider had in its cache.
+    /// The sent tokens that the provider had in its cache.
     pub cached_tokens: u64,
     /// The tokens received.
     pub output_tokens: u64,
@@ -406,7 +406,7 @@ impl UsageItem {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct UsageFilter {
-    /// How many days up to today.
+    /// The number of days to sum, up to today.
     #[param(minimum = 1, maximum = 365, default = 30)]
     pub days: Option<u32>,
 }
@@ -416,7 +416,7 @@ pub struct UsageFilter {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct KnowledgeFilter {
-    /// Words or a question; without it collections and documents are listed.
+    /// Words or a question. If it is missing, the collections and documents are listed.
     pub search: Option<String>,
 }
 
@@ -444,13 +444,13 @@ pub struct ServerStatus {
     pub version: String,
     /// When the server started, in milliseconds since 1970.
     pub started: u64,
-    /// Turns of the API that run.
+    /// The number of running turns of the API.
     pub running: usize,
-    /// Turns of the API that wait to run.
+    /// The number of queued turns of the API.
     pub queued: usize,
-    /// Requests that wait for an answer of this user.
+    /// The number of requests that wait for an answer from this user.
     pub pending_approvals: usize,
-    /// Open streams of events.
+    /// The number of open event streams.
     pub subscribers: usize,
     /// The database: `sqlite` or `postgres`.
     pub store: String,

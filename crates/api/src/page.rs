@@ -19,13 +19,14 @@ static FILES: Dir<'static> = include_dir!("$OUT_DIR/page");
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// Scripts, styles, images and connections come from this server alone; nothing embeds the page.
+/// The content security policy: scripts, styles, images and connections may come only from this server, and no site may
+/// embed the page.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
 
-/// Paths that load the page, besides its assets.
+/// The paths of deep links, which load the page.
 const LINKS: [&str; 2] = ["/s/{*path}", "/view/{*path}"];
 
-/// Returns the routes of the page. At `/`, methods other than GET are those of another router.
+/// Returns the routes of the page. At `/`, the other router handles all methods except GET.
 pub(crate) fn router(other: Router) -> Router {
     let mut router = Router::new()
         .route("/", get(document).fallback_service(other))
@@ -75,7 +76,8 @@ fn respond(path: &str, headers: &HeaderMap) -> Response {
     response
 }
 
-/// Returns the media type of a file that is served; none for sources of tests and types.
+/// Returns the media type of a served file, or `None` for files that are not served, such as the sources of tests and
+/// types.
 fn media_type(path: &str) -> Option<&'static str> {
     match path.rsplit_once('.')?.1 {
         "html" => Some("text/html; charset=utf-8"),
@@ -86,7 +88,7 @@ fn media_type(path: &str) -> Option<&'static str> {
     }
 }
 
-/// A digest of all files: a browser that has one version of the page loads no file of another.
+/// A digest of all files, so that a browser with one version of the page loads no file of another version.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = Sha256::new();
     add(&FILES, &mut hasher);
@@ -113,7 +115,7 @@ mod strip;
 mod tests {
     use super::*;
 
-    /// The most bytes of all scripts, styles and documents together.
+    /// The maximum size of all scripts, styles and documents together, in bytes.
     const MAX_BYTES: usize = 150_000;
 
     fn size(folder: &Dir<'_>) -> usize {

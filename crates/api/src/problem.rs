@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 problem details: what happened, on which thing, and what to do next.
+//! Errors as RFC 9457 problem details: what happened, to which object, and what to do next.
 
 use axum::Json;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -77,24 +77,24 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "cross-site-request", detail)
     }
 
-    /// There is no such thing for this user.
+    /// The object does not exist for this user.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
-    /// The state of the thing does not allow the request.
+    /// The state of the object does not allow the request.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
-    /// The turn runs here already.
+    /// The turn is already running here.
     pub fn runs_already(turn: &TurnId) -> Self {
         let detail = format!("turn `{turn}` runs already");
         Self::new(StatusCode::CONFLICT, "runs-already", detail)
             .next("follow it with GET /api/events")
     }
 
-    /// The turn cannot take an answer now: another process is at work on it.
+    /// The turn cannot take an answer now, because another process is working on it.
     pub fn busy_turn(turn: &TurnId) -> Self {
         let detail = format!("another agent of turn `{turn}` is at work in another process");
         Self::new(StatusCode::CONFLICT, "busy-turn", detail).next("retry when that agent is done")
@@ -108,13 +108,13 @@ impl Problem {
         self.kind.ends_with(":runs-already")
     }
 
-    /// The path exists, and not with this method.
+    /// The path exists, but does not support this method.
     pub fn method_not_allowed() -> Self {
         let detail = "this path does not support the method; see /api/openapi.json";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
     }
 
-    /// The body is not of a media type that is accepted.
+    /// The media type of the body is not accepted.
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -123,7 +123,7 @@ impl Problem {
         )
     }
 
-    /// The request is well-formed, and its content is not accepted.
+    /// The request is well-formed, but its content is not accepted.
     pub fn unprocessable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not-accepted", detail)
     }
@@ -143,12 +143,12 @@ impl Problem {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", detail)
     }
 
-    /// The server stops, or the store does not answer.
+    /// The server is stopping, or the store does not answer.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail).next("retry in a moment")
     }
 
-    /// The server failed. The cause is for the operator alone.
+    /// The server failed. Only the operator can see the cause.
     pub fn internal() -> Self {
         let detail = "the server failed; its operator can see why";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal-error", detail)

@@ -1,5 +1,5 @@
-//! What the adapters for other protocols share: the session that a client names, its messages as the input of a turn, and
-//! the stream of a turn.
+//! What the adapters for other protocols share: the session that a client names, the client's messages as the input of
+//! a turn, and the stream of a turn.
 
 mod follow;
 mod input;

@@ -21,7 +21,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// The largest body: a message with all its files in base64.
+/// The maximum size of a body, in bytes: a message with all its files in base64.
 const MAX_BODY_BYTES: usize = AttachedFile::MESSAGE_BYTES / 3 * 4 + 2 * 1024 * 1024;
 
 #[derive(OpenApi)]
@@ -76,7 +76,7 @@ pub(crate) fn described() -> (Router<Api>, utoipa::openapi::OpenApi) {
     (router, openapi)
 }
 
-/// Gives all problems their own media type, which is not the one of other responses.
+/// Sets the media type of all problems, which differs from that of other responses.
 fn describe_problems(openapi: &mut utoipa::openapi::OpenApi) {
     let operations = openapi.paths.paths.values_mut().flat_map(|path| {
         [
@@ -99,7 +99,7 @@ fn describe_problems(openapi: &mut utoipa::openapi::OpenApi) {
     }
 }
 
-/// Returns the routes below the reserved segments. A path that does not exist there is a problem, not a path of A2A.
+/// Returns the routes below the reserved segments. An unknown path there is a problem, and does not reach A2A.
 pub(crate) fn router(api: Api) -> Router {
     let (routes, openapi) = described();
     let description = move || async move { Json(openapi) };

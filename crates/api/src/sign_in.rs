@@ -1,4 +1,4 @@
-//! Signing a browser in: a link that can be used once becomes a cookie.
+//! Signs a browser in: exchanges a single-use link for a cookie.
 
 use crate::Api;
 use crate::access::{cookie_name, digest_of, is_cross_site, presented};
@@ -47,8 +47,8 @@ async fn sign_in(
     if method == Method::HEAD || headers.contains_key(SEC_PURPOSE) {
         return (StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response();
     }
-    // A page of another site must not sign the user in as somebody else. A link in a mail or a chat is such a page too, so the
-    // user is asked to open the link directly.
+    // A page of another site must not sign the user in as somebody else. A link in a mail or a chat also counts as
+    // another site, so the user is asked to open the link directly.
     if is_cross_site(&headers) {
         return (
             StatusCode::FORBIDDEN,
@@ -74,10 +74,10 @@ async fn sign_in(
     }
 }
 
-/// Loads the page. It is loaded from this document, so that the browser sends a cookie that is restricted to the same site.
+/// Loads the page from this document, so that the browser sends the cookie, which is restricted to the same site.
 const NEXT: &str = r#"<meta http-equiv="refresh" content="0;url=/">"#;
 
-/// Returns whether the browser has a valid cookie, as after a reload of a link that was used.
+/// Returns whether the browser has a valid cookie, for example when a used link is reloaded.
 async fn is_signed_in(api: &Api, headers: &HeaderMap) -> bool {
     let Some(digest) = presented(headers) else {
         return false;

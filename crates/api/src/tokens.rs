@@ -18,13 +18,13 @@ pub const BROWSER_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 pub struct NewToken {
     /// The user that it acts as.
     pub user: UserId,
-    /// What its user calls it.
+    /// Its name, for the user.
     pub name: Text,
     /// Its kind.
     pub kind: TokenKind,
     /// What it allows.
     pub scopes: Scopes,
-    /// How long it is valid; none for a token that is valid until it is revoked.
+    /// How long it is valid. `None` means until it is revoked.
     pub lifetime: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ pub struct NewToken {
 pub struct IssuedToken {
     /// The token.
     pub token: AccessToken,
-    /// What its user sends.
+    /// The secret, which its user sends.
     pub secret: String,
 }
 
@@ -74,7 +74,7 @@ pub async fn issue(
     Ok(issued)
 }
 
-/// Returns random bytes in hexadecimal digits.
+/// Returns random bytes as hexadecimal digits.
 fn random(bytes: usize) -> Result<String, StoreError> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|error| StoreError::Failed {

@@ -1,5 +1,5 @@
-//! Turns that callers of the API start, continue and cancel. A turn runs on in the background when its caller is gone; what a
-//! stopped server leaves unfinished is resumed by its recovery.
+//! Turns that callers of the API start, continue and cancel. A turn continues in the background when its caller has
+//! disconnected. Turns that a stopped server leaves unfinished are resumed by its recovery.
 
 mod registry;
 
@@ -19,20 +19,20 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// Events of a turn that may wait to be passed on before the turn waits.
+/// How many updates of a turn may wait to be passed on before the turn itself has to wait.
 const MAX_PENDING: usize = 64;
 
-/// Items that a [`TurnHandle`] holds before it is closed because its reader is too slow.
+/// How many updates a [`TurnHandle`] holds. If its reader falls further behind, it is closed.
 const MAX_TAPPED: usize = 4096;
 
-/// How long an answer waits for its turn to park, and how often it looks.
+/// How long an answer waits for its turn to park, and how often it checks.
 const PARKING: Duration = Duration::from_secs(20);
 const PARKING_POLL: Duration = Duration::from_millis(100);
 
-/// Turns that may wait for one session.
+/// How many turns may wait for one session.
 const MAX_WAITERS: usize = 32;
 
-/// Starts, continues and cancels turns.
+/// A service that starts, continues and cancels turns.
 pub struct Turns {
     context: Arc<dyn ServerContext>,
     feeds: Arc<Feeds>,
@@ -42,22 +42,23 @@ pub struct Turns {
 /// A turn to start.
 #[derive(Debug, Clone)]
 pub struct NewTurn {
-    /// Whose turn it is.
+    /// The user whose turn it is.
     pub user: UserId,
     /// Its session, which is created if it does not exist.
     pub session: SessionId,
-    /// Its id. A turn that exists under this id is not started again: it is resumed, or its outcome is returned.
+    /// Its id. If a turn with this id exists, no other turn is started: the existing one is resumed, or its outcome is
+    /// returned.
     pub turn: TurnId,
-    /// What starts it.
+    /// The message that starts it.
     pub input: UserInput,
 }
 
-/// State of a turn right after the request.
+/// The state of a turn right after the request to start it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnStarted {
     /// Its message is stored, and it runs.
     Running,
-    /// It waits for another turn of the session. Nothing of it is stored yet.
+    /// It waits for another turn of the session, and nothing of it is stored yet.
     Queued,
     /// It waits for approvals.
     Waiting(Vec<PendingApproval>),
@@ -65,19 +66,19 @@ pub enum TurnStarted {
     Finished(TurnReport),
 }
 
-/// A running turn. Dropping the handle does not stop it.
+/// A running turn. Dropping the handle does not stop the turn.
 pub struct TurnHandle {
     /// Its session.
     pub session: SessionId,
     /// Its id.
     pub turn: TurnId,
-    /// What it shows: stored events and drafts. Closed when the turn ends or parks, or when the reader is too slow.
+    /// Its output: stored events and drafts. Closed when the turn ends or parks, or when the reader is too slow.
     pub shown: mpsc::Receiver<TurnUpdate>,
     /// How it ended.
     pub end: oneshot::Receiver<std::result::Result<TurnEnd, RunnerError>>,
 }
 
-/// Reason to run or continue a turn.
+/// The reason to run or continue a turn.
 enum Cause {
     Message(Box<UserInput>),
     Answer(ApprovalId, ApprovalAnswer),
@@ -93,12 +94,12 @@ impl Turns {
         }
     }
 
-    /// Returns the numbers of running and of queued turns that callers of the API started here.
+    /// Returns how many turns that callers of the API started here are running, and how many are queued.
     pub fn counts(&self) -> (usize, usize) {
         self.registry.counts()
     }
 
-    /// Starts a turn. Returns as soon as its message is stored, it is queued, or it has ended.
+    /// Starts a turn. Returns as soon as the message is stored, or the turn is queued or has ended.
     pub async fn start(&self, new: NewTurn) -> Result<TurnStarted> {
         let mut handle = self.run(new).await?;
         loop {
@@ -134,8 +135,8 @@ impl Turns {
         ))
     }
 
-    /// Answers what a turn asks: a turn that runs here takes the answer, one that is parked is continued. Returns when the answer
-    /// is stored.
+    /// Answers the question of a turn. A turn that runs here receives the answer; a parked turn is continued. Returns
+    /// when the answer is stored.
     pub async fn answer(&self, waiting: &PendingApproval, answer: ApprovalAnswer) -> Result<()> {
         if self.give(waiting, &answer).await? {
             return Ok(());
@@ -150,7 +151,7 @@ impl Turns {
         }
     }
 
-    /// Gives an answer to a turn that runs here. Returns whether the turn took it.
+    /// Gives an answer to a turn that runs here. Returns whether the turn accepted it.
     async fn give(&self, waiting: &PendingApproval, answer: &ApprovalAnswer) -> Result<bool> {
         let answers = self.registry.answers_of(&waiting.session, &waiting.turn);
         match answers {
@@ -159,8 +160,8 @@ impl Turns {
         }
     }
 
-    /// Answers what a parked turn asks, and returns a handle to follow how it goes on. Waits a while for a turn that has not
-    /// parked yet, because another of its agents is at work.
+    /// Answers the question of a parked turn, and returns a handle to follow the turn. If the turn has not parked yet,
+    /// because another of its agents is still working, waits for that for a while.
     pub async fn resume(
         &self,
         waiting: &PendingApproval,
@@ -207,7 +208,7 @@ impl Turns {
         self.registry.stop_all(session);
     }
 
-    /// Returns whether a turn has stored its first events, or none if it does not run here.
+    /// Returns whether a turn has stored its first events, or `None` if it does not run here.
     pub fn has_started(&self, session: &SessionId, turn: &TurnId) -> Option<bool> {
         self.registry.has_started(session, turn)
     }
@@ -329,7 +330,7 @@ async fn act(
     }
 }
 
-/// Passes what a turn shows on to the feeds and to its handle.
+/// Forwards the output of a turn to the feeds and to its handle.
 async fn pass_on(
     feeds: &Feeds,
     slot: &TurnSlot,
@@ -350,7 +351,7 @@ async fn pass_on(
     }
 }
 
-/// Returns whether an error is the server's own, so that its operator should hear of it.
+/// Returns whether the server itself caused an error, so that its operator should be notified.
 fn is_of_server(error: &lango_core::StoreError) -> bool {
     Problem::from_store(error).status >= 500
 }

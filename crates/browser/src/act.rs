@@ -205,7 +205,7 @@ impl Page {
     }
 
     /// Returns a point slightly beyond the middle of an element, because sortable lists insert before or after an item
-    /// depending on the half over which the pointer is.
+    /// depending on which half of it the pointer is over.
     async fn point_past_middle(
         &self,
         target: &Element,

@@ -66,8 +66,8 @@ struct NewTarget {
 
 impl Browser {
     /// Attaches to a browser that listens on these pipes. Web pages and workspace pages each get a browser context with
-    /// its own proxy; requests of the browser itself use neither. `resources`, such as its process, are dropped with
-    /// the browser.
+    /// its own proxy; the browser's own requests use neither proxy. `resources`, such as the browser's process, are
+    /// dropped with the browser.
     pub async fn attach(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -238,8 +238,8 @@ impl Browser {
         self.lifetime.connection.session(Arc::clone(id))
     }
 
-    /// Waits until `find` returns a value for the state of the tabs. Fails with [`BrowserError::TimedOut`] after
-    /// `limit`.
+    /// Waits until `find`, called with the state of the tabs, returns a value. Fails with [`BrowserError::TimedOut`]
+    /// after `limit`.
     pub(crate) async fn wait_for<T>(
         &self,
         limit: Duration,

@@ -49,7 +49,7 @@ pub struct ExtractedContent {
 }
 
 impl Page {
-    /// Extracts a part of the page. Of a page that is too large to be captured, it reads only the start.
+    /// Extracts a part of the page. Reads only the start of a page that is too large to be captured.
     pub async fn extract(
         &self,
         options: &ExtractOptions,

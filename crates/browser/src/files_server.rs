@@ -33,7 +33,7 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Reply = Response<Full<Bytes>>;
 
-/// Returns whether a page of the workspace is open.
+/// A function that returns whether a page of the workspace is open.
 type IsOpen = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// A running server. Dropping it closes all its connections.

@@ -6,7 +6,7 @@ use crate::observe::ShownLines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of handles from which on the handles of removed nodes are dropped.
+/// Minimum number of handles at which those of removed nodes are dropped.
 const PRUNE_THRESHOLD: usize = 5000;
 
 /// An element that has a handle.

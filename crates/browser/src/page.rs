@@ -142,7 +142,7 @@ impl Page {
         self.read(|tab| tab.status).flatten()
     }
 
-    /// Returns the loader id, which changes when a new document is loaded but not when the document changes.
+    /// Returns the loader id. It changes when a new document is loaded, but not when the current one is modified.
     pub fn document(&self) -> Arc<str> {
         self.read(|tab| Arc::clone(&tab.loader)).unwrap_or_default()
     }

@@ -42,7 +42,7 @@ struct Shared {
     chromium_sandbox: OnceCell<ChromiumSandbox>,
     entries: Mutex<HashMap<SessionId, SessionEntry>>,
     secrets: OnceLock<Arc<dyn SecretSource>>,
-    /// The sessions in which a secret was typed into a page, so that their pages may show it.
+    /// The sessions in which a secret was typed into a page, which may now show it.
     typed_secrets: Mutex<HashSet<SessionId>>,
 }
 
@@ -97,7 +97,7 @@ impl BrowserSessions {
         self.shared.secrets.get()
     }
 
-    /// Records that a secret was typed, so that screenshots are refused from now on: a page can show a typed password.
+    /// Records that a secret was typed. From now on screenshots are refused, because a page can show a typed password.
     pub(crate) fn note_typed_secret(&self, session: &SessionId) {
         let typed = &self.shared.typed_secrets;
         let mut typed = typed.lock().unwrap_or_else(PoisonError::into_inner);

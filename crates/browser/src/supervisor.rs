@@ -27,8 +27,8 @@ pub(crate) fn attach_tabs() -> Value {
 }
 
 /// Returns the parameters for attaching to the children of a page before they run: out-of-process frames, workers and
-/// worklets. The browser pauses all of them, including those that lango does not attach to, so lango attaches to all:
-/// otherwise some would stay paused forever. Service workers belong to no page and are not paused.
+/// worklets. The browser pauses all of them, including those that lango does not attach to. So lango attaches to all
+/// of them; otherwise some would stay paused forever. Service workers belong to no page and are not paused.
 fn attach_children() -> Value {
     auto_attach(json!([{ "type": "service_worker", "exclude": true }, {}]))
 }

@@ -57,7 +57,7 @@ pub(crate) enum TabAction {
     PrepareWorker {
         session: Arc<str>,
     },
-    /// Let a target run that needs no setup.
+    /// Let a target that needs no setup run.
     Release {
         session: Arc<str>,
     },
@@ -75,7 +75,7 @@ pub(crate) enum TabAction {
         accept: bool,
         text: String,
     },
-    /// Kill the process of a page that cannot be stopped otherwise.
+    /// Kill the process of a page that cannot be stopped in any other way.
     EndPage {
         session: Arc<str>,
     },
@@ -163,7 +163,7 @@ impl Tabs {
         }
     }
 
-    /// Returns the tab that a session belongs to: its own session, or that of one of its frames or workers.
+    /// Returns the tab whose own session this is, or whose frame or worker has this session.
     fn find_by_session(&mut self, session: &str) -> Option<(TabId, &mut Tab)> {
         self.tabs
             .iter_mut()

@@ -48,11 +48,11 @@ pub struct App {
     pub workspace: Workspace,
     /// How well the sandbox isolates commands on this machine.
     pub sandbox: SandboxStatus,
-    /// The skills, including those that are broken.
+    /// The skills, including broken ones.
     pub skills: Skills,
     /// Files that agents deleted.
     pub trash: Trash,
-    /// Starts commands in the sandbox.
+    /// The launcher that starts commands in the sandbox.
     pub launcher: Launcher,
     pub storage: Storage,
     pub(crate) vault: VaultAccess,
@@ -89,8 +89,8 @@ impl App {
         Self::build(flags, Persistence::Everything, StartMode::PinsOnly).await
     }
 
-    /// Does the same as [`load`](Self::load) for a command that uses tools: it checks the workspace first, and
-    /// `persistence` says what may be stored.
+    /// Like [`load`](Self::load), but for a command that uses tools: checks the workspace first. `persistence` says
+    /// what may be stored.
     pub async fn load_for(flags: Vec<String>, persistence: Persistence) -> Result<Self, Failure> {
         let process_env = ProcessEnv::from_process(Vec::new())?;
         sandbox_setup::check_workspace(
@@ -132,14 +132,14 @@ impl App {
         Ok(())
     }
 
-    /// Builds the agent tree that the configuration gives for these tools.
+    /// Builds the agent tree from the configuration and these tools.
     pub fn tree_with_tools(&self, tools: Vec<Arc<ToolSpec>>) -> Result<Tree, TreeError> {
         let agent = &self.loaded.settings.agent;
         let assignments = self.mcp.assignments.clone();
         build_tree(agent, &self.roster, tools, assignments, &self.remote_agents)
     }
 
-    /// Returns the workspace as text. Approvals that apply to a folder are stored under it.
+    /// Returns the path of the workspace as text. Approvals that apply to a folder are stored with this text.
     pub fn folder(&self) -> String {
         let path = self.workspace.path();
         match path.to_str() {
@@ -149,7 +149,7 @@ impl App {
         }
     }
 
-    /// Returns the approval rules: those of the configuration, of a degraded sandbox and of the MCP servers.
+    /// Returns the approval rules: those of the configuration, those for a degraded sandbox, and those for MCP tools.
     fn rules(&self) -> ApprovalRules {
         let mut rules = self.loaded.settings.approval.rules.rules.clone();
         if let SandboxStrength::Degraded { missing } = &self.sandbox.strength {
@@ -175,7 +175,7 @@ impl App {
         self.loaded.settings.session.user.clone()
     }
 
-    /// Returns the users whose turns run here: the one of the command line, and the one that callers of the server
+    /// Returns the users whose turns run here: the user of the command line, and the user that callers of the server
     /// act as.
     pub fn users(&self) -> Vec<UserId> {
         let (own, caller) = (self.user(), self.loaded.settings.server.user.clone());
@@ -201,8 +201,8 @@ impl App {
         }
     }
 
-    /// Opens the store for reading. If there is no database yet, it returns an empty store and creates none. A
-    /// database that cannot be written can still be read.
+    /// Opens the store for reading. If there is no database file yet, returns an empty store without creating the
+    /// file. A database that cannot be written can still be read.
     pub async fn sessions_for_reading(&self) -> Result<Sessions, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
@@ -237,7 +237,7 @@ impl App {
         }
     }
 
-    /// Chooses the model of this run. Fails if the model of any single agent is unavailable, so that no turn starts
+    /// Chooses the model of this run. Fails if a model that an agent specifies is unavailable, so that no turn starts
     /// without it.
     pub async fn choose_model(&self) -> Result<ChosenModel, Failure> {
         self.agent_models()?;

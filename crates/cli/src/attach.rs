@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Reads the files of a question; fails with the first one that cannot be attached.
+/// Reads the files that are attached to a question. Fails at the first file that cannot be attached.
 pub fn read_files(paths: &[impl AsRef<Path>]) -> Result<Vec<AttachedFile>, Failure> {
     if paths.len() > AttachedFile::PER_MESSAGE {
         let message = format!(
@@ -64,7 +64,7 @@ fn read_file(path: &Path) -> Result<AttachedFile, Failure> {
 }
 
 /// Opens a regular file. A pipe or a device is refused, because it would block or never end. The check uses the open
-/// handle, so the file cannot be swapped.
+/// handle, so the file cannot be swapped afterwards.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();

@@ -47,9 +47,9 @@ pub struct Parts<'a> {
     pub paths: &'a Paths,
     /// The value of `PATH`.
     pub search_path: Option<&'a OsStr>,
-    /// Starts programs in the sandbox.
+    /// The launcher that starts programs in the sandbox.
     pub launcher: &'a Launcher,
-    /// How well the sandbox isolates them.
+    /// How well the sandbox isolates programs.
     pub strength: &'a SandboxStrength,
     /// The egress guard.
     pub egress: &'a Egress,
@@ -60,7 +60,8 @@ pub struct Parts<'a> {
     pub secrets: Arc<dyn SecretSource>,
 }
 
-/// Finds the browser and creates its tools; starts nothing. Removes what browsers of killed processes left behind.
+/// Finds the browser and creates its tools, without starting it. Also removes the directories that browsers left
+/// behind when their lango process was killed.
 pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
     // Also if there is no browser now: a killed lango may have had one.

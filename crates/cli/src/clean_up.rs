@@ -1,5 +1,5 @@
-//! Reports to the user about clean-ups after commands. The model gets the same in a tool's result, but might not pass
-//! it on.
+//! Reports to the user about clean-ups after commands. The model gets the same report in a tool's result, but might
+//! not pass it on.
 
 use crate::screen;
 use lango_sandbox::{CleanUpReport, Launcher};

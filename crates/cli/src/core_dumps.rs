@@ -1,7 +1,7 @@
 //! Disables core dumps, because the memory of this process contains API keys and conversations.
 
-/// Forbids core dumps of this process, and reading its memory by other processes of the user. If the system refuses,
-/// its defaults stay in effect.
+/// Forbids core dumps of this process, and prevents the user's other processes from reading its memory. If the system
+/// refuses, its defaults stay in effect.
 pub fn forbid() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let none = Rlimit {

@@ -1,5 +1,5 @@
-//! `exec` on a machine without a sandbox: it runs nothing, and each call explains why and what to install. So the
-//! user learns the reason when a command is needed, and not before every turn.
+//! `exec` on a machine without a sandbox: it runs nothing, and each call explains why and what to install. This way
+//! the user learns the reason when a command is needed, not before every turn.
 
 use lango_core::{BoxFuture, Caller, Effect, Risk, Tool, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;

@@ -94,7 +94,7 @@ impl Failure {
         self
     }
 
-    /// Replaces the start of the commands that it mentions, such as by `lango secrets --server`.
+    /// Replaces the start of the commands that the failure mentions, for example with `lango secrets --server`.
     pub fn with_command(mut self, from: &str, to: &str) -> Self {
         if from != to {
             // A text that already contains the new command must not get it twice.

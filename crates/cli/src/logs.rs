@@ -1,7 +1,7 @@
 //! Logs for operators, on stderr, as text or as JSON lines.
 //!
-//! `LANGO_LOG` selects what is logged. Without it nothing is installed, and a span or an event costs one comparison. Logs
-//! contain ids, names, sizes and times; messages, arguments, results and secrets never go there.
+//! `LANGO_LOG` selects what is logged. Without it nothing is installed, and a span or an event costs one comparison.
+//! Logs contain ids, names, sizes and times, but never messages, arguments, results or secrets.
 
 use clap::ValueEnum;
 use std::env;
@@ -50,13 +50,13 @@ pub fn init(format: Option<LogFormat>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether stderr carries JSON logs, so that messages to the operator are logged instead of printed.
+/// Returns whether stderr carries JSON logs, so that messages to the operator are logged instead of printed.
 pub fn is_json() -> bool {
     FORMAT.get() == Some(&LogFormat::Json)
 }
 
-/// Parses a comma-separated list of levels. A level alone is for lango's own crates; `target=level` is for a crate or module.
-/// Libraries log only if they are named, because some of them log what they send.
+/// Parses a comma-separated list of levels. A level alone applies to lango's own crates, and `target=level` applies to
+/// a crate or module. Libraries log only if they are named, because some of them log what they send.
 fn parse(selection: &str) -> Result<Targets, String> {
     let mut targets = Targets::new();
     for part in selection.split(',').map(str::trim) {

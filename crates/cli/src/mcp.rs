@@ -39,7 +39,7 @@ pub struct McpContext<'a> {
     pub credentials: &'a Arc<Credentials>,
     /// The sandbox policy of commands.
     pub policy: &'a Policy,
-    /// Starts programs in the sandbox.
+    /// The launcher that starts programs in the sandbox.
     pub launcher: &'a Launcher,
     /// How well the sandbox isolates programs.
     pub strength: &'a SandboxStrength,
@@ -47,7 +47,7 @@ pub struct McpContext<'a> {
     pub tools: &'a [Arc<dyn Tool>],
     /// The names of the agents in this topology.
     pub agents: Vec<AgentName>,
-    /// The egress guard for programs with a list of hosts.
+    /// The egress guard for programs that may contact only some hosts.
     pub egress: &'a Egress,
     pub secrets: &'a SecretAccess,
     /// The encryption of the file with logins, if it is encrypted.
@@ -62,8 +62,8 @@ impl Mcp {
         }
     }
 
-    /// Builds the tools. `start` says whether servers without pins are connected, which only commands do that use
-    /// tools and may persist something.
+    /// Builds the tools. `start` says whether to connect to servers without pins; only commands that use tools and may
+    /// persist something do that.
     pub async fn open(context: McpContext<'_>, start: StartMode) -> Result<Self, Failure> {
         let settings = &context.loaded.settings.mcp;
         program::create_directories(context.loaded);
@@ -103,7 +103,8 @@ impl Mcp {
         })
     }
 
-    /// Returns the rules for tools that always need approval: changed or new ones, and all with a degraded sandbox.
+    /// Returns the rules for tools that always need approval: changed and new tools and, if the sandbox is degraded,
+    /// all tools of local servers.
     pub fn rules(&self) -> Vec<ApprovalRule> {
         let servers = self.servers.overview().iter();
         let tools = servers.flat_map(|server| server.tools.iter().map(move |tool| (server, tool)));

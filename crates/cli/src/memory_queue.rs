@@ -16,7 +16,7 @@ const WORKERS: usize = 2;
 /// How long to wait after a turn, so that the session's next turns can share the update.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// The maximum number of queued sessions. One that does not fit is updated after its next turn.
+/// The maximum number of queued sessions. A session that does not fit is updated after its next turn.
 const MAX_QUEUED: usize = 10_000;
 
 /// A queue of sessions whose memory must be updated. Dropping it stops the workers, which is safe at any point.

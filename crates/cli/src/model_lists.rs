@@ -26,7 +26,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a command that shows lists waits for one.
 const SHOW_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long starts do not ask a provider again after it failed to return its list.
+/// The pause after a provider failed to return its list. Until it ends, a start does not ask the provider again.
 const RETRY_PAUSE: Duration = Duration::from_secs(600);
 
 /// Limits on stored lists: file size, number of ids, and length of an id. The longest known list has about a thousand
@@ -50,7 +50,7 @@ pub struct ModelList {
 pub enum ListSource {
     /// Fetched just now.
     Live,
-    /// Fetched at that time.
+    /// Fetched at this time.
     Cache(Timestamp),
     /// lango's built-in table of models.
     Table,

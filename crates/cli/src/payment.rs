@@ -58,7 +58,7 @@ impl From<SetupProblem> for Failure {
     }
 }
 
-/// What opening the payments needs.
+/// What is needed to open the payments.
 pub struct PaymentSource<'a> {
     pub loaded: &'a LoadedConfig,
     /// The vault with the wallet's key.
@@ -184,8 +184,8 @@ pub enum PaymentHealth {
 }
 
 impl PaymentStatus {
-    /// Checks whether payments are set up. Contacts nothing, and opens the vault only if prompting is allowed; then a
-    /// vault that stays locked is an error.
+    /// Checks whether payments are set up. Contacts nothing, and opens the vault only if prompting is allowed. In that
+    /// case, fails if the vault stays locked.
     pub async fn of(source: &PaymentSource<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
         let file = source.loaded.paths.user_file.display();
@@ -257,7 +257,7 @@ impl PaymentStatus {
         }
     }
 
-    /// Reconciles open payments now and every minute, until the result is dropped.
+    /// Reconciles open payments now and every minute, until the returned handle is dropped.
     pub fn start_reconciling(&self) -> Option<ReconcileTask> {
         let Self::Ready(payments) = self else {
             return None;
@@ -320,7 +320,7 @@ impl PaymentStatus {
     }
 }
 
-/// The background task; dropping this stops it.
+/// Handle of the background task that reconciles payments. Dropping the handle stops the task.
 pub struct ReconcileTask(AbortHandle);
 
 impl Drop for ReconcileTask {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// The replacement for a secret.
 const HIDDEN: &str = "…";
 
-/// Parts of names of parameters and options whose values are secret.
+/// If the name of a parameter or an option contains one of these, its value is secret.
 const SECRET_NAMES: [&str; 12] = [
     "password",
     "passwd",
@@ -22,7 +22,7 @@ const SECRET_NAMES: [&str; 12] = [
     "jwt",
 ];
 
-/// Short names that are secret only as the whole name.
+/// Short names that mark a value as secret only if they are the whole name.
 const EXACT_SECRET_NAMES: [&str; 5] = ["key", "sig", "pass", "code", "pat"];
 
 /// Hides the secrets in the addresses of a text: the password before the host (for web addresses everything before

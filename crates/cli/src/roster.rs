@@ -1,8 +1,8 @@
 //! The agent definitions: the configured topology, and the agent files that extend a built-in one.
 //!
 //! A custom topology, in a file or a directory, defines all of its agents; agent files extend only built-in ones.
-//! Texts for models from a project's directory are used only if the user trusts the current content of the file; that
-//! includes `AGENTS.md`.
+//! A file in a project's directory with text for models, such as `AGENTS.md`, is used only if the user trusts its
+//! current content.
 
 mod files;
 mod instructions;
@@ -216,7 +216,7 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Returns its content up to the limit, for trusting it.
+    /// Returns the content of the file up to the limit, so that the user can trust it.
     pub fn bytes(&self) -> io::Result<Vec<u8>> {
         files::read_bytes(&self.path, FileOwner::Project, self.max_kib)
     }

@@ -24,8 +24,8 @@ pub use transcript::Transcript;
 /// The notice while a turn waits for its session.
 pub const QUEUED_NOTICE: &str = "the session is busy with another turn; waiting · ctrl-c cancels";
 
-/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal only displays what they quote. If the reader
-/// has gone away, the process exits quietly, as other programs do.
+/// Prints lines on stdout, [sanitized](sanitize()), so that a terminal displays quoted text and never obeys it. If the
+/// reader has gone away, the process exits quietly, as other programs do.
 pub fn print(line: &str) -> std::io::Result<()> {
     print_rendered(&sanitize(line))
 }
@@ -52,7 +52,7 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints lines on stderr, sanitized. Errors are ignored: a missing reader is no reason to stop.
+/// Prints lines on stderr, sanitized. Errors are ignored, because a missing reader is not a reason to stop.
 pub fn say(lines: &str) {
     if crate::logs::is_json() {
         tracing::info!(target: "lango", "{}", sanitize(lines));

@@ -49,9 +49,9 @@ pub struct ServedApp {
 struct RecentErrors(Mutex<Vec<(String, Instant)>>);
 
 impl RecentErrors {
-    /// How long an error must not have occurred before it is printed again.
+    /// An error is printed again only if it has not occurred for this long.
     const QUIET: Duration = Duration::from_secs(30);
-    /// The most different errors printed in that time.
+    /// The most different errors to remember; while there are this many, no other error is printed.
     const MAX_REMEMBERED: usize = 64;
 
     /// Returns the error if it was not printed recently.

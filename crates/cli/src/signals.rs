@@ -72,8 +72,8 @@ impl StopSignals {
     }
 }
 
-/// Handles signals while a command starts that may prompt. Without a terminal there are no prompts, and signals keep
-/// their default action.
+/// The signals during the start of a command that may prompt. Without a terminal there are no prompts, and signals
+/// keep their default action.
 pub struct StartSignals(Option<StopSignals>);
 
 impl StartSignals {

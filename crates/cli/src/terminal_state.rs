@@ -1,5 +1,5 @@
-//! Saves and restores the terminal's settings, for prompts that are abandoned while a thread edits a line: the line
-//! editor restores nothing then.
+//! Saves and restores the terminal's settings. This is needed for prompts that are abandoned while a thread edits a
+//! line, because the line editor does not restore the settings in that case.
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 

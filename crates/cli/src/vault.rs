@@ -58,7 +58,7 @@ pub enum PromptMode {
     AllowedOrDeclined,
     /// Prompt at a terminal; the command itself prints how long the unlock lasts.
     AllowedForUnlock,
-    /// Never prompt: a vault that needs it stays locked.
+    /// Never prompt; a vault that needs a prompt stays locked.
     Never,
 }
 
@@ -88,7 +88,7 @@ pub struct VaultAccess {
     own_user: UserId,
     /// Secrets that failed to unlock a vault in this process.
     failed: Arc<FailedUnlocks>,
-    /// Keeps the terminal's echo off between the prompts of a command.
+    /// The guard that keeps the terminal's echo off between the prompts of a command.
     echo_guard: Option<EchoGuard>,
 }
 
@@ -109,7 +109,8 @@ impl VaultAccess {
         }
     }
 
-    /// Returns a copy for a command with several prompts: the echo stays off between them, until this is dropped.
+    /// Returns this access for a command with several prompts. The echo stays off between them until the access is
+    /// dropped.
     pub fn without_echo_between_prompts(self) -> Self {
         Self {
             echo_guard: Some(EchoGuard::default()),
@@ -198,8 +199,8 @@ impl VaultAccess {
         }
     }
 
-    /// Opens the vault like [`open`](Self::open), but returns [`OpenResult::Locked`] if no method works. A failing method
-    /// falls through to the next one, except a wrong passphrase in the environment, which ends the search.
+    /// Opens the vault like [`open`](Self::open), but returns [`OpenResult::Locked`] if no method works. If a method
+    /// fails, the next one is tried; only a wrong passphrase in the environment ends the search.
     pub async fn try_open(&self, prompt_mode: PromptMode) -> Result<OpenResult, Failure> {
         let sealed = self.sealed().await?;
         let opening = self.try_methods(&sealed, prompt_mode).await?;
@@ -385,7 +386,8 @@ fn vault_of(loaded: &LoadedConfig, storage: &Storage) -> Vault {
     })
 }
 
-/// Returns whether there is no database yet. A first use that ran out of disk space leaves an empty file.
+/// Returns whether there is no database yet. An empty file counts as none: a first use that ran out of disk space
+/// leaves one behind.
 fn is_missing(location: &StoreLocation) -> bool {
     let StoreLocation::Sqlite(path) = location else {
         return false;

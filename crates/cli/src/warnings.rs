@@ -107,7 +107,7 @@ impl App {
             .collect()
     }
 
-    /// Describes the project's files for models that are not trusted.
+    /// Describes the agent files and instructions of the project that are ignored because their content is untrusted.
     pub fn untrusted_files_warning(&self) -> Option<String> {
         let untrusted_files = self.roster.untrusted_files.iter();
         let names: Vec<String> = untrusted_files

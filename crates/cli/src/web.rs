@@ -80,7 +80,7 @@ pub fn describe(settings: &SearchSettings) -> String {
 }
 
 /// Returns the services in the order in which they are tried, each with the setting of its key. Without
-/// `search.order`: instances of SearXNG first, since they are the user's own, then the others, each by name.
+/// `search.order`: first instances of SearXNG, since they are the user's own, then the others, each group by name.
 fn providers(settings: &SearchSettings) -> Result<Vec<(SearchProvider, Option<String>)>, Failure> {
     let mut all = Vec::new();
     for (name, config) in &settings.providers {

@@ -174,8 +174,8 @@ pub trait TokenStore: Send + Sync {
     /// Deletes the token with this id. Returns whether it existed.
     fn revoke_token(&self, id: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Replaces an unexpired link by a token that gets the user and the scopes of the link; those in `token` are
-    /// ignored. Returns the token, or `None` if the link does not exist, was already used, or has expired.
+    /// Exchanges an unexpired link for a token. The token gets the user and the scopes of the link; those in `token`
+    /// are ignored. Returns the token, or `None` if the link does not exist, was already used, or has expired.
     fn redeem_link(
         &self,
         link: TokenDigest,

@@ -84,7 +84,7 @@ pub enum ApprovalAnswer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
-    /// Runs a call with an unknown outcome again, with the same idempotency key; or continues the turn.
+    /// Repeats a call with an unknown outcome, with the same idempotency key; or continues the turn.
     Retry,
     /// Does not repeat a call with an unknown outcome and tells the model that its outcome is unknown; or ends the turn.
     Skip,

@@ -46,8 +46,8 @@ impl AttachedFile {
     pub const FILE_BYTES: usize = 10_000_000;
     /// The maximum number of files in one message or result.
     pub const PER_MESSAGE: usize = 16;
-    /// The maximum total size of the files in one message or result, in bytes. In base64 they still fit into a
-    /// provider's request.
+    /// The maximum total size of the files in one message or result, in bytes. Files up to this size still fit into a
+    /// provider's request when they are encoded in base64.
     pub const MESSAGE_BYTES: usize = 20_000_000;
 
     /// Creates an image file if the bytes are a PNG, JPEG, GIF or WebP image, the types that models can read.
@@ -90,8 +90,8 @@ impl std::fmt::Debug for AttachedFile {
     }
 }
 
-/// Returns the media type of an image that models can read. It checks the first bytes, because names and senders may be
-/// wrong.
+/// Returns the media type of an image that models can read, or `None` for other bytes. The first bytes decide, because
+/// names and senders may be wrong.
 pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
@@ -118,7 +118,7 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// The store of the attachments' bytes.
 pub trait AttachmentStore: Send + Sync {
-    /// Stores a user's bytes and returns their digest. Equal bytes are stored once. Bytes that no event refers to are
+    /// Stores bytes for a user and returns their digest. Equal bytes are stored once. Bytes that no event refers to are
     /// deleted after a day.
     fn put<'a>(
         &'a self,
@@ -126,7 +126,7 @@ pub trait AttachmentStore: Send + Sync {
         bytes: Arc<[u8]>,
     ) -> BoxFuture<'a, Result<Text, StoreError>>;
 
-    /// Reads a user's bytes by their digest.
+    /// Reads bytes that were stored for a user, by their digest.
     fn read<'a>(
         &'a self,
         user: &'a UserId,

@@ -1,8 +1,8 @@
 //! Builds a tool from a declaration and a function with one argument type.
 //!
 //! The argument type defines the arguments: the model sees its JSON schema (the doc comments of its fields are the
-//! descriptions), and the function receives it parsed. To add a tool, write that type, the function and one
-//! declaration.
+//! descriptions), and the function receives a parsed value of the type. To add a tool, write that type, the function
+//! and one declaration.
 
 use crate::{
     BoxFuture, Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolError,

@@ -22,7 +22,7 @@ pub struct Event {
     pub turn: TurnId,
     /// The frame that the event belongs to: one agent's run inside the turn.
     pub frame: FrameId,
-    /// The agent of the tree that caused the event, or `user`.
+    /// The author of the event: an agent of the tree, or `user`.
     pub author: AgentName,
     /// When the event was created.
     pub time: Timestamp,
@@ -54,8 +54,8 @@ pub enum EventBody {
         /// The calls. Their ids are unique in the turn.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
-        /// Whether the message ends its frame: it is the answer to the user in the root frame, and the result of the
-        /// delegation in any other.
+        /// Whether the message ends its frame. In the root frame, such a message is the answer to the user; in any
+        /// other frame, it is the result of the delegation.
         #[serde(default, rename = "final")]
         is_final: bool,
         /// The model that replied; `None` if lango wrote the text.
@@ -162,7 +162,7 @@ pub enum EventBody {
         call: Option<CallId>,
         /// The explanation for the model or for the reader of the log.
         detail: Text,
-        /// The new limit on the tokens of this frame's requests, if one was too long.
+        /// The new limit on the tokens of this frame's requests, if a request was too long.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_tokens: Option<u64>,
     },
@@ -180,7 +180,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_micros: Option<u64>,
         model_calls: u32,
-        /// Tool calls that the gate let run.
+        /// Tool calls that the gate allowed.
         tool_calls: u32,
         rounds: u32,
     },
@@ -316,9 +316,9 @@ pub enum TurnFault {
 }
 
 impl EventBody {
-    /// Whether the store must make the event durable (survive a power failure) before anything follows from it. That
-    /// holds for user input, approvals, the start of external effects, and the end of a turn. Other events must only
-    /// survive a crash of the process: a power failure may lose the middle of an unfinished turn.
+    /// Whether the store must make the event durable, so that it survives a power failure, before anything depends on
+    /// it. This applies to user input, approvals, the start of external effects, and the end of a turn. Other events
+    /// need to survive only a crash of the process, so a power failure may lose the middle of an unfinished turn.
     pub fn must_be_durable(&self) -> bool {
         match self {
             Self::UserMessage { .. }

@@ -91,8 +91,8 @@ text_id!(
     ToolName
 );
 text_id!(
-    /// The id of a frame, one agent's run inside a turn: the id of the `delegate` call that opened it, or empty for the root
-    /// agent.
+    /// The id of a frame, which is one agent's run inside a turn. It is the id of the `delegate` call that opened the
+    /// frame, or empty for the root agent.
     FrameId
 );
 

@@ -26,7 +26,7 @@ pub enum MessageOrigin {
     Person,
     /// It was read from a pipe or a redirected file, so another program may have written it.
     Pipe {
-        /// The number of bytes at the start that the user typed on the command line.
+        /// The number of leading bytes that the user typed on the command line.
         typed_bytes: usize,
     },
     /// A client of `lango serve` sent it.

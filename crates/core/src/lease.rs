@@ -8,7 +8,7 @@ pub type BoxLease = Box<dyn SessionLease>;
 /// The lease of a session (PostgreSQL), or its lock (SQLite).
 ///
 /// Where replicas share a database, the lease is renewed in the background and expires if renewing fails for too long.
-/// After that the store rejects appends from its former owner (fencing).
+/// After that, the store rejects appends by the former owner (fencing).
 pub trait SessionLease: Send + Sync {
     /// Whether this replica still owns the session, as far as it knows. Callers check it right before an external effect.
     fn is_valid(&self) -> bool;

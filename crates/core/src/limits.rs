@@ -1,4 +1,5 @@
-//! The hard limits of a turn, summed over all of its agents. The engine enforces them regardless of the models.
+//! The hard limits of a turn. They apply to the sum over all of its agents, and the engine enforces them regardless of
+//! the models.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ pub struct Limits {
     pub rounds: u32,
     /// Accepted model replies. The last request offers no functions. Zero allows no call at all.
     pub model_calls: u32,
-    /// Tool calls that the gate let run.
+    /// Tool calls that the gate allowed.
     pub tool_calls: u32,
     /// Tokens sent and received. Zero allows no call at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The number of rounds if the configuration sets none, or zero.
+    /// The number of rounds if the configuration sets no number or zero.
     pub const DEFAULT_ROUNDS: u32 = 3;
 
     /// Sets `rounds` as in the configuration: zero means [`Self::DEFAULT_ROUNDS`].

@@ -1,4 +1,5 @@
-//! Decides whether a host is this machine. Plain HTTP may carry a credential only there, and no proxy is used for it.
+//! Decides whether a host is this machine. Credentials may be sent over plain HTTP only to this machine, and requests
+//! to it never use a proxy.
 
 use std::net::IpAddr;
 

@@ -4,8 +4,8 @@ use crate::{BoxFuture, SessionId, Text, Trust, UserId};
 
 /// Supplies the part of a turn's prompt that comes from memory.
 pub trait MemoryProvider: Send + Sync {
-    /// Returns what the next turn of this session should know, limited in size. Returns `None` if memory is empty or cannot
-    /// be read: a turn runs without it.
+    /// Returns what the next turn of this session should know, limited in size. Returns `None` if memory is empty or
+    /// cannot be read; the turn then runs without it.
     fn recall(&self, user: &UserId, session: &SessionId) -> BoxFuture<'_, Option<MemoryContext>>;
 }
 

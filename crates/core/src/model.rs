@@ -113,7 +113,7 @@ pub enum Message {
         /// Provider data to send back unchanged.
         opaque: Option<OpaqueData>,
     },
-    /// The result of one of those calls.
+    /// The result of one of the calls in an earlier reply.
     Result {
         call: CallId,
         /// The name of the function.
@@ -212,7 +212,7 @@ impl StopReason {
 pub struct OpaqueData {
     /// The kind of provider that understands the data.
     pub kind: Text,
-    /// The model that produced the data, as `provider/model`; `None` in old logs. It is sent to no other model.
+    /// The model that produced the data, as `provider/model`; `None` in old logs. The data is sent to no other model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Text>,
     pub data: Arc<Value>,
@@ -267,7 +267,7 @@ pub struct ModelError {
     pub fault: ModelFault,
 }
 
-/// The reason why a model call failed, by what the caller can do about it.
+/// The reason why a model call failed. The variants differ in what the caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFault {
     #[error("too many requests{}: {detail}", wait(*retry_after_ms))]
@@ -287,7 +287,7 @@ pub enum ModelFault {
     /// The stream ended before the reply was complete.
     #[error("its reply was cut off")]
     Incomplete,
-    #[error("it sent nothing for {} s", after_ms / 1000)]
+    #[error("it sent nothing for {} s", seconds(*after_ms))]
     TimedOut { after_ms: u64 },
     /// The request exceeds the model's context window.
     #[error("the conversation is too long for it: {detail}")]
@@ -355,6 +355,15 @@ impl ModelFault {
             self,
             Self::NoKey { .. } | Self::BadKey { .. } | Self::UnknownModel { .. }
         )
+    }
+}
+
+/// Formats milliseconds as seconds: `60`, `0.3`.
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1000) {
+        (ms / 1000).to_string()
+    } else {
+        format!("{:.1}", ms as f64 / 1000.0)
     }
 }
 

@@ -24,7 +24,7 @@ pub enum Outcome {
     },
     /// The user cancelled the turn.
     Cancelled,
-    /// The process ended during the turn, and a later start closed it.
+    /// The process ended during the turn, and a later process closed the turn.
     Interrupted,
 }
 

@@ -1,8 +1,8 @@
-//! The ledger of payments. The store counts amounts and compares revisions; it does not interpret authorizations and
-//! signed transactions, which the payment crate does.
+//! The ledger of payments. The store counts amounts and compares revisions. Only the payment crate interprets
+//! authorizations and signed transactions.
 //!
 //! A payment reserves its amount before anything is signed. The amount counts towards every limit until the payment is
-//! [`Failed`](PaymentState::Failed), which it becomes only when its authorization can no longer be used.
+//! [`Failed`](PaymentState::Failed). A payment fails only when its authorization can no longer be used.
 
 use crate::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 
@@ -65,7 +65,7 @@ impl PaymentState {
     }
 }
 
-/// The account that pays: a wallet on a network. Each has its own limits and account nonces.
+/// The account that pays: a wallet on a network. Each account has its own limits and account nonces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentAccount {
     /// The name of the network.
@@ -123,7 +123,7 @@ pub struct SignedTransaction {
 /// The maximum amounts, in the smallest unit of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentLimits {
-    /// With one payment.
+    /// Of one payment.
     pub payment: u64,
     /// In one day.
     pub day: u64,
@@ -136,7 +136,7 @@ pub struct PaymentLimits {
 /// The amounts of a day that count towards the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentTotals {
-    /// All payments.
+    /// The amounts of all payments.
     pub day: u64,
     /// The amounts paid to one recipient.
     pub recipient: u64,
@@ -151,12 +151,12 @@ pub enum PaymentLimit {
     Day,
     Recipient,
     Purpose,
-    /// The budget of a host.
+    /// The budget for a host.
     Budget,
 }
 
 impl PaymentLimits {
-    /// Returns the first limit that a payment of `amount` would exceed, with the amount left of it.
+    /// Returns the first limit that a payment of `amount` would exceed, and the amount that remains within that limit.
     pub fn exceeded(&self, amount: u64, totals: &PaymentTotals) -> Option<(PaymentLimit, u64)> {
         let rows = [
             (PaymentLimit::Payment, self.payment, 0),
@@ -171,7 +171,7 @@ impl PaymentLimits {
     }
 }
 
-/// The budget for a host that a payment uses.
+/// The budget that a payment to a host uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetUse {
     /// A new budget of this amount, which the user allowed with this call.
@@ -200,7 +200,7 @@ pub enum ReservationOutcome {
     /// The payment would exceed a limit; nothing was stored.
     Refused {
         limit: PaymentLimit,
-        /// The amount left of the limit.
+        /// The amount that remains within the limit.
         left: u64,
     },
 }
@@ -276,8 +276,7 @@ pub struct BudgetKey {
 
 /// The ledger of payments. lango never deletes anything from it, and session exports leave it out.
 pub trait PaymentStore: Send + Sync {
-    /// Checks all limits and stores the payment in one transaction, which excludes other reservations of the same
-    /// account.
+    /// Checks all limits and stores the payment in one transaction. Other reservations of the same account wait for it.
     fn reserve_payment(
         &self,
         reservation: Reservation,
@@ -303,7 +302,7 @@ pub trait PaymentStore: Send + Sync {
         query: TotalsQuery,
     ) -> BoxFuture<'_, Result<AccountStatus, StoreError>>;
 
-    /// Returns the largest remaining amount of a budget for the host in the session; 0 if there is none.
+    /// Returns the largest amount that remains in any budget for the host in the session; 0 if there is no budget.
     fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 

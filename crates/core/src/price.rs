@@ -56,7 +56,7 @@ impl Price {
         (tokens as f64 * highest).ceil() as u64
     }
 
-    /// Returns prices that are at least as high as both, for prompts of any length.
+    /// Returns prices that are at least as high as those of `self` and `other`, for prompts of any length.
     pub fn upper_bound(self, other: Self) -> Self {
         let pairs = (self.rates(0), other.rates(0));
         let above = [self.tier, other.tier].into_iter().flatten();

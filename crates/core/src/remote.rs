@@ -21,7 +21,7 @@ pub trait RemoteAgent: Send + Sync {
     /// listening: the remote agent continues unless the task is [cancelled](Self::cancel).
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>>;
 
-    /// Asks the agent to cancel a task. The future does not report whether it did.
+    /// Asks the agent to cancel a task. The future does not report whether the agent did so.
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()>;
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 ///
 /// A batch is stored atomically and in order. When the future resolves, the batch survives a crash of the process. If
 /// one of its events [must be durable](crate::EventBody::must_be_durable), the batch and everything before it also
-/// survive a power failure. No read grows with the length of the session.
+/// survive a power failure. The cost of a read does not grow with the length of the session.
 pub trait SessionStore: Send + Sync {
     /// Creates an empty session. Fails with [`StoreError::Exists`] if the id is taken.
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -78,7 +78,8 @@ pub trait SessionCatalog: Send + Sync {
         query: SessionQuery,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Changes the title of a user's session. Fails with [`StoreError::NotFound`] if the user has no such session.
+    /// Changes the title of a user's session. Fails with [`StoreError::NotFound`] if the user has no session with this
+    /// id.
     fn rename(
         &self,
         user: &UserId,

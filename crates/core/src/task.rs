@@ -116,7 +116,8 @@ pub trait TaskStore: Send + Sync {
         query: TaskQuery,
     ) -> BoxFuture<'a, Result<TaskPage, StoreError>>;
 
-    /// Lists running tasks of all users that come after this one, by the time of their last state change, then by id.
+    /// Lists running tasks of all users, sorted by the time of their last state change, then by id. Starts after the
+    /// task with the time and id in `after`.
     fn running<'a>(
         &'a self,
         after: Option<(Timestamp, Text)>,
@@ -130,7 +131,7 @@ pub trait TaskStore: Send + Sync {
         id: &'a str,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// Lists running tasks with a request to cancel that come after this id, by id.
+    /// Lists running tasks that have a request to cancel, sorted by id. Starts after the id in `after`.
     fn cancel_requests<'a>(
         &'a self,
         after: Option<&'a str>,
@@ -158,8 +159,8 @@ pub trait TaskLog: Send + Sync {
     ) -> BoxFuture<'_, Result<TaskPutOutcome, StoreError>>;
 }
 
-/// Notifications of changes in a shared store, also by other replicas. A notification may be late, duplicated or
-/// missing, so subscribers also poll the store; it only makes them read sooner.
+/// Notifications of changes in a shared store, including changes by other replicas. A notification may be late,
+/// duplicated or missing. So subscribers also poll the store; notifications only make them read sooner.
 pub trait ChangeFeed: Send + Sync {
     /// Subscribes to changes from now on.
     fn subscribe(&self) -> BoxStream<'static, StoreChange>;
@@ -170,7 +171,7 @@ pub trait ChangeFeed: Send + Sync {
 pub enum StoreChange {
     /// Events were appended to this session.
     Session(SessionId),
-    /// The task with this id was written, or a request to cancel it.
+    /// The task with this id, or a request to cancel it, was written.
     Task(Text),
     /// Notifications may have been missed, so anything may have changed.
     Anything,

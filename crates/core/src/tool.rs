@@ -31,8 +31,8 @@ pub trait Tool: Send + Sync {
     }
 
     /// Inspects what a call with these arguments would touch, before the gate decides about it. [`Self::run`] gets the
-    /// result in [`Caller::inspection`] and must refuse to run if it no longer holds. The `caller` given here has no
-    /// inspection yet and the lowest trust label.
+    /// result in [`Caller::inspection`] and must refuse to run if the inspection no longer holds. The `caller` given
+    /// here has no inspection yet and the lowest trust label.
     fn inspect<'a>(
         &'a self,
         caller: &'a Caller,
@@ -94,8 +94,8 @@ pub struct SiteAccess {
     pub summary: Text,
 }
 
-/// A file or folder that needs approval for each call: other programs act on it (editor settings, instructions of
-/// another agent, a git directory), or it may contain secrets and would leave the workspace.
+/// A file or folder for which each call needs approval, because other programs act on it (editor settings, instructions
+/// of another agent, a git directory), or because it may contain secrets and would leave the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuardedTarget {
     /// The path with symbolic links resolved, relative to the workspace if it is inside.

@@ -10,7 +10,7 @@ pub struct VaultRecord {
     pub envelope: Vec<u8>,
 }
 
-/// A consistent snapshot of a vault: its head and records of one revision.
+/// A consistent snapshot of a vault: the head and the records of one revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultSnapshot {
     /// Increases with every change.
@@ -53,7 +53,7 @@ pub struct VaultChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VaultChangeOutcome {
     Applied,
-    /// The vault has another revision than expected; nothing was changed.
+    /// The vault's revision differs from the expected one; nothing was changed.
     Outdated,
 }
 
@@ -68,7 +68,7 @@ pub struct VaultEvent {
     pub actor: Text,
 }
 
-/// The vaults of all users, one each. Exports leave them out.
+/// The vaults of all users, one for each user. Exports leave them out.
 pub trait VaultStore: Send + Sync {
     /// Returns a consistent snapshot of a user's vault with the selected records. If records are stored without a head, the
     /// head is empty and the revision is 0.

@@ -7,7 +7,7 @@ use crate::{BoxFuture, StoreError, Text, Timestamp, UserId};
 pub struct CachedPage {
     /// When the server sent the page, or confirmed that it had not changed.
     pub fetched: Timestamp,
-    /// Until when the page may be used without revalidation.
+    /// The page may be used without revalidation until this time.
     pub fresh_until: Timestamp,
     /// The server's `ETag`, for revalidation.
     pub etag: Option<Text>,

@@ -20,7 +20,7 @@ pub struct AgentFile {
     pub model_line: Option<usize>,
 }
 
-/// One problem of a file.
+/// A problem in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
     /// The line, starting at 1.

@@ -77,7 +77,7 @@ impl AnswerSchema {
 }
 
 impl From<Arc<Value>> for AnswerSchema {
-    /// Wraps a schema that was parsed before, such as that of a stored turn.
+    /// Wraps a schema that is already parsed, such as the schema of a stored turn.
     fn from(value: Arc<Value>) -> Self {
         Self {
             value,

@@ -1,8 +1,8 @@
-//! Validates attachments: files within the limits, whose content matches their type, with names that are safe to show
-//! and to quote.
+//! Validates attachments. Afterwards each file is within the limits, its content matches its type, and its name is safe
+//! to show and to quote.
 //!
-//! A file with a wrong type would fail not only its own turn, because later turns send it again. So types are checked
-//! here by content, regardless of what a client, a tool or a remote agent claims.
+//! A file with a wrong type would also fail all later turns, because they send it again. So types are checked here by
+//! content, regardless of what a client, a tool or a remote agent claims.
 
 use lango_core::{AttachedFile, Text, image_type};
 use unicode_general_category::{GeneralCategory, get_general_category};
@@ -39,7 +39,7 @@ pub(crate) fn check_files(files: Vec<AttachedFile>) -> (Vec<AttachedFile>, Vec<S
     (accepted, rejected)
 }
 
-/// Returns why a file cannot be attached. Corrects the type of an image by its content.
+/// Returns why a file cannot be attached; `None` if it can. Corrects the type of an image according to its content.
 fn file_problem(file: &mut AttachedFile) -> Option<String> {
     if file.media_type.starts_with("image/") {
         let Some(media_type) = image_type(&file.bytes) else {

@@ -36,7 +36,7 @@ pub fn capabilities_of<T: HasToolName>(spec: &AgentSpec, tools: &[T]) -> Vec<Tex
     capabilities
 }
 
-/// Returns the capabilities of an agent, where the texts of assigned tools come from their assignments.
+/// Returns the capabilities of an agent. The texts for tools that the configuration assigns come from the assignments.
 pub(crate) fn capabilities_with_assignments(
     spec: &AgentSpec,
     tool_assignments: &ToolAssignments,

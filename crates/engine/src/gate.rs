@@ -1,9 +1,9 @@
-//! The gate: the single place that every tool call passes, in this order: owner, arguments, limits, policy, approval,
-//! timeout, output limit.
+//! The gate, through which every tool call passes. It enforces, in this order: owner, arguments, limits, policy,
+//! approval, timeout, output limit.
 //!
 //! The first half is pure; the turn calls it before a call is stored: [`admit`] checks owner and arguments, then
-//! [`ApprovalRules`] apply the policy. The second half has the only handles to the code of tools, by the agent that may
-//! call them. An agent without tools has no entry, so it can call nothing.
+//! [`ApprovalRules`] apply the policy. The second half has the only handles to the tools' code, grouped by the agent
+//! that may call them. An agent without tools has no entry, so it can call nothing.
 
 mod grant;
 mod harmless;
@@ -38,7 +38,7 @@ pub struct Gate {
     secrets: Option<Arc<dyn SecretSource>>,
 }
 
-/// A gate that cannot be built.
+/// Why a gate cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// A tool of the tree has no code.
@@ -189,7 +189,7 @@ impl Gate {
     pub const OUTPUT_BYTES: usize = 64 * 1024;
     /// The timeout of a preview or an inspection.
     const PREVIEW_TIMEOUT: Duration = Duration::from_secs(10);
-    /// The age after which the masks of stored secrets are loaded again.
+    /// The age after which the masks of stored secrets are reloaded.
     const MAX_MASKS_AGE: Duration = Duration::from_secs(1);
 
     /// Gives the code of each tool to the agents that may call it.
@@ -226,7 +226,7 @@ impl Gate {
         Self { masks, ..self }
     }
 
-    /// Loads the masks of the caller's stored secrets while a tool runs.
+    /// Sets the source of stored secrets. The masks of the caller's secrets are loaded while a tool runs.
     #[must_use]
     pub fn with_secrets(self, secrets: Arc<dyn SecretSource>) -> Self {
         Self {
@@ -253,8 +253,8 @@ impl Gate {
         })
     }
 
-    /// Inspects the calls of a reply; one result for each call. If a tool fails to inspect a call, the result is empty,
-    /// and the tool must reject the call when it runs.
+    /// Inspects the calls of a reply and returns one result for each. If a tool fails to inspect a call, the result is
+    /// empty, and the tool must reject the call when it runs.
     pub(crate) async fn inspect(&self, mut caller: Caller, calls: &[Call]) -> Vec<Inspection> {
         let mut inspections = Vec::with_capacity(calls.len());
         for call in calls {

@@ -22,7 +22,8 @@ struct PastTurn {
     exchange: Exchange,
     messages: Vec<Message>,
     bytes: usize,
-    /// The messages without files and their size, for when the files do not fit; `None` if the turn has no files.
+    /// The messages with their files removed, and the size of the result, for requests in which the files do not fit.
+    /// `None` if the turn has no files.
     without_files: Option<(Vec<Message>, usize)>,
 }
 
@@ -73,7 +74,7 @@ impl History {
         })
     }
 
-    /// Returns the index of the first of the last `last` turns, rounded up to the next step.
+    /// Returns the index at which the last `last` turns start, rounded up to a multiple of the step.
     fn first_of(&self, last: usize) -> usize {
         let step = (last / 4).clamp(1, 5);
         let before = (self.turns.len() - last).next_multiple_of(step);
@@ -91,8 +92,8 @@ impl History {
         newest_first.flat_map(|turn| &turn.exchange.attachments)
     }
 
-    /// Returns the lowest trust label of the turns. It also covers older turns, because the turns here were built on
-    /// them.
+    /// Returns the lowest trust label of the turns. It accounts for dropped turns too, because the turns here were
+    /// built on them.
     pub(crate) fn trust(&self) -> Trust {
         let labels = self.turns.iter().map(|turn| turn.exchange.trust());
         labels.fold(Trust::Trusted, Trust::and)

@@ -50,8 +50,8 @@ struct UnfoldedSize<'a> {
     root: &'a Value,
     /// Schemas by `$id`, `$anchor` and `$dynamicAnchor`.
     named: HashMap<&'a str, &'a Value>,
-    /// Sizes of the targets of references, by address. A target that is still being counted refers to itself and counts
-    /// as 1: a recursive schema is visited no more often than the value is deep.
+    /// Sizes of the targets of references, by address. A reference to a target that is still being counted is
+    /// recursive and counts as 1, because the depth of the validated value limits how often it is followed.
     sizes: HashMap<*const Value, u64>,
 }
 

@@ -52,7 +52,7 @@ pub struct RunnerParts {
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     /// The general model settings. The settings of an agent override them.
     pub model_settings: ModelSettings,
-    /// Describes the machine and the date to agents; if `None`, they are not mentioned.
+    /// The source of the date and the machine's description for agents; if `None`, neither is mentioned.
     pub environment: Option<Arc<dyn Environment>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
@@ -96,7 +96,7 @@ pub enum InterruptedTurnPolicy {
     /// Resume it from its log.
     #[default]
     Resume,
-    /// Ask the user whether to continue it: the database may be a copy, and the turn may have continued in the
+    /// Ask the user whether to continue it, because the database may be a copy, and the turn may have continued in the
     /// original.
     Ask,
 }
@@ -120,7 +120,7 @@ pub enum TurnUpdate {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEnd {
     Finished(TurnReport),
-    /// The turn waits for these approvals. Only its events are left; an answer continues it.
+    /// The turn waits for these approvals. It exists only as stored events until an answer continues it.
     Waiting(Vec<PendingApproval>),
 }
 
@@ -187,7 +187,7 @@ pub enum RunnerError {
     /// The request was already answered, or never existed.
     #[error("`{request}` is no longer pending")]
     NotPending { request: ApprovalId },
-    /// The request was made in another folder, and its call would work on other files here.
+    /// The request was made in another folder. Here its call would act on different files.
     #[error("`{request}` was requested in `{folder}` and can only be answered there")]
     WrongFolder { request: ApprovalId, folder: Text },
     /// The answer does not fit the question of the request.
@@ -279,7 +279,7 @@ impl Runner {
         attachments::store_checked(&self.parts, user, files).await
     }
 
-    /// Opens an existing session. This takes no lease and writes nothing; a turn does.
+    /// Opens an existing session. This takes no lease and writes nothing; only running a turn does.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(self, session).await
     }

@@ -1,7 +1,7 @@
 //! A minimal template language for prompts: `{{name}}` inserts a value, `{{#name}}…{{/name}}` includes its body if the
 //! value is not empty, `{{^name}}…{{/name}}` if it is. Values are inserted verbatim and not parsed as templates.
 
-/// Fills a template. A name without a value stays in the text, where the snapshots of the prompts show it.
+/// Fills a template. A name without a value stays in the text, so that it shows up in the prompt snapshots.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(template.len() * 2);
     fill_into(&mut filled, template, values);

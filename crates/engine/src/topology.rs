@@ -27,7 +27,7 @@ pub struct Topology {
     pub rules: Vec<String>,
     /// The agents, in the order in which every list shows them.
     pub agents: Vec<AgentSpec>,
-    /// The trust label of the topology, except for its agents. The code that reads the file sets it.
+    /// The trust label of everything in the topology except its agents. The code that reads the file sets it.
     #[serde(skip, default = "Trust::trusted")]
     pub trust: Trust,
 }
@@ -163,7 +163,7 @@ impl Topology {
     }
 
     /// Builds a topology of these agents only. `head` is the text of a file with the other settings, if there is one.
-    /// Errors name it as `origin`, and the topology gets `name` if the file sets none.
+    /// Errors refer to that file as `origin`. If the file sets no name, the topology is called `name`.
     ///
     /// # Errors
     /// The head cannot be parsed or contradicts the agents.

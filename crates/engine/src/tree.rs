@@ -1,6 +1,6 @@
 //! The agent tree: which agents exist, which tools each owns, and what each instruction says. It is built once from a
-//! topology, the specs of the tools and the remote agents. It is pure data without handles to the code of tools, which
-//! only the gate has, so it can also be shown for tools that are not installed.
+//! topology, the specs of the tools and the remote agents. It is pure data: only the gate has handles to the code of
+//! tools. So a tree can also be shown for tools that are not installed.
 
 mod build;
 mod tool;
@@ -114,7 +114,7 @@ pub struct ProjectInstructions {
 pub struct TreeSettings {
     /// The round limit that the orchestrator's instruction mentions.
     pub rounds: u32,
-    /// Overrides the topology's choice of tools for the orchestrator.
+    /// The orchestrator's tools; `None` leaves the choice to the topology.
     pub orchestrator_tools: Option<OrchestratorTools>,
     /// Whether a tool without an owner is an error.
     pub strict_tools: bool,
@@ -135,12 +135,12 @@ impl Default for TreeSettings {
     }
 }
 
-/// A tree that cannot be built.
+/// Why a tree cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     #[error("there are two tools named `{name}`; rename or remove one")]
     DuplicateTool { name: ToolName },
-    /// The name is that of the `delegate` function, or no model could call it.
+    /// A tool has the same name as the `delegate` function, or a name that no model could call.
     #[error(
         "a tool cannot be named `{name}`: use up to 64 letters, digits, `-`, `_` and `.`, and not `{DELEGATE}`"
     )]

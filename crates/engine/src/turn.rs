@@ -7,8 +7,8 @@
 //!
 //! Each file has one part of the rules: `replies` handles replies of models, `calls` their calls, `offer` what a model
 //! may call next and when it must finish, `ending` the end of the turn, `resume` continuing after a crash, `restored`
-//! after a restored backup, `request` the contents of model requests, `setup` the settings of all requests,
-//! `structured` answers with a schema, `trust` the trust label of an agent's context.
+//! continuing after a restore from a backup, `request` the contents of model requests, `setup` the settings of all
+//! requests, `structured` answers with a schema, `trust` the trust label of an agent's context.
 
 mod approvals;
 mod attachments;

@@ -1,19 +1,19 @@
-//! Parses the front matter of a markdown file: YAML between two `---` lines. Each field knows its line.
+//! Parses the front matter of a markdown file: YAML between two `---` lines. Each field records its line.
 //!
-//! Only a subset of YAML is allowed: fields with a text, a list or more fields, at most three levels deep. The parser's
-//! events are checked one by one, and the first invalid one ends parsing. So deep nesting, expanding aliases and
-//! guessed types are impossible. The caller interprets the fields.
+//! Only a subset of YAML is allowed: the value of a field is a text, a list or a map of more fields, at most three
+//! levels deep. The parser's events are checked one by one, and parsing ends at the first invalid event. This rules out
+//! deep nesting, alias expansion and guessed types. The caller interprets the fields.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 use std::fmt;
 
-/// The maximum size of a front matter in bytes, including its `---` lines.
+/// The maximum size of the front matter in bytes, including its `---` lines.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// The maximum depth of values: a field of an item of a list of a field is at depth 3.
+/// The maximum nesting depth of values. For example, a field inside a list item of a top-level field has depth 3.
 const MAX_DEPTH: usize = 3;
 
-/// A front matter that cannot be parsed.
+/// The error for front matter that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatterError {
     /// The line of the file, starting at 1, if the problem has one.
@@ -41,7 +41,7 @@ pub struct Field {
 /// The value of a field or of a list item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A text. Everything that is not a list or a map is a text: numbers, booleans and empty values, too.
+    /// A text. Everything that is not a list or a map is a text, including numbers, booleans and empty values.
     Text {
         text: String,
         /// Whether it is written without quotes.
@@ -62,7 +62,7 @@ pub struct Item {
 /// Splits a text into its front matter, without the `---` lines, and its body.
 ///
 /// # Errors
-/// The text does not start with a `---` line, or the second one is missing or too far away.
+/// The text does not start with a `---` line, or the second `---` line is missing or too far away.
 pub fn split(text: &str) -> Result<(&str, &str), FrontMatterError> {
     let error = |detail: String| FrontMatterError { line: None, detail };
     let mut lines = text.split_inclusive('\n');
@@ -92,10 +92,10 @@ fn is_delimiter(line: &str) -> bool {
     line.trim_end() == "---"
 }
 
-/// Parses the fields of a front matter from [`split`], in order.
+/// Parses the fields of the front matter from [`split`], in order.
 ///
 /// # Errors
-/// The text is not YAML, not a map, or uses YAML features that a front matter does not need.
+/// The text is not YAML, not a map, or uses YAML features that front matter does not need.
 pub fn fields(yaml: &str) -> Result<Vec<Field>, FrontMatterError> {
     let mut events = Events {
         parser: Parser::new_from_str(yaml),
@@ -145,7 +145,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Parses the fields up to the end of a map whose start was consumed.
+    /// Parses the fields of a map up to its end. The start of the map is already consumed.
     fn map(&mut self, depth: usize) -> Result<Vec<Field>, FrontMatterError> {
         let mut fields = Vec::new();
         loop {
@@ -160,7 +160,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Parses the items up to the end of a list whose start was consumed.
+    /// Parses the items of a list up to its end. The start of the list is already consumed.
     fn list(&mut self, depth: usize) -> Result<Vec<Item>, FrontMatterError> {
         let mut items = Vec::new();
         loop {
@@ -197,8 +197,8 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Rejects aliases, anchors and tags, which a front matter does not need. Aliases could expand a small text into a
-/// large one.
+/// Rejects aliases, anchors and tags, which front matter does not need. Aliases could expand a small text into a large
+/// one.
 fn check_plain(event: &Event<'_>, line: usize) -> Result<(), FrontMatterError> {
     let (anchor, tag) = match event {
         Event::Alias(_) => return Err(error_at(line, "its front matter has an alias (`*name`)")),

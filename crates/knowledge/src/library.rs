@@ -5,7 +5,7 @@
 //! hit contains its source and trust label.
 //!
 //! All vectors come from one embedding model. If another one is configured, adding and vector search fail until
-//! [`Library::reindex`] has computed the vectors again. Search by words works in the meantime, with a note.
+//! [`Library::reindex`] has recomputed the vectors. Search by words works in the meantime, with a note.
 
 mod add;
 mod batch;

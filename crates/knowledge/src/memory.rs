@@ -1,10 +1,10 @@
-//! Memory of conversations. An observer turns finished turns into short observations; a reflector condenses
-//! observations into reflections, and those again into a longer-lived second generation.
+//! Memory of conversations. An observer condenses finished turns into short observations. A reflector condenses
+//! observations into reflections, and these into a longer-lived second generation of reflections.
 //!
-//! Each step reads what is due, calls the model without holding any lock, and ends in one transaction that stores the
-//! result and advances the session's watermark from the revision that the step started at. So an interrupted step has
-//! either happened or not, and the result of a step that another one overtook is dropped. Every finished turn is
-//! observed exactly once, whatever crashes.
+//! Each step reads what is due and calls the model without holding any lock. It ends with one transaction, which stores
+//! the result and advances the session's watermark, provided that the watermark is still at the revision where the step
+//! started. So an interrupted step takes effect completely or not at all, and a step that was overtaken by another one
+//! drops its result. Every finished turn is observed exactly once, whatever crashes.
 //!
 //! If the model fails, nothing changes and the next call tries again. After [`MemorySettings::attempts`] failures in a
 //! row, rules do the step, so that memory never stalls; the result names them as its source.

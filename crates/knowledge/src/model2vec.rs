@@ -1,10 +1,10 @@
 //! A local model2vec model: a table with one vector for each token. The vector of a text is the mean of its tokens'
-//! vectors, so it needs no network, no key and no GPU, and takes microseconds.
+//! vectors. Computing it takes microseconds and needs no network, no key and no GPU.
 //!
-//! The folder is what the Python library `model2vec` saves: `config.json`, `model.safetensors` and `tokenizer.json`.
-//! lango parses all three itself, with limits, because they are downloaded from third parties. It supports BERT's
-//! WordPiece tokenizer and refuses folders with another one, whose vectors would be wrong. A text without known tokens
-//! gets zeros, and tokens beyond the model's limit are ignored, as in the Python library.
+//! A model is a folder that the Python library `model2vec` saves, with the files `config.json`, `model.safetensors` and
+//! `tokenizer.json`. lango parses all three itself, with limits, because they are downloaded from third parties. It
+//! supports only BERT's WordPiece tokenizer and refuses folders with any other, because their vectors would be wrong. A
+//! text without known tokens gets zeros, and tokens beyond the model's limit are ignored, as in the Python library.
 
 mod normalizer;
 mod tensors;
@@ -164,13 +164,13 @@ impl Embedder for Model2Vec {
 
 struct Config {
     is_normalized: bool,
-    /// The number of tokens of a text that count.
+    /// Maximum number of tokens per text; further ones are ignored.
     max_tokens: usize,
 }
 
 impl Config {
     const DEFAULT_TOKENS: usize = 512;
-    /// The limit if the model sets none.
+    /// The limit if `max_length` is `null`, which means no limit in the file.
     const MAX_TOKENS: usize = 1_000_000;
 
     fn read(bytes: &[u8]) -> Result<Self, Problem> {
@@ -245,7 +245,7 @@ fn not_json(error: serde_json::Error) -> Problem {
     Problem::Broken(text)
 }
 
-/// Hashes the files (FNV-1a, eight bytes at a time), so that other files give another number.
+/// Hashes the files (FNV-1a, eight bytes at a time), so that different files give different numbers.
 fn fingerprint(files: [&[u8]; 3]) -> u32 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;

@@ -42,7 +42,7 @@ pub(crate) fn query_words(text: &str) -> Vec<QueryWord> {
     order.into_iter().map(counted).collect()
 }
 
-/// Counts the words of a text that are not common, as the length of a document for ranking.
+/// Counts the words of a text that are not common. Ranking uses this number as the length of a document.
 pub(crate) fn content_word_count(text: &str) -> u64 {
     words(text)
         .filter(|word| !is_common_in_any_case(word))
@@ -54,7 +54,7 @@ pub(crate) fn is_common(word: &str) -> bool {
     COMMON.binary_search(&word).is_ok()
 }
 
-/// Returns the start of a text, cut between two characters.
+/// Returns the start of a text without splitting a character.
 pub(crate) fn start_of(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
@@ -66,7 +66,7 @@ fn is_common_in_any_case(word: &str) -> bool {
 
 const MAX_COMMON: usize = 7;
 
-/// Sorted. Only function words, which are never the topic of a query.
+/// The common words, sorted. All are function words, which are never the topic of a query.
 const COMMON: [&str; 124] = [
     "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both",

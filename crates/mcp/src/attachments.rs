@@ -1,4 +1,5 @@
-//! Stores results that are not text as files in a folder of lango. Deletes the oldest files to make room for new ones.
+//! Stores non-text results as files in a folder that belongs to lango. Deletes the oldest files to make room for new
+//! ones.
 
 use lango_core::Caller;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -57,7 +58,7 @@ impl Attachments {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Deletes the oldest files until one of this size fits.
+    /// Deletes the oldest files until a file of this size fits.
     fn make_room(&self, bytes: u64) -> io::Result<()> {
         let mut files = files_of(&self.folder)?;
         files.sort();
@@ -93,7 +94,7 @@ fn files_of(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
     Ok(files)
 }
 
-/// Returns an id as part of a file name. Call ids come from a model provider and can contain any character.
+/// Converts an id to a safe part of a file name. Call ids come from a model provider and can contain any character.
 fn plain(id: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => c,

@@ -2,7 +2,7 @@
 
 use lango_net::{PlainHttp, Url};
 
-/// Returns whether traffic to this URL cannot be read on the way: it is encrypted, or stays on this machine.
+/// Returns whether traffic to this URL cannot be read in transit, because it is encrypted or stays on this machine.
 pub fn is_confidential_url(url: &str) -> bool {
     let is_http = |url: &Url| matches!(url.scheme(), "http" | "https");
     Url::parse(url).is_ok_and(|url| is_http(&url) && PlainHttp::LocalOnly.check(&url).is_ok())

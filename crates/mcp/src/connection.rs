@@ -86,7 +86,7 @@ pub(crate) enum CallFault {
     Broken,
 }
 
-/// The way to a server.
+/// How lango reaches a server.
 pub(crate) enum Transport {
     Program(Box<ProgramSettings>),
     Http(Arc<ServerAuth>),
@@ -199,7 +199,7 @@ impl Connector<'_> {
 }
 
 impl LocalEnd {
-    /// Returns why the connection ended: because lango closed it, or how the program ended.
+    /// Returns why the connection ended: the reason why lango closed it, or how the program exited.
     async fn end_reason(&self) -> Option<String> {
         match (self.traffic.close_reason(), &self.process) {
             (Some(reason), _) => Some(reason),
@@ -443,7 +443,7 @@ fn server_info(service: &RunningService<RoleClient, Handler>) -> Result<ServerIn
     })
 }
 
-/// Returns the error inside a library error, which the library does not return as the source.
+/// Returns the inner error of a transport error, which the library does not expose through `source`.
 fn cause_of(error: &ServiceError) -> &(dyn Error + 'static) {
     match error {
         ServiceError::TransportSend(error) => error,

@@ -1,5 +1,5 @@
-//! Converts the result of a server's tool to text for a model: marked as untrusted, with images as attachments and
-//! other content that is not text stored as files.
+//! Converts the result of a server's tool to text for a model. Marks the text as untrusted, turns images into
+//! attachments, and stores other non-text content as files.
 
 use crate::attachments::Attachments;
 use crate::names::one_line;
@@ -73,7 +73,7 @@ impl ResultReader<'_> {
         }
     }
 
-    /// Marks a text as untrusted, with its source, before and after it.
+    /// Encloses a text in marks that say that it is untrusted. The first mark names its source.
     fn mark(&self, what: &str, text: &str) -> String {
         let source = format!(
             "MCP server {}, tool {}",

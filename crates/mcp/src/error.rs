@@ -44,31 +44,31 @@ pub enum ConnectError {
         /// The digest of the current content.
         found: String,
     },
-    /// It failed, probably because of the way its command is written.
+    /// The server failed, probably because of the way its command is written.
     #[error("{error}; {hint}")]
     Hinted {
         error: Box<ConnectError>,
         /// What to write instead.
         hint: String,
     },
-    /// It did not finish the handshake, or the list of its tools, in time.
+    /// The server did not finish the handshake, or did not list its tools, in time.
     #[error("it did not answer within {seconds} s{seen}")]
     Silent {
         seconds: u64,
-        /// What it did instead, starting with a comma; may be empty.
+        /// What the server did instead. The text starts with a comma, and may be empty.
         seen: String,
     },
-    /// It speaks an unsupported version of the protocol.
+    /// The server speaks an unsupported version of the protocol.
     #[error("it speaks version `{version}` of the protocol; lango speaks {PROTOCOL_VERSION}")]
     Version { version: String },
-    /// It speaks only the HTTP+SSE transport of MCP 2024-11-05.
+    /// The server speaks only the HTTP+SSE transport of MCP 2024-11-05.
     #[error(
         "it speaks only the legacy HTTP+SSE transport at `{url}`, and lango only streamable HTTP; set `url` to the server's \
          streamable HTTP address (often one that ends in /mcp), update the server, or set `command` to a bridge such as \
          `npx mcp-remote@VERSION {url} --transport sse-only`"
     )]
     LegacyTransport { url: String },
-    /// It requires authentication, or rejected the token.
+    /// The server requires authentication, or rejected the token.
     #[error("{advice}")]
     Unauthorised {
         /// What the user can do.

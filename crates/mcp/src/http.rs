@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How often to reconnect a broken stream.
+/// Maximum number of attempts to reconnect a broken stream.
 const RECONNECTS: usize = 5;
 /// Maximum pause between two reconnects.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);

@@ -1,4 +1,5 @@
-//! Detects servers that speak only the HTTP+SSE transport of MCP 2024-11-05, for a better error than an HTTP status.
+//! Detects servers that speak only the HTTP+SSE transport of MCP 2024-11-05, so that lango can report a more helpful
+//! error than an HTTP status.
 
 use crate::http::client;
 use crate::oauth::ServerAuth;
@@ -12,8 +13,8 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of bytes of the first event.
 const MAX_BYTES: usize = 4096;
 
-/// Returns whether a GET of the address starts a stream whose first event is `endpoint`, which only that transport
-/// sends. Call it after the handshake over streamable HTTP has failed.
+/// Returns whether a GET of the address starts a stream whose first event is `endpoint`, which only the HTTP+SSE
+/// transport sends. Call it after the handshake over streamable HTTP has failed.
 pub(crate) async fn is_served(auth: &ServerAuth) -> bool {
     let first_event = tokio::time::timeout(TIMEOUT, first_event(auth)).await;
     first_event.ok().flatten().as_deref() == Some("endpoint")

@@ -1,9 +1,10 @@
-//! Names of servers' tools, and third-party text on one line.
+//! Converts third-party text to names of tools, and to single lines.
 
 /// Maximum length of a tool's name.
 const MAX_CHARACTERS: usize = 64;
 
-/// Returns the name of a tool for agents: the prefix and the server's name for it. Invalid characters become `_`.
+/// Returns the name by which agents call a tool: the prefix, then the server's name for the tool. Invalid characters
+/// become `_`.
 pub(crate) fn tool_name(prefix: &str, tool: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,

@@ -35,7 +35,7 @@ pub enum LoginError {
     /// lango starts the server itself, or a token is configured.
     #[error("no login is needed: {why}")]
     NotNeeded { why: String },
-    /// The server or its authorization server cannot be reached, or what it says is invalid.
+    /// The server or its authorization server cannot be reached, or sent something invalid.
     #[error("{what}")]
     Unusable { what: String },
     /// The authorization server, or the user there, refused.
@@ -44,7 +44,7 @@ pub enum LoginError {
         /// The authorization server's message.
         why: String,
     },
-    /// The browser did not return in time.
+    /// The browser was not redirected back to lango in time.
     #[error("the login in the browser was not finished within {minutes} minutes; try again")]
     Abandoned { minutes: u64 },
     #[error("the grant cannot be stored: {why}")]
@@ -65,7 +65,7 @@ pub(crate) struct ServerAuth {
     grants: Grants,
     pub(crate) masks: Masks,
     state: Mutex<State>,
-    /// Makes one request refresh the token while the others wait for the result.
+    /// Held by the request that refreshes the token, while the others wait for the result.
     renewal_lock: Semaphore,
 }
 
@@ -128,9 +128,9 @@ impl ServerAuth {
         Ok(token)
     }
 
-    /// Returns another token after the server refused this one; `None` if there is none. Prefers a token that this or
-    /// another process got in the meantime: a refresh token can be used only once, and an authorization server that
-    /// sees it twice revokes the whole grant.
+    /// Returns another token after the server refused this one; `None` if lango cannot get one. Prefers a token that
+    /// this or another process got in the meantime, because a refresh token can be used only once, and an
+    /// authorization server that sees it twice revokes the whole grant.
     pub(crate) async fn renewed(&self, refused: &str) -> Option<String> {
         let _turn = self.renewal_lock.acquire().await;
         if let Some(token) = self.token_other_than(refused) {
@@ -163,7 +163,7 @@ impl ServerAuth {
         (token != refused).then_some(token)
     }
 
-    /// Tells the user what to do when the server refuses.
+    /// Returns advice for the user whose request the server refused.
     pub(crate) fn advice(&self) -> String {
         let server = &self.server;
         match (&self.address.token, self.challenge()) {

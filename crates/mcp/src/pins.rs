@@ -36,11 +36,11 @@ pub enum PinError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolState {
-    /// It equals its pin.
+    /// The tool equals its pin.
     Pinned,
-    /// It differs from its pin, and the user has not accepted that.
+    /// The tool differs from its pin, and the user has not accepted the change.
     Changed,
-    /// It appeared after the others were pinned, and the user has not accepted it.
+    /// The tool appeared after the others were pinned, and the user has not accepted it.
     New,
 }
 
@@ -135,8 +135,8 @@ impl PinnedServer {
         }
     }
 
-    /// Records the tools that the server lists now. Removes the pins of those it no longer has, so they count as new if
-    /// they come back.
+    /// Records the tools that the server lists now. Removes the pins of tools that it no longer lists, so they count as
+    /// new if they come back.
     pub(crate) fn record_tools(&mut self, listed: &BTreeMap<String, ToolDefinition>) {
         self.tools.retain(|name, _| listed.contains_key(name));
         for (name, definition) in listed {
@@ -216,8 +216,8 @@ impl PinStore {
         }
     }
 
-    /// Compares what a server lists with its pins and records the differences. If they cannot be written, returns the
-    /// error next to the new pins, which apply to this process anyway.
+    /// Compares the tools that a server lists with its pins, and records the differences. Returns the new pins, which
+    /// apply to this process even if they cannot be written, and the result of writing them.
     pub(crate) fn record_tools(
         &self,
         snapshot: ServerSnapshot<'_>,
@@ -264,8 +264,8 @@ impl PinStore {
         Ok(pending.collect())
     }
 
-    /// Accepts the definitions that the user has seen, and none that the server listed since. Returns the names of the
-    /// tools.
+    /// Accepts the definitions that the user has seen, but none that the server has listed since then. Returns the
+    /// names of the accepted tools.
     pub(crate) fn accept(
         &self,
         server: &str,

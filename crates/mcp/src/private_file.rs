@@ -78,7 +78,7 @@ impl PrivateFile {
     }
 
     /// Creates the folder of the file. It must exist before a server starts, because the sandbox hides the folder from
-    /// the server: it cannot hide what does not exist, and hiding only the file would end when the file is replaced.
+    /// the server and can hide only what exists. Hiding only the file is not enough: a replaced file would be visible.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)
@@ -92,7 +92,7 @@ impl PrivateFile {
         Ok(lock)
     }
 
-    /// Tries to acquire the lock file with this name next to the file. Returns `None` if another process has it;
+    /// Tries to lock the lock file with this name next to the file. Returns `None` if another process holds the lock;
     /// dropping the result releases it.
     pub(crate) fn try_lock_beside(&self, name: &str) -> io::Result<Option<File>> {
         self.make_folder()?;

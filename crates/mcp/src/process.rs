@@ -23,15 +23,15 @@ pub(crate) struct Process {
     pub(crate) proxy: Option<RunningProxy>,
 }
 
-/// New protected files, such as `.git`, which influence other programs. Collects those of all processes of a server,
-/// including failed ones, until they are reported.
+/// The protected files (files that influence other programs, such as `.git`) that are new. Collects the new files of
+/// all processes of a server, including failed ones, until they are reported.
 #[derive(Debug, Default)]
 pub(crate) struct NewFiles {
     paths: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl NewFiles {
-    /// Takes the files that were not reported yet.
+    /// Removes and returns the files that were not reported yet.
     pub(crate) fn take(&self) -> BTreeSet<PathBuf> {
         let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *paths)
@@ -103,7 +103,7 @@ impl Process {
         Ok((Self { service, proxy }, stdin, stdout))
     }
 
-    /// Waits for the program to exit and describes how it did; `None` if it still runs after `time`.
+    /// Waits for the program to exit and describes its exit; `None` if it still runs after `time`.
     pub(crate) async fn end_within(&self, time: Duration) -> Option<String> {
         self.service.end_within(time).await
     }

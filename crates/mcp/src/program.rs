@@ -1,10 +1,11 @@
 //! Checks and prepares a server's command.
 //!
 //! Agents can write the workspace and the folders that the user opened to them. Code from there would run with the
-//! server's token and network, so such a file of the command runs only if its SHA-256 is the one that the user trusts.
-//! What runs is a copy: lango reads the file once, compares the digest of these bytes, and stores them in a directory
-//! that neither agents nor the server can write. Replacing the file later has no effect. The copy is also isolated: a
-//! script cannot load unchecked files next to it, because it does not find them.
+//! server's token and network. So if a file of the command is in one of these folders, it runs only if its SHA-256 is
+//! the one that the user trusts. What runs is a copy: lango reads the file once, compares the digest of these bytes,
+//! and stores them in a directory that neither agents nor the server can write. Replacing the file later has no effect.
+//! The copy is also isolated: a script cannot load the unchecked files next to the original, because it does not find
+//! them.
 
 mod agent_writable;
 mod copies;
@@ -33,14 +34,15 @@ use std::path::{Path, PathBuf};
 /// The digests of trusted files, by path.
 pub(crate) type TrustedFiles = BTreeMap<String, String>;
 
-/// Keeps Python from loading modules from the current directory.
+/// The variable that keeps Python from loading modules from the current directory.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
-/// Locates the caches of package runners. It is set to the server's private directory, so that packages are downloaded
-/// only once.
+/// The variable by which package runners locate their caches. It is set to the server's private directory, so that
+/// packages are downloaded only once.
 const HOME: &str = "HOME";
 
-/// Makes npm use its cache without asking the registry. Versions are exact, so a cached package is the right one.
+/// The variable that makes npm use its cache without asking the registry. Versions are exact, so a cached package is
+/// the right one.
 const OFFLINE: &str = "npm_config_prefer_offline";
 
 /// A command that is ready to start.
@@ -114,7 +116,7 @@ impl ServerCommand<'_> {
         })
     }
 
-    /// Returns whether the command downloads packages, such as `npx` and `uvx`.
+    /// Returns whether the command downloads packages, as `npx` and `uvx` do.
     pub(crate) fn downloads_packages(&self) -> bool {
         packages::has_runner(&self.program.argv, &self.program.data)
     }
@@ -224,7 +226,8 @@ impl ServerCommand<'_> {
         Ok(inspection)
     }
 
-    /// Refuses variables that load code from paths that agents can write, whether the settings or `env` sets them.
+    /// Refuses variables that make programs load code from paths that agents can write, whether the variables are set
+    /// in the settings or by `env` in the command.
     fn check_variables(&self, argv: &[String], path: &str) -> Result<(), String> {
         let ProgramSettings { policy, agents, .. } = self.program;
         let check =
@@ -292,8 +295,8 @@ impl ServerCommand<'_> {
         }
     }
 
-    /// Refuses a path that is run as code if agents can write it and it is not pinned. Only files can be pinned, and
-    /// agents could replace a folder by a file at any time.
+    /// Refuses to run code from a path that agents can write, unless it is pinned. Only files can be pinned; a folder
+    /// is refused, because agents could replace it by a file at any time.
     fn check_code(&self, path: &str, inspection: &CommandInspection) -> Result<(), ConnectError> {
         let full = self.program.policy.workspace.join(path);
         let is_pinned = inspection.files.iter().any(|file| {

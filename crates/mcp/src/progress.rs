@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 type Show = dyn Fn(&str) + Send + Sync;
 
-/// Shows lines to the user with a function; without one it shows nothing.
+/// The function that shows progress lines to the user; without one, nothing is shown.
 #[derive(Clone, Default)]
 pub struct StartProgress(Option<Arc<Show>>);
 

@@ -1,5 +1,5 @@
 //! One server: lango connects to it when a tool is called, and calls a tool only if its definition is the offered one.
-//! `backoff` handles failures and reconnects, `listing` the tools that it lists, `command` the checks of its command.
+//! `backoff` handles failures and reconnects, `listing` the server's tool list, `command` the checks of its command.
 
 mod backoff;
 mod command;
@@ -52,7 +52,7 @@ pub(crate) struct Server {
     context: ServerContext,
     transport: Transport,
     state: Mutex<State>,
-    /// Makes one call connect while the others wait for the result.
+    /// Held by the call that connects, while the others wait for the result.
     connect_lock: Semaphore,
     new_files: Arc<NewFiles>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Server {
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    /// The hash of each tool that the server listed last.
+    /// The hash of each tool in the server's latest listing.
     listed: BTreeMap<String, String>,
     /// The number of change notifications before that listing.
     listed_changes: u64,
@@ -115,8 +115,8 @@ impl Server {
             .flatten()
     }
 
-    /// Calls a tool, unless its definition differs from the offered one, which has this hash. Connects first if
-    /// necessary.
+    /// Calls a tool; connects first if necessary. Fails if the tool's definition differs from the offered one, whose
+    /// hash is `hash`.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -334,8 +334,8 @@ impl Server {
                 .is_ok_and(|book| book.of(self.id(), &self.digest).is_some())
     }
 
-    /// Creates the folders that the program must not see and its own. They must exist before the start, because the
-    /// sandbox can hide only what exists.
+    /// Creates the program's own folder, and the folders that the program must not see. They must exist before the
+    /// start, because the sandbox can hide only what exists.
     fn make_folders(&self) -> Result<(), ConnectError> {
         let ServerContext {
             pins, attachments, ..

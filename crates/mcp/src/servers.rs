@@ -33,7 +33,7 @@ use std::time::Duration;
 pub struct ServersSetup {
     /// The servers, sorted by id.
     pub servers: Vec<ServerSettings>,
-    /// Starts programs in the sandbox.
+    /// The launcher that starts programs in the sandbox.
     pub launcher: Launcher,
     /// How strong the sandbox is on this machine.
     pub strength: SandboxStrength,
@@ -41,11 +41,11 @@ pub struct ServersSetup {
     pub pins: PathBuf,
     /// The file with the OAuth grants of logins.
     pub grants: PathBuf,
-    /// Encrypts the file with the grants; `None` stores it as plain text.
+    /// The seal that encrypts the file with the grants; without one, the file is stored as plain text.
     pub grants_seal: Option<Arc<dyn FileSeal>>,
     /// Secret values to mask in everything that servers send.
     pub masks: Masks,
-    /// The secrets that may be bound to arguments of their tools.
+    /// The secrets that may be bound to arguments of the servers' tools.
     pub secrets: Arc<dyn SecretSource>,
     /// The folder for results that are not text.
     pub attachments: PathBuf,
@@ -53,7 +53,7 @@ pub struct ServersSetup {
     pub start_timeout: Duration,
     /// How long to wait before reconnecting to a server that failed.
     pub backoff: Backoff,
-    /// Shows the user the progress of a long start.
+    /// The function that shows the user the progress of a long start.
     pub progress: StartProgress,
     /// The names of the tools that do not belong to a server.
     pub reserved_names: BTreeSet<String>,
@@ -162,8 +162,8 @@ impl Servers {
         join_all(wanted.map(|server| probe::probe(server))).await
     }
 
-    /// Logs in to an HTTP server. Calls `show` with the address that the user must open in a browser. Requests `scope`
-    /// instead of the scope that the server asks for, if it is set.
+    /// Logs in to an HTTP server. Calls `show` with the address that the user must open in a browser. If `scope` is
+    /// set, requests it instead of the scope that the server asks for.
     pub async fn login(
         &self,
         id: &str,
@@ -189,8 +189,8 @@ impl Servers {
         self.pins.pending(id, self.digest(id)?)
     }
 
-    /// Accepts the definitions that the user has seen, and none that the server listed since. Returns the names of the
-    /// accepted tools.
+    /// Accepts the definitions that the user has seen, but none that the server has listed since then. Returns the
+    /// names of the accepted tools.
     pub fn trust(&self, id: &str, seen: &[PendingTool]) -> Result<Vec<String>, PinError> {
         self.pins.accept(id, self.digest(id)?, seen)
     }

@@ -14,7 +14,7 @@ pub struct ServerSettings {
     /// The key in `mcp.servers`.
     pub id: String,
     pub target: ServerTarget,
-    /// The agent that gets its tools; `None` chooses by their prefix.
+    /// The agent that gets its tools; if `None`, the prefix of a tool's name decides.
     pub agent: Option<AgentName>,
     /// The prefix of its tools' names.
     pub prefix: String,
@@ -41,7 +41,7 @@ pub struct ProgramSettings {
     pub argv: Vec<String>,
     /// Its environment variables. It inherits nothing else from lango's environment.
     pub env: Vec<EnvVariable>,
-    /// The hosts that it may contact through a proxy, and the secrets that it may use there. Set exactly if the
+    /// The hosts that it may contact through a proxy, and the secrets that it may use there. Set if and only if the
     /// policy's network is [`Network::Proxied`](lango_sandbox::Network::Proxied).
     pub proxy: Option<ProgramProxy>,
     /// Arguments that name data files. lango neither checks nor copies these files before a start.
@@ -57,7 +57,8 @@ pub struct ProgramSettings {
 }
 
 impl ProgramSettings {
-    /// Stands for the workspace of the agents in words and in values of variables that are set.
+    /// The placeholder for the workspace of the agents, in words of the command and in values of variables that are
+    /// not passed on.
     pub const WORKSPACE: &str = "{workspace}";
 
     /// Returns whether the command or its variables contain `{workspace}`, which gives the server access to the
@@ -138,8 +139,8 @@ impl ServerTarget {
 }
 
 impl ServerSettings {
-    /// Returns a digest of the settings that decide which server answers. Values that are passed on are not part of it,
-    /// so renewing a token does not make it another server.
+    /// Returns a digest of the settings that decide which server answers. Values that are passed on are not part of the
+    /// digest, so it still counts as the same server when a token is renewed.
     pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let mut part = |text: &str| {

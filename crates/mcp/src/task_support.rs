@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// The key in a tool's `_meta` that holds its `execution` field.
 const EXECUTION: &str = "lango/execution";
 
-/// The text that every message with such a field contains.
+/// A text that every message with a relevant `execution` field contains.
 const TASK_SUPPORT: &[u8] = b"taskSupport";
 
 /// Moves the `execution` of the tools in an answer into their `_meta`. Returns other messages unchanged.

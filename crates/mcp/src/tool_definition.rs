@@ -11,7 +11,7 @@ pub struct ToolDefinition {
     pub description: String,
     /// The schema of its arguments, unchanged.
     pub schema: Schema,
-    /// The hash of both.
+    /// The hash of the description and the schema.
     pub hash: String,
 }
 

@@ -12,7 +12,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 const MAX_UNASKED: u32 = 20_000;
 /// Maximum number of a server's requests that wait for lango's answer.
 const MAX_REQUESTS: u32 = 32;
-/// Maximum number of lines that are not messages. Some programs print a greeting or what they do.
+/// Maximum number of lines that are not messages. Some programs print a greeting or log lines.
 const MAX_GARBAGE: u32 = 1_000;
 
 /// The counts for one connection.
@@ -98,7 +98,8 @@ impl Traffic {
         check
     }
 
-    /// Waits until [`Self::close`] is called outside of the code that reads messages.
+    /// Waits until [`Self::close`] is called. A `count_` method that reports [`TrafficCheck::Close`] does not end the
+    /// wait.
     pub(crate) async fn closed(&self) {
         self.closed.notified().await;
     }
@@ -115,8 +116,8 @@ impl Traffic {
         })
     }
 
-    /// Returns an example of a line that was not a message, as the end of a sentence that starts with a comma; else
-    /// nothing.
+    /// Returns a clause, to append to a sentence, with an example of a line that was not a message; empty if there was
+    /// none.
     pub(crate) fn garbage_note(&self) -> String {
         match &self.counts().last_garbage {
             Some(garbage) => {

@@ -68,8 +68,8 @@ pub(crate) fn version(base_url: &str) -> &'static str {
     }
 }
 
-/// Returns the headers that carry the key. Azure takes its keys in the `api-key` header, but Entra ID tokens, which are
-/// JWTs, as a bearer token like all others.
+/// Returns the headers that carry the key. Azure's own keys go into the `api-key` header. Entra ID tokens, which are
+/// JWTs, and the keys of all other providers are sent as bearer tokens.
 pub(crate) fn headers(base_url: &str, key: Option<&str>) -> Headers {
     match key {
         Some(key) if is_at_azure(base_url) && !key.starts_with("eyJ") => {

@@ -1,4 +1,4 @@
-//! Classifies providers' errors as lango's faults. An error comes as an HTTP status, or with status 200 inside a reply.
+//! Classifies providers' errors as lango's faults. An error comes as an HTTP status, or inside a reply with status 200.
 //! Its error code takes precedence over the text of its message.
 
 use crate::wire::excerpt;
@@ -93,7 +93,7 @@ const BAD_KEY: &[&str] = &[
     "billing_error",
 ];
 const UNKNOWN_MODEL: &[&str] = &["model_not_found", "not_found_error", "invalid_model"];
-/// Messages of providers that have no code for this error.
+/// Phrases in the messages of providers that have no error code for an unknown model.
 const UNKNOWN_MODEL_PHRASES: &[&str] = &["is not a valid model id", "model not found"];
 const RATE_LIMITED: &[&str] = &["rate_limit_error", "rate_limit_exceeded"];
 
@@ -158,8 +158,8 @@ fn mentions_length(message: &str) -> bool {
     .any(|phrase| message.contains(phrase))
 }
 
-/// Returns the context window if the message contains it: the smallest count in it, since the others say how much was
-/// sent.
+/// Returns the context window if the message contains it. It is the smallest large number in the message, because the
+/// others say how much was sent.
 fn limit_in(message: &str) -> Option<u64> {
     const SMALLEST_WINDOW: u64 = 1000;
     let numbers = message.split(|c: char| !c.is_ascii_digit() && c != ',');

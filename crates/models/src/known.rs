@@ -17,7 +17,7 @@ pub struct KnownProvider {
     /// The environment variables that may contain its key; the first that is set wins.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// The models to choose from if the user set only a key: the first of these that the provider offers.
+    /// The preferred models, for users who set only a key. The first one that the provider offers is used.
     #[serde(default)]
     pub prefer: Vec<String>,
     /// Minimum context window of its models.

@@ -63,7 +63,7 @@ pub struct ProviderSettings {
     pub timeouts: ProviderTimeouts,
 }
 
-/// A provider, from which you get models. Cloning it shares the connections.
+/// A provider of models. Clones share its connections.
 #[derive(Clone)]
 pub struct Provider {
     inner: Arc<Inner>,

@@ -22,9 +22,9 @@ pub struct ResilientModel {
 impl ResilientModel {
     /// How often one model is called before the next one.
     const TRIES: u32 = 3;
-    /// How long a fallback is called first before the first model is tried again.
+    /// How long calls start with a fallback before the first model is tried again.
     const FALLBACK_PERIOD: Duration = Duration::from_secs(60);
-    /// If a provider asks for a longer delay than this, it is not called again.
+    /// If a provider asks for a longer delay than this, the call is not retried there.
     const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
     /// Creates a model that calls `first`, then `fallback` in order.

@@ -19,8 +19,8 @@ pub(crate) trait Wire: Send + Sync {
     /// Creates a reader for the reply to this request.
     fn reader(&self, request: &ModelRequest) -> Box<dyn ReplyReader>;
 
-    /// Remembers what a model does not accept according to this fault. Returns whether the same call may succeed if it
-    /// is built again.
+    /// Remembers what a model does not accept according to this fault. Returns whether the same call may succeed if its
+    /// request is rebuilt.
     fn learn_from(&self, _model: &str, _fault: &ModelFault) -> bool {
         false
     }
@@ -71,7 +71,7 @@ impl Target<'_> {
         Some(raised.min(max_tokens).min(window))
     }
 
-    /// Returns the schema of the answer if the model can enforce it. All providers require a schema of an object.
+    /// Returns the schema of the answer if the model can enforce it. All providers require that it describes an object.
     pub fn native_schema<'a>(&self, request: &'a ModelRequest) -> Option<&'a Value> {
         let schema = request.answer_schema.as_deref()?;
         (self.takes_schema && schema["type"] == "object").then_some(schema)
@@ -210,7 +210,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, ModelFault> {
     })
 }
 
-/// Returns the arguments of a call as raw JSON text. Models call functions without parameters with `""` or `null`.
+/// Returns the arguments of a call as raw JSON text. Models send `""` or `null` for functions without parameters.
 pub(crate) fn arguments(text: String) -> Text {
     match text.trim() {
         "" | "null" => "{}".into(),
@@ -218,8 +218,8 @@ pub(crate) fn arguments(text: String) -> Text {
     }
 }
 
-/// Checks a reply without text and calls: fails if the provider filtered it or the model refused, with the refusal's
-/// text.
+/// Checks a reply that has neither text nor calls. Fails if the provider filtered it or the model refused; the error
+/// contains the text of the refusal.
 pub(crate) fn check_refusal(stop: &StopReason, refusal: &str) -> Result<(), ModelFault> {
     let detail = match stop {
         StopReason::Filtered { detail } if refusal.is_empty() => detail.to_string(),
@@ -263,7 +263,7 @@ fn with_members<'a>(schema: &'a Schema, members: &[&str]) -> Cow<'a, str> {
     Value::Object(object).to_string().into()
 }
 
-/// Returns the arguments to send back in the history: `{}` in place of broken JSON, for which servers refuse the
+/// Returns the arguments to send back in the history. Broken JSON becomes `{}`, because servers would refuse the
 /// request.
 pub(crate) fn valid_arguments(arguments: &str) -> &str {
     let is_valid = serde_json::from_str::<Map<String, Value>>(arguments).is_ok();

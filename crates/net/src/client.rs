@@ -1,8 +1,8 @@
 //! The HTTP client behind the guard. It can GET a URL and follow redirects, each of which passes the guard, or send a
 //! single request without following redirects. It limits the size of responses.
 //!
-//! Every request opens a new connection through the guard. There is no connection pool, which would bypass later
-//! checks, no proxy from the environment, and no retry.
+//! Every request opens a new connection through the guard. There is no connection pool, because a reused connection
+//! would bypass later checks. There is also no proxy from the environment, and no retry.
 
 mod body;
 

@@ -13,7 +13,7 @@ pub struct Refusal {
     /// Host and port, or the text that is not a URL.
     pub destination: String,
     pub reason: RefusalReason,
-    /// How often the destination was refused, if refusals are collected; otherwise 1.
+    /// How many times the destination was refused, if refusals are collected; otherwise 1.
     pub count: u64,
 }
 
@@ -71,7 +71,7 @@ pub enum RefusalReason {
     OtherHost { name: String },
     /// The request asks to switch to another protocol, on an intercepted connection.
     OtherProtocol,
-    /// Stands for further refusals that did not fit in the list.
+    /// Stands for all refusals that did not fit in the list.
     More,
 }
 

@@ -299,7 +299,7 @@ impl Guard {
         let limit = self.limits.connect_time;
         let problem = match timeout(limit, self.resolver.lookup(name)).await {
             Ok(Ok(addresses)) if !addresses.is_empty() => return Ok(addresses),
-            Ok(Ok(_)) => "the name has no address".to_owned(),
+            Ok(Ok(_)) => "the name does not resolve to an address".to_owned(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", limit.as_secs_f32()),
         };

@@ -11,7 +11,7 @@ pub struct EgressLimits {
     pub total_bytes: u64,
     /// How many requests and tunnels a turn may open.
     pub requests: u64,
-    /// The time limit for the DNS lookup, the connection and the TLS handshake, each.
+    /// The time limit for each of these: the DNS lookup, the connection and the TLS handshake.
     pub connect_time: Duration,
     /// The time limit for a request of the client, including redirects, and for the response headers behind the proxy.
     pub request_time: Duration,

@@ -60,8 +60,8 @@ const PROXY_VARIABLES: [&str; 6] = [
     "ALL_PROXY",
     "all_proxy",
 ];
-/// The environment variables that list hosts to contact without the proxy. They are set to empty, so that there are
-/// none.
+/// The environment variables that list hosts to contact without the proxy. They are set to empty strings, so that no
+/// host bypasses the proxy.
 const DIRECT_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 #[derive(Debug)]

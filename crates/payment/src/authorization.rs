@@ -8,7 +8,7 @@ use crate::hash::{keccak, keccak_all};
 use crate::network::Network;
 use crate::wallet::{Signature, Signer};
 
-/// Separates these nonces from every other use of the hash.
+/// The label that separates these nonces from every other use of the hash.
 const NONCE_LABEL: &[u8] = b"lango payment nonce 1";
 
 /// An authorized transfer.

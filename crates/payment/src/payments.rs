@@ -39,10 +39,10 @@ const USUAL_GAS: u64 = 100_000;
 /// Validity of an authorization that lango submits itself, in seconds.
 const VALIDITY_S: u64 = 600;
 
-/// Number of newest payments of the wallet among which a user's payments are searched.
+/// Number of the wallet's newest payments that are searched for those of a user.
 const MAX_SEARCHED: usize = 1000;
 
-/// How often to retry a change that loses a race against another replica.
+/// Maximum number of attempts to make a change that loses races against other replicas.
 const TRIES: usize = 200;
 
 /// The settings and dependencies of payments.
@@ -72,9 +72,10 @@ struct Inner {
     limits: PaymentLimits,
     max_fee: Wei,
     confirmation_timeout: Duration,
-    /// Set once the key was read and the chain id was checked.
+    /// The address of the wallet. It is set once the key has been read and the chain id has been checked.
     wallet: OnceCell<Address>,
-    /// Lets one payment of this process at a time take an account nonce. The store detects conflicts with other replicas.
+    /// Lock that lets only one payment of this process at a time take an account nonce. The store detects conflicts
+    /// with other replicas.
     signing: Mutex<()>,
     /// When open payments were last reconciled.
     reconciled: Mutex<Option<Instant>>,
@@ -112,7 +113,7 @@ pub struct PaymentQuote {
     pub fee_ceiling: Wei,
     /// The wallet's balance.
     pub balance: Usdc,
-    /// What would remain of the limits, or the error that the payment exceeds one.
+    /// What would remain of the limits, or the error that the payment would exceed a limit.
     pub left: Result<RemainingLimits, PaymentError>,
 }
 
@@ -367,7 +368,8 @@ impl Payments {
         Ok(stored.unwrap_or_else(|| payment.clone()))
     }
 
-    /// Stores a new state with a description, and returns the stored payment, which another replica may have changed instead.
+    /// Stores a new state with a description, unless another replica changed the payment first. Returns the payment as
+    /// it is stored afterwards.
     async fn advance(
         &self,
         payment: &Payment,

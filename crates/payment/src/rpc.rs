@@ -1,5 +1,6 @@
-//! JSON-RPC over the guarded HTTP client. The user configured the host, so the client may contact exactly this host, even on a
-//! private network. Responses of a node are not trusted: it can hide or fake payments on the screen, but it cannot move money.
+//! JSON-RPC over the guarded HTTP client. The user configured the host, so the client may contact exactly this host,
+//! even on a private network. The node's responses are not trusted: a malicious node can hide payments or make lango
+//! show fake ones, but it cannot move money.
 
 use crate::error::PaymentError;
 use lango_net::{

@@ -1,5 +1,5 @@
-//! The wallet: one secp256k1 key, which is in memory only while it signs, and signs only authorizations and the transactions that
-//! submit them.
+//! The wallet: one secp256k1 key. The key is in memory only while it signs, and it signs only authorizations and the
+//! transactions that submit them.
 
 use crate::address::Address;
 use crate::error::PaymentError;

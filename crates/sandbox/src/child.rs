@@ -20,7 +20,7 @@ pub struct Child {
 
 /// How the command ended, or why the sandbox failed.
 pub(crate) type WaitResult = Result<CommandOutcome, String>;
-/// Dropping it tells the helper inside and the supervising task outside to end the command.
+/// Dropping it tells the helper inside the sandbox and the supervising task outside to end the command.
 pub(crate) type Lifeline = (PipeEnd, oneshot::Sender<()>);
 /// The socket over which the listeners of a command with [`Network::Proxied`](crate::Network::Proxied) arrive.
 #[cfg(target_os = "linux")]
@@ -53,8 +53,8 @@ impl Child {
 
     /// Waits until the command and all processes it started have ended. The future may be dropped and created again.
     ///
-    /// An error means that the sandbox failed, not the command: its inner value is a [`LaunchError`], and the command
-    /// did not run. The limits are enforced whether or not the caller waits.
+    /// An error means that the sandbox failed and the command did not run. The error's inner value is a
+    /// [`LaunchError`]. The limits are enforced whether or not the caller waits.
     pub async fn wait(&mut self) -> io::Result<CommandOutcome> {
         if self.result.is_none() {
             let result = (&mut self.ended).await;

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 
 /// Maximum number of paths of each kind in a report.
 const MAX_PATHS: usize = 50;
-/// Length, in bytes, from which on no further reason for an incomplete check is added.
+/// Once the reasons for an incomplete check have this length in bytes, no more reasons are added.
 const MAX_REASON_BYTES: usize = 1000;
 
 impl CleanUpReport {
@@ -84,7 +84,7 @@ impl CleanUpReport {
         Self::add(&mut self.cleared, &mut self.omitted, path);
     }
 
-    /// Merges the result of a further attempt.
+    /// Merges the result of a later attempt.
     pub(crate) fn merge(&mut self, later: Self) {
         later
             .removed

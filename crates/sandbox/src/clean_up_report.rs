@@ -13,9 +13,9 @@ pub struct CleanUpReport {
     pub cleared: Vec<PathBuf>,
     /// Protected links that the command removed or replaced; they are not restored.
     pub lost_links: Vec<PathBuf>,
-    /// Number of further paths, of all four kinds, that did not fit into the lists.
+    /// Number of paths, of all four kinds, that did not fit into the lists.
     pub omitted: u64,
-    /// Why a part of the writable directories was not checked, if that is the case.
+    /// Why part of the writable directories was not checked; `None` if all of them were.
     pub incomplete: Option<String>,
 }
 

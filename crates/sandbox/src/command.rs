@@ -54,7 +54,7 @@ pub enum NewFiles {
     /// Move them to the trash when the command has ended.
     #[default]
     Remove,
-    /// Leave and report them. For commands that run so long that the user may create such files meanwhile.
+    /// Leave them in place and report them. For long-running commands, during which the user may create such files too.
     Report,
 }
 
@@ -67,7 +67,8 @@ pub enum Stdin {
     Piped,
 }
 
-/// Resource limits of a command, shared with all processes it starts. If one is exceeded, all of them are killed.
+/// Resource limits of a command, shared with all processes it starts. If a limit is exceeded, all these processes are
+/// killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
     /// Maximum run time; `None` for background jobs and servers.

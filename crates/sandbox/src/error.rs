@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a command was not started. With every variant, no part of the command ran.
+/// Why a command was not started. Whatever the variant, no part of the command ran.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(

@@ -1,8 +1,8 @@
-//! The inner helper: this program, started again inside bubblewrap's namespaces before the command.
+//! The inner helper: a second instance of this program, started inside bubblewrap's namespaces before the command.
 //!
 //! It forks. The child applies the inner layers to itself and becomes the command; the parent stays outside of those
-//! layers as the command's guard. A separate process can allocate and report errors during the setup, which code
-//! between `fork` and `exec` of lango itself could not.
+//! layers as the command's guard. A separate process can allocate memory and report errors during the setup; code
+//! between lango's own `fork` and `exec` could not.
 
 mod become_command;
 mod clean_up;

@@ -79,7 +79,7 @@ impl Launcher {
     }
 
     /// Creates this private folder of the caller before a command starts. A folder that does not exist cannot be
-    /// hidden: if it were created later, commands that already run would see it.
+    /// hidden: if it were created later, commands that are already running would see it.
     pub fn with_private_folder(mut self, folder: PathBuf) -> Self {
         self.private_folder = Some(folder);
         self

@@ -2,9 +2,9 @@
 //!
 //! On Linux two layers confine a command. The outer layer is bubblewrap: it gives the command separate namespaces and a
 //! file system that contains only what the [`Policy`] opens. The inner layer is the kernel's Landlock and seccomp,
-//! which still hold if the outer layer fails. A guard process enforces the [`ResourceLimits`], and kills all processes of the
-//! command when the call ends, when [`Child`] is dropped, or when lango is killed. If a layer cannot be set up, nothing
-//! runs.
+//! which still hold if the outer layer fails. A guard process enforces the [`ResourceLimits`], and kills all processes
+//! of the command when its first process ends, when [`Child`] is dropped, or when lango is killed. If a layer cannot be
+//! set up, nothing runs.
 //!
 //! ```no_run
 //! use lango_sandbox::{Command, HelperCommand, Launcher, Policy, SandboxStrength};

@@ -1,7 +1,7 @@
 //! Starts commands on macOS: `sandbox-exec` with a profile built from the policy.
 //!
 //! This is a single layer without namespaces. The command's processes are found by their process group, which a process
-//! can leave, and only the time and the size of files are limited. So the strength is never full here.
+//! can leave. Only the run time and the size of files are limited. So the strength is never full here.
 
 use crate::child::WaitResult;
 use crate::launcher::Launcher;

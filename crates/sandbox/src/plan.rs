@@ -60,7 +60,7 @@ pub(crate) struct Handover {
 pub(crate) struct CleanUpDescriptors {
     /// The record with the checklist.
     pub(crate) record: RawFd,
-    /// One for each writable directory of the checklist, in the same order; `None` if it could not be opened.
+    /// A handle for each writable directory of the checklist, in the same order; `None` if it could not be opened.
     pub(crate) roots: Vec<Option<RawFd>>,
     pub(crate) trash: Option<RawFd>,
     /// Files created after this time are not the command's. In nanoseconds since 1970; zero for no limit.

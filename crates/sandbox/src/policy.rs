@@ -47,7 +47,7 @@ pub enum Access {
     /// Nothing; the path seems not to exist.
     None,
     Read,
-    /// Reading. Changing it only with a file tool, which asks the user each time.
+    /// Reading. Only file tools can change the path, and they ask the user each time.
     Guarded,
     /// Reading and changing.
     Write,

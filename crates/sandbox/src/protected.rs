@@ -63,7 +63,7 @@ impl<'a> ParentDirectory<'a> {
 }
 
 /// Returns a regular expression for each name, which matches it as a whole path component in any letter case. For a
-/// sandbox that works with paths.
+/// sandbox whose rules match paths.
 #[cfg(any(target_os = "macos", test))]
 pub(crate) fn path_expressions() -> Vec<String> {
     let letter = |letter: char| match letter {
@@ -125,7 +125,7 @@ struct Names {
     exact: HashMap<Vec<u8>, Vec<ExactName>>,
     starts: Vec<(Vec<u8>, Protection)>,
     ends: Vec<(Vec<u8>, Protection)>,
-    /// The possible first bytes of protected names, except of those that match by their end.
+    /// The possible first bytes of protected names, except names that are matched by their end.
     first_bytes: [bool; 256],
     vendored: Vec<String>,
 }

@@ -1,5 +1,5 @@
 //! The messages from the inner helper to the launcher, one per line. They go to the descriptor that is bubblewrap's
-//! standard error, which the command itself never has.
+//! standard error; the command itself never gets that descriptor.
 
 use crate::{CleanUpReport, ExceededLimit, ExitKind};
 
@@ -25,7 +25,7 @@ pub(crate) enum Report {
 
 const CLEANING_UP: &str = "cleaning-up";
 
-/// Whether the helper has reported that it cleans up.
+/// Whether the helper has reported that the clean-up has started.
 pub(crate) fn reports_cleaning_up(output: &[u8]) -> bool {
     let line = Report::CleaningUp.line();
     output

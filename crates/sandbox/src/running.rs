@@ -12,7 +12,7 @@ static UNSEEN: Mutex<Vec<CleanUpReport>> = Mutex::new(Vec::new());
 /// Maximum number of stored reports; further ones are dropped.
 const MAX_UNSEEN: usize = 100;
 
-/// Counts one command as running until it is dropped.
+/// A token that counts one command as running until the token is dropped.
 #[derive(Debug)]
 pub(crate) struct RunningToken(());
 

@@ -11,10 +11,10 @@ use std::time::Duration;
 const PREFIX: &str = "lango-sandbox-";
 const MAX_ATTEMPTS: u32 = 1000;
 /// Age at which a leftover folder is removed. Other containers may share the temporary folder but not the process ids,
-/// so only the age tells that a folder is unused.
+/// so only its age shows that a folder is unused.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A new folder in the system's temporary folder, accessible only to this user. Dropping it removes it.
+/// A new folder in the system's temporary folder, accessible only to this user. Dropping this value removes the folder.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 

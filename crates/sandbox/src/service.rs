@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, watch};
 
-/// Number of bytes that are stored of the end of the error output.
+/// Number of bytes that are kept from the end of the error output.
 const TAIL_BYTES: usize = 8 << 10;
 
 /// A handle of a running service. Dropping the last clone kills the command and all processes it started.

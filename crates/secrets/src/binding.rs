@@ -46,8 +46,8 @@ pub enum BindingTarget {
     Field {
         /// The name of the argument.
         field: Text,
-        /// The only origin that may receive the value. `None` occurs only in bindings for MCP tools that older versions
-        /// of lango stored; they have no effect.
+        /// The only origin that may receive the value. `None` occurs only in bindings for MCP tools that were stored by
+        /// older versions of lango; such bindings have no effect.
         origin: Option<Origin>,
     },
     /// An argument of an MCP server's tool. The argument must be exactly `secret:NAME`.

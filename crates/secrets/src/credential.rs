@@ -20,7 +20,8 @@ pub trait CredentialSource: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
 }
 
-/// A handle to a configured key or token. It contains no value, and resolves it only for requests to one origin.
+/// A handle to a configured key or token. It does not contain the value, and resolves it only for requests to one
+/// origin.
 #[derive(Clone)]
 pub struct Credential {
     source: Arc<dyn CredentialSource>,

@@ -1,5 +1,6 @@
 //! Tools whose arguments may be secrets. After a call was approved, `secret:NAME` in a bound argument is replaced by
-//! the value, only in the arguments that the tool receives. Logs, screens and approval questions show `secret:NAME`.
+//! the value, but only in the arguments that the tool receives. Logs, screens and approval questions show
+//! `secret:NAME`.
 
 use crate::binding::{Binding, BindingTarget, Origin, ServerToolId};
 use crate::name::SecretName;
@@ -141,8 +142,8 @@ impl FieldTool {
         })
     }
 
-    /// Adds the consequences of a call's secrets to its inspection: if the vault is locked, only the user can approve
-    /// the call and unlocks the vault; a call that cannot work is refused.
+    /// Adds the consequences of a call's secrets to its inspection. If the vault is locked, only the user can approve
+    /// the call, and the approval also unlocks the vault. A call that cannot work is refused.
     async fn inspect_secrets(
         &self,
         caller: &Caller,

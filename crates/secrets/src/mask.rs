@@ -148,8 +148,8 @@ impl MaskStream {
         out
     }
 
-    /// Writes the bytes up to the last echo that starts before `limit` to `out`, and replaces the echoes. Returns the
-    /// position after that echo.
+    /// Writes to `out` the bytes up to the end of the last echo that starts before `limit`, with all echoes replaced.
+    /// Returns the position after that echo.
     fn mask(&mut self, bytes: &[u8], limit: usize, is_end: bool, out: &mut Vec<u8>) -> usize {
         let set = Arc::clone(&self.set);
         let mut copied = self.removed;

@@ -27,7 +27,7 @@ pub struct SecretUser {
 }
 
 impl SecretUser {
-    /// Returns the secret user for an agent's call.
+    /// Returns the `SecretUser` for an agent's call.
     pub fn agent(caller: &Caller) -> Self {
         Self {
             user: caller.user.clone(),
@@ -99,7 +99,7 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Vec<BoundSecret>>;
 
     /// Tells the user that a call was refused, or ran without a secret, because of this problem. The other methods
-    /// report the problems that they return themselves.
+    /// already report the problems that they return.
     fn report(&self, problem: &str);
 }
 

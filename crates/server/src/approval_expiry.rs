@@ -33,7 +33,8 @@ impl ApprovalExpiry {
         }
     }
 
-    /// Ends the turns whose approvals have expired, if a scan is due. If one fails, the next scan tries again.
+    /// Ends the turns whose approvals have expired, if a scan is due. If that fails for a turn, the next scan tries
+    /// again.
     pub async fn scan(
         &mut self,
         context: &dyn ServerContext,

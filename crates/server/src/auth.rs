@@ -1,6 +1,6 @@
-//! The auth middleware. Any web page in a browser can send requests to this machine. Therefore the host must be an
-//! allowed one, the origin must match the host, and the caller must present the token. All checks run before the body
-//! is read.
+//! The auth middleware. Any web page in a browser can send requests to this machine. Therefore the host must be
+//! allowed, the origin must match the host, and the caller must present the token. All checks run before the body is
+//! read.
 
 use crate::HEALTH;
 use axum::Router;
@@ -41,7 +41,7 @@ impl Auth {
         }
     }
 
-    /// Accepts further host names, in addition to those of the loopback interface.
+    /// Also accepts these host names, in addition to those of the loopback interface.
     pub fn with_hosts(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         let plain = |host: String| strip_port(&host).to_ascii_lowercase();
         self.hosts.extend(hosts.into_iter().map(plain));
@@ -158,8 +158,8 @@ fn presented_token(headers: &HeaderMap) -> Option<[u8; 32]> {
     is_bearer.then(|| Sha256::digest(token.trim()).into())
 }
 
-/// Returns the values of the `Host` headers. A value that is not text, and each of several values, is returned as
-/// empty, so that it is refused.
+/// Returns the values of the `Host` headers. If there are several, or if the value is not text, returns empty strings
+/// instead, so that the request is refused.
 fn host_headers(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let number = headers.get_all(HOST).iter().count();
     let all = headers.get_all(HOST).iter();

@@ -1,5 +1,5 @@
 //! Marks the turns and tasks that were in flight when a database was backed up. They may have continued in the original
-//! database, so resuming them could repeat effects. Before a server resumes a marked one, it asks the user.
+//! database, so resuming them could repeat effects. Before a server resumes a marked turn or task, it asks the user.
 //!
 //! The mark of a turn is an event in its log. The mark of a task, whose turn may not have started, is in the metadata
 //! of its message.

@@ -157,12 +157,12 @@ pub enum MemoryStep {
     Observe {
         /// The ordinal of the next turn to observe.
         observed: u64,
-        /// The lowest trust of everything up to there.
+        /// The lowest trust of everything before that turn.
         trust: Trust,
         /// `None` if nothing was worth remembering.
         observation: Option<NewRecollection>,
     },
-    /// Replaces recollections of one generation by one of the next.
+    /// Condenses recollections of one generation into one recollection of the next.
     Condense {
         parts: Vec<MemoryId>,
         generation: Generation,
@@ -182,7 +182,7 @@ pub enum CommitOutcome<T> {
 pub struct ForgetRequest {
     /// The memories to delete. Reflections that contain one of them are deleted too.
     pub ids: Vec<MemoryId>,
-    /// Whether to delete the recollections that they were condensed from as well.
+    /// Whether to also delete the recollections that they were condensed from.
     pub with_parts: bool,
     /// Turns that must never be observed again.
     pub turns: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Reads pending requests for a user's approval, and grants for later calls.
+//! Reads the pending approval requests of a user, and the grants that cover later calls.
 
 use crate::decode::damaged;
 use crate::engine::{Result, Row, Sql, Tx, Value, statements};

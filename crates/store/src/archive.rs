@@ -1,8 +1,8 @@
 //! Exports, imports and removes sessions: logs are copied row by row exactly as stored, with their hashes.
 //!
-//! Every step is bounded, so that turns do not wait long behind it. A session is visible as a whole or not at all: while it is
-//! imported or removed it is **hidden**, which means that its user has a prefix that no real user name has. If an import or
-//! removal is interrupted, the next removal deletes the hidden sessions.
+//! Every step is bounded, so that turns do not wait long behind it. A session is visible as a whole or not at all.
+//! While it is imported or removed, it is **hidden**: its user name gets a prefix that no real user name has. If an
+//! import or removal is interrupted, the next removal deletes the hidden sessions.
 
 mod fork;
 mod import;
@@ -91,7 +91,8 @@ impl LogRow {
         }
     }
 
-    /// Returns the fields that the hash covers. A number that is too large for a database matches no hash.
+    /// Returns the fields that the hash covers. A number that is too large for a database is replaced, so the row
+    /// matches no hash.
     pub(crate) fn stored_event(&self) -> StoredEvent<'_> {
         StoredEvent {
             session: self.session.as_str(),
@@ -146,8 +147,8 @@ impl Store {
         record.await?.ok_or_else(|| not_found(session))
     }
 
-    /// Reads rows of a log in order, and fills in authors that old rows lack. A page of large rows has fewer than `limit`, but at
-    /// least one unless the log has ended.
+    /// Reads rows of a log in order, and fills in authors that old rows lack. A page of large rows has fewer rows than
+    /// `limit`, but at least one unless the log has ended.
     pub async fn log_rows(
         &self,
         session: &SessionId,
@@ -226,9 +227,9 @@ pub struct LogContents {
     pub attachments: u64,
 }
 
-/// Verifies a log up to the last event of `record`: there are no gaps, every event has an author, and every hash and every
-/// attachment's digest match. Fails with [`StoreError::Damaged`] at the first event that does not. Calls `on_progress` with the
-/// number of events verified so far.
+/// Verifies a log up to the last event of `record`: there are no gaps, every event has an author, and every hash and
+/// every attachment's digest match. Fails with [`StoreError::Damaged`] at the first event that violates this. Calls
+/// `on_progress` with the number of events verified so far.
 pub async fn verify_record(
     store: &Store,
     record: &SessionRecord,

@@ -26,7 +26,8 @@ const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 /// Number of expired attachments that each put deletes.
 const EXPIRED_BATCH: usize = 4;
 
-/// Number of attachment references that one step deletes with a session. Each may free up to [`MAX_ATTACHMENT_BYTES`] bytes.
+/// Number of a session's attachment references that one removal step deletes. Each may free up to
+/// [`MAX_ATTACHMENT_BYTES`] bytes.
 const REFERENCE_BATCH: usize = 4;
 
 /// Returns the digest under which bytes are stored: their SHA-256 in hexadecimal digits.
@@ -78,7 +79,8 @@ impl AttachmentStore for Store {
 }
 
 impl Store {
-    /// Deletes a few puts that no event referred to in time, and bytes that are no longer used. Returns the number of puts.
+    /// Deletes a few puts that no event referred to in time, and bytes that are no longer used. Returns the number of
+    /// deleted puts.
     pub(crate) async fn delete_expired_puts(&self) -> Result<usize, StoreError> {
         let values = values![LIFETIME_MS, EXPIRED_BATCH];
         let put = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -98,7 +100,7 @@ impl Store {
     }
 }
 
-/// Deletes a few references of a session, and bytes that are no longer used. Returns whether there were any.
+/// Deletes a few references of a session, and bytes that are no longer used. Returns whether there were any references.
 pub(crate) async fn remove_references(tx: &mut Tx<'_>, user: &str, session: &str) -> Result<bool> {
     let values = values![session, REFERENCE_BATCH];
     let digests: Vec<Text> = tx.column(REFERENCES, values).await?;
@@ -155,7 +157,7 @@ pub(crate) const RECORD_PUT: Sql = sql!(
 statements! {
     BYTES: r#"SELECT bytes FROM attachments WHERE "user" = $1 AND digest = $2"#;
 
-    /// Selects the first attachments that a session refers to.
+    /// Selects up to `$2` attachments that a session refers to.
     REFERENCES: "SELECT digest FROM attachment_references WHERE session = $1 ORDER BY digest LIMIT $2";
 
     DELETE_REFERENCE: "DELETE FROM attachment_references WHERE session = $1 AND digest = $2";

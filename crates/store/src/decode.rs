@@ -30,7 +30,7 @@ pub(crate) fn damaged(session: &SessionId, seq: u64, detail: impl ToString) -> S
     }
 }
 
-/// Fails if the user's name cannot be stored. `what` names the thing that belongs to the user, for the error.
+/// Fails if the user's name cannot be stored. The error names `what`, the thing that belongs to the user.
 pub(crate) fn check_user(user: &UserId, what: impl Display) -> Result<(), StoreError> {
     if user.is_valid() {
         return Ok(());
@@ -40,8 +40,8 @@ pub(crate) fn check_user(user: &UserId, what: impl Display) -> Result<(), StoreE
     )))
 }
 
-/// Returns the author of a stored event. Old events have an empty author: their user messages are the user's, and all others
-/// are the root agent's.
+/// Returns the author of a stored event. Old events have an empty author: their user messages are attributed to the
+/// user, and all others to the root agent.
 pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName) -> AgentName {
     match stored {
         "" if is_user_message => AgentName::user(),

@@ -110,8 +110,8 @@ impl Engine {
         self.run(WorkMode::Snapshot, args, work)
     }
 
-    /// Writes in a transaction. Fails with [`Unreachable`](lango_core::StoreError::Unreachable) if the reply to PostgreSQL's commit
-    /// is lost: whether it was committed is unknown.
+    /// Writes in a transaction. Fails with [`Unreachable`](lango_core::StoreError::Unreachable) if the reply to
+    /// PostgreSQL's commit is lost; it is then unknown whether the transaction was committed.
     pub(crate) fn write<A: Input, T: Output>(
         &self,
         args: A,

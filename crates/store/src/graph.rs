@@ -66,10 +66,10 @@ impl Confidence {
 /// A fact to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFact {
-    /// If the entity has a type, it replaces the stored one.
+    /// The type of this entity, if it has one, replaces the stored type.
     pub subject: Entity,
     pub predicate: Name,
-    /// If the entity has a type, it replaces the stored one.
+    /// The type of this entity, if it has one, replaces the stored type.
     pub object: Entity,
     pub source: Provenance,
     pub confidence: Confidence,
@@ -103,8 +103,8 @@ pub struct Triple {
 
 /// The result of storing a fact.
 ///
-/// A current fact is not stored twice. Its best source is stored: a trusted source wins over others, then the higher confidence,
-/// then the newer source.
+/// A current fact is stored only once, with its best source: a trusted source wins over others, then the higher
+/// confidence, then the newer source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RelateOutcome {
     New(Fact),

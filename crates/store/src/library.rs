@@ -164,7 +164,7 @@ pub struct LearningRow {
     pub saved: Timestamp,
 }
 
-/// A word of a query, in any form that the index has terms for.
+/// A word of a query, in any form that a search can map to a term of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryWord {
     pub text: String,
@@ -189,7 +189,7 @@ pub struct Ranking {
     pub left_out: usize,
 }
 
-/// How thoroughly a document is removed. Searches do not find it in either case.
+/// How thoroughly a document is removed. In both cases, searches no longer find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteMode {
     /// The bytes stay in the file until other data overwrites them.

@@ -1,7 +1,8 @@
 //! Notifies subscribers of every change to sessions, by this process and by others that use the same database.
 //!
-//! This process notifies itself after each commit, and PostgreSQL delivers the notifications of other replicas. Other processes
-//! that write to a SQLite file send none, so lango watches its write-ahead log: a commit changes that file's length or time.
+//! This process notifies itself after each commit, and PostgreSQL delivers the notifications of other replicas. Other
+//! processes that write to a SQLite file send none, so lango watches the write-ahead log of that file: a commit changes
+//! the log's length or time.
 
 use crate::engine::Engine;
 use crate::store::Store;
@@ -47,7 +48,7 @@ impl OwnChanges {
     }
 }
 
-/// A store whose [`ChangeFeed`] also has the changes made by this process.
+/// A store whose [`ChangeFeed`] also reports the changes made by this process.
 pub struct LiveChanges(pub Arc<Store>);
 
 impl ChangeFeed for LiveChanges {

@@ -128,7 +128,7 @@ fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     payment.revision == change.expected && moves && keeps_nonce
 }
 
-/// Returns the id of the budget that a payment spends. The error is the largest amount left in a budget.
+/// Returns the id of the budget that a payment uses. The error is the largest amount that remains in any budget.
 fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Text>, u64> {
     let payment = &reservation.payment;
     match reservation.budget {
@@ -315,7 +315,7 @@ macro_rules! select {
 statements! {
     PAYMENT: select!("WHERE id = $1");
 
-    /// Selects a payment and makes other changes to it wait.
+    /// Selects a payment and locks it, so that other changes to it wait.
     LOCK_PAYMENT: select!("WHERE id = $1 /*postgres FOR UPDATE*/");
 
     OPEN: select!("WHERE network = $1 AND wallet = $2 AND state NOT IN ('settled', 'failed') ORDER BY nonce /*postgres NULLS FIRST*/, id LIMIT $3");
@@ -339,7 +339,8 @@ statements! {
     /// Takes the account nonces below `$4` if `$3` is still the next one.
     TAKE_NONCE: "UPDATE payment_accounts SET next_nonce = $4 WHERE network = $1 AND wallet = $2 AND next_nonce = $3";
 
-    /// Sums the amounts of day `$3` that did not fail: all, those to recipient `$4`, and those for purpose `$5`.
+    /// Sums the amounts of all payments of day `$3` that did not fail, of those to recipient `$4`, and of those for
+    /// purpose `$5`.
     TOTALS: "SELECT coalesce(sum(amount), 0)::bigint,
          coalesce(sum(amount) FILTER (WHERE recipient = $4), 0)::bigint,
          coalesce(sum(amount) FILTER (WHERE purpose = $5), 0)::bigint
@@ -349,8 +350,8 @@ statements! {
     ADD_BUDGET: "INSERT INTO payment_budgets (id, network, wallet, \"user\", session, host, amount, created)
      SELECT id, network, wallet, \"user\", session, host, $2::bigint, created FROM payments WHERE id = $1";
 
-    /// Selects the budgets for a host in a session, with the amount spent of each. The index on `payments.budget` has another
-    /// collation than the ids of budgets.
+    /// Selects the budgets for a host in a session, with the amount spent of each. The statement sets the collation,
+    /// because the index on `payments.budget` has a different one than the ids of budgets.
     BUDGETS: "SELECT id, amount,
          (SELECT coalesce(sum(payments.amount), 0)::bigint FROM payments
            WHERE payments.budget = payment_budgets.id /*postgres COLLATE \"default\"*/ AND payments.state <> 'failed')

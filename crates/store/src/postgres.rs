@@ -1,8 +1,8 @@
 //! The PostgreSQL engine: connections that may be lost, session leases shared by replicas, and an index for vectors.
 //!
-//! Every statement is one round trip on a pooled connection. A replica owns a session by a lease on the database's clock, with a
-//! unique fencing token, and every append is conditional on it. Work is retried for a bounded time when a connection is lost or
-//! the server restarts.
+//! Every statement is one round trip on a pooled connection. A replica owns a session through a lease, which is timed
+//! by the database's clock and has a unique fencing token. Every append is conditional on the lease. Work is retried
+//! for a bounded time when a connection is lost or the server restarts.
 
 mod acquire;
 mod address;

@@ -47,11 +47,11 @@ pub(crate) struct TurnRow<'a> {
 /// Changes to a row of `sessions`.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SessionChange<'a> {
-    /// The session's title, in case the first turn that starts here is the session's first.
+    /// The title of the session, which applies if the first turn that starts in this batch is the session's first turn.
     pub title: Option<SqlText<'a>>,
-    /// When the first turn that starts here was asked.
+    /// When the first turn that starts in this batch started.
     pub first_asked: Option<i64>,
-    /// When the last turn that ends here ended.
+    /// When the last turn that ends in this batch ended.
     pub last_finished: Option<i64>,
 }
 

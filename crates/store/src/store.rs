@@ -24,7 +24,7 @@ pub struct Store {
     pub(crate) engine: Engine,
     /// Cached sign bits of the vectors that searches have compared.
     pub(crate) bits: Arc<BitsCache>,
-    /// The author of old stored messages that have no author.
+    /// The author to assume for old stored messages without an author.
     pub(crate) root_agent: AgentName,
     pub(crate) log_ends: LogEndCache,
     pub(crate) own_changes: OwnChanges,
@@ -33,7 +33,7 @@ pub struct Store {
 impl Store {
     /// Creates a store for `sqlite:PATH` or `postgres://user:password@host/database`. The database is opened on first use.
     ///
-    /// `root_agent` is the author of old stored messages that have no author.
+    /// `root_agent` is the author to assume for old stored messages without an author.
     pub fn at(place: &str, root_agent: AgentName) -> Result<Self, StoreError> {
         match place.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(path, root_agent),
@@ -185,7 +185,8 @@ impl Default for Store {
     }
 }
 
-/// Changes that other replicas make in a PostgreSQL database. [`LiveChanges`](crate::LiveChanges) also has those of this process.
+/// Changes that other replicas make in a PostgreSQL database. [`LiveChanges`](crate::LiveChanges) also reports those of
+/// this process.
 impl ChangeFeed for Store {
     fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         match &self.engine {

@@ -224,8 +224,8 @@ pub enum OpenMode {
 }
 
 impl TransferCheckpoint {
-    /// Returns the error of opening a database with this checkpoint. `place` names the database in the error, `target` in the
-    /// suggested command.
+    /// Returns the error for opening a database that contains this checkpoint. `place` names the database in the error,
+    /// `target` in the suggested command.
     pub(crate) fn refusal(&self, place: String, target: &str) -> StoreError {
         let detail = format!(
             "a move from {} to it is not finished; resume it with: lango store move '{}' '{target}'",

@@ -195,7 +195,8 @@ pub(crate) async fn open(
     )))
 }
 
-/// Returns the task that a message opened, if any: this task, in an earlier attempt, or another one.
+/// Returns the task that a message opened, if any. It is either this task, opened by an earlier attempt, or another
+/// task.
 pub(crate) async fn opened_by(
     tx: &mut Tx<'_>,
     task: &TaskRecord,

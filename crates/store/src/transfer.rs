@@ -138,7 +138,7 @@ impl Transfer<'_> {
         (self.on_progress)(TransferProgress { stage, done, total });
     }
 
-    /// Copies the rows of a table that are not copied yet.
+    /// Copies the rows of a table that have not been copied yet.
     async fn copy(&mut self, index: usize) -> Result<(), TransferError> {
         let table = &self.tables[index];
         let total = self.source.count_rows(table).await?;
@@ -168,8 +168,9 @@ impl Transfer<'_> {
         }
     }
 
-    /// Checks that the target has exactly the copied rows, and that the source still has them. If table `unfinished` is still being
-    /// copied, compares only the copied rows of that table and those after it in the source.
+    /// Checks that the target has exactly the copied rows, and that the source still has the same rows. If `unfinished`
+    /// is given, the tables from that index on are not completely copied yet, so the other rows that they have in the
+    /// source are ignored.
     async fn compare(&mut self, unfinished: Option<usize>) -> Result<(), TransferError> {
         for (index, table) in self.tables.iter().enumerate() {
             let copied = self.checkpoint.copied[index].clone();

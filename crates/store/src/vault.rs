@@ -97,7 +97,7 @@ async fn read(
     }))
 }
 
-/// Reads the head and makes other replicas' changes to the vault wait.
+/// Reads and locks the head, so that other replicas' changes to the vault wait.
 async fn lock_head(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<(u64, Vec<u8>)>> {
     tx.query_opt(LOCK_HEAD, values![user], revision_and_head)
         .await

@@ -10,10 +10,10 @@ use lango_core::{CachedPage, UserId, WebCache};
 /// Maximum number of bytes of pages stored for one user.
 pub const USER_CACHE_BYTES: u64 = 64 << 20;
 
-/// The size of a row in addition to its text, as counted towards the limit.
+/// The size of a row without its texts, as it counts towards the limit.
 const ROW_BYTES: usize = 256;
 
-/// Returns the number of bytes that a page counts towards the limit, or `None` if it is too large to store.
+/// Returns the number of bytes by which a page counts towards the limit, or `None` if the page is too large to store.
 fn counted_size(page: &CachedPage) -> Option<u64> {
     let validators = [&page.etag, &page.last_modified];
     let validators = validators.into_iter().flatten().map(|text| text.len());

@@ -135,7 +135,7 @@ impl CanaryScanner {
     }
 }
 
-/// Decodes a gzip stream. Returns the start of a truncated one.
+/// Decodes a gzip stream. If it is truncated, returns the part that can be decoded.
 fn decode(bytes: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::new();
     let _ = MultiGzDecoder::new(bytes)

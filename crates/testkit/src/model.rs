@@ -58,7 +58,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Streams its text in pieces of this many characters instead of in one.
+    /// Streams the text in pieces of this many characters instead of in one piece.
     pub fn with_chunk_size(mut self, characters: usize) -> Self {
         self.chunk_size = characters.max(1);
         self

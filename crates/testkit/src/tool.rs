@@ -46,7 +46,7 @@ impl CountingTool {
         self
     }
 
-    /// Sets the result of inspecting any of its calls.
+    /// Sets the inspection result of all its calls.
     pub fn with_inspection(mut self, inspection: Inspection) -> Self {
         self.inspection = inspection;
         self
@@ -119,8 +119,8 @@ pub fn caller() -> Caller {
     }
 }
 
-/// Returns the spec of a tool that takes any object. By its name a `payment_` tool is dangerous and has an effect, an
-/// `exec_` tool is safe and has an effect, and all others are safe and pure.
+/// Returns the spec of a tool that takes any object. The name decides the rest: a `payment_` tool is dangerous and has
+/// an effect, an `exec_` tool is safe and has an effect, and all others are safe and pure.
 pub fn spec(name: &str) -> ToolSpec {
     let (effect, risk) = match name {
         _ if name.starts_with("payment_") => (Effect::NonIdempotent, Risk::Dangerous),

@@ -48,8 +48,8 @@ pub struct CommandSetup {
     /// The folder for the output of commands. It is private to lango, and the policy must hide it.
     pub outputs: PathBuf,
     pub limits: CommandLimits,
-    /// The hosts that commands may contact through a proxy. The policy's network becomes
-    /// [`Network::Proxied`](lango_sandbox::Network::Proxied) if this is set, and never is otherwise.
+    /// The hosts that commands may contact through a proxy. If this is set, the policy's network becomes
+    /// [`Network::Proxied`](lango_sandbox::Network::Proxied); otherwise it is never `Proxied`.
     pub proxy: Option<CommandProxy>,
     /// Access to the secrets that the user bound to commands.
     pub secrets: Option<SecretAccess>,
@@ -70,7 +70,7 @@ pub struct CommandLimits {
     pub stored_outputs: usize,
     /// Maximum size of all stored outputs together.
     pub stored_bytes: u64,
-    /// The limits that the sandbox enforces. Their time is ignored.
+    /// The limits that the sandbox enforces. Their `time` is ignored.
     pub command: ResourceLimits,
 }
 
@@ -89,7 +89,8 @@ impl Default for CommandLimits {
     }
 }
 
-/// Runs commands and tracks those it started. Clones share them; the jobs are stopped when the last clone is dropped.
+/// A runner of commands, which tracks the commands it started. Clones share them. Background jobs are stopped when the
+/// last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Commands {
     inner: Arc<Inner>,

@@ -1,6 +1,6 @@
-//! Guarded paths: files that other programs act on automatically. A path is guarded by its name, which is on the
-//! sandbox's list, or because it lies in a git directory, which git recognizes by its entries. Every change of a
-//! guarded path needs the user's approval, and a call changes only the path that was approved.
+//! Guarded paths: files that other programs act on automatically. A path is guarded if its name is on the sandbox's
+//! list, or if it lies in a directory whose entries make git recognize it as a repository. Every change of a guarded
+//! path needs the user's approval, and a call changes only the path that was approved.
 
 use crate::file_error::FileError;
 use crate::roots::Roots;
@@ -10,7 +10,8 @@ use lango_sandbox::{Access, GitEntries, protection_of_path};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Returns why a path is guarded, or `None`. `path` is absolute and free of links, `access` what the policy allows.
+/// Returns why a path is guarded, or `None`. `path` must be absolute and free of links; `access` is what the policy
+/// allows.
 pub(crate) fn guarded_target(roots: &Roots, path: &Path, access: Access) -> Option<GuardedTarget> {
     let reason = if access == Access::Guarded {
         let name = guarded_name(roots, path);
@@ -63,7 +64,7 @@ fn target(roots: &Roots, path: &Path, reason: String) -> GuardedTarget {
     }
 }
 
-/// Returns the component that makes a path guarded, or the last one if a link on the way was guarded.
+/// Returns the component that makes a path guarded, or its last component if a link on the way was guarded.
 fn guarded_name<'p>(roots: &Roots, path: &'p Path) -> &'p OsStr {
     let root = roots
         .policy()

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
-/// Number of further random names to try if a name is taken.
+/// Number of other random names to try if a name is taken.
 const MAX_RETRIES: usize = 8;
 
 /// Creates or replaces the file `name`. An existing file's permissions carry over to the new one.

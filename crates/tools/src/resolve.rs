@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 /// Maximum number of links in one path, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Maximum number of folders opened for one path. Going up opens the folders above again.
+/// Maximum number of folders opened for one path. Going up with `..` reopens the folders above.
 const MAX_STEPS: usize = 20_000;
 
 /// What to do with a link at the end of a path.

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat};
 use std::ffi::OsStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of characters after which a name or path is truncated. Only malicious ones are longer.
+/// Number of characters after which a name or path is truncated. Only malicious names are longer.
 const MAX_NAME_CHARACTERS: usize = 1000;
 
 /// Formats a name or path on one line. Quotes and escapes it if it would garble the line: with line breaks, say, or
@@ -81,8 +81,8 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// Formats a time in UTC as RFC 3339, to the second: `2026-03-01T12:00:00Z`. Returns `unknown` for a time without a
-/// date.
+/// Formats a time in UTC as RFC 3339, to the second: `2026-03-01T12:00:00Z`. Returns `unknown` for a time outside the
+/// calendar's range.
 pub(crate) fn utc(time: SystemTime) -> String {
     let seconds = match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_secs()).ok(),

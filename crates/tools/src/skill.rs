@@ -2,7 +2,7 @@
 //!
 //! At startup only the front matter of each skill is read. The body, the other files and the scripts are read whenever
 //! the skill is used. Broken skills are reported and left out. A skill's location is an open handle to its parent
-//! folder, so replacing a folder on the path by a link later has no effect.
+//! folder, so it has no effect if a folder on the path is later replaced by a link.
 
 mod content;
 mod create;

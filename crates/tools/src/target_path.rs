@@ -1,5 +1,5 @@
-//! The resolved target of a path: a folder's handle and a name in it. Operations use them and never resolve the path
-//! again.
+//! The resolved target of a path: a folder's handle and a name in it. Operations use this pair and never resolve the
+//! path a second time.
 
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
@@ -40,7 +40,7 @@ impl<'a> TargetPath<'a> {
         self.resolved.folder.path().join(self.below())
     }
 
-    /// Returns the parent folder's handle and the name in it; `None` for a root, and if a parent folder is missing.
+    /// Returns the parent folder's handle and the name in it; `None` for a root, or if a parent folder is missing.
     pub(crate) fn parent_and_name(&self) -> Option<(&Folder<'a>, &OsStr)> {
         match self.resolved.names.as_slice() {
             [name] => Some((&self.resolved.folder, name)),

@@ -1,4 +1,4 @@
-//! The trash: a private folder of lango that deleted files are moved to and can be restored from.
+//! The trash: lango's private folder for deleted files, from which they can be restored.
 //!
 //! Each item is stored under a short id, next to a small JSON record that describes it. An item is moved in one step if
 //! possible, and copied otherwise. Restoring is restricted like writing a file, and never overwrites anything.
@@ -26,10 +26,10 @@ use transfer::{TransferError, transfer};
 /// Characters of ids, without those that look alike.
 const ID_ALPHABET: &[u8; 30] = b"23456789abcdefghjkmnpqrstvwxyz";
 
-/// Length of ids. There are over half a billion, so two random ones rarely collide.
+/// Length of ids. More than half a billion ids are possible, so two random ids rarely collide.
 const ID_LENGTH: usize = 6;
 
-/// Number of further random ids to try if an id is taken.
+/// Number of other random ids to try if an id is taken.
 const MAX_RETRIES: usize = 8;
 
 /// Maximum size of an item that has to be copied because it cannot be moved.
@@ -62,7 +62,7 @@ pub enum TrashError {
     /// The original path exists again.
     #[error("`{}` exists again and is not overwritten; move it away first", path.display())]
     Occupied { path: PathBuf },
-    /// The policy does not allow the item at its original path.
+    /// The policy does not allow restoring the item to its original path.
     #[error("`{}` cannot be restored: {reason}", path.display())]
     Refused { path: PathBuf, reason: String },
     /// The item is on another file system and too large to copy.

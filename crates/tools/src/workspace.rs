@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A policy's folders opened for the tools. Cloning it shares the handles.
+/// The folders of a policy, opened for the tools. Clones share the handles.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     roots: Arc<Roots>,
@@ -39,8 +39,8 @@ pub enum WorkspaceError {
 }
 
 impl Workspace {
-    /// Opens the folders of the policy, following links in their paths. An additional folder that does not exist now
-    /// stays unreachable even if it is created later.
+    /// Opens the folders of the policy, following links in their paths. An additional folder that does not exist yet
+    /// stays unreachable, even if it is created later.
     pub fn open(policy: Policy) -> Result<Self, WorkspaceError> {
         let roots = Roots::open(policy).map_err(|(path, cause)| match cause.kind() {
             io::ErrorKind::NotFound => WorkspaceError::Missing { path },

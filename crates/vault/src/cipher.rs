@@ -96,7 +96,7 @@ fn code(key: &Key, bytes: &[u8]) -> Hmac<Sha256> {
     code
 }
 
-/// Pads the key to the first block of the hash.
+/// Pads the key with zeros to the block size of the hash.
 fn block(key: &Key) -> hmac::digest::Key<Hmac<Sha256>> {
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     block[..Key::BYTES].copy_from_slice(key.expose());

@@ -2,8 +2,8 @@
 //!
 //! An envelope consists of a format byte, the version, the record key wrapped by a key derived from the master key, and
 //! the value encrypted by the record key. Both encryptions also authenticate the record's identity: owner, name,
-//! version, kind, times and bindings. So an envelope can be opened only as its own record. A new master key replaces
-//! only the wrapped key.
+//! version, kind, times and bindings. So an envelope can be opened only as its own record. Replacing the master key
+//! changes only the wrapped key.
 
 use crate::cipher::{self, DIGEST_BYTES, NONCE_BYTES, SEALED_KEY_BYTES, TAG_BYTES};
 use crate::encoding::{Reader, Writer};

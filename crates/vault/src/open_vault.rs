@@ -191,7 +191,7 @@ impl OpenVault {
         self.insert(name, &new, ConflictPolicy::Replace).await
     }
 
-    /// Stores a new secret. Fails if a secret of this name exists, and for keys.
+    /// Stores a new secret. Fails for keys, and if a secret of this name already exists.
     pub async fn add(&self, name: &SecretName, new: NewSecret) -> Result<SecretEntry, VaultError> {
         refuse_key(name, &new)?;
         self.insert(name, &new, ConflictPolicy::Refuse).await
@@ -318,7 +318,7 @@ fn check_existing(old: Option<&SecretEntry>, policy: ConflictPolicy) -> Result<(
     }
 }
 
-/// Refuses a key as a value. lango generates keys itself; only the key of a wallet may be imported.
+/// Refuses a new secret that is a key. lango generates keys itself; only the key of a wallet may be imported.
 fn refuse_key(name: &SecretName, new: &NewSecret) -> Result<(), VaultError> {
     match new.kind {
         Some(kind) if kind.is_key() && kind != SecretKind::PaymentKey => Err(VaultError::IsKey {

@@ -39,7 +39,7 @@ pub trait VaultProvider: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<SealedVault>, SecretError>>;
 
     /// Opens the user's vault without a prompt. If there is no vault, or it can only be unlocked with a prompt, fails
-    /// with the next step.
+    /// with an error that says what to do next.
     fn open<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>>;
 
     /// Tells the user that a call failed because the vault cannot be opened.
@@ -54,8 +54,8 @@ pub trait VaultProvider: Send + Sync {
     /// Lists the tools with arguments that can be bound.
     fn fields(&self) -> Vec<SecretField>;
 
-    /// Checks the target of a binding. Fails if it does not exist here. Returns a hint if settings keep the binding
-    /// from working, with the change to make.
+    /// Checks the target of a binding. Fails if it does not exist here. If settings keep the binding from working,
+    /// returns a hint that says what to change.
     fn check_place(&self, binding: &Binding) -> Result<Option<String>, String>;
 }
 
@@ -79,8 +79,8 @@ pub enum FieldPlace {
 }
 
 impl SecretField {
-    /// Completes the draft of a binding to an argument: replaces the tool name that models use by the MCP server and
-    /// its name for the tool. Fails if the tool does not exist or does not accept secrets.
+    /// Completes the draft of a binding to an argument: replaces the tool name that models use by the id of the MCP
+    /// server and the server's name for the tool. Fails if the tool does not exist or does not accept secrets.
     pub fn complete(fields: &[Self], draft: &BindingDraft) -> Result<BindingDraft, String> {
         let (Some(tool), Some(_)) = (&draft.tool, &draft.field) else {
             return Ok(draft.clone());
@@ -212,7 +212,7 @@ enum VaultNeed {
 }
 
 /// Returns why the user must approve a call: the vault is locked, or must be created first. Returns `None` if the user
-/// cannot type a passphrase; the call then fails with the next step.
+/// cannot type a passphrase; the call then fails with an error that says what to do next.
 async fn unlock_reason(
     provider: &Arc<dyn VaultProvider>,
     caller: &Caller,

@@ -90,7 +90,7 @@ impl FetchParts {
         let address = arguments.url.trim();
         if address.len() > URL_BYTES {
             return Err(ToolError::trusted(format!(
-                "the address has more than {URL_BYTES} bytes"
+                "the address is longer than {URL_BYTES} bytes"
             )));
         }
         let mut url = Url::parse(address).map_err(|error| {

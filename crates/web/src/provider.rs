@@ -134,7 +134,7 @@ pub(crate) struct SearchResult {
 pub(crate) struct SearchOutcome {
     /// The results with the service that returned them; `None` if no service had any.
     pub results: Option<(SearchProvider, Vec<SearchResult>)>,
-    /// The services that were tried before, each with the reason why it returned no results.
+    /// The services that returned no results, each with the reason.
     pub failures: Vec<(String, ProviderFailure)>,
 }
 

@@ -36,7 +36,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The capacity of the channel between a call and the reader of its events.
 const EVENT_CAPACITY: usize = 16;
 
-/// A remote agent whose card was read and can be used.
+/// A remote agent with a usable card.
 pub struct A2aAgent {
     name: AgentName,
     card: Card,
@@ -113,7 +113,7 @@ impl A2aAgent {
         self.card == other.card
     }
 
-    /// Builds the request that gives the agent a task, or answers its question.
+    /// Builds the request that gives the agent a task or answers the agent's question.
     pub(crate) fn message(
         &self,
         key: &str,

@@ -35,7 +35,7 @@ pub(crate) struct Call<'a> {
     sender: EventSender,
     pub task: Option<Text>,
     pub context: Option<Text>,
-    /// Whether [`RemoteEvent::Accepted`] was sent, which stores the id of the task.
+    /// Whether [`RemoteEvent::Accepted`], which stores the id of the task, was sent.
     pub is_announced: bool,
     /// Whether the message answers a question of the agent.
     pub is_reply: bool,
@@ -163,8 +163,8 @@ impl<'a> Call<'a> {
         self.check_end(false).await
     }
 
-    /// Ends the call if the task has ended or waits for input. A task without any text stays open unless this was a
-    /// poll, so that it is polled once more.
+    /// Ends the call if the task has ended or waits for input. If the task has no text and this was not a poll, the
+    /// call stays open, so that the task is polled once more.
     pub async fn check_end(&mut self, is_poll: bool) -> CallProgress {
         let status = FinalStatus {
             state: self.status.state,
@@ -231,7 +231,7 @@ impl<'a> Call<'a> {
         Ok(self.answer(text, files, thread).await)
     }
 
-    /// Handles an error on the stream. Polls the task first, which may have ended with a result.
+    /// Handles an error on the stream. Polls the task first, because it may have ended with a result.
     async fn stream_error(&mut self, refusal: Refusal) -> CallProgress {
         if self.task.is_some()
             && let Ok(CallProgress::Done(ended)) = self.poll().await

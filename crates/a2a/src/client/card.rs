@@ -1,6 +1,6 @@
 //! Reads a card: the interface that lango uses, and the description of the agent.
 //!
-//! Parsed by hand, so that fields that lango does not need may be missing or malformed.
+//! The card is parsed by hand, so fields that lango does not need may be missing or malformed.
 
 use super::card_error::CardError;
 use super::fetch::FetchedCard;
@@ -118,8 +118,8 @@ fn check_extensions(card: &Value) -> Result<(), CardError> {
     }
 }
 
-/// Returns the first interface of the card that lango supports. Only that one is checked later: if its URL is refused,
-/// lango does not try the next interface of an untrusted card.
+/// Returns the first supported interface of the card. Later checks apply only to this one: if its URL is refused, lango
+/// does not try the next interface of an untrusted card.
 fn choose(interfaces: &[Value]) -> Result<Interface, CardError> {
     let text = |interface: &Value, field: &str| {
         interface[field]
@@ -164,7 +164,7 @@ fn choose(interfaces: &[Value]) -> Result<Interface, CardError> {
 }
 
 /// Returns whether an interface has version 1 of the protocol. `protocolVersion` is required, but some SDKs publish and
-/// accept cards without it. A missing or empty one counts as 1.0, because cards of version 0.3 have no
+/// accept cards without it. A missing or empty version counts as 1.0, because cards of version 0.3 have no
 /// `supportedInterfaces`.
 fn is_version_1(version: &str) -> bool {
     version.is_empty() || version.split('.').next() == Some("1")

@@ -1,4 +1,4 @@
-//! Errors of reading a card, which make a remote agent unusable.
+//! Errors when reading a card. Each of them makes the remote agent unusable.
 
 use lango_core::AgentName;
 
@@ -35,7 +35,7 @@ pub enum CardError {
         url: String,
         source_of_token: String,
     },
-    /// There is no connection: it was refused, or the name is unknown, or the certificate is not trusted.
+    /// There is no connection: it was refused, the host name is unknown, or the certificate is not trusted.
     #[error("`{url}` cannot be reached: {detail}")]
     Unreachable {
         url: String,

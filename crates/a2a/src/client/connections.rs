@@ -1,4 +1,4 @@
-//! The connections to all configured remote agents: which are connected, which were skipped, and retries for those.
+//! The connections to all configured remote agents. Agents that were skipped can be retried.
 
 use super::agent::A2aAgent;
 use super::card_error::{CardError, SkippedRemote};
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 pub struct RemoteConnections {
     shared: Arc<Shared>,
     retrying: Option<AbortHandle>,
-    /// Reads the cards that timed out recently, in the background.
+    /// Handle of the background task that reads the cards that timed out recently.
     late: Option<AbortHandle>,
 }
 
@@ -102,9 +102,9 @@ impl RemoteConnections {
         self.shared.generation.load(Ordering::Acquire)
     }
 
-    /// Starts a background task, for long-running processes, that reads cards again: of agents that are not connected,
-    /// and of agents whose interface seems to have moved. It first waits for `timeouts.retry_interval`, and then twice
-    /// as long each time, up to sixty times as long. Must be called within a runtime.
+    /// Starts a background task, for long-running processes, that retries agents that are not connected, and rereads
+    /// the cards of agents whose interface seems to have moved. It first waits for `timeouts.retry_interval`, then
+    /// twice as long each time, up to sixty times that interval. Must be called within a runtime.
     pub fn retry_in_background(&mut self) {
         if self.retrying.is_none() && !self.shared.settings.is_empty() {
             let task = tokio::spawn(Arc::clone(&self.shared).retry());
@@ -160,7 +160,7 @@ impl Shared {
         self.apply(indexes.into_iter().zip(results));
     }
 
-    /// Returns the indexes of the cards to read again: of agents that are not connected, and stale ones.
+    /// Returns the indexes of the cards to read again: stale cards, and the cards of agents that are not connected.
     fn outdated(&self) -> Vec<usize> {
         let slots = self.slots();
         let is_outdated =

@@ -1,4 +1,4 @@
-//! The draft of an answer: collects artifacts by their ids, appends chunks to the right one, and drops repeated text.
+//! The draft of an answer: collects artifacts by id, appends chunks to the right artifact, and drops repeated text.
 //!
 //! Servers may send the same text several times: in chunks, then as a whole under another id, then again as the message
 //! of the last status. The draft is shown as it grows. If the final answer turns out to be different, the shown text is
@@ -108,7 +108,8 @@ impl Draft {
         self.is_truncated
     }
 
-    /// Returns the event to send before the answer: withdraws the shown text, unless the answer starts with it.
+    /// Returns the event that withdraws the shown text, to be sent before the answer. Returns `None` if the answer
+    /// starts with the shown text.
     pub fn before_answer(&mut self, answer: &str) -> Option<RemoteEvent> {
         let holds = answer.starts_with(&self.shown);
         self.shown.clear();

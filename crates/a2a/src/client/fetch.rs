@@ -19,7 +19,7 @@ const MAX_REDIRECTS: usize = 5;
 
 const WELL_KNOWN: &str = "/.well-known/agent-card.json";
 
-/// A card as the server sent it, which is a JSON object, and its final URL.
+/// A card as the server sent it (a JSON object), and its final URL.
 pub(crate) struct FetchedCard {
     pub card: Value,
     pub url: Url,

@@ -38,7 +38,8 @@ impl std::fmt::Debug for RemoteFile {
     }
 }
 
-/// Decodes a part with inline bytes. The error is a reason for the reader. Accepts every base64 alphabet and padding.
+/// Decodes a part with inline bytes, in any base64 alphabet, with or without padding. The error tells the reader why
+/// the file was left out.
 pub(crate) fn file_part(name: Option<String>, raw: &str) -> Result<RemoteFile, String> {
     if raw.len() / 4 * 3 > AttachedFile::FILE_BYTES + 3 {
         return Err(format!(

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 /// How many consecutive failures end a call.
 const MAX_FAILURES: u32 = 7;
 
-/// How often to subscribe to a task. After that, lango only polls it.
+/// How many times to subscribe to a task. After that, lango only polls it.
 const MAX_SUBSCRIPTIONS: u32 = 5;
 
 /// The maximum wait that lango accepts from a server.

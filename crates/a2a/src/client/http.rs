@@ -24,7 +24,7 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// Returns the client for a URL. For checked addresses, creates a client that connects only to those, whatever the
-    /// name resolves to later. It uses no proxy, which would resolve the name again.
+    /// name resolves to later. That client uses no proxy, because a proxy would resolve the name again.
     pub fn for_route(
         &self,
         url: &Url,

@@ -13,7 +13,7 @@ pub(crate) struct FinalStatus<'a> {
     pub draft: &'a Draft,
     /// The message of the current status.
     pub text: Option<&'a str>,
-    /// The last message before that.
+    /// The last message before the current status.
     pub earlier_text: Option<&'a str>,
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct Artifact {
 /// A part of a message or artifact.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
-    /// Text, which may be a chunk of a longer one, so it is joined with its neighbours without a separator.
+    /// Text. It may be a chunk of a longer text, so it is joined with its neighbours without a separator.
     Text(String),
     /// Data, or a file that cannot be attached: a description on a separate line.
     Line(String),

@@ -94,8 +94,8 @@ impl Call<'_> {
         wire.request(Operation::Send(message), timeout).await
     }
 
-    /// Polls the task after a reply to its question got no answer. If the task still asks, the outcome is unknown: it
-    /// may have asked again, or not have received the reply.
+    /// Polls the task after a reply to its question got no answer. If the task still waits for input, the outcome is
+    /// unknown: it may not have received the reply, or it may have asked another question.
     async fn recover_reply(&mut self, task: Text, lost: CallFailure) -> CallResult {
         self.task = Some(task);
         let step = self.poll().await;

@@ -16,7 +16,7 @@ pub struct RemoteSettings {
     pub card_url: String,
     /// The bearer token. It is sent only to the origin of `card_url`.
     pub token: Option<Credential>,
-    /// Further headers of requests, such as an API key. They are sent only to the origin of `card_url`.
+    /// Other request headers, such as an API key. They are sent only to the origin of `card_url`.
     pub headers: Vec<(HeaderName, Credential)>,
     /// The time limit of a call, if it differs from that of tool calls.
     pub timeout: Option<Duration>,
@@ -46,15 +46,15 @@ pub struct RemoteTimeouts {
     pub card: Duration,
     /// The time limit for connecting.
     pub connect: Duration,
-    /// The time limit for the next byte of a stream or an answer, once the id of the task is known, so that it can be
-    /// polled.
+    /// The time limit for the next byte of a stream or an answer, once the id of the task is known. If it expires, the
+    /// task is polled.
     pub idle: Duration,
     /// The time limit for the first answer to a message, before the id of the task is known.
     pub reply: Duration,
-    /// The first interval between two polls of a task. It grows up to ten times as long. After a failure lango waits
-    /// twice as long, and doubles the wait with each further failure.
+    /// The first interval between two polls of a task. It grows to at most ten times this value. After a failure, lango
+    /// waits twice as long, and doubles the wait with each consecutive failure.
     pub poll_interval: Duration,
-    /// The first wait before an unusable card is read again. It doubles up to sixty times as long.
+    /// The first wait before an unusable card is read again. It doubles each time, up to sixty times this value.
     pub retry_interval: Duration,
 }
 

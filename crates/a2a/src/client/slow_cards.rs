@@ -19,7 +19,7 @@ pub struct SlowCards {
 }
 
 impl SlowCards {
-    /// How long after a timeout lango does not wait for the card.
+    /// For how long after a timeout lango does not wait for the card.
     pub const MEMORY: Duration = Duration::from_secs(600);
 
     /// Creates a record in a directory, which is created when needed.

@@ -1,5 +1,5 @@
-//! Sends one request and reads its answer, over either binding. The operations are the same in both; this module has
-//! the differences.
+//! Sends one request and reads its answer, over either binding. The operations are the same in both; this module
+//! handles the differences.
 
 use super::card::{Binding, Interface};
 use super::http::{self, Credentials, root_cause};
@@ -272,7 +272,7 @@ impl Wire {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequestForm {
     Default,
-    /// Subscribes with `POST`: the specification contradicts itself about the method.
+    /// Subscribes with `POST`, because the specification contradicts itself about the method.
     SubscribeByPost,
     /// With `application/json`, for servers that do not know `application/a2a+json`.
     PlainJson,

@@ -66,7 +66,7 @@ async fn follow_hints(server: Weak<Shared>, changes: Arc<dyn ChangeFeed>) {
 }
 
 impl Shared {
-    /// Notifies local runs that must be cancelled. If there are too many requests for one scan, the next one continues
+    /// Notifies local runs that must be cancelled. If there are too many requests for one scan, the next scan continues
     /// after `after`.
     async fn stop_cancelled(&self, after: &mut Option<Text>) {
         let active = self.active_tasks();

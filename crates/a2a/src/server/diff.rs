@@ -1,5 +1,5 @@
 //! Computes the difference between two revisions of a task, as updates for subscribers. Needed if another replica runs
-//! the task: this replica does not see the updates that it publishes, only the revisions that it stores.
+//! the task: this replica sees the revisions that the other one stores, but not the updates that it publishes.
 
 use super::render;
 use super::task::Update;

@@ -1,5 +1,5 @@
-//! The JSON-RPC binding: one path, with the method in the body. It does not support batches, because an answer can be a
-//! stream, or notifications, because every method of the protocol has an answer.
+//! The JSON-RPC binding: one path, with the method in the body. It supports neither batches, because an answer can be a
+//! stream, nor notifications, because every method of the protocol has an answer.
 
 use super::operations::{self, OperationAnswer};
 use super::refusal::{Refusal, RefusalKind};

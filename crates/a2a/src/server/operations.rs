@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How many further tasks one message may open.
+/// How many additional tasks one message may open.
 const MAX_REPEATED_OPENINGS: usize = 64;
 
 /// The answer to an operation.
@@ -153,7 +153,7 @@ async fn answer_directly(
     Some(render::json(&reply))
 }
 
-/// Opens a task for a message. If the message has already opened one, and is not a retry, opens another one. All
+/// Opens a task for a message. If the message has already opened a task, and is not a retry, opens another task. All
 /// replicas derive the same idempotency key for the new task.
 async fn open(
     shared: &Arc<Shared>,

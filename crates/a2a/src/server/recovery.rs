@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// The result of a [scan](super::AgentServer::recover).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// The number of tasks that run again.
+    /// The number of tasks that were resumed.
     pub resumed: usize,
     /// The number of tasks that turned out to have ended or to wait for input.
     pub settled: usize,

@@ -1,8 +1,8 @@
 //! Messages that open a second task.
 //!
 //! If a task ended before anything ran, the same message opens another attempt. This is a new task, because an ended
-//! task cannot be restarted. Its id contains the id of the first attempt, and agents use that as the idempotency key of
-//! their work: if a slow replica runs the first attempt after all, the work is still done once.
+//! task cannot be restarted. Its id contains the id of the first attempt, which agents use as the idempotency key of
+//! their work. So even if a slow replica runs the first attempt after all, the work is done only once.
 
 use super::message_identity::digest;
 use a2a::Message;

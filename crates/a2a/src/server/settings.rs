@@ -65,7 +65,7 @@ pub struct ServerLimits {
     pub body_timeout: Duration,
     /// The number of concurrent runs. Each conversation has at most one.
     pub running: usize,
-    /// How many messages may wait for a run. The server refuses further ones.
+    /// How many messages may wait for a run. The server refuses any more.
     pub queue: usize,
     /// How long a message may wait for a slot before the server refuses it.
     pub queue_timeout: Duration,
@@ -88,7 +88,7 @@ pub struct ServerLimits {
     pub recover_every: Duration,
     /// The number of resumed tasks that may run at a time, in addition to [`running`](Self::running).
     pub recovering: usize,
-    /// How often a task is resumed before it fails, if the process ends each time before the work starts. Orderly
+    /// How many times a task is resumed before it fails, if the process ends each time before the work starts. Orderly
     /// shutdowns do not count.
     pub max_attempts: u32,
     /// The time within which a run must stop after a signal.

@@ -57,7 +57,7 @@ pub(super) struct Shared {
 impl Shared {
     /// How many commands an actor's channel can hold. Further senders wait.
     const QUEUE: usize = 32;
-    /// How often to send a command to a task whose actors keep stopping.
+    /// How many times to send a command to a task whose actors keep stopping.
     const ATTEMPTS: usize = 8;
 
     pub fn new(

@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// When a stream closes. It always closes when its task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClosePolicy {
-    /// Also when the client must send a message, which opens another stream. The stream stays open while the task waits
-    /// for an approval.
+    /// Also when the client must send a message, because that message opens another stream. The stream stays open while
+    /// the task waits for an approval.
     OnInputRequired,
     /// Only when the task has ended.
     OnEnd,

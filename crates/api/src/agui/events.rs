@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use lango_core::Usage;
 use serde_json::{Value, json};
 
-/// The version of the protocol that is spoken with clients that name one.
+/// The protocol version that lango reports to clients of version 1.
 const PROTOCOL_VERSION: &str = "1.0";
 
 /// The kind of activity that shows a delegation.

@@ -1,5 +1,5 @@
-//! What is known of a turn's calls and delegations. A run that continues a turn reads it from the log, because it must not repeat
-//! the calls that an earlier run has shown.
+//! The known calls and delegations of a turn. A run that continues a turn reads them from the log, so that it does not
+//! repeat calls that an earlier run has shown.
 
 use crate::Api;
 use crate::problem::Result;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most characters of a result that an activity shows.
+/// The maximum number of characters of a result that an activity shows.
 const MAX_RESULT: usize = 2000;
 
 /// The calls and delegations of a turn.
@@ -23,7 +23,7 @@ pub(super) struct Outline {
     delegations: HashMap<FrameId, Delegation>,
 }
 
-/// A task that an agent was given.
+/// A task that was delegated to an agent.
 #[derive(Debug, Clone)]
 pub(super) struct Delegation {
     pub agent: AgentName,
@@ -32,7 +32,7 @@ pub(super) struct Delegation {
     pub status: DelegationStatus,
 }
 
-/// State of a delegation.
+/// The state of a delegation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DelegationStatus {
     Running,
@@ -41,7 +41,7 @@ pub(super) enum DelegationStatus {
 }
 
 impl Outline {
-    /// Reads the outline of a turn that waits.
+    /// Reads the outline of a waiting turn from the log.
     pub async fn read(api: &Api, waiting: &PendingApproval) -> Result<Self> {
         let mut outline = Self::default();
         for event in api
@@ -134,7 +134,7 @@ impl Delegation {
     }
 }
 
-/// Returns how an event ends its frame; none if it does not.
+/// Returns how an event ends its frame, or `None` if it does not.
 fn end_of_frame(body: &EventBody) -> Option<DelegationStatus> {
     match body {
         EventBody::AgentMessage {

@@ -1,4 +1,4 @@
-//! A turn as the events of a run.
+//! Renders a turn as the events of a run.
 
 use super::events;
 use super::interrupt;
@@ -10,7 +10,7 @@ use lango_core::{AgentName, CallId, Event, EventBody, FrameId, Outcome, TurnId, 
 use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
 use serde_json::{Value, json};
 
-/// Writes a turn as the events of a run.
+/// A renderer that writes a turn as the events of a run.
 pub(super) struct RunRenderer {
     started: Value,
     finished: Value,
@@ -19,9 +19,9 @@ pub(super) struct RunRenderer {
     outline: Outline,
     /// Open steps with their names, which are unique.
     steps: Vec<(FrameId, String)>,
-    /// The id of the run, which is part of the ids of its messages: several runs may show one turn.
+    /// The id of the run. It is part of the ids of the messages, because several runs may show the same turn.
     run: String,
-    /// The id of the text message that is written.
+    /// The id of the text message that is being written.
     message: Option<String>,
     next_message: usize,
     text: StreamedText,
@@ -33,7 +33,7 @@ pub(super) fn call_id(turn: &TurnId, call: &CallId) -> String {
 }
 
 impl RunRenderer {
-    /// Writes a turn of which `outline` was shown by earlier runs.
+    /// Creates a renderer for a turn. Earlier runs have already shown what `outline` contains.
     pub fn new(run: &RunInput, turn: TurnId, outline: Outline) -> Self {
         Self {
             started: events::run_started(run),
@@ -88,7 +88,8 @@ impl RunRenderer {
         }
     }
 
-    /// Opens the step of a running delegation. A run that continues a turn opens it when something happens there.
+    /// Opens the step of a delegation, if it is not open. A run that continues a turn opens the step only when an event
+    /// of the delegation arrives.
     fn open_step(&mut self, frame: &FrameId, frames: &mut Frames) {
         let is_open = self.steps.iter().any(|(open, _)| open == frame);
         let delegation = self.outline.delegation(frame);
@@ -101,7 +102,8 @@ impl RunRenderer {
         self.steps.push((frame.clone(), name));
     }
 
-    /// Returns the agent's name, with a number if another step has it: clients refuse two open steps with one name.
+    /// Returns a name for the agent's step. Adds a number if another step has that name, because clients refuse two
+    /// open steps with the same name.
     fn step_name(&self, agent: &AgentName) -> String {
         let is_free = |name: &String| self.steps.iter().all(|(_, open)| open != name);
         let numbered = (2..).map(|number| format!("{agent} ({number})"));
@@ -151,7 +153,7 @@ impl RunRenderer {
         }
     }
 
-    /// Writes the answer, as far as it was not written as a draft.
+    /// Writes the part of the answer that was not already written as a draft.
     fn answer(&mut self, report: &TurnReport, frames: &mut Frames) {
         let answer = report.answer.as_deref().unwrap_or_default();
         let rest = match self.text.rest(answer) {
@@ -165,7 +167,7 @@ impl RunRenderer {
         self.end_text(frames);
     }
 
-    /// Returns the last event of a turn that ended.
+    /// Returns the last event for a turn that has ended.
     fn last(&self, report: &TurnReport) -> Value {
         match &report.outcome {
             Outcome::Answered { limit } => self.success(report, limit.as_ref()),

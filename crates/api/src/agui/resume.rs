@@ -14,18 +14,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// How many of the last events are searched for an approval that was answered elsewhere.
+/// How many of the latest events to search for an approval that was answered elsewhere.
 const MAX_EVENTS: usize = 1000;
 
 /// How to handle a run that answers interrupts.
 pub(super) enum Resumption {
-    /// These approvals wait, and get these answers.
+    /// These approvals are pending, and get these answers.
     Answers(VecDeque<(PendingApproval, ApprovalAnswer)>),
-    /// All were answered elsewhere, so the run only reports that nothing is pending.
+    /// All approvals were answered elsewhere, so the run only reports that nothing is pending.
     AnsweredElsewhere,
 }
 
-/// The payload of an answer in its short form.
+/// The short form of an answer's payload.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Decision {
@@ -34,7 +34,7 @@ struct Decision {
 }
 
 impl Resumption {
-    /// Reads the answers of a run. They must cover everything that waits in its session.
+    /// Reads the answers of a run. They must cover all pending approvals of its session.
     pub async fn of(api: &Api, session: &ClientSession, entries: &[ResumeEntry]) -> Result<Self> {
         let approvals = api.store.approvals(&session.user).await?;
         let mut waiting = approvals.waiting;
@@ -71,7 +71,7 @@ impl Resumption {
     }
 }
 
-/// Returns the answer of an entry in the form of `POST /api/approvals/{id}`.
+/// Converts the answer in an entry to the form of `POST /api/approvals/{id}`.
 fn answer_request(waiting: &PendingApproval, entry: &ResumeEntry) -> Result<AnswerRequest> {
     let request = |answer, reason| AnswerRequest {
         answer,
@@ -105,7 +105,7 @@ fn answer_request(waiting: &PendingApproval, entry: &ResumeEntry) -> Result<Answ
     })
 }
 
-/// Returns whether the session asked for this approval lately.
+/// Returns whether the session recently asked for this approval.
 async fn was_asked(api: &Api, session: &ClientSession, id: &str) -> Result<bool> {
     let Some(head) = &session.head else {
         return Ok(false);

@@ -5,12 +5,12 @@ use crate::protocol::{ClientMessage, ClientSession, Part, Role, data_url};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a client asks for. Unknown fields are ignored.
+/// The request of a client. Unknown fields are ignored.
 #[derive(Debug)]
 pub(super) struct RunInput {
     pub thread: String,
     pub run: String,
-    /// Whether the client speaks protocol 1.0, which it says. Earlier versions refuse some of its forms.
+    /// Whether the client says that it speaks protocol 1.0. Clients of earlier versions refuse some of its forms.
     pub is_version_1: bool,
     pub messages: Vec<ClientMessage>,
     pub has_tools: bool,
@@ -57,7 +57,7 @@ struct WireContext {
 }
 
 impl RunInput {
-    /// The longest id of a run in bytes.
+    /// The maximum length of a run's id, in bytes.
     const MAX_ID: usize = 200;
 
     /// Reads the body of a request.
@@ -97,7 +97,7 @@ impl RunInput {
     }
 }
 
-/// Reads a message. Results of tools, activities and reasoning are left out: the log of the session has them.
+/// Reads a message. Skips tool results, activities and reasoning, because the log of the session has them.
 fn message(message: &Value) -> Result<Option<ClientMessage>> {
     let role = match message["role"].as_str() {
         Some("system" | "developer") => Role::System,

@@ -5,7 +5,7 @@ use lango_engine::TurnUpdate;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Longest draft that a late subscriber gets. The rest of a longer one is dropped.
+/// The maximum length of a draft that a late subscriber gets, in bytes. The rest of a longer draft is dropped.
 const MAX_DRAFT_BYTES: usize = 256 * 1024;
 
 /// Output of a running turn that is not in the log.
@@ -26,13 +26,13 @@ pub struct DraftText {
     pub turn: TurnId,
     /// The agent that writes.
     pub agent: AgentName,
-    /// The next part, or all of it if it is the start.
+    /// The next part of the draft, or the whole draft so far if `is_start` is set.
     pub text: Text,
-    /// Whether the draft starts here and replaces an earlier one.
+    /// Whether this text starts a draft, and replaces any earlier one.
     pub is_start: bool,
 }
 
-/// Notice that a turn is queued or retries a model call.
+/// A notice that a turn is queued or retries a model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DraftNotice {
     /// The turn.
@@ -42,12 +42,12 @@ pub struct DraftNotice {
     /// The agent whose call is retried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
-    /// The reason, for people.
+    /// The reason, as readable text.
     pub text: String,
 }
 
 impl DraftUpdate {
-    /// Converts the output of a turn; none for stored events.
+    /// Converts an update of a turn. Returns `None` for stored events.
     pub fn of(turn: &TurnId, shown: &TurnUpdate) -> Option<Self> {
         match shown {
             TurnUpdate::Stored(_) => None,
@@ -82,7 +82,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Updates the drafts with what a turn shows. A draft ends with the reply that it was the beginning of.
+    /// Updates the drafts with the output of a turn. A draft ends when the reply that it began is stored.
     pub(super) fn note(
         drafts: &mut HashMap<SessionId, Self>,
         session: &SessionId,

@@ -8,21 +8,22 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast};
 
-/// Items that a subscriber may be late before it reads the store again.
+/// How many items a subscriber may lag behind before it reads the store again.
 const MAX_PENDING: usize = 64;
 
-/// Events that are read at once. An event can have megabytes, and each reader that catches up holds a page.
+/// How many events to read at a time. The number is small because an event can have megabytes, and each reader that
+/// catches up holds a page.
 pub(super) const PAGE: usize = 16;
 
-/// Longest time between two reads. Notifications of other processes can be lost.
+/// The maximum time between two reads. It is limited because notifications from other processes can be lost.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Something that a feed sends.
+/// An item that a feed sends.
 #[derive(Debug, Clone)]
 pub(super) enum FeedItem {
     /// A stored event, with its frame.
     Event { event: Arc<Event>, frame: Bytes },
-    /// Something that is not stored.
+    /// Output of a turn that is not stored.
     Update(Arc<DraftUpdate>),
     /// The session was deleted.
     Deleted,

@@ -19,24 +19,24 @@ pub struct SessionSubscription {
     items: broadcast::Receiver<FeedItem>,
     /// The `seq` of the last event that was returned.
     cursor: u64,
-    /// Events that were read from the store and not returned yet.
+    /// Events that were read from the store but not returned yet.
     read: VecDeque<Event>,
     is_behind: bool,
     draft: Option<DraftText>,
     _count: Count,
 }
 
-/// Something that a subscriber receives.
+/// An item that a subscriber receives.
 #[derive(Debug, Clone)]
 pub enum Received {
     /// A stored event.
     Event(Arc<Event>, Bytes),
-    /// Something that is not stored.
+    /// Output of a turn that is not stored.
     Update(Arc<DraftUpdate>),
 }
 
 impl Received {
-    /// Returns it as a frame of server-sent events.
+    /// Returns the item as a frame of server-sent events.
     pub fn frame(&self) -> Bytes {
         match self {
             Self::Event(_, frame) => frame.clone(),
@@ -69,7 +69,8 @@ impl SessionSubscription {
         }
     }
 
-    /// Waits for the next item. Fails if the session was deleted, or if the store cannot be read; then the next call tries again.
+    /// Waits for the next item. Fails if the session was deleted, or if the store cannot be read; in the second case,
+    /// the next call tries again.
     pub async fn next(&mut self) -> Result<Received, StoreError> {
         loop {
             if let Some(event) = self.read.pop_front() {

@@ -14,16 +14,16 @@ use std::time::Duration;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Notify, watch};
 
-/// Changes are gathered for this long, so that a busy session is read a few times a second and not after each event.
+/// How long to collect changes, so that a busy session is read a few times a second instead of after each event.
 const GATHERING: Duration = Duration::from_millis(200);
 
-/// Longest time between two reads. Notifications of other processes can be lost.
+/// The maximum time between two reads. It is limited because notifications from other processes can be lost.
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Sessions that are compared when it is unknown which have changed.
+/// How many of the latest sessions to compare if it is unknown which have changed.
 const RECENT: usize = 100;
 
-/// Sessions whose last state is remembered.
+/// The maximum number of sessions whose last state is remembered.
 const MAX_KNOWN: usize = 10_000;
 
 const MAX_PENDING: usize = 256;
@@ -81,11 +81,11 @@ impl UserFeed {
     }
 }
 
-/// What is known of the sessions and approvals of some users.
+/// The known state of the sessions and approvals of some users.
 struct Watcher {
     catalog: Arc<dyn SessionCatalog>,
     known: HashMap<SessionId, SessionSummary>,
-    /// The most recent sessions when they were last compared.
+    /// The most recent sessions at the time of the last comparison.
     recent: HashSet<SessionId>,
 }
 
@@ -167,7 +167,7 @@ impl Watcher {
         Ok(None)
     }
 
-    /// Sends a session if it has changed. Returns whether its approvals may have.
+    /// Sends a session if it has changed. Returns whether its approvals may have changed.
     fn note(&mut self, feed: &UserFeed, summary: SessionSummary, is_first: bool) -> bool {
         let known = self.known.get(&summary.id);
         if known == Some(&summary) {
@@ -212,7 +212,7 @@ pub(crate) struct UserSubscription {
 
 impl UserSubscription {
     pub(super) fn new(feed: Arc<UserFeed>, count: Count) -> Self {
-        // What the subscriber reads now must be known, so that it hears of its end.
+        // The feed must know the sessions that the subscriber reads now, so that it can report their deletion.
         feed.anything_changed();
         let mut approvals = feed.approvals.subscribe();
         approvals.mark_changed();
@@ -224,7 +224,7 @@ impl UserSubscription {
         }
     }
 
-    /// Waits for the next frame. A reader that missed some gets `reset`, and reads the lists again.
+    /// Waits for the next frame. A reader that missed frames gets `reset`, and must read the lists again.
     pub(crate) async fn next(&mut self) -> Bytes {
         loop {
             tokio::select! {

@@ -10,17 +10,17 @@ use lango_core::Usage;
 use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
 
-/// Separates text that was withdrawn from what follows it.
+/// Separates withdrawn text from the text after it.
 const BREAK: &str = "\n\n";
 
-/// Writes a turn as chunks of a chat completion.
+/// A renderer that writes a turn as chunks of a chat completion.
 pub(super) struct ChatStream {
     subject: Subject,
     with_usage: bool,
-    /// Whether only the answer is streamed: its reader parses all of it.
+    /// Whether only the answer is streamed, because the client parses all of the text.
     is_answer_only: bool,
     text: StreamedText,
-    /// Whether text was streamed that something else follows.
+    /// Whether the next text needs a separator, because the text before it was withdrawn.
     needs_break: bool,
 }
 

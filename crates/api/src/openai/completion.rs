@@ -18,7 +18,7 @@ pub(super) struct Completion {
 /// Why the text ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It is the answer.
+    /// The text is the answer.
     Answered,
     /// A limit of the turn was reached.
     Limited,
@@ -27,7 +27,7 @@ pub(super) enum Ending {
 }
 
 impl Completion {
-    /// Reads the end of a turn. `usage` is that of the model calls of a turn that waits.
+    /// Reads the end of a turn. `usage` covers its model calls; it is needed only if the turn waits for approvals.
     pub fn of(end: TurnEnd, usage: Usage) -> Result<Self, ApiError> {
         let report = match end {
             TurnEnd::Waiting(waiting) => {
@@ -75,7 +75,7 @@ impl Completion {
         }
     }
 
-    /// Returns the usage as chat completions have it.
+    /// Returns the usage in the format of chat completions.
     pub fn chat_usage(&self) -> Value {
         json!({
             "prompt_tokens": self.usage.input_tokens,
@@ -86,7 +86,7 @@ impl Completion {
         })
     }
 
-    /// Returns the usage as responses have it.
+    /// Returns the usage in the format of responses.
     pub fn response_usage(&self) -> Value {
         json!({
             "input_tokens": self.usage.input_tokens,

@@ -4,7 +4,8 @@ use super::error::{ApiError, Result};
 use crate::protocol::{Part, Role, data_url};
 use serde_json::Value;
 
-/// Returns the author of a message, or none for tool results, which are skipped: the agents run their own tools.
+/// Returns the author of a message. Returns `None` for tool results, which are skipped, because the agents run their
+/// own tools.
 pub(super) fn role(message: &Value, param: &'static str) -> Result<Option<Role>> {
     match message["role"].as_str() {
         Some("system" | "developer") => Ok(Some(Role::System)),

@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Tells the official clients whether to retry, whatever the status is.
+/// The header that tells the official clients whether to retry, whatever the status is.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Largest problem that is converted. Problems are a few sentences long.
+/// The maximum size of a problem to convert, in bytes. Problems are a few sentences long.
 const MAX_PROBLEM_BYTES: usize = 256 * 1024;
 
 /// An error response.
@@ -94,7 +94,7 @@ impl ApiError {
         error
     }
 
-    /// Returns the same error of this parameter.
+    /// Returns the error with this parameter as its cause.
     pub fn of_param(mut self, param: &'static str) -> Self {
         self.body.param = Some(param);
         self
@@ -150,7 +150,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Returns whether clients may retry a request with this status: it started nothing.
+/// Returns whether clients may retry a request with this status, because the request started nothing.
 fn may_repeat(status: StatusCode) -> bool {
     matches!(
         status,

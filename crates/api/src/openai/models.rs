@@ -1,4 +1,4 @@
-//! `/v1/models`: the names that requests may have in `model`.
+//! `/v1/models`: the names that requests can use as `model`.
 
 use super::error::{ApiError, Result};
 use crate::Api;
@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 
-/// The name of the agents as a whole.
+/// The name that stands for all agents together.
 pub(super) const LANGO: &str = "lango";
 
 /// A model in a list.

@@ -45,7 +45,7 @@ impl Params {
         }
     }
 
-    /// Fails if a parameter has a value other than `null` and an empty list.
+    /// Fails if a parameter is set, unless it is `null` or an empty list.
     pub fn refuse_list(&self, name: &'static str, message: &str) -> Result<()> {
         match self.get(name) {
             None => Ok(()),

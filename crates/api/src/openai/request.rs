@@ -22,13 +22,13 @@ const SESSION: HeaderName = HeaderName::from_static("x-lango-session");
 
 const TOOLS: &str = "lango's agents have their own tools; remove tools from the request";
 
-/// What a turn is asked, apart from its session.
+/// The input of a turn, apart from its session.
 pub(super) struct Question {
     pub messages: Vec<ClientMessage>,
     pub schema: Option<Arc<Value>>,
 }
 
-/// What every response of a turn says.
+/// The details that every response of a turn contains.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
     /// The name that the client used.
@@ -39,7 +39,7 @@ pub(super) struct Subject {
     pub turn: TurnId,
 }
 
-/// What lango adds to responses.
+/// The details that lango adds to responses.
 #[derive(Debug, Serialize)]
 pub(super) struct LangoDetails<'a> {
     pub session: &'a SessionId,
@@ -55,7 +55,7 @@ pub(super) fn model(api: &Api, params: &Params) -> Result<String> {
     Ok(model.to_owned())
 }
 
-/// Fails if the client brings tools.
+/// Fails if the client provides tools.
 pub(super) fn refuse_tools(params: &Params) -> Result<()> {
     for name in ["tools", "functions"] {
         params.refuse_list(name, TOOLS)?;
@@ -147,7 +147,8 @@ pub(super) async fn start(
 }
 
 impl Subject {
-    /// Returns an id of the response. It contains the session, so that a later request can name it without stored state.
+    /// Returns an id for the response. It contains the session, so that a later request can name the session without
+    /// stored state.
     pub fn id(&self, prefix: &str) -> String {
         let parts = format!("{}\n{}", self.session, self.turn);
         format!("{prefix}{}", URL_SAFE_NO_PAD.encode(parts))

@@ -68,7 +68,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// The most pairs of metadata, as OpenAI limits them.
+    /// The maximum number of metadata pairs, which is also OpenAI's limit.
     const MAX_METADATA: usize = 16;
 
     fn of(params: &Params) -> Self {
@@ -87,7 +87,7 @@ impl Echo {
     }
 }
 
-/// Writes response objects of a turn.
+/// A builder for the response objects of a turn.
 pub(super) struct Objects {
     subject: Subject,
     echo: Echo,
@@ -97,7 +97,7 @@ pub(super) struct Objects {
 pub(super) struct AnswerNumber(pub usize);
 
 impl Objects {
-    /// Returns the response of a turn that runs.
+    /// Returns the response of a running turn.
     pub fn running(&self) -> Value {
         self.response("in_progress", json!([]))
     }
@@ -124,7 +124,7 @@ impl Objects {
         }
     }
 
-    /// Returns the response of a turn with this text.
+    /// Returns the response of a turn that ended with this completion.
     pub fn completed(&self, completion: &Completion, number: &AnswerNumber) -> Value {
         let message = self.message(number, "completed", &completion.text);
         let mut object = match &completion.ending {

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The prefix of ids of responses.
 pub(super) const PREFIX: &str = "resp_";
 
-/// Reads what a turn is asked.
+/// Reads the input of a turn.
 pub(super) fn question(params: &Params) -> Result<Question> {
     refuse_tools(params)?;
     params.refuse_flag(
@@ -50,7 +50,7 @@ pub(super) fn question(params: &Params) -> Result<Question> {
     })
 }
 
-/// Reads an item. Reasoning of other models is left out.
+/// Reads an item. Skips the reasoning of other models.
 fn message(item: &Value) -> Result<Option<ClientMessage>> {
     match item.get("type").and_then(Value::as_str) {
         None | Some("message") => {

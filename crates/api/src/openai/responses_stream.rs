@@ -1,7 +1,7 @@
 //! The events of a response.
 //!
-//! Each draft is a message of its own. One that is withdrawn ends as `incomplete`, and the finished response has the answer
-//! alone.
+//! Each draft is a separate message. A withdrawn draft ends as `incomplete`, and the finished response has only the
+//! answer.
 
 use super::completion::{Completion, Ending};
 use super::responses::{AnswerNumber, Objects, text_part};
@@ -11,14 +11,14 @@ use lango_core::{AgentName, Usage};
 use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
 
-/// Writes a turn as events of a response.
+/// A renderer that writes a turn as events of a response.
 pub(super) struct ResponseStream {
     objects: Objects,
-    /// Whether only the answer is streamed: its reader parses all of it.
+    /// Whether only the answer is streamed, because the client parses all of the text.
     is_answer_only: bool,
     /// The number of the next event.
     sequence: u64,
-    /// The number of the message that is written, or of the next one.
+    /// The number of the current message, or of the next one if none is open.
     message: AnswerNumber,
     is_open: bool,
     text: StreamedText,
@@ -43,7 +43,7 @@ impl ResponseStream {
         frames.push(Some(name), &event);
     }
 
-    /// Pushes an event of the text of the message that is written.
+    /// Pushes an event about the text of the current message.
     fn push_part(&mut self, name: &str, mut event: Value, frames: &mut Frames) {
         event["item_id"] = json!(self.objects.message_id(&self.message));
         event["output_index"] = json!(self.message.0);
@@ -69,7 +69,7 @@ impl ResponseStream {
         }
     }
 
-    /// Ends the message that is written.
+    /// Ends the current message.
     fn close(&mut self, status: &str, text: &str, frames: &mut Frames) {
         if !std::mem::take(&mut self.is_open) {
             return;

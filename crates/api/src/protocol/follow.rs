@@ -1,4 +1,4 @@
-//! A turn as its caller follows it.
+//! Follows a turn on behalf of its caller.
 
 use crate::Api;
 use crate::access::Caller;
@@ -31,7 +31,7 @@ pub(crate) struct TurnFollower {
     api: Api,
     caller: Caller,
     handle: TurnHandle,
-    /// Further pending approvals of the turn, with their answers.
+    /// Other pending approvals of the turn, with their answers.
     answers: VecDeque<(PendingApproval, ApprovalAnswer)>,
     keep_alive: Instant,
     usage: Usage,
@@ -50,7 +50,7 @@ impl TurnFollower {
         }
     }
 
-    /// Answers these approvals too, one after the other, whenever the turn waits.
+    /// Also answers these approvals, one after the other, whenever the turn waits.
     pub fn with_answers(mut self, answers: VecDeque<(PendingApproval, ApprovalAnswer)>) -> Self {
         self.answers = answers;
         self

@@ -29,9 +29,9 @@ pub(crate) enum Part {
     Text(String),
     /// A file in base64.
     File {
-        /// Its name; none if the client gave none.
+        /// Its name, if the client gave one.
         name: Option<String>,
-        /// Its media type, by which a file without a name gets one.
+        /// Its media type. A file without a name gets a name that fits this type.
         media_type: String,
         /// Its bytes in base64.
         base64: String,
@@ -39,7 +39,7 @@ pub(crate) enum Part {
 }
 
 impl ClientMessage {
-    /// Creates a message of one text.
+    /// Creates a message with one text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self {
             role,
@@ -48,7 +48,7 @@ impl ClientMessage {
     }
 }
 
-/// Reads a file out of a `data:` URL. Other URLs are refused: the server fetches nothing on behalf of a message.
+/// Reads a file from a `data:` URL. Refuses other URLs, because the server fetches nothing on behalf of a message.
 pub(crate) fn data_url(url: &str, name: Option<String>) -> Result<Part> {
     let Some(rest) = url.strip_prefix("data:") else {
         return Err(Problem::bad_request(

@@ -1,8 +1,8 @@
-//! Pending approvals in words, for protocols that have no form for them.
+//! Describes pending approvals in words, for protocols that cannot represent them.
 
 use lango_core::PendingApproval;
 
-/// The most characters of a call's arguments that are shown.
+/// The maximum number of characters of a call's arguments that are shown.
 const MAX_ARGUMENTS: usize = 500;
 
 /// Describes what a turn waits for, and how to answer.

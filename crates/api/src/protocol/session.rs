@@ -12,20 +12,20 @@ use sha2::{Digest, Sha256};
 pub(crate) struct ClientSession {
     /// Its id in the store.
     pub id: SessionId,
-    /// The user whose session it is.
+    /// The user who owns the session.
     pub user: UserId,
-    /// What is stored of it; none if it is new.
+    /// Its stored state, or `None` if it is new.
     pub head: Option<SessionHead>,
 }
 
 impl ClientSession {
-    /// The longest name that a client may give a session, in bytes.
+    /// The maximum length of the name that a client gives a session, in bytes.
     pub const MAX_NAME: usize = 200;
 
     /// Returns the session that a client names, or a new one if it names none.
     ///
-    /// The id of a visible session selects that session. Any other name selects a private session of the caller: its id is
-    /// derived from user and name, so no caller can reach a session of another user.
+    /// The id of a visible session selects that session. Any other name selects a private session of the caller. Its id
+    /// is derived from user and name, so no caller can reach a session of another user.
     pub async fn choose(api: &Api, caller: &Caller, name: Option<&str>) -> Result<Self> {
         let Some(name) = name else {
             let id = SessionId::new(api.ids.fresh("s_"));

@@ -48,15 +48,15 @@ impl Frames {
     }
 }
 
-/// Writes a turn in the events of a protocol.
+/// Writes a turn as events of a protocol.
 pub(crate) trait Renderer: Send + 'static {
     /// Writes the first events.
     fn start(&mut self, frames: &mut Frames);
 
-    /// Writes what the turn showed.
+    /// Writes an update of the turn.
     fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames);
 
-    /// Writes how the turn ended. `usage` is that of the model calls that were shown.
+    /// Writes the end of the turn. `usage` covers the model calls that were shown.
     fn end(&mut self, end: Result<TurnEnd>, usage: Usage, frames: &mut Frames);
 }
 
@@ -76,7 +76,8 @@ pub(crate) fn stream_permit(api: &Api) -> Result<OwnedSemaphorePermit> {
     })
 }
 
-/// Streams a turn. A turn that cannot start is an error instead, unless that takes longer than the keep-alive interval.
+/// Streams a turn. If the turn cannot start, returns an error instead, unless it takes longer than the keep-alive
+/// interval to find that out.
 pub(crate) async fn respond<R: Renderer>(
     permit: OwnedSemaphorePermit,
     mut follower: TurnFollower,

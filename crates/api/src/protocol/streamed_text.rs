@@ -12,19 +12,19 @@ pub(crate) struct StreamedText {
 /// What to do with a draft when the answer is known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest<'a> {
-    /// The draft was the beginning of the answer, and this follows.
+    /// The draft was the beginning of the answer. This is the rest.
     Continues(&'a str),
-    /// The draft was something else: the whole answer follows.
+    /// The draft was something else. This is the whole answer.
     Replaced(&'a str),
 }
 
 impl StreamedText {
-    /// Returns whether text of this author belongs to the draft so far.
+    /// Returns whether text by this author can continue the current draft.
     pub fn is_by(&self, author: &AgentName) -> bool {
         self.author.as_ref().is_none_or(|known| known == author)
     }
 
-    /// Adds a part of a draft, after an earlier one of another author was withdrawn.
+    /// Adds text to the draft. A draft by another author must be withdrawn first.
     pub fn push(&mut self, author: &AgentName, text: &str) {
         self.author = Some(author.clone());
         self.current.push_str(text);

@@ -1,4 +1,4 @@
-//! Approvals: what waits for an answer, answers, and grants.
+//! Approvals: pending requests, answers and grants.
 
 use crate::Api;
 use crate::access::{Approver, Caller, Reader};
@@ -15,7 +15,7 @@ use lango_core::{
 };
 use serde_json::{Value, json};
 
-/// Lists what waits for an answer, and what was granted for later calls.
+/// Lists the requests that wait for an answer, and the grants for later calls.
 #[utoipa::path(get, path = "/api/approvals", tag = "approvals", responses(
     (status = 200, body = ApprovalList), (status = 401, body = Problem), (status = 403, body = Problem)))]
 pub(super) async fn list(
@@ -35,7 +35,7 @@ pub(super) async fn list(
     }))
 }
 
-/// Returns a request that waits, with what its call would change.
+/// Returns a pending request, and what its call would change.
 #[utoipa::path(get, path = "/api/approvals/{id}", params(("id" = String, Path,)), tag = "approvals", responses(
     (status = 200, body = PendingDetails), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem)))]
@@ -99,7 +99,7 @@ pub(super) async fn revoke(
 
 type Owned<T> = Vec<(UserId, T)>;
 
-/// Returns all requests that wait and all grants that the caller may see, each with its user.
+/// Returns all pending requests and all grants that the caller may see, each with its user.
 pub(super) async fn all(
     api: &Api,
     caller: &Caller,
@@ -113,7 +113,7 @@ pub(super) async fn all(
     Ok((waiting, grants))
 }
 
-/// Returns a request that waits and that the caller may see.
+/// Returns a pending request that the caller may see.
 pub(crate) async fn find(
     api: &Api,
     caller: &Caller,
@@ -128,7 +128,7 @@ pub(crate) async fn find(
     })
 }
 
-/// Returns the answer of a request, checked against what it asks.
+/// Converts the answer of a caller, and checks that it fits the pending request.
 pub(crate) fn answer_of(
     api: &Api,
     waiting: &PendingApproval,

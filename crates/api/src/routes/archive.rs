@@ -20,7 +20,7 @@ use lango_core::{AttachmentStore, NewSession, SessionId, TurnId, image_type};
 use lango_store::archive::Fork;
 use std::io;
 
-/// Copies a session up to the end of a turn into a new one.
+/// Copies a session, up to the end of a turn, into a new session.
 #[utoipa::path(post, path = "/api/sessions/{id}/fork", params(("id" = String, Path,)), request_body = ForkRequest, tag = "sessions", responses(
     (status = 201, body = SessionItem), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem), (status = 413, body = Problem), (status = 408, body = Problem), (status = 415, body = Problem), (status = 422, body = Problem)))]
@@ -112,7 +112,7 @@ pub(super) async fn attachment(
     Ok((headers, Body::from(bytes.to_vec())).into_response())
 }
 
-/// Returns an id as a file name: letters, digits, `_` and `-`.
+/// Converts an id to a file name of letters, digits, `_` and `-`.
 fn file_name(id: &str) -> String {
     let is_plain = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     id.chars().filter(is_plain).collect()

@@ -1,4 +1,4 @@
-//! Model calls: what a model was sent, computed again from the log, and what it replied.
+//! Model calls: what a model was sent, recomputed from the log, and what it replied.
 
 use super::sessions::find;
 use crate::Api;
@@ -11,7 +11,7 @@ use axum::extract::State;
 use lango_core::{Event, EventBody, EventRange, Message, ModelRequest, SessionId, SessionStore};
 use serde_json::{Value, json};
 
-/// Events that are searched for the agent's previous call.
+/// How many events to search for the agent's previous call.
 const SEARCHED: u64 = 500;
 
 /// Returns a model call: the reply with this `seq`, and what the model was sent.
@@ -65,7 +65,7 @@ fn model_of(event: &Event) -> Option<String> {
     }
 }
 
-/// Returns a request as JSON. The bytes of files are not part of it.
+/// Returns a request as JSON, without the bytes of files.
 fn shown(request: &ModelRequest) -> Value {
     json!({
         "instruction": request.instruction,

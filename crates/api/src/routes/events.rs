@@ -1,4 +1,4 @@
-//! Events of sessions: pages of the log, and streams of what happens.
+//! Events of sessions: pages of the log, and live streams.
 
 use super::sessions::{find, limit};
 use crate::Api;
@@ -32,11 +32,11 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Keep-alive interval. The token is checked again at the same interval.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Pause after the store could not be read.
+/// The pause after a failed read of the store.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Reads events of a session. With `Accept: text/event-stream` the response is a stream of the events after `Last-Event-ID`, and
-/// of those to come.
+/// Reads events of a session. With `Accept: text/event-stream`, the response is a stream of all events after
+/// `Last-Event-ID`, including those still to come.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", params(("id" = String, Path,), EventFilter), tag = "events", responses(
     (status = 200, body = EventPage), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem), (status = 429, body = Problem)))]
@@ -79,7 +79,8 @@ pub(super) async fn read(
     Ok(Json(EventPage { events, last }).into_response())
 }
 
-/// Streams changes of the lists of sessions and approvals, and the events of one session. A page needs no other connection.
+/// Streams changes to the lists of sessions and approvals, and the events of one session. A web page needs no other
+/// connection.
 #[utoipa::path(get, path = "/api/events", params(StreamFilter), tag = "events", responses(
     (status = 200, content_type = "text/event-stream", body = String), (status = 400, body = Problem),
     (status = 401, body = Problem), (status = 403, body = Problem), (status = 404, body = Problem), (status = 429, body = Problem)))]
@@ -112,7 +113,7 @@ fn accepts_stream(headers: &HeaderMap) -> bool {
     accepted.any(|value| value.contains("text/event-stream"))
 }
 
-/// Returns the `seq` after which to stream. A browser that reconnects sends the header.
+/// Returns the `seq` after which to stream. The header takes precedence, because a browser sends it when it reconnects.
 fn cursor(headers: &HeaderMap, after: Option<u64>) -> Result<Option<u64>> {
     match headers.get(LAST_EVENT_ID) {
         None => Ok(after),
@@ -131,7 +132,7 @@ struct Stream {
     events: Option<SessionSubscription>,
     lists: Option<UserSubscription>,
     keep_alive: Instant,
-    /// Whether the token was revoked, so that the stream ends.
+    /// Whether the stream ends, because the token was revoked or its only session was deleted.
     is_over: bool,
     is_stopping: watch::Receiver<bool>,
     _permit: OwnedSemaphorePermit,

@@ -16,7 +16,7 @@ use lango_store::archive::remove_hidden;
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
-/// The longest title in characters.
+/// The maximum length of a title, in characters.
 const MAX_TITLE: usize = 200;
 
 /// Lists sessions, the most recently used first.
@@ -84,7 +84,7 @@ pub(super) async fn rename(
     Ok(Body(find(&api, &caller, &id).await?.into()))
 }
 
-/// Deletes a session for good.
+/// Deletes a session permanently.
 #[utoipa::path(delete, path = "/api/sessions/{id}", params(("id" = String, Path,)), tag = "sessions", responses(
     (status = 204), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem)))]
@@ -119,7 +119,7 @@ pub(super) fn no_session(id: &str) -> Problem {
     Problem::not_found(format!("there is no session `{id}`")).next("GET /api/sessions lists yours")
 }
 
-/// Returns a limit of a list within its bounds.
+/// Returns the limit of a list, or the default. Fails if the limit is out of bounds.
 pub(super) fn limit(given: Option<u32>, default: u32, max: u32) -> Result<usize> {
     match given.unwrap_or(default) {
         limit if (1..=max).contains(&limit) => Ok(limit as usize),

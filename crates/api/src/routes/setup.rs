@@ -13,12 +13,12 @@ use axum::http::StatusCode;
 use lango_core::{SessionCatalog, Timestamp, TokenStore, UsageQuery};
 use serde_json::Value;
 
-/// Sums that are returned at most.
+/// The maximum number of sums to return.
 const MAX_ROWS: usize = 5000;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Returns who sends the request, and which program answers.
+/// Returns the sender of the request, and the program that answers.
 #[utoipa::path(get, path = "/api/me", tag = "setup", responses(
     (status = 200, body = Me), (status = 401, body = Problem), (status = 403, body = Problem)))]
 pub(super) async fn me(Reader(caller): Reader, State(api): State<Api>) -> Json<Me> {
@@ -55,7 +55,7 @@ macro_rules! described {
 }
 
 described! {
-    /// Returns the tree of agents: who is there with which tools, and who is not and why.
+    /// Returns the tree of agents: the available ones with their tools, and the others with the reason.
     agents, "/api/agents", Part::Agents;
     /// Returns the models that can be chosen.
     models, "/api/models", Part::Models;
@@ -67,7 +67,7 @@ described! {
     memory, "/api/memory", Part::Memory;
     /// Runs the checks of `lango doctor`.
     doctor, "/api/doctor", Part::Doctor;
-    /// Returns the configuration, each value with where it was set.
+    /// Returns the configuration, with the origin of each value.
     config, "/api/config", Part::Config;
 }
 
@@ -76,7 +76,7 @@ async fn describe(api: &Api, caller: &Caller, part: Part) -> Result<Json<Value>>
     described.map(Json).map_err(Problem::unavailable)
 }
 
-/// Returns the collections and documents of the library, or what it has on a question.
+/// Returns the collections and documents of the library, or the results of a search in it.
 #[utoipa::path(get, path = "/api/knowledge", params(KnowledgeFilter), tag = "setup", responses(
     (status = 200, body = Object), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 503, body = Problem)))]

@@ -19,8 +19,8 @@ use sha2::{Digest, Sha256};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Starts a turn. If the session is busy, the turn is queued. With the header `Idempotency-Key` a repeated request is the same
-/// turn; with another text it is refused.
+/// Starts a turn. If the session is busy, the turn is queued. With the header `Idempotency-Key`, a repeated request
+/// returns the same turn; a request with the same key but another text is refused.
 #[utoipa::path(post, path = "/api/turns", params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 200)), request_body = NewTurnRequest, tag = "turns", responses(
     (status = 202, body = StartedTurn), (status = 400, body = Problem), (status = 401, body = Problem),
     (status = 403, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem),
@@ -153,7 +153,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>> {
     }
 }
 
-/// Returns the id of a new session. It follows from the key, so that a repeated request finds the session.
+/// Returns the id of a new session. It is derived from the key, so that a repeated request finds the session.
 fn new_session(api: &Api, user: &UserId, key: Option<&str>) -> SessionId {
     SessionId::new(match key {
         Some(key) => derived("s_", &[user.as_str(), key]),

@@ -1,4 +1,4 @@
-//! Turns that run here or wait for their session, within a limit.
+//! Turns that run here or wait for their session, up to a limit.
 
 use crate::problem::{Problem, Result};
 use lango_core::{SessionId, TurnId, UserId};
@@ -93,21 +93,21 @@ impl Registry {
         }
     }
 
-    /// Returns whether a registered turn has started, or none if it is not registered.
+    /// Returns whether a registered turn has started, or `None` if it is not registered.
     pub fn has_started(&self, session: &SessionId, turn: &TurnId) -> Option<bool> {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()))?;
         Some(entry.is_running.load(Ordering::Relaxed))
     }
 
-    /// Returns the inbox for answers of a registered turn.
+    /// Returns the inbox for answers to a registered turn.
     pub fn answers_of(&self, session: &SessionId, turn: &TurnId) -> Option<Arc<AnswerInbox>> {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()))?;
         Some(Arc::clone(&entry.answers))
     }
 
-    /// Returns the numbers of running and of queued turns.
+    /// Returns how many turns are running, and how many are queued.
     pub fn counts(&self) -> (usize, usize) {
         let turns = self.lock();
         let is_running = |entry: &&Entry| entry.is_running.load(Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl Registry {
     }
 }
 
-/// The place of one turn. Dropping it lets another one in.
+/// The slot of one turn. Dropping it frees the slot for another turn.
 pub(super) struct TurnSlot {
     registry: Arc<Registry>,
     key: (SessionId, TurnId),
@@ -133,7 +133,7 @@ impl TurnSlot {
         self.stop.clone()
     }
 
-    /// Notes that the turn has stored its first events.
+    /// Records that the turn has stored its first events.
     pub fn note_start(&self) {
         self.is_running.store(true, Ordering::Relaxed);
     }

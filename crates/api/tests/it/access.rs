@@ -1,4 +1,5 @@
-//! Who may do what: every route refuses requests without a token, with a token that lacks its scope, and of other sites.
+//! Access control: every route refuses requests without a token, with a token that lacks its scope, and from other
+//! sites.
 
 use crate::support::{A2A_TOKEN, TestApi};
 use axum::body::Body;

@@ -1,5 +1,5 @@
-//! An API over a database in memory, with a scripted model, tools of which one asks for approval, and a program that says as little
-//! as it can. Requests go to the router without a socket.
+//! An API over a database in memory, with a scripted model, tools (one of which asks for approval), and a minimal
+//! program. Requests go to the router without a socket.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -127,8 +127,8 @@ impl Page {
         Ok(String::new())
     }
 
-    /// Types a text into the focused element of the element's document; a field may move the focus to the next field of
-    /// that document. Fails when the focus moves to another frame, or is lost although the element is a field.
+    /// Types a text into the focused element of the element's document. The page may move the focus to another field
+    /// of that document. Fails if the focus moves to another frame, or if the element is a field and the focus is lost.
     async fn type_text(
         &self,
         element: &Element,

@@ -10,7 +10,7 @@ pub(super) struct KeyPress {
     key: String,
     code: String,
     virtual_key: u32,
-    /// The text that it inserts into a field.
+    /// The text that the key inserts into a field.
     text: Option<String>,
     modifiers: u32,
 }
@@ -170,7 +170,7 @@ impl KeyPress {
             .then(|| Self::of_character(first))
     }
 
-    /// Converts the key to an argument of lango's script.
+    /// Converts the key to an argument of the script that types text.
     pub(super) fn to_json(&self) -> Value {
         json!([self.key, self.code, self.virtual_key])
     }
@@ -205,8 +205,9 @@ fn unknown(key: &str) -> BrowserError {
 
 impl Page {
     /// Presses and releases a key in the focused frame, which must belong to the host that the call may contact. Sends
-    /// the key to that frame's session, so an out-of-process frame is the only receiver. The main process forwards keys
-    /// to the element that is focused when they arrive, so the host is checked immediately before sending.
+    /// the key to that frame's session, so a key for an out-of-process frame reaches no other frame. The main process
+    /// forwards a key to the element that is focused when the key arrives, so the host is checked immediately before
+    /// sending.
     pub(super) async fn press(
         &self,
         press: &KeyPress,

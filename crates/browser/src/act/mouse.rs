@@ -12,7 +12,7 @@ const DRAG_MOVES: u32 = 12;
 /// Timeout for a page to start a native drag after the first moves.
 const DRAG_START_TIMEOUT: Duration = Duration::from_millis(150);
 
-/// Number and interval of attempts to locate an element again that moved when the pointer reached it.
+/// Number and interval of attempts to point at an element that moves when the pointer reaches it.
 const HOVER_ATTEMPTS: u32 = 5;
 const HOVER_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -51,8 +51,7 @@ impl MouseButton {
 }
 
 impl Page {
-    /// Moves the pointer onto an element, and repeats this if the element then moved, changed its size or became
-    /// covered.
+    /// Moves the pointer onto an element. Tries again if the element then moves, changes its size or becomes covered.
     pub(super) async fn point_at(
         &self,
         element: &Element,

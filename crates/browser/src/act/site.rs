@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Number of actions that the summary for the user describes. Uploads are always described.
 const NAMED_STEPS: usize = 3;
 
-/// Returns the site that steps contact; `None` if they are all passive, or the page is a workspace file. Fails for
-/// steps on elements of several sites, because the user can approve only one.
+/// Returns the site that the steps contact; `None` if all steps are passive or the page is a workspace file. Fails if
+/// the steps act on elements of several sites, because the user can approve only one site.
 pub(crate) async fn site_of(
     page: &Page,
     steps: &[ActionStep],
@@ -117,7 +117,7 @@ pub(crate) async fn origin_of(page: &Page, step: &ActionStep) -> Option<String> 
     Some(origin.await.ok()?.as_str()?.to_owned())
 }
 
-/// Returns the host of a frame's origin; a frame without its own URL inherits it from its parent or opener.
+/// Returns the host of a frame's origin. A frame without its own URL inherits the origin of its parent or opener.
 async fn host_of_frame(page: &Page, frames: &[Frame], id: &Arc<str>) -> Option<String> {
     let mut current = frames.iter().find(|frame| frame.id == *id);
     while let Some(frame) = current {

@@ -103,7 +103,7 @@ impl Page {
         })
     }
 
-    /// Calls one of lango's functions on an element that returns another element of the same frame.
+    /// Finds another element of the same frame by calling one of lango's functions on an element.
     pub(super) async fn find_from(
         &self,
         element: &Element,
@@ -175,7 +175,8 @@ impl Page {
         }
     }
 
-    /// Scrolls an element into view and returns its point in the window; `offset` is from its upper left corner.
+    /// Scrolls an element into view and returns the point in the window at which to act on it. `offset` is relative to
+    /// the element's upper left corner.
     pub(super) async fn locate(
         &self,
         element: &Element,
@@ -194,7 +195,8 @@ impl Page {
         self.to_window(element, Point { x, y }).await
     }
 
-    /// Converts a point in an element's frame to one in the main frame; fails if something covers a frame in between.
+    /// Converts a point in an element's frame to a point in the main frame. Fails if one of the frames in between is
+    /// covered at that point.
     pub(super) async fn to_window(
         &self,
         element: &Element,

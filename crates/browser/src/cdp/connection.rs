@@ -152,8 +152,8 @@ impl CdpSession {
         self.call_within(CALL_TIMEOUT, method, params).await
     }
 
-    /// Calls a method with the timeout `limit`. Dropping the call discards its reply; the browser may still carry it
-    /// out.
+    /// Calls a method with the timeout `limit`. If the future is dropped, the reply is discarded, but the browser may
+    /// still carry out the call.
     pub async fn call_within<R: DeserializeOwned>(
         &self,
         limit: Duration,

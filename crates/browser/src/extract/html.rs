@@ -62,7 +62,7 @@ pub(super) fn write(scene: &Scene, scope: Option<usize>) -> String {
 /// How to write an element.
 enum ElementOutput {
     Tag,
-    /// Its tag with all of its text, even if that is hidden.
+    /// Its tag with all of its text, including hidden text.
     Metadata,
     /// Its children without its tag.
     ContentOnly,

@@ -41,7 +41,7 @@ const PROGRAM_NAMES: [&str; 6] = [
     "microsoft-edge-stable",
 ];
 
-/// Finds the browser: the configured one if there is one, else the first installed one. `search_path` is the value of
+/// Finds the configured browser or, if none is configured, the first installed one. `search_path` is the value of
 /// `PATH`.
 pub fn find_browser(
     configured: Option<&Path>,

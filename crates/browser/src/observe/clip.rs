@@ -1,9 +1,9 @@
-//! Clipping: which parts of their content boxes hide, permanently or until it is scrolled.
+//! Clipping: determines which content is hidden by the boxes around it, permanently or until it is scrolled into view.
 
 use super::scene::{Viewport, Visibility};
 use super::snapshot::{Layout, Rect};
 
-/// Content further left or above than this, in pixels, is hidden on purpose.
+/// Content that lies further to the left or further up than this coordinate, in pixels, is hidden on purpose.
 const FAR_OUTSIDE: f64 = -5.0;
 const EVERYWHERE: Rect = Rect {
     x: f64::MIN / 4.0,

@@ -60,7 +60,7 @@ pub(super) struct Gap {
     pub(super) count: usize,
     pub(super) controls: usize,
     pub(super) depth: usize,
-    /// The item that contains most of the omitted lines, and their number.
+    /// The item that contains most of the omitted lines, and how many of them it contains.
     pub(super) container: Option<(usize, usize)>,
 }
 

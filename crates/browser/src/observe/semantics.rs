@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// Minimum and maximum number of elements to request.
 const ELEMENTS: std::ops::RangeInclusive<usize> = 300..=1500;
-/// Minimum number of tokens of a shown element.
+/// Minimum number of tokens that a shown element takes up.
 const ELEMENT_TOKENS: usize = 4;
 /// Number of concurrent calls.
 const CONCURRENT_CALLS: usize = 100;

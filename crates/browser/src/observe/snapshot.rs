@@ -82,7 +82,7 @@ pub(super) struct Layout {
     pub(super) styles: Styles,
     /// The width of the left and the top border.
     pub(super) border: (f64, f64),
-    /// How much higher the content is than the box, in pixels.
+    /// How much taller the content is than the box, in pixels.
     pub(super) overflow_height: f64,
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of running requests to track per tab.
 const MAX_REQUESTS: usize = 1000;
-/// Timeout for a worker to start. Until then the request for its script counts as running. It is needed because the
-/// browser reports nothing about a worker that is terminated before it starts.
+/// Timeout for a worker to start. Until then the request for its script counts as running. The timeout is needed
+/// because the browser reports nothing about a worker that is terminated before it starts.
 const WORKER_START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The running requests of a tab, by the browser's request ids.
@@ -28,7 +28,8 @@ pub(crate) struct RequestSource {
 }
 
 impl RequestSource {
-    /// Returns when the script request of a worker that does not start stops counting as running.
+    /// Returns the deadline of a worker's script request: if the worker has not started by then, the request no longer
+    /// counts as running.
     pub(crate) fn script_deadline(now: Instant) -> Instant {
         now + WORKER_START_TIMEOUT
     }

@@ -173,8 +173,8 @@ impl Tab {
         }
     }
 
-    /// Returns how long the network must still stay quiet until it has been quiet for `quiet`; `None` while the page or
-    /// one of its requests is loading.
+    /// Returns how much longer the network must stay quiet to have been quiet for `quiet` in total; `None` while the
+    /// page or one of its requests is loading.
     pub(crate) fn time_until_quiet(&self, quiet: Duration, now: Instant) -> Option<Duration> {
         if !self.is_loaded || self.requests.count(now) > 0 {
             return None;

@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "Acts on the page of the active tab: click, type, pres
 const MAX_STEPS: usize = 10;
 /// Maximum number of options or files per step. The user sees the names of all files.
 const MAX_VALUES: usize = 20;
-/// Tokens for the changes of a page, and for a new page.
+/// Token budgets for the changes of a page, and for a new page.
 const CHANGE_TOKENS: usize = 400;
 const NEW_PAGE_TOKENS: usize = 1000;
 /// Timeout for a page to settle after a step, unless it loads another document.
@@ -236,7 +236,7 @@ impl ActCall<'_> {
     }
 }
 
-/// Waits for pages that react only after typing or the pointer has paused.
+/// Waits for reactions that a page delays until typing or the pointer has paused.
 async fn wait_for_late_reaction(page: &Page) {
     tokio::time::sleep(REACTION_DELAY).await;
     // The observation that follows reports a page that is gone.

@@ -18,7 +18,7 @@ pub const TYPING_FIELD: &str = "text";
 pub(super) enum TypedText {
     /// The step's text.
     Text,
-    /// The step's text although it looks like the name of a secret, with the reason for the model.
+    /// The step's text, which looks like the name of a secret but is typed as it is. Contains the reason for the model.
     Literal(String),
     /// The value of a secret.
     Secret(Arc<SecretValue>),

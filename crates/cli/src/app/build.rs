@@ -227,7 +227,7 @@ impl App {
     }
 }
 
-/// Returns the arguments of tools that take secrets: those of MCP servers' tools, and what the browser types.
+/// Returns the tool arguments that can be secrets: those of MCP tools, and the text that the browser types.
 fn secret_fields(browser: &BrowserStatus, servers: &Servers) -> Vec<SecretField> {
     let mut fields: Vec<SecretField> = server_fields(servers).collect();
     if browser.is_available() {
@@ -240,8 +240,8 @@ fn secret_fields(browser: &BrowserStatus, servers: &Servers) -> Vec<SecretField>
     fields
 }
 
-/// Returns the model that observes conversations, if one is configured. If it is unavailable, the built-in rules
-/// observe.
+/// Returns the model that observes conversations, if one is configured. If it is unavailable, the built-in rules are
+/// used instead.
 async fn observer(providers: &ModelSelector<'_>) -> Option<Arc<dyn Model>> {
     match providers.settings.memory.enabled {
         Some(true) => providers.choose().await.ok().map(|choice| choice.model),

@@ -112,7 +112,7 @@ pub enum StoreCommand {
     },
 }
 
-/// A duration on the command line of up to a century.
+/// A duration of up to a century, given on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct Age(pub std::time::Duration);
 

@@ -17,13 +17,13 @@ pub struct ServeArguments {
     /// How long running tasks may continue when the server is stopped, such as 30s.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub grace: DurationArg,
-    /// Ask about interrupted turns instead of resuming them: for a database that was copied or restored by other means than
-    /// `lango store restore`.
+    /// Ask about interrupted turns instead of resuming them: for a database that was copied or restored by other means
+    /// than `lango store restore`.
     #[arg(long)]
     pub no_recovery: bool,
 }
 
-/// A duration on the command line.
+/// A duration given on the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct DurationArg(pub std::time::Duration);
 

@@ -1,5 +1,5 @@
-//! `lango agents`: lists the agents with their tools, those that are unavailable and why, and prints an agent's
-//! instruction.
+//! `lango agents`: lists the agents with their tools, and the unavailable agents with the reason. It also prints the
+//! instruction of an agent.
 
 use crate::app::App;
 use crate::args::{AgentsArguments, AgentsCommand};
@@ -119,8 +119,8 @@ enum ListedTool {
     },
 }
 
-/// Builds the tree for the tools in this file. Errors that no configuration could fix are reported as errors of the
-/// list.
+/// Builds the tree for the tools in this file. Errors that no change of the configuration could fix are reported as
+/// errors in the file.
 fn tree_with_listed_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
     let unusable = |detail: &dyn Display| {
         let message = format!(

@@ -88,7 +88,7 @@ async fn show(app: &App, waiting: &PendingApproval) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns the pending approvals and grants of all users of this machine: their own sessions and those of callers.
+/// Returns the pending approvals and the grants of all users whose turns run here; see [`App::users`].
 async fn approvals_of_all_users(app: &App, sessions: &Sessions) -> Result<Approvals, Failure> {
     let mut all = Approvals::default();
     for user in app.users() {

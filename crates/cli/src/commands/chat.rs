@@ -146,7 +146,7 @@ async fn next_line(
     Err(StopSignal::Terminate.into())
 }
 
-/// Resumes an interrupted turn and asks for pending approvals, because the session cannot start another turn before.
+/// Resumes an interrupted turn and asks for pending approvals. The session cannot start another turn before that.
 async fn finish_pending_turn(
     conversation: &mut Conversation,
     model: &str,

@@ -190,7 +190,7 @@ async fn examine(app: &App) -> Vec<Finding> {
     findings
 }
 
-/// Opens and reads an existing database; one that does not exist yet is only named.
+/// Opens and reads the database. If it does not exist yet, only reports its location.
 async fn examine_store(app: &App) -> Finding {
     let place = &app.loaded.settings.session.store;
     // A first turn on a full disk leaves an empty file.

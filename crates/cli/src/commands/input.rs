@@ -1,4 +1,4 @@
-//! The question: from the command line, standard input, or both. The log records which part came from which.
+//! The question: from the command line, standard input, or both. The log records where each part came from.
 
 use crate::exit::{Exit, Failure};
 use crate::screen;

@@ -70,7 +70,7 @@ fn check_embedder(known: &Knowledge) -> Result<(), Failure> {
     }
 }
 
-/// Acquires the library's lease, so that changes run one at a time; waits for another one to finish.
+/// Acquires the library's lease, so that changes run one at a time. Waits until a change in progress has finished.
 async fn lease_library(app: &App) -> Result<BoxLease, Failure> {
     let store = app.sessions().await?.store;
     let library = SessionId::from("library");

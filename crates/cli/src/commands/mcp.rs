@@ -60,7 +60,7 @@ pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failu
                     "deleted the stored access to `{id}`; the server may still accept it until it expires"
                 )
             } else {
-                format!("there is no stored access to `{id}`")
+                format!("no login is stored for `{id}`")
             };
             screen::print(&text)?;
             Ok(Exit::Ok)

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 struct Line {
     model: String,
     note: String,
-    /// Further fields of `--json`.
+    /// Additional fields in the output of `--json`.
     facts: Value,
 }
 
@@ -86,7 +86,7 @@ fn rows(lines: Vec<Line>, chosen: Option<&str>) -> Value {
     rows.collect()
 }
 
-/// Returns the lines of a provider: its models, after the reason if its live list is not available.
+/// Returns the lines for a provider: the reason if its live list is not available, then its models.
 fn lines_of(provider: &ProviderOffers) -> Vec<Line> {
     let failure = provider.error.iter().map(|error| {
         let model = format!("{}/…", provider.provider);

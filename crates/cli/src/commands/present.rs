@@ -27,7 +27,7 @@ pub struct Presentation {
 }
 
 impl Presentation {
-    /// Returns a callback that prints events: on stdout as JSON if requested, as progress on stderr.
+    /// Returns a callback that prints events: as JSON on stdout if requested, and as progress on stderr unless quiet.
     pub fn event_printer(self) -> impl FnMut(TurnUpdate) -> std::io::Result<()> {
         let mut progress = Progress::new();
         move |item| {

@@ -1,8 +1,8 @@
 //! Retention: while `lango serve` runs, it deletes sessions that have not been used for `session.ttl`, and old tasks
 //! of callers.
 //!
-//! A session with a running turn is never deleted, nor one with an unfinished turn, which may be waiting for the
-//! user; those are only deleted by id. Only sessions of this configuration's users are deleted, so that no user's
+//! A session with a running turn is never deleted. A session with an unfinished turn, which may be waiting for the
+//! user, can only be deleted by its id. Only sessions of this configuration's users are deleted, so that no user's
 //! setting affects another user's data.
 
 use crate::app::App;
@@ -43,7 +43,7 @@ impl fmt::Display for DeletedCounts {
     }
 }
 
-/// The background task that deletes expired data. Dropping this stops it.
+/// Handle of the background task that deletes expired data. Dropping the handle stops the task.
 pub struct RetentionTask(Option<JoinHandle<()>>);
 
 impl Drop for RetentionTask {
@@ -54,7 +54,7 @@ impl Drop for RetentionTask {
     }
 }
 
-/// Starts the background task, which runs until the result is dropped. It does nothing if `session.ttl` is not set.
+/// Starts the background task, which runs until the handle is dropped. Does nothing if `session.ttl` is not set.
 pub fn start_retention(app: &App) -> RetentionTask {
     let Some(ttl) = app.loaded.settings.session.ttl else {
         return RetentionTask(None);
@@ -114,12 +114,12 @@ impl ClockReading {
     }
 }
 
-/// How far the clock may be ahead of the time that has actually passed.
+/// How much further the clock may have moved than the time that has actually passed.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(60 * 60);
 
-/// Returns the time before which sessions have expired. Fails if the clock looks wrong, so that nothing is deleted:
-/// if it was set forward while this process ran, or if even the most recently used session had expired when this
-/// process started.
+/// Returns the time before which sessions have expired. Fails if the clock looks wrong, so that nothing is deleted.
+/// The clock looks wrong if it was set forward while this process ran, or if even the most recently used session had
+/// expired when this process started.
 fn expiry_limit(
     ttl: Duration,
     newest: Option<Timestamp>,

@@ -72,7 +72,7 @@ impl Secrets {
         })
     }
 
-    /// Returns what opening the payments needs.
+    /// Returns what is needed to open the payments.
     pub(super) fn payment_source(&self) -> payment::PaymentSource<'_> {
         payment::PaymentSource {
             loaded: &self.loaded,
@@ -156,7 +156,7 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
     Ok(Exit::Ok)
 }
 
-/// Refuses a value on the command line, even in place of the name, without repeating it.
+/// Refuses a value given on the command line, even in place of the name. The error does not repeat the value.
 pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Result<(), Failure> {
     let is_value = SecretName::looks_like_value(name);
     if extra.is_empty() && !is_value {

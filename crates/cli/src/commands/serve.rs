@@ -146,7 +146,7 @@ pub async fn serve_command(
     if purpose != Purpose::Serve {
         let link = super::tokens::new_link(&database, &owner, &url).await?;
         screen::say(&format!(
-            "page    {link} (signs one browser in, within 10 minutes)"
+            "page    {link} (signs in one browser; valid for 10 minutes)"
         ));
         if purpose == Purpose::Web {
             open_browser(&link);
@@ -204,7 +204,7 @@ fn open_browser(link: &str) {
 /// Interval between checks of the schema version.
 const SCHEMA_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Waits until a newer lango has migrated the database, which this one must then no longer write to.
+/// Waits until a newer version of lango has migrated the database. After that, this process must not write to it.
 async fn wait_for_newer_schema(database: &Store) -> Failure {
     loop {
         tokio::time::sleep(SCHEMA_CHECK_INTERVAL).await;
@@ -297,7 +297,7 @@ struct Endpoint {
 
 struct Token {
     text: String,
-    /// Where it is stored, for display.
+    /// Where the token is stored, for display.
     location: String,
 }
 

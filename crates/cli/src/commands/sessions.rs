@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The most sessions without an outcome that a list considers.
+/// The maximum number of unfinished turns that are read to mark sessions in a list.
 const MAX_UNFINISHED: usize = 1_000;
 
 /// Runs the command.

@@ -18,7 +18,7 @@ pub enum TurnInput<'a> {
     Question(&'a UserInput),
     /// The answer to an approval, which continues the waiting turn.
     Answer(ApprovalId, ApprovalAnswer),
-    /// Nothing new: an interrupted turn is resumed, and pending approvals are asked again. If another process has
+    /// Nothing new: an interrupted turn is resumed, and pending approvals are requested again. If another process has
     /// finished the turn meanwhile, nothing is pending.
     Continue,
 }
@@ -97,10 +97,10 @@ pub async fn watch(
     Ok(WatchedTurn { end, denied })
 }
 
-/// Interval between checks of a turn that another process continues.
+/// Interval between checks of a turn that another process has continued.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits until a turn that another process continues ends or waits again.
+/// Waits for a turn that another process has continued, until the turn has ended or is waiting for the user again.
 async fn wait_for_outcome(conversation: &Conversation, turn: &TurnId) -> Result<TurnEnd, Failure> {
     loop {
         match conversation.turn_status(turn).await? {

@@ -20,7 +20,7 @@ pub struct Key {
     pub name: &'static str,
     /// A one-line description.
     pub help: &'static str,
-    /// Returns the field with the value; the text replaces `<id>`.
+    /// The function that returns the key's field in the settings. Its text argument is the value of `<id>`.
     pub(super) field: for<'a> fn(&'a mut Settings, &str) -> &'a mut dyn Setting,
     /// What a project's file may do with the key while the user does not trust the file.
     pub(super) untrusted: Untrusted,
@@ -104,8 +104,8 @@ pub(super) fn find_by_name(name: &str) -> Option<KeyMatch> {
 }
 
 /// Finds the key that a `LANGO_*` variable sets; `suffix` is the part after `LANGO_`, and underscores and case do not
-/// matter. If several keys match, as `clientSecretEnv` could also be the `env` of a longer id, the one with the
-/// shortest id wins.
+/// matter. If several keys match, the one with the shortest id wins: for example, `clientSecretEnv` could also be the
+/// `env` of a longer id.
 pub(super) fn find_by_variable(suffix: &str) -> Option<KeyMatch> {
     let suffix = normalized(suffix);
     let matches = KEYS.iter().filter_map(|key| {

@@ -35,7 +35,7 @@ pub struct McpServer {
     pub command: CommandLine,
     /// The address of a remote server; no program is started for it.
     pub url: Option<String>,
-    /// Arguments that name data, which may change without asking for trust again.
+    /// Arguments that name data rather than code. These files may change without asking the user for trust again.
     pub data: Vec<String>,
     /// The environment variables of the program.
     pub env: EnvVars,

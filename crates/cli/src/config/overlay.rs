@@ -24,7 +24,7 @@ use crate::text_file;
 /// The prefix of lango's environment variables.
 const PREFIX: &str = "LANGO_";
 
-/// Variables with that prefix that set no key.
+/// Variables with this prefix that do not set a key.
 const NOT_KEYS: [&str; 4] = [
     "LANGO_HOME",
     VAULT_PASSPHRASE,
@@ -59,7 +59,7 @@ pub struct IgnoredSetting {
     pub key: String,
     /// Where the value is set.
     pub origin: Origin,
-    /// Whether an untrusted file may set this key and only the value is too permissive.
+    /// Whether only the value is too permissive; an untrusted file may set the key itself.
     pub raises: bool,
 }
 

@@ -94,7 +94,8 @@ impl ProcessEnv {
         self.folder("HOME")
     }
 
-    /// Returns an environment variable that holds an absolute path. The XDG rules say to ignore a relative one.
+    /// Returns the value of an environment variable if it is an absolute path. Relative paths are ignored, as the XDG
+    /// rules say.
     fn folder(&self, variable: &str) -> Option<&Path> {
         self.variable(variable)
             .map(Path::new)
@@ -167,9 +168,9 @@ impl Paths {
         self.state.join("mcp").join("grants.json")
     }
 
-    /// Returns the directory with a private directory for each MCP server that lango starts. Unless everything is in
-    /// one directory, it lies beside the state directory and not inside it: all of lango's state is hidden from
-    /// servers, and nothing inside a hidden directory can be opened to one of them.
+    /// Returns the directory that contains a private directory for each MCP server that lango starts. Unless all of
+    /// lango's files are in one directory, it lies beside the state directory. It cannot lie inside, because the state
+    /// directory is hidden from servers, and nothing inside a hidden directory can be made visible to one of them.
     pub fn mcp_servers(&self) -> PathBuf {
         if self.has_one_folder() {
             self.state.join(MCP_SERVERS)
@@ -195,8 +196,8 @@ impl Paths {
         self.user_file.parent() == Some(&self.data)
     }
 
-    /// Returns the paths that are hidden from agents. With a single directory, that is everything of lango's in it
-    /// except the settings, the agents and the skills, which agents may read.
+    /// Returns the paths that are hidden from agents. If lango uses a single directory, these are all entries that
+    /// lango creates in it, except the settings, the agents and the skills, which agents may read.
     pub fn private(&self) -> Vec<PathBuf> {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
@@ -227,7 +228,7 @@ impl Paths {
             .collect()
     }
 
-    /// Returns where slow cards of remote agents are recorded.
+    /// Returns where lango records which remote agents' cards did not arrive in time.
     pub fn slow_cards(&self) -> PathBuf {
         self.state.join(SLOW_CARDS)
     }
@@ -246,8 +247,9 @@ impl Paths {
         self.trust_folder().join(TRUST_FILE)
     }
 
-    /// Returns the directory of that list. It is separate because replacing a file undoes its mount in commands that
-    /// are already running, while everything inside a hidden directory stays hidden.
+    /// Returns the directory of that list. The list has a directory of its own, because replacing a hidden file undoes
+    /// its mount, so commands that are already running could see it. Everything inside a hidden directory stays
+    /// hidden.
     pub fn trust_folder(&self) -> PathBuf {
         self.data.join(TRUST_FOLDER)
     }
@@ -324,8 +326,8 @@ impl Paths {
         foreign.find(|foreign| foreign.path.file_name() == Some(OsStr::new(FILE_NAME)))
     }
 
-    /// Finds the project's file and records which paths of the project belong to or can be changed by other users. A
-    /// file whose current content the user trusts may have any owner.
+    /// Finds the project's file, and records which paths of the project other users own or can change. A file whose
+    /// current content the user trusts may have any owner.
     fn find_project(&mut self, process_env: &ProcessEnv) {
         let owner = Owner::of_process(process_env);
         let file = project_file(process_env).filter(|file| *file != self.user_file);

@@ -5,7 +5,7 @@ use toml::de::DeValue;
 use crate::markdown::is_disruptive;
 use crate::redact::redact;
 
-/// The most characters of a value that an error repeats.
+/// The maximum number of characters of a value that an error message repeats.
 const MAX_VALUE_CHARS: usize = 60;
 
 /// Renders a value as in a configuration file.

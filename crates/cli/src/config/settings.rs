@@ -113,11 +113,11 @@ pub struct EmbeddingConfig {
 pub struct MemoryConfig {
     /// `true`: the model observes; `false`: memory is off; not set: the built-in rules observe.
     pub enabled: Option<bool>,
-    /// Tokens of new turns that trigger an observation.
+    /// The number of tokens in new turns that triggers an observation.
     pub message_token_threshold: u32,
-    /// Tokens of observations that trigger condensing them into reflections.
+    /// The number of tokens in observations at which they are condensed into reflections.
     pub observation_token_threshold: u32,
-    /// Tokens of reflections that trigger condensing them further.
+    /// The number of tokens in reflections at which they are condensed further.
     pub reflection_token_threshold: u32,
     /// The most tokens of memory in a turn's context.
     pub context_tokens: u32,
@@ -149,9 +149,9 @@ pub struct ExecSettings {
     pub network: NetworkAccess,
     /// Whether commands may create git repositories in the workspace.
     pub allow_git_init: bool,
-    /// The most processes of a command at the same time.
+    /// The most processes that a command may have at the same time.
     pub max_processes: u32,
-    /// The most memory of a command, in MiB.
+    /// The most memory that a command may use, in MiB.
     pub max_memory_mb: u32,
 }
 
@@ -173,7 +173,7 @@ pub struct ProviderConfig {
     pub base_url: Option<String>,
     /// The environment variable with the API key.
     pub api_key_env: Option<String>,
-    /// Whether its key may be sent over plain HTTP to another machine.
+    /// Whether the API key may be sent over plain HTTP to another machine.
     pub allow_plain_http: bool,
     /// The context window of the provider's models, in tokens.
     pub context_tokens: Option<u64>,
@@ -220,9 +220,9 @@ pub struct AgentSettings {
     pub max_model_calls: u32,
     /// The most tool calls of a turn.
     pub max_tool_calls: u32,
-    /// The most tokens of a turn.
+    /// The most tokens that a turn may use.
     pub max_tokens: Option<u64>,
-    /// The most US dollars of a turn.
+    /// The most US dollars that a turn may cost.
     pub max_cost: Option<f64>,
     /// How long a model may send nothing.
     pub idle_timeout: Duration,
@@ -243,7 +243,7 @@ pub struct SessionSettings {
     pub store: StoreLocation,
     /// The user who owns the sessions.
     pub user: UserId,
-    /// How long an unused session is stored; for ever if not set.
+    /// How long an unused session is stored; forever if not set.
     pub ttl: Option<Duration>,
     /// What happens to a question when its session is busy.
     pub when_busy: BusySetting,
@@ -369,7 +369,7 @@ impl Settings {
         self.mcp.servers.entry(id.to_owned()).or_default()
     }
 
-    /// Returns the names configured for the `<id>` of a key; a single empty name for a key without one.
+    /// Returns the names configured for the `<id>` of a key; a single empty name if the key has no `<id>`.
     pub(super) fn ids(&self, key: &Key) -> Vec<String> {
         match key.name.split_once(ID) {
             None => vec![String::new()],

@@ -15,9 +15,9 @@ pub struct Blocks {
     pending: String,
     /// The start of the first line of `pending` that has not been checked.
     line_start: usize,
-    /// Whether the line before that one is blank.
+    /// Whether the line before `line_start` is blank.
     after_blank: bool,
-    /// Whether the start of that line has already been checked.
+    /// Whether the start of the line at `line_start` has already been checked.
     has_peeked: bool,
     /// The fence of an open code block. Only another fence ends it, so the parser need not be asked until then.
     fence: Option<char>,

@@ -226,7 +226,7 @@ impl Page {
 }
 
 impl Container {
-    /// Returns the prefix of each of its lines.
+    /// Returns the prefix of each line in the container.
     fn prefix(&self) -> String {
         match self {
             Self::Quote => {

@@ -36,7 +36,7 @@ const ATTRIBUTES: [TextAttribute; 5] = [
     TextAttribute::Code,
 ];
 
-/// The attributes at a position in the text. Nested emphasis is counted, so that an end tag ends only its own.
+/// The attributes at a position in the text. Nested emphasis is counted, so that an end tag ends only one level.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TextAttributes([u32; ATTRIBUTES.len()]);
 
@@ -46,7 +46,7 @@ impl TextAttributes {
         self.0[attribute as usize] += 1;
     }
 
-    /// Removes an attribute, unless it was added more often than removed.
+    /// Removes an attribute. An attribute that was added several times must be removed as many times.
     pub fn remove(&mut self, attribute: TextAttribute) {
         let count = &mut self.0[attribute as usize];
         *count = count.saturating_sub(1);

@@ -2,7 +2,7 @@
 //!
 //! The text says in plain language what an agent can do, and never names a tool: an orchestrator that reads
 //! `tracker_search` takes it for an agent. So a text that contains the name of a tool or an agent, or a bare prefix
-//! of tools, is not used. A server's own title is untrusted, and may in addition only contain plain characters.
+//! of tools, is not used. A server's own title is untrusted, so it must also consist of plain characters only.
 
 use super::McpContext;
 use crate::config::Capability;

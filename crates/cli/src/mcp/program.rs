@@ -12,7 +12,7 @@ use lango_secrets::SecretName;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The prefix of a variable's value that names a secret.
+/// The prefix that marks the value of a variable as the name of a secret.
 const SECRET_PREFIX: &str = "secret:";
 
 /// Files and directories that configure lango, in the directory of its settings.
@@ -129,8 +129,8 @@ fn proxy(
     }
 }
 
-/// Returns the paths that are hidden from a server: everything that is hidden from agents, but among the servers'
-/// private directories only those of other servers.
+/// Returns the paths that are hidden from a server: everything that is hidden from agents, except the server's own
+/// private directories.
 fn hidden(id: &str, context: &McpContext<'_>) -> Vec<PathBuf> {
     let all = sandbox_setup::resolve_links(&context.loaded.paths.mcp_servers());
     let own = private_directories(context.loaded, id);
@@ -147,7 +147,7 @@ fn hidden(id: &str, context: &McpContext<'_>) -> Vec<PathBuf> {
 }
 
 /// Returns the paths that a server must not write, which are the same as for agents. If lango uses a single
-/// directory, that also contains the server's private directory; then its other entries are protected one by one.
+/// directory, the server's private directory is inside it; then all other entries are protected one by one.
 fn read_only_paths(private: &Path, write: &[PathBuf], context: &McpContext<'_>) -> Vec<PathBuf> {
     let mut read_only = Vec::new();
     for path in &context.policy.read_only {

@@ -1,5 +1,5 @@
-//! The configured wallet without contacting the chain: its name in the vault, and its address, which is stored
-//! unencrypted beside the key.
+//! What is known about the configured wallet without contacting the chain: its name in the vault, and its address,
+//! which is stored unencrypted beside the key.
 
 use super::{PaymentSource, SetupProblem};
 use crate::exit::Failure;

@@ -11,10 +11,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The most agent files of one directory that are read.
+/// The most agent files to read from one directory.
 const MAX_FILES: usize = 64;
 
-/// The most entries of a directory that are listed.
+/// The most entries to list of one directory.
 const MAX_ENTRIES: usize = 4096;
 
 /// How many problems are shown; the others are only counted.
@@ -101,8 +101,8 @@ impl AgentFolder {
         self.list().unwrap_or_default()
     }
 
-    /// Reads the agents in it, sorted by file name. Untrusted files go to `untrusted_files`, and their problems are
-    /// not reported.
+    /// Reads the agents in this directory, sorted by file name. Untrusted files are added to `untrusted_files`, and
+    /// their problems are not reported.
     pub(super) fn read(
         &self,
         trust: &TrustedFiles,

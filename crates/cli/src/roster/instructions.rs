@@ -1,4 +1,4 @@
-//! The project's own instructions: `AGENTS.md` in the workspace, for the agents whose topology gives it to them.
+//! The project's own instructions: `AGENTS.md` in the workspace. The topology decides which agents get it.
 //!
 //! Anyone may have written the file, and agents can change it. So it is used only while its content is the one that
 //! the user trusted; after a change it is left out until it is trusted again.
@@ -17,7 +17,7 @@ pub fn path(workspace: &Path) -> PathBuf {
     workspace.join("AGENTS.md")
 }
 
-/// Reads the file, if it exists and its current content is trusted. An untrusted or unreadable file goes to
+/// Reads the file, if it exists and its current content is trusted. An untrusted or unreadable file is added to
 /// `untrusted_files`.
 pub(super) fn read(
     workspace: &Path,

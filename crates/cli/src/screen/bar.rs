@@ -45,11 +45,11 @@ impl Default for ProgressBar {
     }
 }
 
-/// Interval between updates on a terminal, and between lines without one.
+/// The intervals between updates on a terminal, and between lines if there is no terminal.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A progress bar that also prints lines without a terminal, if the work takes long.
+/// A progress bar. If stderr is not a terminal and the work takes long, it prints separate lines instead.
 pub struct Ticker {
     bar: ProgressBar,
     last_shown: Instant,

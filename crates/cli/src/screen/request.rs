@@ -1,8 +1,8 @@
 //! A pending approval as it is shown to the user: which agent wants to call which tool, exactly as it would run, and
 //! why approval is needed.
 //!
-//! A model chose all of its content. So every line starts with our own mark, also where a long line is continued, and
-//! control and invisible characters are escaped.
+//! A model chose all of its content. Therefore every line starts with lango's own mark, even the continuation of a
+//! long line, and control and invisible characters are escaped.
 
 use super::{count, one_line};
 use crate::markdown::is_disruptive;
@@ -19,8 +19,8 @@ pub enum RequestDetail<'a> {
     Everything(Option<&'a str>),
 }
 
-/// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of further
-/// requests.
+/// Formats a request for a screen of this width, without the keys that answer it. `more` is the number of other
+/// pending requests.
 pub fn request(
     waiting: &PendingApproval,
     shown: RequestDetail<'_>,
@@ -71,7 +71,7 @@ pub fn request(
     text
 }
 
-/// Formats every argument; texts with several lines keep them.
+/// Formats every argument; texts with several lines keep their line breaks.
 fn arguments(request: &ApprovalRequest) -> String {
     let Some(fields) = request.arguments.as_object() else {
         return format!("{:#}", request.arguments);

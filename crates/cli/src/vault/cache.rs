@@ -1,7 +1,8 @@
 //! The cache of an unlocked vault: the master key in the kernel's session keyring, for 15 minutes.
 //!
-//! The cache holds the raw key, because a wrapping key would have to be stored just as close. The kernel keeps it out
-//! of files, swap and core dumps, gives it only to processes of this login session, and deletes it after the timeout.
+//! The cache holds the raw key; encrypting it would not help, because the wrapping key would have to be stored in the
+//! same place. The kernel keeps the raw key out of files, swap and core dumps, gives it only to processes of this
+//! login session, and deletes it after the timeout.
 //! Commands of agents cannot reach it: the sandbox blocks keyring system calls. On other systems each command asks
 //! for the passphrase.
 

@@ -17,7 +17,7 @@ struct FailedUnlock {
 pub struct FailedUnlocks(Mutex<Vec<FailedUnlock>>);
 
 impl FailedUnlocks {
-    /// Returns whether this secret failed with the same methods.
+    /// Returns whether this secret has already failed while the vault had the same methods.
     pub fn contains(&self, vault: &SealedVault, secret: &UnlockSecret) -> bool {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut failed = failed.iter();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub(super) struct EnvironmentPassphrase {
     value: Arc<SecretValue>,
     pub variable: &'static str,
-    /// Whether it is the passphrase of the user's vault, tried because the server's vault has no variable of its own
-    /// set.
+    /// Whether this is the passphrase of the user's vault, tried for the server's vault because the variable for the
+    /// server's vault is not set.
     pub is_fallback: bool,
 }
 

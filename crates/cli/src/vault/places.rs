@@ -11,7 +11,7 @@ use lango_vault::{FieldPlace, SecretField, describe_choice};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The prefix of a binding's tool that stands for the program of an MCP server.
+/// The prefix of a binding's tool if the tool is an MCP server's program.
 const SERVER: &str = "mcp:";
 
 /// The places where bound secrets can be used.

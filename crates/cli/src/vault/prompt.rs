@@ -56,8 +56,8 @@ impl EchoGuard {
     }
 }
 
-/// Prompts at the terminal without echo, regardless of standard input. Fails on a termination signal. The echo is
-/// back when `echo_guard` ends.
+/// Prompts at the terminal without echo, regardless of standard input. Fails on a termination signal. The echo stays
+/// off until `echo_guard` ends.
 pub async fn read_hidden(echo_guard: &EchoGuard, question: &str) -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -92,7 +92,8 @@ pub async fn read_hidden(echo_guard: &EchoGuard, question: &str) -> Result<Secre
     }
 }
 
-/// Prompts twice, and again if `check` refuses the answer or the second one differs, up to [`MAX_TRIES`] times.
+/// Prompts for a value, and a second time to confirm it. Starts over if `check` refuses the value or the two entries
+/// differ, up to [`MAX_TRIES`] times in total.
 pub async fn read_confirmed(
     echo_guard: &EchoGuard,
     question: &str,
@@ -213,7 +214,7 @@ impl Drop for SilentTerminal {
     }
 }
 
-/// Reads keys from a terminal until the other end of a pipe is closed.
+/// A reader of keys from a terminal, which stops when the other end of a pipe is closed.
 struct KeyReader {
     terminal: File,
     end: PipeReader,

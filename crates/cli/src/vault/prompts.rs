@@ -16,10 +16,10 @@ const VAULT_TOOLS: [&str; 2] = ["secrets_", "crypto_"];
 const REQUEST_TOOL: &str = "secrets_request";
 
 impl UserVaults {
-    /// Prompts for what an allowed call needs. If the user types nothing, or something wrong, returns a denial that
-    /// replaces their answer. A command or an MCP server that only uses bound secrets instead continues without them,
-    /// and this process does not prompt for those again. Fails on Ctrl-C and termination signals; the call then stays
-    /// pending.
+    /// Prompts for what an allowed call needs. If the user types nothing, or something wrong, the result depends on
+    /// the tool. For a vault tool, returns a denial that replaces the user's answer. A command or an MCP server, which
+    /// only uses bound secrets, continues without them, and this process does not prompt for them again. Fails on
+    /// Ctrl-C and termination signals; the call then stays pending.
     pub async fn prepare(
         &self,
         user: &UserId,

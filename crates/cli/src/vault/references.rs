@@ -29,7 +29,8 @@ pub struct KeySetting<'a> {
 }
 
 impl KeySetting<'_> {
-    /// Returns whether the key is always needed; keys of models that are not selected are not.
+    /// Returns whether the key is needed with these settings. The key of a model provider is not needed if other
+    /// providers' models are configured.
     pub fn is_needed_now(&self, settings: &Settings) -> bool {
         let Some(provider) = self.provider else {
             return true;

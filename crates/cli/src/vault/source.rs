@@ -140,7 +140,7 @@ impl UserVaults {
         declined.contains(user)
     }
 
-    /// Stores a value that the user typed until the call with this key runs.
+    /// Stores a typed value, for use when the call with this key runs.
     pub(super) fn store_typed(&self, call: String, value: SecretValue) {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         typed.insert(call, value);

@@ -109,7 +109,7 @@ fn t16_all_problems_are_reported_together_with_file_line_and_field() {
         (
             "Planner.md",
             good,
-            ":1: `Planner` and `planner` differ in capitals only; write it in the same way, or rename the file",
+            ":1: `Planner` and `planner` differ only in case; use the same spelling, or rename the file",
         ),
     ] {
         lango.home_file(&format!("agents/{file}"), content);

@@ -304,7 +304,10 @@ fn t19_a_folder_is_a_topology_of_exactly_the_agents_in_it() {
     for (content, part) in [
         ("rot = 'x'\n", "unknown field `rot`"),
         ("root = 'poet'\n", "the name `poet` is used twice"),
-        ("unmatched = 'nobody'\n", "`nobody` is named in"),
+        (
+            "unmatched = 'nobody'\n",
+            "`nobody` in `match_order` or `unmatched`",
+        ),
         ("[[agents]]\n", "unknown field `agents`"),
     ] {
         lango.file("team/topology.toml", content);

@@ -192,7 +192,7 @@ fn t18_an_untrusted_project_cannot_name_agents_in_other_folders() {
         let changed = lango.run(&["agents"]);
         match key {
             "agent.topology" => {
-                let named = "crew/scout.md` belongs to the topology that the project's file names, and nobody trusts it as it is now";
+                let named = "crew/scout.md` belongs to the topology that the project's file names, and its current content is not trusted";
                 changed.refused(3, &[named, "lango config trust"]);
             }
             _ => assert_eq!(source(&lango, "scout"), None, "{:#?}", changed),

@@ -122,7 +122,8 @@ fn an_unfinished_turn_is_closed_by_the_import() {
     let text = export_all(&lango);
     let ran = import(&lango, &text).ok();
     assert!(
-        ran.stderr.contains("1 turn not at the end closed"),
+        ran.stderr
+            .contains("1 turn without an outcome closed as interrupted"),
         "{ran:#?}"
     );
     let listed = lango.run(&in_other(&["approvals", "list", "--json"])).ok();
@@ -183,7 +184,7 @@ fn grants_are_not_imported() {
     assert_eq!(granted(&[]), 1);
     let ran = import(&lango, export_all(&lango)).ok();
     assert!(
-        ran.stderr.contains("1 answer for calls to come left out"),
+        ran.stderr.contains("1 answer for future calls left out"),
         "{ran:#?}"
     );
     assert_eq!(granted(&["-c", OTHER]), 0);
@@ -414,7 +415,7 @@ fn verify_reports_damaged_sessions_and_the_others_as_intact() {
     let [one, two, three] = ["a", "b", "c"].map(|title| lango.session(title));
     let ran = lango.run(&["sessions", "verify", "--all"]).ok();
     assert!(
-        ran.stderr.contains("3 sessions checked: gap-free"),
+        ran.stderr.contains("3 sessions checked: no gaps"),
         "{ran:#?}"
     );
     tamper(

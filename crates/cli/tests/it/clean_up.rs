@@ -131,7 +131,7 @@ fn the_trash_lists_what_clean_up_removed() {
         "{listed:#?}"
     );
     let emptied = lango.run(&["trash", "empty"]).ok().stdout;
-    assert!(emptied.starts_with("1 thing"), "{emptied}");
+    assert!(emptied.starts_with("1 item"), "{emptied}");
     assert!(
         lango
             .run(&["trash"])

@@ -93,7 +93,7 @@ fn a_wildcard_that_an_earlier_version_granted_is_not_in_force() {
     let listed = lango.run(&["approvals"]).ok().stdout;
     assert!(listed.starts_with("lapsed   p_"), "{listed}");
     assert!(
-        listed.contains("not in force: a wildcard also covers"),
+        listed.contains("not in force: a wildcard would also cover"),
         "{listed}"
     );
     let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
@@ -153,7 +153,8 @@ fn a_protected_file_needs_an_approval_each_time_with_the_reason() {
     );
     assert_eq!(workspace_file(&lango, ".vscode/tasks.json"), None);
     let mut terminal = Terminal::start(&lango, 100, &["run", "-c", ALLOW, TASKS], &[]);
-    terminal.wait_for("why: `.vscode` configures other programs; `.vscode/tasks.json`");
+    terminal
+        .wait_for("why: `.vscode` configures other programs; each change of `.vscode/tasks.json`");
     let keys = terminal.prompt();
     assert!(!keys.contains("this session"), "{keys}");
     terminal.press("y\r");

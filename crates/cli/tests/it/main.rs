@@ -33,6 +33,7 @@ mod home_workspace;
 mod knowledge;
 mod labels;
 mod lango;
+mod logs;
 mod markdown;
 mod mcp;
 mod mcp_hidden_code;

@@ -348,7 +348,7 @@ fn mcp_trust_shows_the_whole_change_and_accepts_nothing_without_a_terminal() {
     assert_eq!(echo(&lango)["state"], "changed");
     lango
         .run(&["mcp", "trust", "toy", "--hash", "0123456789ab"])
-        .refused(2, &["in a form with the hash `0123456789ab`"]);
+        .refused(2, &["has the hash `0123456789ab`"]);
     let hash = text(&echo(&lango)["hash"])[..12].to_owned();
     lango
         .run(&["mcp", "trust", "toy", "--hash", &hash[..11]])

@@ -31,7 +31,7 @@ fn agent_written_code_hidden_inside_an_argument_does_not_run() {
             "{command}: {shown}"
         );
         assert!(
-            shown.contains("list the whole word in mcp.servers.toy.data"),
+            shown.contains("list the whole argument in mcp.servers.toy.data"),
             "{shown}"
         );
     }

@@ -396,7 +396,7 @@ fn a_script_is_warned_that_the_wallet_is_locked() {
     lango.home_file("lango.toml", settings);
     let ran = lango.run(&["run", "what was paid?"]).ok();
     for part in [
-        "warning: a secret was not used: the key of the wallet",
+        "warning: a secret was not used: the wallet's key",
         "the vault of `local` is locked",
         "`lango secrets unlock`",
     ] {

@@ -135,7 +135,7 @@ fn a_server_on_a_restored_backup_asks_before_it_resumes_a_turn() {
     assert!(
         waiting
             .to_string()
-            .contains("what the task did after that is unknown")
+            .contains("it is unknown what the task did afterwards")
     );
     assert_eq!(effects(&lango), 1, "it ran again without being asked");
     let id = question(&lango, &[]);

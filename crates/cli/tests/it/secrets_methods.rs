@@ -117,5 +117,5 @@ fn one_trailing_line_break_of_a_piped_value_is_removed() {
         }
     }
     let help = lango.run(&["secrets", "set", "--help"]).ok().stdout;
-    assert!(help.contains("one line end"), "{help}");
+    assert!(help.contains("one trailing line end"), "{help}");
 }

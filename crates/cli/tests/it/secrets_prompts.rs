@@ -134,7 +134,7 @@ fn a_new_passphrase_must_be_typed_even_if_a_variable_unlocks_the_vault() {
     };
     let (code, last) = add(PASSPHRASE);
     assert_eq!(code, Some(2), "{last}");
-    assert!(last.contains("unlock method 1 already"), "{last}");
+    assert!(last.contains("already is unlock method 1"), "{last}");
     assert_eq!(add("another passphrase").0, Some(0));
     run(&lango, &arguments).refused(3, &["LANGO_NEW_VAULT_PASSPHRASE"]);
     let mut command = lango.command(&arguments);

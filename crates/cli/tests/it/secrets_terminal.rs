@@ -196,7 +196,7 @@ fn a_command_that_needs_a_locked_vault_asks_for_the_passphrase() {
         seen.contains("SEES: SIGNING, in the variable SIGNING_KEY"),
         "{seen}"
     );
-    assert!(seen.contains("all that it starts"), "{seen}");
+    assert!(seen.contains("all programs it start"), "{seen}");
     terminal.wait_for("ctrl-d later > ");
     terminal.press("y\r");
     terminal.wait_for("passphrase of the vault of `local`: ");

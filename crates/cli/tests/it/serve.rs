@@ -261,7 +261,7 @@ fn a_write_that_a_client_requests_waits_for_the_local_user() {
             .contains(&id)
     );
     let shown = server.lango.run(&["approvals"]).ok().stdout;
-    assert!(shown.contains("asked for by a2a"), "{shown}");
+    assert!(shown.contains("requested by a2a"), "{shown}");
     let session = listed["waiting"][0]["session"].as_str().unwrap();
     server.lango.run(&["sessions", "show", session]).ok();
     let file = server.lango.workspace().join("notes/a.md");

@@ -112,7 +112,7 @@ fn an_unknown_topology_is_refused_with_the_valid_ones_and_the_searched_folder() 
     let names = ["`nix`", "specialists, classic", folder.to_str().unwrap()];
     lango.run(&arguments).refused(3, &names);
     lango.home_file("agents/team.toml", TEAM);
-    lango.run(&arguments).refused(3, &["(there are team)"]);
+    lango.run(&arguments).refused(3, &["(it has team)"]);
 }
 
 #[test]

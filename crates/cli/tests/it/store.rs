@@ -249,7 +249,8 @@ fn damage_is_moved_unchanged_and_reported() {
         .run(&["store", "move", &from, "sqlite:new.db"])
         .exits(1);
     assert!(
-        ran.stderr.contains("1 session damaged, as before"),
+        ran.stderr
+            .contains("1 session damaged, as they were before the move"),
         "{ran:#?}"
     );
     let key = "session.store=sqlite:new.db";
@@ -353,7 +354,8 @@ fn doctor_reports_the_vector_index_and_compact_builds_it() {
         .run(&with_setting(&server, &["store", "compact"]))
         .ok();
     assert!(
-        ran.stdout.contains("in the index of pgvector 0."),
+        ran.stdout
+            .contains("all vectors are indexed by pgvector 0."),
         "{ran:#?}"
     );
     let detail = vectors();

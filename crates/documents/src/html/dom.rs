@@ -120,8 +120,8 @@ impl Dom {
         Some(&attribute.value)
     }
 
-    /// Returns `from` and its descendants in document order, without nodes for which `is_skipped` returns true and
-    /// their descendants.
+    /// Returns `from` and its descendants in document order. Leaves out each node for which `is_skipped` returns true,
+    /// together with its descendants.
     pub fn walk(&self, from: NodeId, mut is_skipped: impl FnMut(NodeId) -> bool) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut stack = vec![from];

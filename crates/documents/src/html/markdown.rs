@@ -241,7 +241,8 @@ impl Renderer<'_> {
     }
 }
 
-/// Returns the absolute URL of a link; `None` if it does not lead to another web page or contains a user name.
+/// Returns the absolute URL of a link; `None` if the link does not lead to another web page, or if its URL contains a
+/// user name or password.
 pub(super) fn absolute(base: Option<&Url>, href: &str) -> Option<String> {
     let href = href.trim();
     // Skips links to a fragment of the same page.

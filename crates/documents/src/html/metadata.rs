@@ -106,7 +106,8 @@ fn time_element(dom: &Dom, all: &[NodeId]) -> Option<String> {
     dom.attribute(*time, "datetime").map(str::to_owned)
 }
 
-/// Shortens a date that starts like `2026-11-16` to that; returns other dates unchanged, unless they are too long.
+/// Shortens a date that starts with a day, such as `2026-11-16T10:00`, to that day. Returns other dates unchanged;
+/// `None` if they are empty or too long.
 fn plain_date(date: &str) -> Option<String> {
     let date = date.trim();
     let start = date.get(..10).unwrap_or_default().replace('/', "-");

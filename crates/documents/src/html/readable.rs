@@ -1,10 +1,10 @@
 //! Selects the main content of a page: the part with the running text, without menus, banners, comments and lists of
 //! other pages.
 //!
-//! Each paragraph adds to the score of the containers around it, by its length and its commas. Class names and the
-//! share of link text raise or lower the score of a container. The best container is selected, with siblings that look
-//! like it. Inside it, parts that consist mostly of links or have a telling class name are dropped. If too little is
-//! left, the selection is repeated with fewer rules.
+//! Each paragraph adds to the score of the containers around it, depending on its length and number of commas. Class
+//! names raise or lower the score of a container; a large share of link text lowers it. The best container is
+//! selected, with siblings that look like it. Inside it, parts that consist mostly of links or have a telling class
+//! name are dropped. If too little is left, the selection is repeated with fewer rules.
 
 use super::dom::{Dom, NodeId};
 use super::markdown::HIDDEN_ELEMENTS;

@@ -7,7 +7,7 @@ use super::markdown::Renderer;
 const MAX_COLUMNS: usize = 30;
 const MAX_ROWS: usize = 2000;
 
-/// Maximum length of an ordinary cell. Too many longer cells make a table a layout table.
+/// Maximum length of an ordinary cell. A table with too many longer cells counts as a layout table.
 const CELL_BYTES: usize = 400;
 
 /// Returns whether a table contains data: it has several rows and columns, and few large cells.

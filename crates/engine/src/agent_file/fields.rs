@@ -33,7 +33,7 @@ const MAX_TEXT_CHARS: usize = 1024;
 /// The maximum number of items in a list.
 const MAX_LIST_ITEMS: usize = 64;
 
-/// The minimum similarity of two names, from 0 to 1, to suggest one instead of the other.
+/// The minimum similarity, from 0 to 1, at which a known name is suggested in place of an unknown one.
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// The parsed fields, and their problems.
@@ -125,8 +125,8 @@ impl FieldParser {
         }
     }
 
-    /// Whether the agent exists even without tools. That is the default for an agent without prefixes, which only has an
-    /// instruction.
+    /// Whether the agent exists even without tools. That is the default for an agent without prefixes, which only has
+    /// an instruction.
     pub fn always_include(&self) -> bool {
         self.always_include.unwrap_or(self.prefixes.is_empty())
     }
@@ -184,7 +184,7 @@ impl FieldParser {
         }
     }
 
-    /// Parses a text. It is put on one line, so that it cannot imitate another entry of a list.
+    /// Parses a text and joins its lines, so that it cannot imitate another entry of a list.
     fn text(&mut self, field: &str, line: usize, value: Value) -> Option<String> {
         let Value::Text { text, .. } = value else {
             let found = kind_name(&value);

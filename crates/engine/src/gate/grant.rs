@@ -1,6 +1,7 @@
 //! What a grant may cover. Its pattern was offered by lango and perhaps edited by the user, so it covers less than a
-//! rule would: for commands the exact command, or the listed options of a [harmless](super::harmless) one; for calls
-//! that run a content, such as a script, only that content.
+//! rule with the same pattern would. A grant for a command covers only the exact command, or the listed options of a
+//! [harmless](super::harmless) command. A grant for a call that runs content, such as a script, covers only that
+//! content.
 
 use super::harmless;
 use super::pattern::is_literal;
@@ -32,7 +33,7 @@ pub fn grant_problem(subject: RuleSubject, pattern: &str) -> Option<&'static str
     }
 }
 
-/// Returns why an edited pattern would be invalid. A pattern that was offered for a content must stay bound to it.
+/// Returns why an edited pattern would be invalid. A pattern offered for certain content must stay bound to it.
 pub fn edited_grant_problem(subject: RuleSubject, offered: &str, pattern: &str) -> Option<String> {
     match offered.rsplit_once(CONTENT_MARK) {
         Some((_, content)) if unbound(pattern, Some(&content.into())).is_none() => Some(format!(
@@ -66,7 +67,7 @@ pub fn narrower_command(pattern: &str) -> Option<String> {
     })
 }
 
-/// Binds a pattern to a content, if there is one.
+/// Binds a pattern to the digest of the content that a call would run, if there is any.
 pub(super) fn bound(pattern: String, content: Option<&Text>) -> String {
     match content {
         None => pattern,
@@ -74,8 +75,8 @@ pub(super) fn bound(pattern: String, content: Option<&Text>) -> String {
     }
 }
 
-/// Returns the pattern without its content; `None` if it is bound to another content, or to none although the call has
-/// one.
+/// Returns the pattern without the digest of its content. Returns `None` if the call would run content to which the
+/// pattern is not bound.
 pub(super) fn unbound<'p>(pattern: &'p str, content: Option<&Text>) -> Option<&'p str> {
     match (content, pattern.rsplit_once(CONTENT_MARK)) {
         (None, _) => Some(pattern),

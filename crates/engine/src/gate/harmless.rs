@@ -14,7 +14,7 @@ static COMMANDS: LazyLock<Vec<Command>> =
 
 #[derive(Debug, Default)]
 struct Command {
-    /// The program, and its subcommand if that decides what it does.
+    /// The program, followed by its subcommand if the subcommand decides what the program does.
     name: Vec<&'static str>,
     operands: Operands,
     flags: Vec<&'static str>,
@@ -39,7 +39,7 @@ pub(super) fn marked_command(pattern: &str) -> Option<&str> {
     MARKS.iter().find_map(|mark| pattern.strip_suffix(mark))
 }
 
-/// Returns the pattern that covers all harmless calls of this command, if this call is one.
+/// Returns the pattern that covers all harmless calls of this command, if this call is harmless.
 pub(super) fn offered(words: &[String]) -> Option<String> {
     let command = COMMANDS.iter().find(|command| command.fits(words))?;
     Some(format!("{}{}", command.name.join(" "), MARKS[0]))
@@ -61,7 +61,7 @@ pub(super) fn listed_prefix(text: &str) -> Option<String> {
     names.into_iter().find(|name| starts_with(name))
 }
 
-/// Splits a shell line into words, if the line is so plain that they are unambiguous: no expansion, no control
+/// Splits a shell line into words, if the line is plain enough for them to be unambiguous: no expansion, no control
 /// character, and quotes only around whole words.
 pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

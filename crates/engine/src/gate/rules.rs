@@ -169,7 +169,7 @@ impl ApprovalRules {
 }
 
 impl ApprovalRules {
-    /// Returns the rule that allows exactly this path. No wildcard allows a guarded target.
+    /// Returns the rule that allows exactly this path. A rule with a wildcard never allows a guarded target.
     fn exact_allow_rule(
         &self,
         agent: &AgentName,
@@ -291,8 +291,8 @@ fn guarded_reason(guarded: &GuardedTarget) -> Text {
     format!("{reason}; each change of `{path}` needs approval").into()
 }
 
-/// Returns the grant that allows the call. A grant applies to the tool that it was given for, except that a URL may be
-/// opened with a grant of any tool for that site.
+/// Returns the grant that allows the call. A grant applies only to the tool that it was given for, with one exception:
+/// to open a URL, a grant for its site is enough, whichever tool it was given for.
 pub(crate) fn granted<'a>(
     grants: &'a [Grant],
     tree: &Tree,
@@ -342,7 +342,7 @@ pub(crate) fn call_digest(
     digest([agent.as_str(), tool.as_str(), &call]).into()
 }
 
-/// Hashes the parts. The lengths are included, so different parts never have the same input.
+/// Hashes the parts with their lengths, so that different parts never give the same hash input.
 pub(crate) fn digest(parts: [&str; 3]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

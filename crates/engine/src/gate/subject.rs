@@ -95,8 +95,8 @@ impl SubjectText {
         grant_problem(subject, pattern).is_none() && self.is_allowed_by(pattern)
     }
 
-    /// Whether a pattern that asks or denies matches: a spelling of the text, a command of the line, or the arguments
-    /// as a whole. Relative paths are relative to `folder`.
+    /// Whether a pattern that asks or denies matches a spelling of the text, a command of the line, or the arguments as
+    /// a whole. Relative paths are relative to `folder`.
     pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
         // Here, `git log …` matches every `git log`.
         let wide = harmless::marked_command(pattern).map(|command| format!("{command} *"));
@@ -125,7 +125,7 @@ impl SubjectText {
         }
     }
 
-    /// Returns the pattern to offer for an answer that covers later calls.
+    /// Returns the pattern to offer if the user wants an answer to cover later calls too.
     pub fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
         let pattern = match self.kind {
@@ -149,7 +149,8 @@ fn argv(arguments: &Value) -> Option<Vec<String>> {
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-/// Returns the text of a command and how patterns match it. In another folder, the same words can run another program.
+/// Returns the text of a command and how patterns match it. A command in another folder matches only literally, because
+/// the same words can run another program there.
 fn command(arguments: &Value) -> (String, Kind) {
     let (text, kind) = match (&arguments["command"], &arguments["argv"]) {
         (Value::String(line), Value::Null) => (line.clone(), Kind::ShellLine),

@@ -1,5 +1,5 @@
 //! An open session: the end of its log and the history for the next turn. Both are updated after each turn instead of
-//! read again.
+//! being read again.
 
 use super::conversation_state::{CacheState, SessionOrigin, TurnIdSource, UnfinishedTurn};
 use super::spans::{log_end, turn_span};
@@ -30,8 +30,8 @@ pub struct Conversation {
     history: Arc<History>,
     pub(super) busy_policy: BusyPolicy,
     pub(super) interrupted: InterruptedTurnPolicy,
-    /// Whether to ask the user before a new turn, which may already have run in the database that this one was restored
-    /// from.
+    /// Whether to ask the user before a new turn. If this database was restored from a backup, the turn may already
+    /// have run in the original database.
     new_turns: InterruptedTurnPolicy,
     pub(super) cache: CacheState,
     pub(super) unfinished: Option<UnfinishedTurn>,
@@ -81,7 +81,7 @@ impl Conversation {
         }
     }
 
-    /// Asks the user before a turn starts or is resumed, because it may have continued in another copy of the database.
+    /// Asks the user before a turn starts or is resumed, because it may have run in another copy of the database.
     pub fn asking_before_turns(self) -> Self {
         Self {
             interrupted: InterruptedTurnPolicy::Ask,

@@ -41,7 +41,7 @@ pub(super) enum TurnIdSource {
 
 impl TurnIdSource {
     /// Whether a turn can be retried from the current log after its first append failed with this error. A deleted
-    /// session is created again for a client of the server, but not for a user who has it open.
+    /// session is recreated for a client of the server, but not for a user who has it open.
     pub fn allows_retry(self, error: &StoreError) -> bool {
         match error {
             StoreError::Conflict { .. } => true,

@@ -160,8 +160,8 @@ fn report_of(turn: &Turn, last: &[Event]) -> TurnReport {
     }
 }
 
-/// Whether the next steps only call pure tools and no event must be durable. These events may be stored later: a crash
-/// loses at most one reply of a model.
+/// Whether the next steps call only pure tools and none of these events must be durable. If so, the events may be
+/// stored later, because a crash loses at most one reply of a model.
 fn calls_pure_tools(events: &[Event], turn: &Turn) -> bool {
     let is_pure =
         |step: &TurnStep| matches!(step, TurnStep::CallTool(step) if step.effect == Effect::Pure);

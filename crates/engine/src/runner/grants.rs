@@ -7,7 +7,7 @@ use crate::turn::{Turn, TurnInput};
 use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody, Grant, PendingApproval};
 use tokio::sync::mpsc;
 
-/// Approves pending calls that a grant covers, if these events may have changed which ones those are.
+/// Approves the pending calls that a grant covers. Does nothing if these events add neither a pending call nor a grant.
 pub(super) async fn use_grants(
     parts: &RunnerParts,
     turn: &mut Turn,

@@ -102,8 +102,8 @@ impl Runner {
 /// Returns the number of events that were stored when a model was called. `at` is the index of its reply.
 ///
 /// The root is called when all its calls have results, so nothing else runs at the same time. Sub-agents run
-/// concurrently: for them these are the events up to the previous one of their frame, and those that were decided
-/// together with it.
+/// concurrently, so for them only the events up to the previous event of their frame count, and the events that were
+/// decided together with that one.
 fn sent_after(events: &[Event], at: usize) -> usize {
     let frame = &events[at].frame;
     if frame.is_root() {
@@ -124,7 +124,8 @@ fn sent_after(events: &[Event], at: usize) -> usize {
     previous + 1 + together.count()
 }
 
-/// Whether an event starts its own batch: what followed from a reply was not decided before it.
+/// Whether an event starts a new batch. A reply or a result comes from outside, so it was not decided together with the
+/// events before it.
 fn is_reply(event: &Event) -> bool {
     matches!(
         event.body,

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 /// Performs a step. Takes what it needs from the turn immediately, so the future does not borrow the turn. If the lease
-/// is lost, the future stays pending and starts nothing outside: the turn ends here. Files are stored before the result
-/// that refers to them; if that fails, the step has no result, as after a crash.
+/// is lost, the future calls nothing and stays pending, because this process must not continue the turn. Files are
+/// stored before the result that refers to them; if that fails, the step has no result, as after a crash.
 pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,

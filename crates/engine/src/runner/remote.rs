@@ -46,7 +46,7 @@ impl RemoteProgress {
         }
     }
 
-    /// Returns the next report that has already arrived.
+    /// Returns the next report if one has already arrived.
     pub fn try_next(&mut self) -> Option<TurnInput> {
         let (_, receiver) = self.channel.as_mut()?;
         receiver.try_recv().ok()
@@ -138,7 +138,7 @@ pub(super) async fn remote_request(
     })
 }
 
-/// Stores the files of an answer. The text of the answer names files that cannot be attached.
+/// Stores the files of an answer. For each file that cannot be attached, appends a sentence to the answer's text.
 pub(super) async fn store_files(
     parts: &RunnerParts,
     user: &UserId,

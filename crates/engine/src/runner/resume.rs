@@ -231,8 +231,8 @@ impl Conversation {
 
     /// Finishes the last turn before a new one starts. Fails if it waits for an approval. The last turn's updates are
     /// not published to the subscriber of the new one: a user interface that wants to show them [resumes](Self::resume)
-    /// the turn first. Cancelling the new turn does not cancel the last one, which may belong to another client; it
-    /// stays in the log as it is.
+    /// the turn first. Cancelling the new turn does not cancel the last one, which may belong to another client; the
+    /// last turn then stays unfinished in the log.
     pub(super) async fn finish_last_turn(
         &mut self,
         lease: &BoxLease,

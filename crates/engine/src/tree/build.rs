@@ -94,7 +94,7 @@ impl Tree {
         ))
     }
 
-    /// Builds a single agent with all tools. Of the settings it uses only the project instructions.
+    /// Builds a single agent with all tools. It ignores all settings except the project instructions.
     pub fn single(tools: Vec<Arc<ToolSpec>>, settings: &TreeSettings) -> Result<Self, TreeError> {
         check_tools(&tools)?;
         let name = AgentName::from(Self::SINGLE);
@@ -182,7 +182,8 @@ fn check_tools(tools: &[Arc<ToolSpec>]) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// Checks that tools are only assigned to agents of the topology. Otherwise they would silently have no owner.
+/// Checks that tools are assigned only to agents of the topology. A tool assigned to any other agent would silently
+/// have no owner.
 fn check_assignments(
     topology: &Topology,
     tool_assignments: &ToolAssignments,
@@ -210,7 +211,7 @@ fn check_assignments(
 }
 
 /// Returns the orchestrator's tools. The configuration may take tools away, but cannot give tools to an orchestrator
-/// whose topology has none for it.
+/// that has none in the topology.
 fn orchestrator_tools(
     topology: &Topology,
     settings: &TreeSettings,

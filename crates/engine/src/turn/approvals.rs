@@ -1,6 +1,5 @@
 //! Calls that need the user's approval. A request is stored before the user sees it. When nothing else can run, the
-//! turn is parked in the log and needs no process. An answer applies to its call, and to the same call in the same
-//! turn.
+//! turn is parked in the log and needs no process. An answer applies to its call, and to equal calls in the same turn.
 
 use super::Turn;
 use super::frame::Frame;
@@ -42,7 +41,8 @@ impl Turn {
         self.state.is_parked()
     }
 
-    /// Runs, denies or asks about a call whose owner and arguments are valid. This is the policy part of the gate.
+    /// Decides about a call whose owner and arguments are valid: runs it, denies it, or asks the user. This is the
+    /// policy part of the gate.
     pub(super) fn decide_admitted(
         &mut self,
         step: &ModelStep,
@@ -176,7 +176,7 @@ impl Turn {
         }
     }
 
-    /// Runs an approved call, if its tool still exists and no rule denies it by now.
+    /// Runs an approved call, if its tool still exists and the current rules do not deny it.
     pub(super) fn start_approved(
         &mut self,
         frame: &FrameId,

@@ -1,8 +1,8 @@
 //! The budget of a frame: how many model calls are left for it, by number, tokens and money.
 //!
-//! The frames of a turn share all three budgets. A frame may only spend what is left after the frames ahead of it in
-//! the queue and after the orchestrator, which must answer at the end. Frames that wait for their model are served in
-//! the order in which they started to wait, so no later call takes the budget of an earlier one. Tokens and money are
+//! The frames of a turn share all three budgets. A frame may only spend what the frames ahead of it in the queue and
+//! the orchestrator, which must answer at the end, do not need. Frames that wait for their model are served in the
+//! order in which they started to wait, so no later call takes the budget of an earlier one. Tokens and money are
 //! reserved before a call, by an estimate of the request. If they are limited, one model is called at a time, so a turn
 //! can exceed the limit only by the answer of one call.
 
@@ -96,7 +96,8 @@ impl Turn {
     }
 
     /// Computes the allowance under one limit. `price` converts the tokens of a frame's request into the limited unit,
-    /// or returns `None` if that is unknown. Then the allowance is `None`, because unknown costs must not be spent.
+    /// or returns `None` if the price is unknown. Then the allowance is [`Allowance::None`], because a call of unknown
+    /// cost must not be made.
     fn allowance_under(
         &self,
         frame: &Frame,
@@ -143,8 +144,8 @@ impl State {
     }
 }
 
-/// Whether a frame may spend the last call: the root, and a frame that answers the user directly. Neither waits at the
-/// same time as others.
+/// Whether a frame may spend the last call. Only the root may, and a frame that answers the user directly. While one of
+/// these waits for its model, no other frame does.
 fn may_spend_last_call(frame: &Frame) -> bool {
     frame.id.is_root() || frame.finish
 }

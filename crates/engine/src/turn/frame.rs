@@ -31,13 +31,13 @@ pub(super) struct Frame {
     pub was_retried: bool,
     /// Whether a reply reached the output limit. If so, further requests allow the model's maximum.
     pub raise_output_limit: bool,
-    /// The limit on the tokens of its requests, set after one was too long for its model.
+    /// The limit on the tokens of its requests, set after a request was too long for its model.
     pub context_tokens: Option<u64>,
     /// Whether the model was already asked once more after an answer that does not match the schema.
     pub answer_retried: bool,
     /// The number of consecutive replies with a call that could not run.
     pub faulty_replies: u32,
-    /// Whether the latest reply had such a call.
+    /// Whether the latest reply had a call that could not run.
     pub reply_is_faulty: bool,
     pub repetition: Repetition,
     /// The trust label of everything that the agent has seen so far.

@@ -21,7 +21,7 @@ struct CallRecord {
 }
 
 impl Repetition {
-    /// A-A-A, A-B-A-B and A-B-C-A-B-C are circles: pairs of a length and the number of repetitions.
+    /// The circles A-A-A, A-B-A-B and A-B-C-A-B-C, as pairs of their length and the number of repetitions.
     const CIRCLES: [(usize, usize); 3] = [(1, 3), (2, 2), (3, 2)];
     const WINDOW: usize = 6;
 

@@ -20,7 +20,7 @@ enum ReplyKind {
     /// An answer that does not match the schema of the turn, with the reason.
     Invalid(String),
     Nothing,
-    /// No text, because the reply reached the output limit before any.
+    /// No text, because the reply reached the output limit before any text came.
     OutputLimit,
 }
 
@@ -323,7 +323,7 @@ impl Turn {
         }
     }
 
-    /// Asks the model once more. The second time the frame fails, and for the root frame the turn.
+    /// Asks the model once more. If that was already done, fails the frame, and for the root frame the whole turn.
     fn retry_or_fail(&mut self, frame: &FrameId, fault: TurnFault, detail: &str) {
         self.correct(frame, fault, None, detail.to_owned());
         let failed = self

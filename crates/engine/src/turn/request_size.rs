@@ -137,7 +137,7 @@ pub(crate) fn without_files(message: &Message) -> Message {
     message
 }
 
-/// Replaces some files of a message by notes, and returns the number of bytes saved.
+/// Replaces some files of a message with notes, and returns the number of bytes saved.
 fn drop_files(message: &mut Message, mut is_dropped: impl FnMut(&Attachment) -> bool) -> usize {
     let (Message::User { text, attachments }
     | Message::Result {

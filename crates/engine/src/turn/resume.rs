@@ -14,14 +14,14 @@ use lango_core::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The result for the model of a call with an unknown outcome.
+/// The result that a model gets for a call with an unknown outcome.
 const UNKNOWN_OUTCOME: &str = "the process ended before a result was stored, so the outcome is unknown; do not repeat the call, tell the user";
 
 impl Turn {
     /// How often a turn may be resumed without progress. The turn itself may be what crashes the process.
     const MAX_RESUMES_IN_A_ROW: u32 = 5;
 
-    /// Returns an agent with an open frame that is not in the tree.
+    /// Returns an agent that has an open frame but is not in the tree, if there is one.
     pub fn missing_agent(&self) -> Option<&AgentName> {
         let is_missing = |frame: &&Frame| {
             let agent = frame.agent.as_str();
@@ -66,7 +66,7 @@ impl Turn {
         }
     }
 
-    /// Returns the events for running steps of a frame that cannot be repeated.
+    /// Returns the events for those running steps of a frame that cannot be repeated.
     fn events_for_lost_steps(&self, frame: &Frame) -> Vec<(FrameId, AgentName, EventBody)> {
         let thread = frame.thread.as_ref();
         let is_known = thread.is_some_and(|thread| thread.task.is_some());
@@ -89,8 +89,8 @@ impl Turn {
         lost
     }
 
-    /// Returns the question about a call that may have taken effect, or that must not be repeated without the user,
-    /// according to the current tool and the current rules.
+    /// Returns the question about a running call that cannot simply be repeated: it is not idempotent, its tool no
+    /// longer exists, or a rule now denies it. Returns `None` for other calls.
     fn unknown_outcome_of(&self, frame: &Frame, slot: &Slot) -> Option<ApprovalRequest> {
         let SlotState::Running {
             tool,
@@ -168,7 +168,7 @@ impl Turn {
         self.emit(frame.clone(), agent.clone(), body);
     }
 
-    /// Checks stored calls again that had not started because they wait for others: the rules may have become stricter.
+    /// Rechecks stored calls that have not started because they wait for others. The rules may have become stricter.
     fn check_again(&mut self) {
         let mut stored = Vec::new();
         for frame in self.open_frames() {

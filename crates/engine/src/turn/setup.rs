@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The parts of a turn's requests other than the messages.
 #[derive(Debug, PartialEq, Default)]
 pub(super) struct Setup {
-    /// What memory supplied.
+    /// The text that memory supplied.
     pub memory: Option<Text>,
     /// The date and the machine, as rendered for the prompt.
     pub environment: Option<Text>,

@@ -1,5 +1,5 @@
-//! Finds URLs that the user named. Opening one tells a site nothing that the user did not choose to reveal, unlike a
-//! URL that a model composed, which may contain anything the model has seen.
+//! Finds URLs that the user named. Opening one tells a site nothing beyond what the user chose to reveal. A URL that a
+//! model composed, however, may contain anything the model has seen.
 
 use super::Turn;
 use lango_core::Inspection;
@@ -19,8 +19,8 @@ impl Turn {
     }
 }
 
-/// Whether a text contains exactly this URL: not as the beginning of a longer one, and not inside another. The scheme
-/// and the trailing slash may be missing in the text, as people write URLs.
+/// Whether a text contains exactly this URL, not as part of another URL. The scheme and the trailing slash may be
+/// missing in the text, because people often omit them.
 fn contains_url(text: &str, url: &str) -> bool {
     let bare = without_scheme(url).trim_end_matches('/');
     // A single word such as `intranet` may occur in any sentence.

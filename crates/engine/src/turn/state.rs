@@ -23,8 +23,9 @@ pub(super) struct State {
     /// The root frame first, then the others in the order in which they were opened.
     pub frames: Vec<Frame>,
     pub rejected_by: BTreeSet<AgentName>,
-    /// The number of replies that named an unknown agent, and the number of the last such reply.
+    /// The number of replies that named an unknown agent.
     pub unknown_agent_replies: u32,
+    /// The number of the last reply that named an unknown agent.
     last_unknown_agent_reply: u32,
     pub calls_seen: HashSet<CallId>,
     pub model_calls: u32,
@@ -44,17 +45,17 @@ pub(super) struct State {
     /// The limit that cut some work short.
     pub limit_hit: Option<Limit>,
     pub outcome: Option<Outcome>,
-    /// The active time in milliseconds, without the time in which only an approval could continue the turn.
+    /// The active time in milliseconds. The time in which only an approval could continue the turn does not count.
     pub active_ms: u64,
     /// How often the turn was resumed since it last made progress.
     pub resumes_in_a_row: u32,
-    /// Set if the database was restored during the turn, until the user has decided.
+    /// Set if the database was restored during the turn, until the user decides whether to continue it.
     pub restored: Option<RestoreQuestion>,
     last_event: Option<Timestamp>,
     pub events: u32,
     /// The frame that has waited longest for its model, and since which event.
     pub first: Option<(FrameId, u32)>,
-    /// The number of the event after which it became first.
+    /// The number of the event after which this frame became first in the queue.
     pub first_since: u32,
 }
 

@@ -29,7 +29,7 @@ pub struct ModelStep {
     pub(super) offer: Offer,
 }
 
-/// A call of a tool that is already stored.
+/// A tool call that is already stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStep {
     pub frame: FrameId,
@@ -112,9 +112,9 @@ pub enum TurnInput {
     Cancelled,
     /// The time limit of the turn passed.
     TimeSpent,
-    /// A later start found the turn unfinished and closes it.
+    /// A later process found the turn unfinished and closes it.
     Interrupted,
-    /// A later start found the turn unfinished and resumes it.
+    /// A later process found the turn unfinished and resumes it.
     Resumed,
     /// An approval request of the turn expired.
     Expired,

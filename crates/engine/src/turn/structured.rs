@@ -1,7 +1,7 @@
 //! Answers with a JSON schema: which replies must match it, and what happens if one does not.
 //!
-//! Only the root answers such a turn. The first reply that does not match the schema is sent back with the problem. A
-//! second one fails the turn, and so does the first if no model call is left.
+//! If a turn has a schema, only the root answers the user. The first reply that does not match the schema is sent back
+//! with the problem. A second one fails the turn, and so does the first if no model call is left.
 
 use super::Turn;
 use super::frame::FrameEnd;

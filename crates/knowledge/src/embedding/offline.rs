@@ -17,7 +17,7 @@ const PROVIDER: &str = "offline";
 
 const DIMENSIONS: usize = 1024;
 
-/// The number of dimensions to which a word or a piece is added, so that short texts fill a vector too.
+/// The number of dimensions to which a word or a piece is added, so that even short texts fill a vector.
 const PLACES: usize = 32;
 
 /// The lengths of the pieces of a word, in characters.

@@ -84,7 +84,7 @@ async fn query(
     }
     if found.more {
         page.remark(format!(
-            "{} facts are shown, there are more; set more of `subject`, `predicate` and `object`",
+            "{} facts are shown, but there are more; narrow the search with `subject`, `predicate` or `object`",
             page.len()
         ));
     }

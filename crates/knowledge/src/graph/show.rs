@@ -4,7 +4,7 @@ use crate::date::date;
 use lango_core::Trust;
 use lango_store::graph::{Entity, Fact, Name};
 
-/// Maximum length of a result in bytes. Names are short, so only hostile ones come near it.
+/// Maximum length of a result in bytes. Names are short, so only hostile input comes near it.
 const MAX_BYTES: usize = 48_000;
 
 /// A result: one fact per line, followed by remarks.

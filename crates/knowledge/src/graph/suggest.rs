@@ -6,8 +6,8 @@ use lango_core::{ToolError, UserId};
 use lango_store::Store;
 use lango_store::graph::{Name, NameKind};
 
-/// How many names are compared in each direction of the alphabet. A typo in the first letters is not found; that would
-/// need another index.
+/// How many names before and after the given one, in alphabetical order, are compared with it. So a typo in the first
+/// letters is not found; that would need another index.
 const COMPARED: usize = 40;
 
 const MAX_SUGGESTIONS: usize = 3;

@@ -88,7 +88,7 @@ pub struct SkippedFile {
 }
 
 impl Library {
-    /// Adds files and folders to a user's library, and updates the documents added from there before.
+    /// Adds files and folders to a user's library, and updates the documents that were added from them earlier.
     pub async fn add(
         &self,
         user: &UserId,

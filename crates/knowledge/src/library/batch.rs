@@ -7,7 +7,7 @@ use lango_core::{EmbeddingPurpose, UserId};
 use lango_store::{DeleteMode, DocumentPart, NewChunk, NewDocument, VectorOutcome};
 use std::sync::Arc;
 
-/// Maximum number of chunks per transaction. Turns have to wait for it.
+/// Maximum number of chunks per transaction. Turns have to wait while a transaction runs.
 const CHUNKS_AT_ONCE: usize = 128;
 
 /// Maximum number of documents per transaction.

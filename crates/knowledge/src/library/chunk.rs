@@ -2,7 +2,7 @@
 //!
 //! A chunk has about 300 words and never more than 400, so that a vector can represent its topic and a model can read
 //! several. If possible it starts at a section or a paragraph. Within a section, the end of a chunk is repeated at the
-//! start of the next, so that a sentence across both can be found.
+//! start of the next, so that a sentence that spans both can be found.
 
 mod blocks;
 mod cut;

@@ -93,8 +93,8 @@ impl Library {
         Ok(report)
     }
 
-    /// Deletes the vectors of other embedding models and computes all missing ones. It can be interrupted, and
-    /// continues where it stopped. Calls `progress` with the number of finished chunks.
+    /// Deletes the vectors of other embedding models and computes all missing ones. After an interruption, the next
+    /// call continues where this one stopped. Calls `progress` with the number of finished chunks.
     pub async fn reindex(
         &self,
         progress: &(dyn Fn(usize) + Send + Sync),

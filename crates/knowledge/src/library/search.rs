@@ -13,7 +13,7 @@ use lango_store::{CollectionId, CollectionRow, QueryWord, Ranking, SearchHit, Ve
 /// Maximum number of hits per search.
 const MAX_HITS: usize = 1000;
 
-/// Minimum number of hits of each ranking that are fused.
+/// Minimum number of hits to request from each ranking before fusing them.
 const MIN_FUSED: usize = 100;
 
 /// Maximum number of collections per search.

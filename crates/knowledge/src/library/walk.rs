@@ -8,7 +8,7 @@ use ignore::WalkBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files per folder.
+/// Maximum number of files below a folder.
 const MAX_FILES: usize = 200_000;
 
 /// The files at a path.
@@ -20,7 +20,7 @@ pub(super) struct Walk {
     pub files: Vec<String>,
     /// The skipped files, each with the reason.
     pub skipped: Vec<SkippedFile>,
-    /// Whether all existing files were found, so that any others no longer exist.
+    /// Whether all existing files were found. If so, any other file no longer exists.
     pub is_complete: bool,
 }
 

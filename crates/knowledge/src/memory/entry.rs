@@ -95,7 +95,7 @@ impl MemoryEntry {
     /// Formats the entry within this number of bytes, and truncates its text if necessary. Returns `None` if too little
     /// of the text would be left.
     pub(super) fn line_within(mut self, bytes: usize) -> Option<String> {
-        /// A shorter rest of the text is not worth showing.
+        /// If fewer bytes of the text than this would be left, the entry is not worth showing.
         const MIN_TEXT: usize = 120;
         let whole = self.line();
         if whole.len() <= bytes {

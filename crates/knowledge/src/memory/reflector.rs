@@ -28,7 +28,7 @@ struct ShownPart<'a> {
 pub(super) enum CondenseTrigger {
     /// Once they have more tokens than this.
     Above(u64),
-    /// Immediately if there is any, in batches of about this many tokens.
+    /// Immediately, if there are any, in batches of about this many tokens.
     Now(u64),
 }
 

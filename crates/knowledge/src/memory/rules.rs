@@ -1,5 +1,5 @@
-//! Observes and reflects without a model. Quotes the user's sentences that say who they are, what they prefer or
-//! decided, or that contain a date or a file name, and ignores everything else.
+//! Observes and reflects without a model. Quotes sentences in which users say who they are, what they prefer or what
+//! they decided, and sentences with a date or a file name. Ignores everything else.
 //!
 //! Only text that the user typed is read, so observations have the trust label of that text. The phrases are English.
 
@@ -110,7 +110,7 @@ pub(super) fn reflect(parts: &[Recollection], max_bytes: usize) -> Option<String
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Returns a line of [`observe`] without its kind and turn.
+/// Returns a line that [`observe`] wrote, without its kind and turn.
 fn without_turn(line: &str) -> &str {
     line.split_once("): ").map_or(line, |(_, quote)| quote)
 }

@@ -68,7 +68,7 @@ impl Memory {
         Ok(entries)
     }
 
-    /// Returns the entries that match a query: those with the most words first, then the newest.
+    /// Returns the entries that match a query: those with the most matching words first, then the newest.
     pub(super) async fn recall(
         &self,
         owner: &MemoryOwner,

@@ -1,4 +1,4 @@
-//! The tools of memory. They act on the memory of the caller's user and session, which arguments cannot change.
+//! The tools of memory. They act on the memory of the caller's user and session; arguments cannot select another one.
 
 use super::entry::MemoryEntry;
 use super::forget::ForgetTarget;
@@ -338,7 +338,7 @@ fn own(caller: &Caller) -> MemoryOwner {
     owner(&caller.user, &caller.session)
 }
 
-/// Returns the source of a text by the calling agent, with the trust label of the agent's context.
+/// Returns the source for a text that the calling agent wrote, with the trust label of the agent's context.
 fn source(caller: &Caller) -> Provenance {
     Provenance {
         name: Text::from(format!("note of {}", caller.agent)),

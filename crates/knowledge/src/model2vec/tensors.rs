@@ -16,7 +16,7 @@ pub(super) struct Tensors {
     header: Map<String, Value>,
 }
 
-/// Maximum length of the header. That of three tensors has a few hundred bytes.
+/// Maximum length of the header. A header for three tensors has a few hundred bytes.
 const MAX_HEADER: u64 = 1024 * 1024;
 
 /// More columns than any model has.
@@ -31,7 +31,7 @@ struct TensorHeader {
 
 type LocatedTensor = (Dtype, Vec<usize>, Range<usize>);
 
-/// The number types that such files contain.
+/// The supported number types.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 enum Dtype {
     F64,

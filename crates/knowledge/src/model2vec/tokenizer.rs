@@ -220,7 +220,8 @@ fn unsupported(what: &str) -> Problem {
     ))
 }
 
-/// Returns the median length as the Python library does: of an even number, the mean of the middle two, rounded down.
+/// Returns the median length as the Python library does: for an even number of pieces, the mean of the middle two,
+/// rounded down.
 fn median_length<'a>(pieces: impl Iterator<Item = &'a String>) -> usize {
     let mut lengths: Vec<usize> = pieces.map(|piece| piece.chars().count()).collect();
     lengths.sort_unstable();

@@ -84,7 +84,7 @@ async fn a_truncated_result_names_the_limit() {
         .unwrap();
     assert_eq!(query.matches("-has->").count(), 8);
     assert!(
-        query.contains("[8 facts are shown, there are more;"),
+        query.contains("[8 facts are shown, but there are more;"),
         "{query}"
     );
 
@@ -132,8 +132,14 @@ async fn settings_beyond_the_hard_limits_are_clamped() {
     let walk = json!({ "start": "n0", "depth": 100, "limit": 5000 });
     let walk = environment.call("graph_traverse", walk).await.unwrap();
     assert_eq!(walk.matches("-next->").count(), 6);
-    assert!(walk.contains("[`depth` is 6 here"), "{walk}");
-    assert!(walk.contains("[`limit` is 1000 here"), "{walk}");
+    assert!(
+        walk.contains("[`depth` was 100; it is limited to 6 here]"),
+        "{walk}"
+    );
+    assert!(
+        walk.contains("[`limit` was 5000; it is limited to 1000 here]"),
+        "{walk}"
+    );
 }
 
 #[tokio::test]

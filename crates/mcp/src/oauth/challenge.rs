@@ -11,7 +11,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// Parses the header and ignores what is invalid.
+    /// Parses the header; ignores invalid parts.
     pub(crate) fn read(header: &str) -> Self {
         let mut challenge = Self::default();
         let parameters = match header.split_once(' ') {

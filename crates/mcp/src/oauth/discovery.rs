@@ -1,4 +1,5 @@
-//! Discovers the authorization server of an MCP server: first from the MCP server's metadata, then from its own.
+//! Discovers the authorization server of an MCP server: reads the MCP server's metadata, then the metadata of the
+//! authorization server that it names.
 
 use super::LoginError;
 use super::challenge::Challenge;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 /// An authorization server, and the resource that it grants access to.
 #[derive(Debug)]
 pub(super) struct Authority {
-    /// The MCP server's resource identifier, exactly as it states it.
+    /// The MCP server's resource identifier, exactly as the server states it.
     pub(super) resource: String,
     /// The scopes that the MCP server supports.
     pub(super) scopes: Option<Vec<String>>,

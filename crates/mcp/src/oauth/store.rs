@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for another process to refresh a grant. Longer than a request to an authorization server may take.
 const LONGEST_RENEWAL: Duration = Duration::from_secs(30);
-/// The interval between two checks whether it has finished.
+/// Interval between two checks whether the other process has finished.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
 
 /// Access to the file with the grants.
@@ -35,7 +35,7 @@ struct StoredGrant {
     grant: Grant,
 }
 
-/// Encrypts the file with the grants of logins, and reads it back to check it.
+/// Encrypts the file that contains the OAuth grants, and reads it back to check it.
 pub fn seal_grants(path: PathBuf, seal: Arc<dyn FileSeal>) -> io::Result<()> {
     let grants = Grants::at(path).with_seal(Some(seal));
     grants.change(|_| ())?;
@@ -50,7 +50,7 @@ impl Grants {
         }
     }
 
-    /// Encrypts the file with a seal if there is one.
+    /// Sets the seal that encrypts the file, if there is one.
     pub(crate) fn with_seal(self, seal: Option<Arc<dyn FileSeal>>) -> Self {
         Self {
             file: self.file.with_seal(seal),
@@ -75,8 +75,8 @@ impl Grants {
         })
     }
 
-    /// Replaces the grant with the spent token by the refreshed one. If a login or logout changed the file in between,
-    /// that takes precedence. Returns the grant that is stored afterwards.
+    /// Replaces the grant whose token is spent by the refreshed grant. If a login or logout has changed the file in the
+    /// meantime, leaves it unchanged. Returns the grant that is stored afterwards.
     pub(crate) fn replace(
         &self,
         server: &str,

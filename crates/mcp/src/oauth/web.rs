@@ -16,7 +16,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Parses an address; fails unless it is https or on this machine, and without credentials.
+/// Parses an address. Fails if it is neither https nor on this machine, or if it contains credentials.
 pub(super) fn address(text: &str) -> Result<Url, LoginError> {
     let url = Url::parse(text).ok().filter(|url| {
         is_confidential_url(text) && url.username().is_empty() && url.password().is_none()

@@ -62,8 +62,8 @@ impl Content {
         })
     }
 
-    /// Stores a copy in a folder named by the digest and returns its path. Keeps the file name, which some programs
-    /// depend on.
+    /// Stores a copy in a folder named after the digest, and returns the path of the copy. Keeps the file name, which
+    /// some programs depend on.
     pub(super) fn store(&self, copies: &Path, original: &Path) -> io::Result<PathBuf> {
         let copy = copy_of(copies, &self.digest, original)?;
         let folder = copies.join(&self.digest);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Number of bytes of a script's first line that the kernel reads.
 const FIRST_LINE_BYTES: usize = 256;
 
-/// Programs that run a script, or a file in the folder that is their argument.
+/// Programs whose argument is a script to run, or a folder that contains one.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "node", "bun", "deno", "tsx", "ts-node", "ruby", "perl", "php", "lua",
     "Rscript", "sh", "bash", "dash", "zsh", "fish", "ksh",

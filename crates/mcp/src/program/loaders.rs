@@ -42,11 +42,11 @@ const LOADERS: &[&str] = &[
     "R_LIBS",
     "R_PROFILE",
 ];
-/// Prefixes of more such variables.
+/// Prefixes of the names of more variables from which programs load code.
 const LOADER_FAMILIES: &[&str] = &["LD_", "GIT_CONFIG", "npm_config_", "NPM_CONFIG_"];
 
-/// Refuses a value of a variable that loads code if it contains a path that agents can write. Relative paths start at
-/// the server's private directory.
+/// Refuses a variable from which programs load code if its value contains a path that agents can write. Relative paths
+/// start at the server's private directory.
 pub(super) fn check(
     name: &str,
     value: &str,

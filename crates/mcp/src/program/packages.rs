@@ -1,8 +1,8 @@
 //! Checks that programs which download and run packages (package runners) get an exact version of each package.
 //!
-//! Without one the registry decides at every start which code runs. lango recognises a runner anywhere in the command,
-//! such as after `env` or `nice` and inside a shell command. It refuses a runner's command that it does not understand,
-//! because a package could hide in it.
+//! Without an exact version the registry decides at every start which code runs. lango recognises a runner anywhere in
+//! the command, such as after `env` or `nice` and inside a shell command. It refuses a runner's command that it does
+//! not understand, because a package could hide in it.
 
 use super::runners::{MainArgument, RUNNERS, Runner, RunnerCommand};
 use std::path::Path;
@@ -12,8 +12,8 @@ const SEPARATORS: &str = " \t\r\n'\"`;|&()<>[]{}$,\\";
 /// The shortest abbreviation of a command that lango recognises; npm accepts abbreviations.
 const SHORTEST_ABBREVIATION: usize = 3;
 
-/// Refuses a command that downloads a package without an exact version, and says how to write it. Returns the packages
-/// on this machine. A word of `data` is not a runner, but may be a package.
+/// Refuses a command that downloads a package without an exact version, and says how to write the version. Returns the
+/// command's packages that are on this machine. A word in `data` is not a runner, but may be a package.
 pub(super) fn check(argv: &[String], data: &[String]) -> Result<Vec<String>, String> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let is_data = |word: &str| data.iter().any(|data| data == word);
@@ -110,7 +110,7 @@ impl Runner {
         Ok(local.into_iter().map(str::to_owned).collect())
     }
 
-    /// Returns the package of a specifier, without the path to a file in it.
+    /// Returns the package of a specifier, without the path of a file in the package.
     fn specified<'a>(&self, word: &'a str) -> Option<&'a str> {
         let value = word.rsplit('=').next().unwrap_or(word);
         let mut specifiers = self.options.specifiers.iter();
@@ -225,7 +225,7 @@ impl Runner {
         option.starts_with("--") || more.chars().all(is_flag)
     }
 
-    /// Accepts a command that runs no package; fails if a command that runs one may hide in it.
+    /// Accepts a command that runs no package. Fails if a command that does run one may be hidden in the words.
     fn without_command<'a>(
         &self,
         words: &[&'a str],

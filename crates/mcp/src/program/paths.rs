@@ -40,7 +40,8 @@ pub(super) fn arguments_of(word: &str) -> Vec<Argument<'_>> {
     arguments
 }
 
-/// Returns the first path anywhere in a text that agents can write. Relative paths start at the private directory.
+/// Finds paths anywhere in a text, and returns the first one that agents can write. Relative paths start at the private
+/// directory.
 pub(super) fn writable_path_in<'a>(
     text: &'a str,
     private: &Path,
@@ -68,9 +69,9 @@ pub(super) fn hidden_path_in<'a>(
     hidden.find_map(|start| writable_path_at(&word[start..], private, agents))
 }
 
-/// Returns whether an argument that looks like a path in an agents' folder may be a shell command. That the path exists
-/// proves nothing, since agents could create a folder with this name. The agents' folder itself was named by the user,
-/// so its name is ignored.
+/// Returns whether an argument that looks like a path in an agents' folder may be a shell command. It may be one even
+/// if the path exists, since agents could create a folder with this name. The agents' folder itself was named by the
+/// user, so its name is ignored.
 pub(super) fn may_be_line(path: &str, agents: &Policy) -> bool {
     let mut roots = agents.write.iter().chain([&agents.workspace]);
     let below = roots.find_map(|root| path.strip_prefix(root.to_str()?));

@@ -20,14 +20,14 @@ pub(super) struct RunnerCommand {
     pub(super) main: MainArgument,
 }
 
-/// What the first word after a command names, options aside.
+/// What the first word after a command names, not counting options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MainArgument {
-    /// A package; or a command of the package, if an option named that.
+    /// A package or, if an option already names the package, a command of that package.
     Package,
     /// An optional package.
     Initializer,
-    /// Something on this machine, while only options name packages.
+    /// Something on this machine; packages are named only by options.
     Project,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Options {
     pub(super) packages: &'static [&'static str],
     /// Options that name an additional package.
     pub(super) extras: &'static [&'static str],
-    /// Options with another value.
+    /// Options whose value is not a package.
     pub(super) valued: &'static [&'static str],
     /// Options without a value.
     pub(super) flags: &'static [&'static str],

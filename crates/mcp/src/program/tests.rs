@@ -223,10 +223,10 @@ fn a_search_path_that_agents_can_write_is_refused() {
     let mut fixture = Fixture::new(&["python3", "-m", "server"]);
     fixture.prepare().unwrap();
     fixture.set("PATH", "{workspace}/bin:/usr/bin");
-    fixture.refuses("where agents can write; take that path out of PATH");
+    fixture.refuses("where agents can write; remove that path from PATH");
     let mut fixture = Fixture::new(&["python3", "-m", "server"]);
     fixture.set("PYTHONPATH", "/opt/lib:{workspace}");
-    fixture.refuses("where agents can write; take that path out of PYTHONPATH");
+    fixture.refuses("where agents can write; remove that path from PYTHONPATH");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_writable_path_inside_an_argument_is_refused_unless_it_is_declared_data() {
     ] {
         let mut fixture = Fixture::new(argv);
         fixture.refuses("which agents can write, at a place where lango cannot pin it");
-        fixture.refuses("list the whole word in mcp.servers.toy.data");
+        fixture.refuses("list the whole argument in mcp.servers.toy.data");
         fixture.program.data = fixture.program.argv[1..].to_vec();
         fixture.prepare().unwrap();
     }
@@ -316,7 +316,7 @@ fn variables_that_load_code_from_writable_paths_are_refused() {
         ("LD_AUDIT", "{workspace}/x.so"),
         ("GIT_CONFIG_GLOBAL", "{workspace}/config"),
     ] {
-        let expected = format!("take that path out of {name}");
+        let expected = format!("remove that path from {name}");
         let mut fixture = Fixture::new(&["server"]);
         fixture.set(name, value);
         fixture.refuses(&expected);

@@ -22,7 +22,7 @@ impl Default for Backoff {
     }
 }
 
-/// The time since a server failed for the first time without recovering.
+/// A period in which a server has failed at least once and has not recovered.
 #[derive(Clone)]
 pub(super) struct Outage {
     since: Instant,
@@ -43,7 +43,7 @@ impl Server {
         None
     }
 
-    /// Drops a broken connection and records the failure, unless another one has replaced it.
+    /// Drops a broken connection and records the failure, unless another connection has already replaced it.
     pub(super) async fn drop_connection(&self, connection: &Arc<Connection>, why: String) {
         let was_current = {
             let mut state = self.state();
@@ -71,8 +71,8 @@ impl Server {
         });
     }
 
-    /// Returns a message that the server is down, since when, and when lango tries again. `None` if it may be tried
-    /// now.
+    /// Returns a message that the server is down, since when, and when lango tries again; `None` if lango may try to
+    /// connect now.
     pub(super) fn outage_message(&self) -> Option<String> {
         let down = self.state().outage.clone()?;
         let now = Instant::now();

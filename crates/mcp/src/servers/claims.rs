@@ -1,6 +1,7 @@
-//! Resolves conflicts between tool names. Two servers can produce the same name (`pay` with `b_login`, `pay_b` with
-//! `login`), while the user's rules and answers apply to a name. So a name stays with the tool that was accepted under
-//! it, even while its server is down. If two accepted tools have the same name, neither is offered.
+//! Resolves conflicts between tool names. Two servers can produce the same name: prefix `pay_` with tool `b_login`, and
+//! prefix `pay_b_` with tool `login`. But the user's rules and answers apply to a name, so a name stays with the tool
+//! that was accepted under it, even while that tool's server is down. If two accepted tools have the same name, neither
+//! is offered.
 
 use crate::names::tool_name;
 use crate::pins::{PinnedServer, ToolState};
@@ -14,7 +15,7 @@ pub(super) struct Claims {
     by_name: BTreeMap<String, Vec<Claim>>,
 }
 
-/// A server's tool that would have a certain name.
+/// A server's tool that claims a name.
 struct Claim {
     server: String,
     tool: String,

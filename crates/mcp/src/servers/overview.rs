@@ -1,4 +1,4 @@
-//! An overview of each server that is available without connecting to it.
+//! An overview of each server, available without connecting to it.
 
 use crate::pins::{PinnedServer, ToolState};
 use crate::server::Server;
@@ -21,7 +21,7 @@ pub struct ServerOverview {
     /// The server's own title without a version, from the first connection.
     pub title: Option<String>,
     pub is_pinned: bool,
-    /// Why it cannot be used, if so.
+    /// The reason why the server cannot be used; `None` if it can.
     pub problem: Option<String>,
     /// The tools that are offered.
     pub tools: Vec<ToolOverview>,

@@ -61,10 +61,7 @@ async fn a_login_is_stored_in_a_private_file_and_used_afterwards() {
     let http_server = HttpTestServer::start(&bench, &["--oauth", "well"]).await;
     let servers = bench.open(vec![http_server.settings(&bench, None)]).await;
     let warnings = servers.warnings().join("\n");
-    assert!(
-        warnings.contains("`lango mcp login s` logs in"),
-        "{warnings}"
-    );
+    assert!(warnings.contains("run `lango mcp login s`"), "{warnings}");
     login(&servers).await.unwrap();
     servers.close().await;
     let grants = bench.own("grants.json");
@@ -299,7 +296,10 @@ async fn the_secret_of_a_configured_client_is_sent_at_every_refresh_and_never_st
     };
     let servers = bench.open(settings(None)).await;
     let error = login(&servers).await.unwrap_err().to_string();
-    assert!(error.contains("`CLIENT_SECRET` is not set"), "{error}");
+    assert!(
+        error.contains("`CLIENT_SECRET` with the client secret is not set"),
+        "{error}"
+    );
     let servers = bench.open(settings(Some("sesame"))).await;
     login(&servers).await.unwrap();
     let stored = std::fs::read_to_string(bench.own("grants.json")).unwrap();

@@ -232,8 +232,8 @@ async fn an_added_tool_is_new_and_a_removed_one_is_no_longer_offered() {
     // The settings are the same, but the program is another.
     let program = std::fs::read_to_string(bench.inside("server.py")).unwrap();
     let later = program.replace(
-        "default=[], help=\"one more tool\"",
-        "default=[\"later\"], help=\"one more tool\"",
+        "default=[], help=\"an additional tool\"",
+        "default=[\"later\"], help=\"an additional tool\"",
     );
     assert_ne!(program, later);
     std::fs::write(bench.inside("server.py"), &later).unwrap();

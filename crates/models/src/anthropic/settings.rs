@@ -5,7 +5,7 @@ use crate::wire::Target;
 use lango_core::{ModelRequest, ReasoningEffort};
 use serde_json::{Value, json};
 
-/// The output limit for a model that is not in the table. The API requires one, and all its models accept this.
+/// The output limit for a model that is not in the table. The API requires a limit, and all its models accept this one.
 const UNKNOWN_MODEL_TOKENS: u64 = 8192;
 
 /// From this version on, a model decides how much it thinks, guided by an effort.
@@ -60,7 +60,7 @@ fn effort(target: &Target<'_>, request: &ModelRequest) -> Option<ReasoningEffort
 }
 
 /// Returns the thinking budget in tokens for models without adaptive thinking. It counts towards the output limit, so
-/// half of that is left for the answer. The API accepts no less than 1024.
+/// half of that limit is left for the answer. The API accepts no less than 1024.
 fn thinking_budget(target: &Target<'_>, request: &ModelRequest) -> Option<u64> {
     const MIN_TOKENS: u64 = 1024;
     if is_since(target.model, ADAPTIVE_THINKING) {

@@ -105,8 +105,8 @@ fn response(name: &str, id: Option<&str>, text: &str, failed: bool) -> Value {
     json!({ "functionResponse": response })
 }
 
-/// Adds the placeholder to the first call of a step without a signature. Gemini refuses calls without one, such as
-/// those of another model.
+/// Adds the placeholder to the first call of a step if the step has no signature. Gemini refuses unsigned calls, such
+/// as those of another model.
 fn sign(parts: &mut [Value]) {
     let is_signed = parts
         .iter()

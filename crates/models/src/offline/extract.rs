@@ -31,7 +31,7 @@ pub(super) fn file(text: &str) -> Option<String> {
         .or_else(|| after_verb(text))
 }
 
-/// Returns the word after "read", "print" or "show", if it is the only one and has a capital letter, such as README.
+/// Returns the word after "read", "print" or "show", if no other word follows and it has a capital letter, like README.
 pub(super) fn after_verb(text: &str) -> Option<String> {
     let words: Vec<&str> = tokens(text).collect();
     let verb = words
@@ -101,7 +101,7 @@ pub(super) fn triple(text: &str) -> Option<(String, String, String)> {
     Some((subject, predicate, object))
 }
 
-/// Returns the word after one of these verbs, if it is the only one.
+/// Returns the word after one of these verbs, if no other word follows.
 pub(super) fn only_word_after<'a>(text: &'a str, verbs: &[&str]) -> Option<&'a str> {
     let words: Vec<&str> = tokens(text).collect();
     let verb = words

@@ -81,7 +81,7 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
     Decision::Say(answers.join("\n\n"))
 }
 
-/// Strips the first line that warns a model not to obey a remote agent's text. These rules obey no text anyway.
+/// Strips the first line if it warns a model not to obey a remote agent's text. These rules obey no text anyway.
 fn without_untrusted_mark(text: &str) -> &str {
     match text.split_once('\n') {
         Some((mark, reply)) if mark.starts_with("[from the remote agent ") => reply,

@@ -57,7 +57,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the answer for a request that offers no functions before anything was done.
+    /// Returns the answer if the runner stopped the task before anything was done: its notice came without functions.
     pub fn stop_message(&self) -> Option<String> {
         let is_stopped = self.functions.is_empty() && self.results.is_empty();
         let notice = self.notice.filter(|_| is_stopped)?;

@@ -51,7 +51,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Returns the agent with the best score, without those in `tried`; `None` if no agent scores above zero.
+    /// Returns the agent with the best score that is not in `tried`; `None` if no agent scores above zero.
     pub fn choose(&self, part: &str, tried: &[&str]) -> Option<&Entry<'a>> {
         let part = words(part);
         let candidates = self

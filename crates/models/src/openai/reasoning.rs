@@ -1,6 +1,6 @@
-//! Reasoning that a server requires back in the next request. It has two forms: `reasoning_content`, a text (DeepSeek,
-//! Moonshot and others, which refuse a tool call without it), and `reasoning_details`, a list whose signed entries must
-//! stay unchanged (OpenRouter).
+//! Reasoning that must be sent back to the server in the next request. It has two forms: `reasoning_content`, a text
+//! (DeepSeek, Moonshot and others, which refuse a tool call without it), and `reasoning_details`, a list whose signed
+//! entries must stay unchanged (OpenRouter).
 
 use crate::wire::ReplyBudget;
 use lango_core::ModelFault;

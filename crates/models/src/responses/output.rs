@@ -6,14 +6,14 @@ use crate::wire::{MAX_CALLS, ReplyBudget};
 use lango_core::ModelFault;
 use serde_json::{Value, json};
 
-/// The items received so far, and the text shown of them.
+/// The items received so far, and the part of their text that was shown.
 pub(super) struct Output {
     text: String,
     items: Vec<Item>,
     /// The item whose text was shown last.
     shown_last: Option<usize>,
     hides_commentary: bool,
-    /// The budget for pieces. It is separate from that for items, because the same text arrives in both.
+    /// The budget for pieces. It is separate from the budget for items, because the same text arrives in both.
     pieces: ReplyBudget,
     values: ReplyBudget,
 }
@@ -35,7 +35,7 @@ pub(super) struct ItemRef<'a> {
 }
 
 impl<'a> ItemRef<'a> {
-    /// Reads the reference of an event to an item of this type.
+    /// Reads from an event the reference to its item, which has this type.
     pub fn of_event(event: &'a Value, kind: &'a str) -> Self {
         Self {
             id: event["item_id"].as_str().unwrap_or_default(),
@@ -55,7 +55,7 @@ impl<'a> ItemRef<'a> {
 }
 
 impl Output {
-    /// Creates an empty output. Hide commentary if the answer must satisfy a schema, of which it is not part.
+    /// Creates an empty output. Set `hides_commentary` if the answer must match a schema, because commentary does not.
     pub fn new(hides_commentary: bool) -> Self {
         Self {
             text: String::new(),
@@ -108,7 +108,7 @@ impl Output {
         Ok(())
     }
 
-    /// Replaces an item by its complete form. Returns the text of it that was not shown yet.
+    /// Replaces an item with its complete form. Returns the part of its text that was not shown yet.
     pub fn finish(&mut self, item: &Value, index: Option<u64>) -> Result<String, ModelFault> {
         let known = self.find(&ItemRef::of_item(item, index));
         let at = match known.filter(|at| !self.items[*at].is_complete) {

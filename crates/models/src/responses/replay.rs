@@ -7,7 +7,7 @@ use crate::wire::valid_arguments;
 use lango_core::Call;
 use serde_json::Value;
 
-/// Returns the items to store for the next request, in order; `None` if text and calls contain everything.
+/// Returns the items to store for the next request, in order; `None` if the reply's text and calls contain everything.
 pub(super) fn items_to_replay(mut items: Vec<Value>) -> Option<Vec<Value>> {
     if items.iter().any(is_lost_reasoning) {
         items.retain(|item| !is_lost_reasoning(item));
@@ -48,8 +48,8 @@ fn is_reasoning(item: &Value) -> bool {
     item["type"] == "reasoning"
 }
 
-/// Returns whether only the id of a reasoning item is left, while its content was not stored. Open models have theirs
-/// in `content`, which can be sent back.
+/// Returns whether the item is reasoning without any content, so that it cannot be sent back. The content is encrypted,
+/// or, from open models, plain in `content`.
 fn is_lost_reasoning(item: &Value) -> bool {
     let is_encrypted = item["encrypted_content"]
         .as_str()

@@ -117,8 +117,8 @@ fn attached(target: &Target<'_>, request: &ModelRequest, attachments: &[Attachme
     parts.into_iter().map(part).collect()
 }
 
-/// Returns the items of a reply by another model, or of one that is only text and calls. They have no item ids, which
-/// are valid only for the model that assigned them.
+/// Returns the items of a reply that another model wrote, or that consists only of text and calls. They have no item
+/// ids, because those are valid only for the model that assigned them.
 fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
     let message = || json!({ "type": "message", "role": "assistant", "content": text });
     let message = (!text.trim().is_empty()).then(message);
@@ -133,8 +133,8 @@ fn assistant(text: &str, calls: &[Call], names: &Names) -> Vec<Value> {
     message.into_iter().chain(calls).collect()
 }
 
-/// Returns the id of a call, which may come from another provider's reply, within the API's limit of 64 characters. A
-/// longer id becomes a prefix of it with its digest, the same in every request.
+/// Returns the id of a call within the API's limit of 64 characters. An id from another provider's reply may be longer;
+/// it is replaced by its beginning and its digest, which are the same in every request.
 pub(super) fn call_id(id: &CallId) -> String {
     const MAX_CHARACTERS: usize = 64;
     const DIGEST_BYTES: usize = 16;

@@ -223,7 +223,7 @@ async fn assert_times_out(silence: Fault) {
     let result = tokio::time::timeout(Duration::from_secs(20), result).await;
     let error = result.expect("silence is ended").unwrap_err();
     assert!(error.is_transient, "{error}");
-    assert!(error.detail.contains("silent"), "{error}");
+    assert!(error.detail.contains("sent nothing for"), "{error}");
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ impl Embedding {
 #[derive(Clone, Copy)]
 pub(super) enum Row {
     Is(AddressClass),
-    /// The class of the embedded IPv4 address, or this one if that is public.
+    /// The class of the embedded IPv4 address, or this class if the embedded address is public.
     Carries(Embedding, AddressClass),
 }
 

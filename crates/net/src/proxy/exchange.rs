@@ -29,7 +29,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use url::Url;
 
-/// Headers that belong to one connection and not to the message.
+/// Headers that belong to one connection, not to the message.
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",

@@ -31,8 +31,8 @@ use url::Url;
 
 /// The first byte of a TLS connection: the content type of a handshake record.
 const HANDSHAKE: u8 = 0x16;
-/// How long to wait for the client's first byte, at a host without secrets. After that the proxy connects to the host,
-/// and waits for either side to send first.
+/// How long to wait for the client's first byte on a connection to a host without secrets. After that the proxy
+/// connects to the host, and waits for either side to send first.
 const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
 
 /// An intercepted connection and its target.

@@ -19,7 +19,7 @@ pub struct ClientOptions<'a> {
     /// service closes the connection first, the client may not know whether a request has arrived.
     pub idle_connection: Duration,
     /// Addresses that have been checked. If there are any, the client connects only to these, whatever the name
-    /// resolves to later, and uses no proxy, which would resolve the name again.
+    /// resolves to later. It then uses no proxy, because a proxy would resolve the name again.
     pub addresses: &'a [SocketAddr],
 }
 

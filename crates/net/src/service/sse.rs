@@ -15,6 +15,13 @@ pub struct SseEvent {
     pub retry: Option<u64>,
 }
 
+impl SseEvent {
+    fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        length(&self.kind) + length(&self.data) + length(&self.id)
+    }
+}
+
 /// The error for an event that is longer than the limit of its parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTooLong {
@@ -38,8 +45,6 @@ pub struct SseParser {
     /// Whether the last byte was a carriage return, so a line feed after it is part of the same line end.
     is_after_return: bool,
     event: SseEvent,
-    /// The number of bytes of the current event, without the current line.
-    event_bytes: usize,
     /// Whether the current event consists of JSON without `data:`.
     is_bare: bool,
     complete: VecDeque<SseEvent>,
@@ -54,7 +59,6 @@ impl SseParser {
             line: Vec::new(),
             is_after_return: false,
             event: SseEvent::default(),
-            event_bytes: 0,
             is_bare: false,
             complete: VecDeque::new(),
         }
@@ -77,7 +81,7 @@ impl SseParser {
             }
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let more = &bytes[..end.unwrap_or(bytes.len())];
-            if self.event_bytes + self.line.len() + more.len() > self.limit {
+            if self.event.bytes() + self.line.len() + more.len() > self.limit {
                 return Err(EventTooLong { limit: self.limit });
             }
             self.line.extend_from_slice(more);
@@ -113,7 +117,6 @@ impl SseParser {
             self.end_event();
             return;
         }
-        self.event_bytes += line.len();
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_start_matches('\u{feff}');
         let starts_bare =
@@ -143,7 +146,6 @@ impl SseParser {
 
     fn end_event(&mut self) {
         self.is_bare = false;
-        self.event_bytes = 0;
         let event = std::mem::take(&mut self.event);
         if event != SseEvent::default() {
             self.complete.push_back(event);
@@ -204,13 +206,23 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_applies_to_all_lines_of_one_event_together() {
+    fn the_limit_counts_what_is_buffered_and_starts_again_with_the_next_event() {
         for end in ["\n", "\r\n", "\r"] {
             let event = format!("data: aa{end}data: bb{end}{end}").repeat(5);
             let push = |limit| SseParser::new(limit).push(event.as_bytes());
-            assert_eq!(push(16), Ok(()), "{end:?}");
-            assert_eq!(push(15), Err(EventTooLong { limit: 15 }), "{end:?}");
+            assert_eq!(push(10), Ok(()), "{end:?}");
+            assert_eq!(push(9), Err(EventTooLong { limit: 9 }), "{end:?}");
         }
+    }
+
+    #[test]
+    fn comments_never_fill_an_event() {
+        let mut parser = SseParser::new(16);
+        for _ in 0..1000 {
+            parser.push(b": keep-alive\n").unwrap();
+        }
+        parser.push(b"data: x\n\n").unwrap();
+        assert_eq!(parser.next(), Some(data("x")));
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Payments {
         Ok(payment)
     }
 
-    /// Sends the stored transaction. If the node refuses it, only records that: the node may already know it, or accept it later.
+    /// Sends the stored transaction. If the node refuses it, only records the refusal, because the node may already
+    /// know the transaction or may accept it later.
     pub(super) async fn submit(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let Some(signed) = &payment.transaction else {
             return Ok(payment);
@@ -157,7 +158,7 @@ impl Payments {
         Ok(None)
     }
 
-    /// Sends stored transactions with smaller account nonces again, if the chain does not know them.
+    /// Resends stored transactions with smaller account nonces if the chain does not know them.
     async fn fill_gap(&self, payment: &Payment) -> Result<(), PaymentError> {
         let Some(signed) = &payment.transaction else {
             return Ok(());
@@ -184,7 +185,8 @@ impl Payments {
         Ok(())
     }
 
-    /// Replaces the transaction of a payment by one with the same account nonce and higher fees, unless they exceed the maximum.
+    /// Replaces the transaction of a payment with one that has the same account nonce and higher fees, unless these
+    /// fees would exceed the maximum.
     pub(super) async fn raise_fees(&self, payment: Payment) -> Result<Payment, PaymentError> {
         let (Some(signed), Some(signature)) = (&payment.transaction, &payment.authorization) else {
             return Ok(payment);

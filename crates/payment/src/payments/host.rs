@@ -1,4 +1,4 @@
-//! Payments for requests: lango signs the authorization, and the host that demanded it submits it.
+//! Payments for requests: lango signs the authorization, and the host that demanded the payment submits it.
 
 use super::{HostOrder, Payments, check_same};
 use crate::authorization::Authorization;
@@ -7,7 +7,7 @@ use lango_core::{BudgetKey, Payment, PaymentChange, PaymentState, SessionId, Tex
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often to ask the chain whether the host has submitted a payment.
+/// Maximum number of times to ask the chain whether the host has submitted a payment.
 const CHECKS: usize = 4;
 /// Pause between two checks.
 const PAUSE: Duration = Duration::from_millis(500);

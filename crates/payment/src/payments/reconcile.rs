@@ -1,7 +1,7 @@
 //! Reconciles open payments with the chain. The state of the authorization in the token contract decides.
 //!
-//! A payment fails, and its amount becomes available again, only if its authorization can no longer be used: a block is past its
-//! `validBefore`, and as of that block the authorization was not used.
+//! A payment fails, and its amount becomes available again, only if its authorization can no longer be used: there is a
+//! block past its `validBefore`, and the authorization was unused as of that block.
 
 use super::Payments;
 use super::broadcast::MAX_OPEN;
@@ -17,7 +17,7 @@ const EXPIRY_MARGIN_S: u64 = 30;
 /// Minimum interval between reconciliations that are triggered by payments.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Milliseconds after its last change during which a payment is left to the replica that makes it.
+/// How long after its last change a payment is left to the replica that is making it, in milliseconds.
 const GRACE_PERIOD_MS: u64 = 15_000;
 
 /// The result of a reconciliation.
@@ -37,8 +37,8 @@ impl Payments {
         self.reconcile_older_than(0).await
     }
 
-    /// Reconciles open payments that were not changed for a while, unless that was done recently. Ignores errors, because nothing
-    /// depends on it.
+    /// Reconciles open payments that have not changed for a while, unless a reconciliation ran recently. Ignores
+    /// errors, because nothing depends on the result.
     pub(super) async fn reconcile_if_due(&self) {
         let mut last = self.0.reconciled.lock().await;
         if last.is_some_and(|last| last.elapsed() < INTERVAL) {
@@ -91,7 +91,8 @@ impl Payments {
         }
     }
 
-    /// Marks a payment whose authorization has expired as failed, once its account nonce is used and no longer blocks others.
+    /// Marks a payment whose authorization has expired as failed, once its account nonce is used and no longer blocks
+    /// later transactions.
     async fn fail_expired(&self, payment: Payment) -> Result<Payment, PaymentError> {
         if let Some(signed) = &payment.transaction {
             let wallet = self.wallet().await?;

@@ -15,7 +15,7 @@ pub(crate) struct Checklist {
     pub(crate) boot: String,
     pub(crate) new_files: NewFiles,
     pub(crate) allow_git_init: bool,
-    /// Existing protected files and repositories, without links: a command can move those.
+    /// Existing protected files and repositories. Links are not included, because a command can move them.
     pub(crate) known: Vec<Identity>,
     pub(crate) roots: Vec<Root>,
 }
@@ -29,13 +29,13 @@ pub(crate) struct Root {
     pub(crate) directories: Vec<KnownDirectory>,
     /// Relative paths that the policy itself protects or hides.
     pub(crate) listed: Vec<PathBuf>,
-    /// The hidden ones among them, whose contents are not scanned.
+    /// The hidden paths in `listed`. Their contents are not scanned.
     pub(crate) hidden: Vec<PathBuf>,
     /// Paths of existing protected files. A mount covers each of them, so no command can have replaced it.
     pub(crate) covered: Vec<PathBuf>,
     /// Protected links, which no mount can cover.
     pub(crate) links: Vec<KnownLink>,
-    /// Protected files that appeared while another command ran; its clean-up removes them.
+    /// Protected files that appeared while another command ran; that command's clean-up removes them.
     pub(crate) foreign: Vec<ForeignFile>,
     /// Directories of other users that the scan could not read. The command cannot read them either.
     pub(crate) unscanned: Vec<PathBuf>,
@@ -69,7 +69,7 @@ impl Root {
     }
 }
 
-/// A protected link that existed.
+/// A protected link that existed before the command started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownLink {
     pub(crate) path: PathBuf,
@@ -90,7 +90,7 @@ pub(crate) struct KnownDirectory {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
     pub(crate) changed_ns: u64,
-    /// Whether its mode denied its owner reading or searching.
+    /// Whether the directory's mode denied its owner permission to read or search it.
     pub(crate) is_closed: bool,
 }
 

@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 100_000;
 const MAX_DEPTH: usize = 64;
 
-/// The remaining limits of a copy.
+/// What remains of the limits of a copy.
 pub(super) struct CopyBudget {
     bytes: u64,
     entries: usize,

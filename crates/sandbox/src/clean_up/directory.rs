@@ -1,5 +1,5 @@
 //! Directory operations on open handles. No operation follows a symbolic link or leaves the directory of its handle,
-//! even if entries are renamed meanwhile.
+//! even if entries are renamed at the same time.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -68,8 +68,8 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd> {
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-/// An open directory. A command can have revoked its user's access to the directory or its parents; as the owner, the
-/// clean-up can grant the access again. The original modes are restored when this is dropped.
+/// An open directory. The command may have removed its own user's access to the directory or its parents. The clean-up
+/// runs as the owner, so it can grant that access again. Dropping this value restores the original modes.
 #[derive(Debug)]
 pub(crate) struct Directory {
     handle: OwnedFd,

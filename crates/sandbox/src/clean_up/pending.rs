@@ -1,6 +1,6 @@
 //! The record of a pending clean-up. It is on disk from before the command starts until the clean-up is done.
 //!
-//! The record is locked as long as lango or the command's guard lives; both share the open file, which has the lock. A
+//! The record is locked as long as lango or the command's guard lives; they share the open file that holds the lock. A
 //! record without a lock belongs to a clean-up that was interrupted, or that the guard finished after lango had ended.
 
 use super::{Checklist, CleanUpReport};
@@ -36,7 +36,7 @@ pub(crate) enum RecordContent {
 }
 
 impl Record {
-    /// Stores a checklist. Without a directory, or if it is not writable, the record is only in memory.
+    /// Stores a checklist. If there is no directory, or it is not writable, the record is only in memory.
     pub(crate) fn create(
         directory: Option<&Path>,
         checklist: &Checklist,
@@ -176,7 +176,7 @@ fn paths(directory: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Returns the records in a directory whose guard and lango have both ended.
+/// Returns those records in a directory for which both the guard and lango have ended.
 pub(crate) fn interrupted_records(directory: &Path) -> Vec<Record> {
     let records = paths(directory).filter_map(|path| {
         let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;

@@ -1,4 +1,4 @@
-//! Moves one entry of a directory to the trash. If that fails the entry stays in place and is reported: losing a file
+//! Moves one entry of a directory to the trash. If that fails, the entry stays in place and is reported: losing a file
 //! is worse than leaving it.
 
 use super::copy::CopyBudget;
@@ -12,10 +12,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum number of bytes of the original name in the trash, before the added number.
+/// Maximum number of bytes of the original name that are kept in the trash, before the added number.
 const MAX_NAME_BYTES: usize = 200;
 
-/// The trash: a directory that only the clean-up has a handle of.
+/// The trash: a directory to which only the clean-up has a handle.
 pub(super) struct Trash<'a> {
     handle: Option<BorrowedFd<'a>>,
     stamp: u128,
@@ -32,8 +32,8 @@ impl<'a> Trash<'a> {
         }
     }
 
-    /// Moves an entry of a directory to the trash, or copies and deletes it if the trash is on another file system.
-    /// Deletes it if the launcher has no trash.
+    /// Moves an entry of a directory to the trash. If the trash is on another file system, copies the entry and deletes
+    /// the original. If the launcher has no trash, only deletes it.
     pub(super) fn add(&self, directory: &mut Directory, name: &OsStr) -> Result<()> {
         // If this fails, the removal below fails too and reports the error.
         let _ = directory.grant_owner_access();

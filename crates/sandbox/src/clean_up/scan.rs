@@ -24,7 +24,8 @@ const MAX_PROTECTED: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) checklist: Checklist,
-    /// The existing protected files, and the targets of links among them inside the writable directories.
+    /// The existing protected files, and the paths inside the writable directories that links and `.git` files among
+    /// them point to.
     pub(crate) protected: Vec<PathBuf>,
     /// Hidden dotfiles in the user's home.
     pub(crate) dotfiles: Vec<PathBuf>,
@@ -83,7 +84,7 @@ impl Scan {
 
 struct Scanner<'a> {
     policy: &'a Policy,
-    /// The checklists of other commands that run or are not cleaned up yet.
+    /// The checklists of other commands that are still running or not cleaned up yet.
     others: Vec<Checklist>,
     entries: usize,
     protected: Vec<PathBuf>,
@@ -229,7 +230,7 @@ impl Scanner<'_> {
 }
 
 impl Scanner<'_> {
-    /// Whether a protected file appeared while another command ran that is not cleaned up yet.
+    /// Whether a protected file appeared during another command whose clean-up is still pending.
     fn is_foreign(&self, path: &Path, identity: Identity) -> bool {
         let mut others = self.others.iter();
         others.any(|other| other.existed_before(path, identity) == Some(false))

@@ -1,8 +1,9 @@
 //! The second pass: removes protected files that the command created. Runs in the guard, inside the sandbox, and works
 //! with open handles only.
 //!
-//! It reads only directories that changed since the scan: a command cannot forge a change time (ctime). It never
-//! touches a protected path that existed before: a mount covered it, so only the user can have changed it.
+//! It reads only directories that changed since the scan, according to their change time (ctime), which a command
+//! cannot forge. It never touches a protected path that existed before: a mount covered it, so only the user can have
+//! changed it.
 
 use super::CleanUpReport;
 use super::checklist::{Checklist, ForeignFile, KnownDirectory, Root};
@@ -24,14 +25,14 @@ pub(crate) const MAX_TIME: Duration = Duration::from_secs(60);
 const MAX_ENTRIES: usize = 5_000_000;
 /// Change times lag behind the clock by up to one kernel tick.
 const CLOCK_TICK_NS: u64 = 20_000_000;
-/// Some file systems store whole seconds only, at worst every second one.
+/// Some file systems store times only in whole seconds, the coarsest ones in steps of two seconds.
 const COARSE_CLOCK_NS: u64 = 2_000_000_000;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
 
 /// The open handles that a sweep works with.
 pub(crate) struct Handles {
-    /// One for each root of the checklist, in the same order; `None` if it could not be opened.
+    /// A handle for each root of the checklist, in the same order; `None` if the root could not be opened.
     pub(crate) roots: Vec<Option<OwnedFd>>,
     pub(crate) trash: Option<OwnedFd>,
 }
@@ -39,7 +40,7 @@ pub(crate) struct Handles {
 /// The result of a sweep.
 pub(crate) struct SweepResult {
     pub(crate) report: CleanUpReport,
-    /// Whether the sweep was complete: no limit ended it.
+    /// Whether the sweep was complete, and no limit ended it early.
     pub(crate) is_finished: bool,
 }
 
@@ -293,8 +294,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Whether a protected entry existed before. A command can move a link and create hard links to it, so a link is
-    /// known only at its own path.
+    /// Whether a protected entry existed before. A command can move a link and create hard links to it, so a link
+    /// counts as known only at its original path.
     fn is_known(&self, index: &Index<'_>, inside: &Path, status: &Status) -> bool {
         if index.covered.contains(inside) {
             return true;

@@ -14,7 +14,8 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The kernel's limit is a little above that of the watchdog, which can report why it stopped the command.
+/// How far the kernel's limit of processes is above the watchdog's. The watchdog should act first, because it can
+/// report why it stopped the command.
 const SLACK: u64 = 16;
 /// Memory that each process of a browser maps but does not use; measured: 330 to 430 MiB.
 const BROWSER_UNTOUCHED: u64 = 512 << 20;

@@ -103,7 +103,7 @@ fn hand_over(handover: Handover) -> std::io::Result<()> {
     crate::listeners::send(socket.as_fd())
 }
 
-/// Cleans up after the command, and reports the start and the result.
+/// Cleans up after the command, and reports the start and the result of the clean-up.
 fn clean(clean_up: CleanUp<'_>, all_ended: bool) -> Result<(), String> {
     send_report(&Report::CleaningUp);
     let report = clean_up.run(all_ended)?;

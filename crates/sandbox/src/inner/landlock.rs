@@ -139,7 +139,7 @@ fn rules(plan: &Plan, abi: ABI) -> Result<RulesetCreated, String> {
     Ok(rules)
 }
 
-/// Returns the ports that the command may connect to, without binding any; `None` for no restriction.
+/// Returns the only ports that the command may connect to; it may then bind no port. `None` means no restriction.
 fn ports(plan: &Plan) -> Option<&'static [u16]> {
     match (plan.network, plan.profile) {
         (Network::None, _) => Some(&[]),

@@ -1,6 +1,6 @@
-//! Tests whether Chromium's own sandbox can start: creates a user namespace with its maps below the command's own,
-//! another one inside, and there changes the root and creates process and network namespaces. Some kernels and
-//! administrators forbid this.
+//! Tests whether Chromium's own sandbox can start. The test creates a user namespace with its id maps below the
+//! command's own, and a second user namespace inside the first. In the second one it creates process and network
+//! namespaces and changes the root. Some kernels and administrators forbid this.
 
 use std::ffi::CStr;
 use std::io::{self, Write};

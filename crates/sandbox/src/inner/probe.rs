@@ -1,7 +1,7 @@
 //! The self-test's escape attempts. The helper itself makes them when all layers are set up, and prints one line for
 //! each.
 //!
-//! Each attempt tests a property of the sandbox. If one fails here, a command could do the same.
+//! Each attempt tests a property of the sandbox. A property that does not hold here does not hold for commands either.
 
 use std::ffi::OsString;
 use std::fs;

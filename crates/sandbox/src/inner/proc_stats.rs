@@ -30,7 +30,7 @@ pub(super) fn is_running(pid: i32) -> bool {
     process(pid).is_some_and(|process| !process.has_ended)
 }
 
-/// Returns the memory of a process that is not backed by a file on disk, including the kernel's page tables.
+/// Returns how much memory of a process is not backed by files on disk, including the kernel's page tables.
 pub(super) fn resident_bytes(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name| kilobytes(&text, name).unwrap_or(0);

@@ -100,7 +100,7 @@ const UNKNOWN: &[libc::c_long] = &[
 /// The newest call that these lists consider: `mseal`, which has the same number on every architecture.
 const LATEST: u32 = 462;
 
-/// Calls that set the mode of a file, and the index of the mode argument.
+/// Calls that set the mode of a file, each with the index of its mode argument.
 const MODE_ARGUMENTS: &[(libc::c_long, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -108,7 +108,7 @@ const MODE_ARGUMENTS: &[(libc::c_long, u8)] = &[
     (libc::SYS_mknodat, 2),
     (libc::SYS_mkdirat, 2),
 ];
-/// Not every C library defines it; the number is the same on every architecture.
+/// The number of `fchmodat2`, which is the same on every architecture. Not every C library defines it.
 const FCHMODAT2: libc::c_long = 452;
 
 #[cfg(target_arch = "x86_64")]
@@ -121,17 +121,17 @@ const MODE_ARGUMENTS_ON_THIS_ARCH: &[(libc::c_long, u8)] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const MODE_ARGUMENTS_ON_THIS_ARCH: &[(libc::c_long, u8)] = &[];
 
-/// Calls that open a file, with the indices of the flags and of the mode of a new file.
+/// Calls that open a file, each with the indices of the flags and of the mode of a new file.
 #[cfg(target_arch = "x86_64")]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 
 /// Calls that set extended attributes. In a user namespace a process could use them to give a file capabilities, which
-/// are valid outside if lango runs as root. A browser only uses them to record where a download comes from.
+/// are also valid outside if lango runs as root. A browser only uses them to record where a download comes from.
 const ATTRIBUTES: &[libc::c_long] = &[libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
 
-/// Not every C library defines it.
+/// The socket type `SOCK_PACKET`. Not every C library defines it.
 const SOCK_PACKET: i32 = 10;
 
 const NAMESPACES: &[i32] = &[
@@ -276,8 +276,8 @@ fn socket_rules(plan: &Plan) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Refuses IP sockets other than streams and datagrams, and with a proxy all except TCP, the only protocol that the
-/// proxy supports.
+/// Refuses IP sockets other than streams and datagrams. With a proxy, refuses all except TCP, the only protocol that
+/// the proxy supports.
 fn ip_socket_rules(network: Network) -> Result<Vec<SeccompRule>, String> {
     // The type's upper bits are flags.
     const TYPE: u64 = 0xf;

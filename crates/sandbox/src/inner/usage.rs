@@ -1,8 +1,8 @@
 //! Measures the resource usage of a command from the kernel's statistics, for the watchdog.
 //!
-//! The sums are over all processes below the guard. When a process is reaped, the kernel adds what it wrote to its
-//! parent, and finally to the guard, so the total only grows. If a sum shrinks anyway, because a parent ignored its
-//! children, the difference is added separately.
+//! The sums are over all processes below the guard. When a process is reaped, the kernel adds its written bytes to the
+//! count of its parent, and eventually to that of the guard, so the total only grows. If a sum shrinks anyway, because
+//! a parent ignored its children, the difference is added separately.
 
 use super::proc_stats::{
     Process, Sockets, free_bytes, is_running, network_namespace, process, proportional_bytes,
@@ -65,7 +65,7 @@ impl Usage {
         }
     }
 
-    /// Returns a limit that the command exceeds now.
+    /// Returns a limit that the command currently exceeds, if any.
     pub(super) fn exceeded_limit(&mut self) -> Option<ExceededLimit> {
         let below = self.below();
         let threads: u64 = below.iter().map(|process| process.threads).sum();

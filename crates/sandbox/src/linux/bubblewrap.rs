@@ -8,12 +8,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Path of the helper inside. No command can run it from there once Landlock is active.
+/// Path of the helper inside the sandbox. No command can run it from there once Landlock is active.
 pub(crate) const HELPER: &str = "/.lango";
-/// User id inside if lango runs as root: not 0, although it owns what root owns.
+/// User id inside the sandbox if lango runs as root. It is not 0, although the user owns what root owns.
 const USER: &str = "1000";
 
-/// Paths where bubblewrap is searched before `PATH`.
+/// Paths where bubblewrap is looked for before `PATH`.
 const STANDARD_PATHS: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
 
 /// Finds bubblewrap.
@@ -26,7 +26,7 @@ pub(crate) fn find() -> Option<PathBuf> {
     fixed.chain(named).find(|program| program.is_file())
 }
 
-/// Returns the private in-memory folders of each command, without those that the policy opens on the machine.
+/// Returns the private in-memory folders of each command, except those that the policy opens on the machine.
 pub(crate) fn in_memory(view: &View) -> impl Iterator<Item = &'static str> {
     ["/tmp", "/dev/shm"]
         .into_iter()
@@ -161,7 +161,8 @@ impl Arguments {
         self.add(["--tmpfs".as_ref(), path]);
     }
 
-    /// Mounts `/dev/null` over a file. Devices cannot be opened through bubblewrap's bind mounts, so it is unreadable.
+    /// Mounts `/dev/null` over a file. Devices cannot be opened through bubblewrap's bind mounts, so the file becomes
+    /// unreadable.
     fn hide_file(&mut self, path: &Path) {
         self.add(["--ro-bind".as_ref(), Path::new("/dev/null"), path]);
     }

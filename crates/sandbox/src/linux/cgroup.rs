@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const PREFIX: &str = "lango-";
-/// Bubblewrap and the helper are in the group too.
+/// How many processes the group may have beyond the command's limit: bubblewrap and the helper are in the group too.
 const OWN_PROCESSES: u64 = 16;
-/// The kernel's limit is a little above that of the watchdog, which can report why it stopped the command.
+/// How far the kernel's memory limit is above the watchdog's. The watchdog should act first, because it can report why
+/// it stopped the command.
 const OWN_MEMORY: u64 = 64 << 20;
 /// The age at which an empty group of another PID namespace is removed.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -136,8 +137,8 @@ pub(crate) fn has_oom_kill(events: &File) -> bool {
 
 /// Removes the empty groups that processes left behind when they were killed.
 ///
-/// Processes of another PID namespace are invisible here, so their groups are removed only after [`STALE`]. An empty
-/// group may be new: its first process has not entered it yet.
+/// Processes of another PID namespace are invisible here, so their groups are removed only after [`STALE`]. A group
+/// that is empty now may also be new, with its first process about to join it.
 pub(crate) fn remove_stale() {
     let Some(this) = Owner::this_process() else {
         return;
@@ -165,8 +166,8 @@ fn is_stale(name: &str, entry: &DirEntry, this: &Owner) -> bool {
     }
 }
 
-/// The process that created a group. Process ids are reused, so the start time is needed to identify it, and they are
-/// only valid in their PID namespace.
+/// The process that created a group. Process ids are reused and are only valid in their PID namespace, so the namespace
+/// and the start time are needed to identify it.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     namespace: u64,

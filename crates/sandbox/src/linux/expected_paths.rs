@@ -1,8 +1,8 @@
 //! Paths that the guard verifies before it starts the command.
 //!
-//! Bubblewrap mounts by path. Another command in the same workspace could replace a folder on such a path by a link
-//! just when bubblewrap follows it. So the launcher records the identity of each path without following links, and the
-//! guard compares.
+//! Bubblewrap mounts by path. Another command in the same workspace could replace a folder on one of these paths by a
+//! link just when bubblewrap follows it. So the launcher records the identities of all paths without following links,
+//! and the guard compares them.
 
 use super::view::{View, Visibility};
 use crate::LaunchError;

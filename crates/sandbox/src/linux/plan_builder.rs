@@ -68,8 +68,9 @@ fn in_memory(view: &View) -> Vec<PathBuf> {
     bubblewrap::in_memory(view).map(PathBuf::from).collect()
 }
 
-/// Whether Unix sockets cannot reach programs outside. Sockets with a path are safe if the view hides the path.
-/// Abstract sockets belong to a network namespace; in lango's own network the kernel must restrict them.
+/// Whether a command may create Unix sockets, because they cannot reach programs outside. Sockets with a path are safe
+/// if the view hides the path. Abstract sockets are safe in a separate network namespace; in lango's own network the
+/// kernel must restrict them.
 fn may_have_unix_sockets(mode: Mode, network: Network) -> bool {
     match (mode, network) {
         (Mode::LandlockOnly, _) | (Mode::BubblewrapOnly, Network::Host) => false,

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The guard reads the size of shared memory segments there; nothing in it is writable.
+/// An entry that stays uncovered: the guard reads the size of shared memory segments there, and nothing in it is
+/// writable.
 const READ_BY_GUARD: &str = "sysvipc";
 
 /// An entry that must be covered.
@@ -42,7 +43,7 @@ pub(crate) fn exposed_entries() -> std::io::Result<Vec<ExposedEntry>> {
     Ok(exposed)
 }
 
-/// Checks that all these entries are covered. The error names one that is not.
+/// Checks that all entries from [`exposed_entries`] are covered. The error names one that is not.
 pub(crate) fn verify() -> Result<(), String> {
     let exposed = exposed_entries().map_err(|error| format!("read `/proc`: {error}"))?;
     let is_open = |path: &Path| {

@@ -1,6 +1,6 @@
 //! The self-test: starts the helper like a command and lets it try to escape.
 //!
-//! It first tests all layers together. If that fails, it tests the one layer that may work without the other.
+//! It first tests all layers together. If that fails, it tests the layer that may work alone.
 
 use super::cgroup::{self, ControlGroup};
 use super::{Mode, mode_for, spawn_in};

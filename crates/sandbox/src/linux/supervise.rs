@@ -85,7 +85,7 @@ pub(super) fn supervise(
     child
 }
 
-/// Finishes the clean-up with another guard if the first one did not report it or a limit ended it.
+/// Finishes the clean-up with another guard if the first guard did not report a result or was stopped by a limit.
 pub(super) async fn finish(
     launcher: &Launcher,
     clean_up: CleanUpSetup,

@@ -119,13 +119,12 @@ impl View {
             items.insert(PathBuf::from(path), Visibility::Read);
         }
         for path in policy.read.iter().chain(policy.writable()) {
-            match policy.access(path) {
-                Access::None => {}
-                Access::Read | Access::Guarded => {
-                    drop(items.insert(path.clone(), Visibility::Read))
-                }
-                Access::Write => drop(items.insert(path.clone(), Visibility::Write)),
-            }
+            let visibility = match policy.access(path) {
+                Access::None => continue,
+                Access::Read | Access::Guarded => Visibility::Read,
+                Access::Write => Visibility::Write,
+            };
+            items.insert(path.clone(), visibility);
         }
         let in_reach = |path: &Path| policy.writable().any(|root| path.starts_with(root));
         for path in protected.iter().chain(&policy.read_only) {

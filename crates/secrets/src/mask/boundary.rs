@@ -19,7 +19,7 @@ pub(super) struct EchoShape {
     /// Maximum number of words.
     pub words: usize,
     pub has_non_ascii: bool,
-    /// Length of the longest value or segment of one.
+    /// Length of the longest value, or of the longest segment of a value.
     pub length: usize,
 }
 
@@ -50,8 +50,8 @@ impl EchoShape {
         MIN_LIMIT.max(self.length * HELD_BYTES_PER_BYTE)
     }
 
-    /// Returns the position from which bytes must be held back until more text arrives: no echo that could continue
-    /// after the end of `bytes` starts before it.
+    /// Returns the position from which bytes must be held back until more text arrives. No echo that starts before this
+    /// position can continue after the end of `bytes`.
     pub fn boundary(self, bytes: &[u8]) -> usize {
         let floor = bytes.len().saturating_sub(self.limit());
         let mut words = self.words;

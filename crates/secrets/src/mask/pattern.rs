@@ -17,7 +17,7 @@ const SEGMENT_BYTES: usize = 512;
 
 const OVERLAP_BYTES: usize = 16;
 
-/// Minimum length of a word of a value that is also masked by itself.
+/// Minimum length of a word inside a value for the word to be masked on its own too.
 const MIN_WORD: usize = 24;
 
 /// Number of bytes of a value that the search hashes.

@@ -159,7 +159,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Resolves URL and HTML escapes for as long as the code starts another one.
+    /// Resolves URL and HTML escapes repeatedly, as long as the resulting character starts another escape.
     fn peel(&self, mut code: Code, mut end: usize) -> Result<(Code, usize), IncompleteEscape> {
         loop {
             let escape = match code {

@@ -21,8 +21,7 @@ const SEARCH_BLOCK_BYTES: usize = 16 << 10;
 /// Number of bytes to read beyond a block. Most echoes that start in the block end within them.
 const LOOKAHEAD_BYTES: usize = 4 << 10;
 
-/// Maximum length of a run of backslashes inside which no echo starts, because it was searched from its first
-/// backslash.
+/// Maximum length of a run of backslashes in which only the first one is searched as the start of an echo.
 const MAX_BACKSLASH_RUN: usize = reader::MAX_ESCAPE / 2;
 
 /// The hashes of the first units of all patterns.
@@ -219,7 +218,7 @@ impl<'a> RollingWindow<'a> {
         }
     }
 
-    /// Adds the next unit, and appends the starts of windows that can be echoes to `starts`.
+    /// Adds the next unit, and appends to `starts` the starts of windows that can be echoes.
     fn push(&mut self, written: &WrittenUnit, starts: &mut Vec<Candidate<'a>>) {
         let Some(unit) = written.unit else {
             self.count = 0;

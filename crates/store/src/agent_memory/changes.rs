@@ -1,7 +1,7 @@
 //! Writes memory. Each function is one short transaction.
 //!
-//! It updates or locks the session's watermark first. So if several replicas commit a step for the same revision, one succeeds and
-//! the others change nothing.
+//! The transaction updates or locks the session's watermark first. So if several replicas commit a step for the same
+//! revision, one succeeds and the others change nothing.
 
 use super::rows::must_own;
 use super::statements::*;
@@ -144,8 +144,8 @@ impl Store {
     }
 }
 
-/// Adds to `found` all recollections that a statement reaches from them, one generation at a time. Starts only from ids that
-/// `leads_on` accepts. There are no cycles, so this ends.
+/// Adds to `found` all recollections that a statement reaches from those already in it, one generation at a time.
+/// Continues only from ids that `leads_on` accepts. This terminates, because there are no cycles.
 async fn follow(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,

@@ -1,7 +1,7 @@
 //! The statements on memory. Each finds its rows by key.
 //!
-//! Statements for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
-//! `= /*postgres ANY*/ ($2)`.
+//! Statements for [`Tx::batch`](crate::engine::Tx::batch) take a single value per column in SQLite, and an array per
+//! column in PostgreSQL: `= /*postgres ANY*/ ($2)`.
 
 use crate::engine::statements;
 
@@ -81,8 +81,9 @@ statements! {
        FROM recollections /*sqlite INDEXED BY recollections_loose*/
       WHERE session = $1 AND "user" = $2 AND generation = $3 AND part_of IS NULL ORDER BY id LIMIT $4"#;
 
-    /// Selects the memory that a prompt includes, in any order. The first column is -2 for the session itself, if it belongs to
-    /// this user, -1 for a saved memory, and otherwise the generation.
+    /// Selects the memory that a prompt includes, in no particular order. The first column is the generation of a
+    /// recollection, -1 for a saved memory, or -2 for the session itself, which is selected only if it belongs to this
+    /// user.
     PROMPT_MEMORY: concat!(
         r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
          FROM sessions WHERE id = $1 AND "user" = $2"#,
@@ -110,12 +111,14 @@ statements! {
      SELECT id, /*postgres unnest*/ ($3::bigint[]) FROM sessions WHERE id = $1 AND "user" = $2
      ON CONFLICT (session, ordinal) DO NOTHING"#;
 
-    /// Takes a lock so that one replica at a time saves memories of a user, until the end of the transaction.
+    /// Takes a lock that lets only one replica at a time save memories of a user. The lock lasts until the end of the
+    /// transaction.
     LOCK_SAVED: r#"SELECT /*postgres pg_advisory_xact_lock(hashtextextended(current_schema() || ' saved_memories ' ||*/ $1 /*postgres , 0))*/"#;
 
     COUNT_SAVED: r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#;
 
-    /// Replaces the tags of a saved memory with the same text. The new tags may be less trusted, so the lower trust is stored.
+    /// Replaces the tags of the saved memory that has this text. The new tags may be less trusted, so the lower trust
+    /// is stored.
     RETAG_SAVED: r#"UPDATE saved_memories SET tags = $3, trusted = /*sqlite min*/ /*postgres least*/ (trusted, $4)
       WHERE "user" = $1 AND text = $2 RETURNING id"#;
 

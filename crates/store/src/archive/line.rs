@@ -174,7 +174,8 @@ fn embedded_body(line: &str, row: &LogRow) -> Result<String, String> {
     Ok(format!("{{{}}}", inner.ok_or(CHANGED)?))
 }
 
-/// Returns the stored text that a line has as a string. Fails if the fields of the line differ from it.
+/// Returns the stored text that a line contains as a JSON string. Fails if the fields of the line differ from that
+/// text.
 fn quoted_body(line: &str, stored: String) -> Result<String, String> {
     let parse = |text: &str| {
         let parsed = serde_json::from_str::<Map<String, Value>>(text);

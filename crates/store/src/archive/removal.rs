@@ -15,8 +15,8 @@ const REMOVE_BATCH_SQLITE: usize = 100;
 
 /// Removal of sessions and old tasks. The caller must have the lease of a session that it removes.
 impl Store {
-    /// Hides a session. If a time is given, hides it only if it was not used since and has no unfinished turn. Returns whether
-    /// this call hid the session.
+    /// Hides a session. If a time is given, hides the session only if it has not been used since then and has no
+    /// unfinished turn. Returns whether this call hid the session.
     pub fn hide_session(
         &self,
         session: &SessionId,
@@ -57,8 +57,8 @@ impl Store {
         })
     }
 
-    /// Removes a bounded number of rows of a hidden session and everything that belongs to it. Returns true if nothing is left to
-    /// remove, also if the session does not exist or is not hidden.
+    /// Removes a bounded number of rows of a hidden session and everything that belongs to it. Returns true if nothing
+    /// is left to remove, including when the session does not exist or is not hidden.
     pub async fn remove_portion(&self, session: &SessionId) -> Result<bool, StoreError> {
         let removed = self.engine.erase(session.clone(), |tx, session| {
             Box::pin(remove_portion(tx, session.as_str()))
@@ -149,7 +149,7 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes one document or empty collection that only this session can search. Returns whether there was any.
+/// Removes one document or empty collection that only this session can search. Returns whether there was one.
 async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let values = values![session];
     let found = tx.query_opt(COLLECTION_OF_SESSION, values, |row| {
@@ -166,8 +166,8 @@ async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes a batch of A2A tasks that belong to the first turns or, if there are none, a batch of turns. Returns whether there
-/// were any.
+/// Removes a batch of the A2A tasks in a context that the session's first turns belong to. If there are no such tasks,
+/// removes a batch of turns. Returns whether anything was removed.
 async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) -> Result<bool> {
     let context: Option<Text> = tx.value(CONTEXTS, values![session, user, limit]).await?;
     let removed = match context {
@@ -180,9 +180,9 @@ async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) 
     Ok(removed > 0)
 }
 
-/// Hides a session. If a time is given (`$2`), hides it only if it was not used since and has no unfinished turn. If a fencing
-/// token is given (`$3`), hides it only if that lease, which PostgreSQL locks, is valid. Returns whether the statement hid it,
-/// whether it was hidden before, and whether the lease is valid.
+/// Hides a session. If a time is given (`$2`), hides the session only if it has not been used since then and has no
+/// unfinished turn. If a fencing token is given (`$3`), hides it only if that lease, which PostgreSQL locks, is valid.
+/// Returns whether the statement hid the session, whether it was hidden before, and whether the lease is valid.
 const HIDE: Sql = sql!(
     sqlite: "UPDATE sessions SET user = char(1) || user
       WHERE id = ?1 AND substr(user, 1, 1) <> char(1) AND ?3 IS NULL
@@ -203,7 +203,7 @@ const HIDE: Sql = sql!(
             $3::bigint IS NULL OR EXISTS (SELECT FROM leased)"#
 );
 
-/// Tests membership in a subquery. In PostgreSQL `= ANY (ARRAY(…))` makes it look up the rows by key.
+/// Tests membership in a subquery. The form `= ANY (ARRAY(…))` makes PostgreSQL look up the rows by key.
 macro_rules! in_rows {
     ($select:literal) => {
         concat!(
@@ -236,7 +236,7 @@ statements! {
 
     DELETE_COLLECTION: "DELETE FROM library_collections WHERE id = $1";
 
-    /// Selects the A2A contexts of the tasks that the first turns belong to.
+    /// Selects the A2A contexts of the tasks that a session's first `$3` turns belong to.
     CONTEXTS: r#"SELECT DISTINCT tasks.context
        FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
        JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#;
@@ -250,8 +250,8 @@ statements! {
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
 }
 
-/// Deletes the rows of a session from tables in which it has few, so no batches are needed. The order follows the foreign keys.
-/// Only PostgreSQL has tables for leases and queue tickets.
+/// Deletes the rows of a session from tables in which a session has few rows, so no batches are needed. The order
+/// follows the foreign keys. Only PostgreSQL has tables for leases and queue tickets.
 const DELETE_FEW: [Sql; 6] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
     sql!("DELETE FROM remote_threads WHERE session = $1"),

@@ -33,7 +33,8 @@ impl<'r> Row<'r> {
         T::read(self, &mut 0)
     }
 
-    /// Reads text and replaces bytes that are not UTF-8 by U+FFFD, so that one damaged row does not make the others unreadable.
+    /// Reads text and replaces bytes that are not UTF-8 with U+FFFD, so that one damaged row does not make the others
+    /// unreadable.
     pub(crate) fn lossy(self, column: usize) -> Result<Cow<'r, str>> {
         match self.value(column)? {
             Value::Bytes(Cow::Borrowed(bytes)) => Ok(String::from_utf8_lossy(bytes)),
@@ -120,7 +121,8 @@ impl<'r> Column<'r> for &'r [u8] {
 
 /// A type that is read from one or more columns.
 pub(crate) trait FromRow<'r>: Sized {
-    /// Reads the value from `column` and those after it, and sets `column` to the first one that was not read.
+    /// Reads the value from `column` and the columns after it, then sets `column` to the first column that was not
+    /// read.
     fn read(row: Row<'r>, column: &mut usize) -> Result<Self>;
 }
 

@@ -48,7 +48,7 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(MARK, "\u{1}1").replace('\0', "\u{1}0"))
 }
 
-/// Returns the original of text that was escaped for PostgreSQL.
+/// Returns the original form of text that was escaped for PostgreSQL.
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);

@@ -1,8 +1,8 @@
 //! Parameter values of statements, and their conversion for both databases.
 //!
-//! Booleans are stored as 0 and 1. An unsigned number that exceeds `i64::MAX` is clamped to it, which is harmless in a comparison;
-//! [`checked_i64`] rejects it for numbers that are written. Text may contain any character: see [`text`](super::text) for
-//! PostgreSQL.
+//! Booleans are stored as 0 and 1. An unsigned number that exceeds `i64::MAX` is clamped to it, which is harmless in a
+//! comparison; for a number that is written, [`checked_i64`] fails instead. Text may contain any character: see
+//! [`text`](super::text) for PostgreSQL.
 
 use super::error::EngineError;
 use super::text::SqlText;

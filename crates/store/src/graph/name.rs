@@ -5,9 +5,10 @@ use std::fmt;
 
 /// A valid name: not empty, not too long, on one line, without control characters.
 ///
-/// A name is stored as written, without surrounding whitespace. Two names are equal if their keys are: trimmed, with each run of
-/// whitespace as one space, case-folded, without zero-width joiners. For predicates `_` and `-` are whitespace too, so `works_at`
-/// and `works at` are equal. Accents and their encoding are significant.
+/// A name is stored as written, without surrounding whitespace. Two names are equal if their keys are equal. A key is
+/// the trimmed and case-folded name, without zero-width joiners and with each run of whitespace as one space. For
+/// predicates `_` and `-` are whitespace too, so `works_at` and `works at` are equal. Accents and their encoding are
+/// significant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Text);
 

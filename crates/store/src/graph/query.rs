@@ -1,4 +1,4 @@
-//! Looks up facts by their names, and around entities.
+//! Looks up facts by their names, and finds the facts around entities.
 
 use super::statements as sql;
 use super::{Entity, Fact, FactPage, FactQuery, MAX_FACTS, Name, NameKind, Validity};
@@ -70,8 +70,8 @@ impl Store {
         })
     }
 
-    /// Returns names close to this one in alphabetical order: up to `limit` from it on, starting with the name itself if it
-    /// exists, then up to `limit` before it.
+    /// Returns the alphabetical neighbours of a name: up to `limit` names from this one on, including the name itself
+    /// if it exists, then up to `limit` names before it.
     pub fn names_near(
         &self,
         user: &UserId,

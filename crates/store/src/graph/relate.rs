@@ -286,8 +286,8 @@ impl<'a> Names<'a> {
         self.place(key).map_or(NEW, |place| self.0[place].id)
     }
 
-    /// Finds the ids by key. Inserts new names with the first `columns` of key, name and type, and updates types that differ from
-    /// the stored ones.
+    /// Finds the ids by key. Inserts new names with the first `columns` columns of key, name and type, and updates
+    /// types that differ from the stored ones.
     async fn find_ids(
         &mut self,
         tx: &mut Tx<'_>,

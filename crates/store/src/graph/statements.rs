@@ -1,8 +1,8 @@
 //! The statements on the graph. Each finds its rows by key.
 //!
-//! Statements for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
-//! `= /*postgres ANY*/ ($2)`. For SQLite, inserts that return rows use `VALUES`, because it would first copy the rows of a `SELECT`
-//! into a temporary table.
+//! Statements for [`Tx::batch`](crate::engine::Tx::batch) take a single value per column in SQLite, and an array per
+//! column in PostgreSQL: `= /*postgres ANY*/ ($2)`. For SQLite, inserts that return rows use `VALUES`, because SQLite
+//! would first copy the rows of a `SELECT` into a temporary table.
 
 use crate::engine::{Sql, sql, statements};
 
@@ -180,8 +180,8 @@ macro_rules! all_of_user {
     };
 }
 
-/// The lookups by the names that are given. The index is the sum of 4 for the subject, 2 for the predicate and 1 for the object.
-/// If no name is given, the second value is the user.
+/// The lookups for each combination of given names. The index is the sum of 4 for a given subject, 2 for a given
+/// predicate and 1 for a given object. If no name is given, the second value is the user.
 pub(crate) const LOOKUPS: [[Sql; 2]; 8] = [
     [
         all_of_user!("IS NULL", "id"),

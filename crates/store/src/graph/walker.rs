@@ -28,7 +28,7 @@ pub(super) struct Walker {
     visited: HashSet<i64>,
     /// Entities to follow, with their distance from the start.
     queue: VecDeque<(i64, usize)>,
-    /// Whether an entity has one of the wanted types.
+    /// For each inspected entity, whether it has one of the wanted types.
     matching: HashMap<i64, bool>,
     /// Entities with more edges than were taken.
     pub hubs: Vec<i64>,
@@ -72,7 +72,7 @@ impl Walker {
         }
     }
 
-    /// Returns the entity to follow next, and the distance from the start to which its edges lead.
+    /// Returns the entity to follow next, and the depth of its facts.
     pub(super) fn next(&mut self) -> Option<(i64, usize)> {
         while let Some((entity, distance)) = self.queue.pop_front() {
             if distance < self.limits.depth {

@@ -54,8 +54,8 @@ struct Candidate {
 }
 
 impl Scorer {
-    /// Creates a scorer from the number of searched chunks and their words, and one posting list for each selected term, in the
-    /// order of [`TermSelection::terms`].
+    /// Creates a scorer from the number of searched chunks, the number of their words, and one posting list for each
+    /// selected term, in the order of [`TermSelection::terms`].
     pub(crate) fn new(
         (chunks, words): (u64, u64),
         selection: TermSelection,
@@ -78,7 +78,8 @@ impl Scorer {
         }
     }
 
-    /// Selects the candidates whose lengths are worth reading for `limit` hits: the best chunks if all had the same length.
+    /// Selects the candidates whose lengths are worth reading for `limit` hits: the chunks that would be best if all
+    /// had the same length.
     pub(crate) fn select(&self, limit: usize) -> Vec<i64> {
         let mut scores: Vec<(i64, f64)> = Vec::new();
         for (weight, posting) in &self.postings {

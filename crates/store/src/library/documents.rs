@@ -103,7 +103,7 @@ pub(super) async fn write_locked(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Res
     Ok(documents)
 }
 
-/// Creates the documents of first parts. Fails if a name is taken.
+/// Creates a document for each part that is the first of its document. Fails if a name is taken.
 async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()> {
     let new = parts.iter().filter(|part| part.before == 0);
     let new: Vec<_> = new.map(|part| &*part.document).collect();
@@ -181,8 +181,8 @@ pub(super) struct RemovalProgress {
     pub is_complete: bool,
 }
 
-/// Removes a bounded part of a user's document in any session. SQLite overwrites it. Does nothing if another user owns the
-/// document.
+/// Removes a bounded part of a user's document in any session. SQLite overwrites the deleted bytes. Does nothing if
+/// another user owns the document.
 pub(crate) async fn remove_document(tx: &mut Tx<'_>, user: &UserId, document: i64) -> Result<()> {
     let removed = remove_portion(tx, user, document, DeleteMode::Overwrite).await;
     removed.map(|_| ())
@@ -251,8 +251,8 @@ pub(super) fn trust_word(trust: Trust) -> &'static str {
     }
 }
 
-/// Inserts the terms of chunks. A term that occurs 2, 3, 4, 6 or 9 times or more is inserted again with a suffix for each of these
-/// counts.
+/// Inserts the terms of chunks. A term that occurs at least 2, 3, 4, 6 or 9 times is also inserted with a suffix for
+/// each of these counts that it reaches.
 const INDEX_WORDS: Sql = sql!(
     sqlite: "",
     postgres: "INSERT INTO library_index (chunk, terms)

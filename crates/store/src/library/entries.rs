@@ -1,5 +1,5 @@
-//! Entries that agents saved: versions of knowledge under a key, and learnings. Each entry has its own document, by which searches
-//! find it. Its collection is locked while an entry is written.
+//! Entries that agents saved: versions of knowledge under a key, and learnings. Each entry has its own document, by
+//! which searches find it. The collection is locked while an entry is written.
 
 use super::documents::{lock, other_model, remove_chunks, trust_word, write_locked};
 use super::rows::in_order;

@@ -1,8 +1,8 @@
 //! Searches by words. The databases' own rankings are not used: FTS5's cannot ignore the chunks of other users, and PostgreSQL's
 //! considers neither how rare a term is nor the average length of chunks.
 //!
-//! SQLite lists every occurrence of a term. PostgreSQL's index returns the chunks that contain a term, and how often, up to nine
-//! times.
+//! SQLite lists every occurrence of a term. PostgreSQL's index returns the chunks that contain a term, and how often
+//! each contains it, counted up to nine.
 
 use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Term, TermSelection};
 use super::fold::fold;
@@ -80,7 +80,8 @@ async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     }
 }
 
-/// Converts words to terms with the tokenizer of the index, by inserting them into a temporary table, so that both always agree.
+/// Converts words to terms by inserting them into a temporary table with the tokenizer of the index, so that queries
+/// and the index always agree.
 async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     if let Some(connection) = tx.as_sqlite()
         && !connection.prepare_cached(HAS_QUERY)?.exists([])?
@@ -221,8 +222,8 @@ const TERM_COUNTS: Sql = sql!(
        FROM unnest($1::text[]) WITH ORDINALITY AS query (term, place) ORDER BY query.place"
 );
 
-/// Selects the chunks of some collections that contain each term. With a range of keys instead of the shift, the planner would read
-/// every list of terms in the range.
+/// Selects the chunks of some collections that contain each term. It compares shifted keys, because with a range of
+/// keys the planner would read every list of terms in the range.
 const POSTINGS: Sql = sql!(
     "SELECT coalesce((SELECT array_agg(chunk) FROM library_index
                        WHERE terms @@ query.term::tsquery AND chunk >> 32 = ANY ($2)), '{}')

@@ -1,7 +1,8 @@
 //! Public methods that read and write the library.
 //!
-//! A write changes at most a few hundred rows, because turns wait behind it; callers split larger writes. Reads are bounded by
-//! their limits, except that a scan for vectors reads one bit per number of all vectors in the searched collections.
+//! A write changes at most a few hundred rows, because turns wait behind it; callers split larger writes. Reads are
+//! bounded by their limits, except that a scan for vectors reads one bit for each number of every vector in the
+//! searched collections.
 
 use super::nearest::NearestQuery;
 use super::statements as sql;

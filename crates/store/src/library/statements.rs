@@ -208,7 +208,7 @@ LEARNINGS_OF_DOCUMENTS: concat!(
        FROM learnings WHERE document ", any!("$2"), r#" AND /*sqlite +*/"user" = $1"#);
 }
 
-/// Deletes all vectors, when the model changes. Without a condition, SQLite frees whole pages, which is fast.
+/// Deletes all vectors when the model changes. There is no condition, so SQLite frees whole pages, which is fast.
 pub(super) const DELETE_ALL_VECTORS: [Sql; 3] = [
     sql!("DELETE FROM library_vectors"),
     sql!("DELETE FROM library_bits"),

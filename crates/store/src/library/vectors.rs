@@ -267,7 +267,7 @@ impl Block {
         self.present.iter().all(|byte| *byte == 0)
     }
 
-    /// Sets the signs of a chunk. Returns false if the other signs have another length.
+    /// Sets the signs of a chunk. Returns false if the other signs of the block have a different length.
     #[must_use]
     fn set(&mut self, chunk: i64, bits: &[u8]) -> bool {
         let (width, slot) = (bits.len(), slot_of(chunk));

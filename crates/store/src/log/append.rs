@@ -16,17 +16,18 @@ use crate::tasks::{self, TaskWrite, TaskWriteOutcome};
 use lango_core::{Event, EventBatch, SessionId, StoreError, TaskInsertOutcome, TaskPutOutcome};
 use std::borrow::Cow;
 
-/// How often to try an append whose cached log end is out of date, or that loses a race against another append.
+/// Maximum number of attempts for an append whose cached log end is out of date, or that loses a race against another
+/// append.
 const ATTEMPTS: usize = 4;
 
-/// Decides who may append to a session.
+/// The condition under which a caller may append to a session.
 #[derive(Debug, Clone)]
 pub(super) enum Guard {
-    /// Only the owner of the lease with this fencing token.
+    /// The caller must own the lease with this fencing token.
     Lease(i64),
-    /// Any caller, as long as no other replica has the lease.
+    /// Any caller may append, as long as no other replica has the lease.
     Free { replica: String },
-    /// The import that created this hidden session.
+    /// The caller must be the import that created this hidden session.
     Hidden,
 }
 
@@ -191,7 +192,7 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut EventRows<'_>) -> Result<()
     Ok(())
 }
 
-/// Sends the statement until the batch is stored or refused.
+/// Repeats the statement until the batch is stored or refused.
 async fn send(tx: &mut Tx<'_>, rows: &EventRows<'_>, new: &NewEvents) -> Result<AppendOutcome> {
     let first_seq = rows.first_seq.unsigned_abs();
     // After a lost reply the log may already end with these events.

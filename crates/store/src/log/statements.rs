@@ -11,7 +11,7 @@ use crate::engine::{Sql, statements};
 statements! {
     INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;
 
-    /// Has a row if the session has this user and creation time, and no events yet.
+    /// Returns a row if the session has this user and creation time, and no events yet.
     IS_NEW: r#"SELECT 1 FROM sessions
       WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#;
 
@@ -88,7 +88,7 @@ macro_rules! append {
     };
 }
 
-/// Has a row if the guard has one and the log ends where the batch begins.
+/// Defines a subquery that has a row if the guard has a row and the log ends where the batch begins.
 macro_rules! check_end {
     ($name:literal) => {
         concat!(

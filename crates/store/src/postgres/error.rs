@@ -125,7 +125,8 @@ fn kind_without_code(error: &Error) -> ErrorKind {
     }
 }
 
-/// Describes an error and its causes. Of an error from the server only the message is used, because its details quote rows.
+/// Describes an error and its causes. For an error from the server, includes only the message, because the details
+/// quote rows.
 fn describe(error: &Error) -> String {
     if let Some(error) = error.as_db_error() {
         if *error.code() == SqlState::PROGRAM_LIMIT_EXCEEDED {

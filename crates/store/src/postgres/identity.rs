@@ -15,7 +15,7 @@ use std::path::Path;
 /// The name of the file in the server's folder.
 const FILE: &str = "replica-id";
 
-/// Has a random id that the kernel generates at each boot.
+/// The file with the random id that the kernel generates at each boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A replica name that no other process can take while this value exists.

@@ -1,8 +1,8 @@
 //! The leases and tickets of this replica: the state that turns, appends and the renewer share.
 //!
-//! A lease is timed here with a clock that also runs while the machine is suspended, from before the request is sent to the
-//! database. So it expires here before it expires in the database, and no other replica can own the session while this one
-//! believes that it does.
+//! This replica times a lease from the moment before it sends the request to the database, with a clock that also runs
+//! while the machine is suspended. So the lease expires here before it expires in the database. While this replica
+//! believes that it owns a session, no other replica can own it.
 
 use super::identity::Identity;
 use super::renewer::LEASES;
@@ -22,7 +22,8 @@ const NOTIFICATIONS: usize = 1024;
 /// Time since the machine was booted, including the time that it was suspended.
 pub(super) type Moment = Duration;
 
-/// The clock that also runs while the machine is suspended. On other systems, such as macOS, that is the monotonic clock.
+/// The clock for leases. It also runs while the machine is suspended, except on systems such as macOS, where the
+/// monotonic clock is used.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "openbsd"))]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
@@ -44,7 +45,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Returns whether the lease ended because it was not renewed in time, and not because another replica owns the session.
+    /// Returns whether the lease ended because it was not renewed in time, rather than because another replica owns the
+    /// session.
     pub(super) fn has_expired(&self) -> bool {
         self.end.borrow().is_some_and(|end| now() >= end)
     }
@@ -105,7 +107,7 @@ impl Drop for OwnedLease {
     }
 }
 
-/// A ticket in a session's queue over all replicas. Dropping it leaves the queue.
+/// A ticket in a session's queue, which all replicas share. Dropping it leaves the queue.
 pub(super) struct Ticket {
     pub number: i64,
     pub session: SessionId,
@@ -190,7 +192,7 @@ impl LeaseTable {
         identity.map_or(&self.random_name, |identity| &identity.name)
     }
 
-    /// Returns the lease of a session that was not released. It may have expired.
+    /// Returns the lease of a session, unless it was released. The lease may have expired.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Lease>> {
         self.state().owned.get(session).cloned()
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// The usual folders of PostgreSQL's socket. A password file has the host `localhost` for them.
+/// The usual folders of PostgreSQL's socket. In a password file, their host is `localhost`.
 const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
 
 /// Maximum size of a password file.

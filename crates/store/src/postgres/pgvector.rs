@@ -27,8 +27,8 @@ const MIN_VERSION: [u32; 2] = [0, 8];
 /// Maximum length of indexed vectors.
 const MAX_DIMENSIONS: i64 = 4000;
 
-/// Maximum number of vectors times dimensions to index at a start. Indexing 50,000 vectors of 256 dimensions takes about ten
-/// seconds.
+/// Maximum number of vectors times dimensions to index when lango starts. Indexing 50,000 vectors of 256 dimensions
+/// takes about ten seconds.
 const MAX_INDEXED_AT_START: i64 = 50_000 * 256;
 
 /// Number of search candidates (`hnsw.ef_search`) per requested hit, and its limits.
@@ -152,8 +152,9 @@ pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<Vector
     Ok(State::of(&**transaction).await?.describe(min_indexed))
 }
 
-/// Prepares the index at a start, after migrations: installs the extension if possible, and creates the index if that is useful
-/// and quick. If there is nothing to do, this takes one statement. If installing or creating fails, searches scan.
+/// Prepares the index when lango starts, after migrations: installs the extension if possible, and creates the index if
+/// that is useful and quick. If there is nothing to do, this takes one statement. If installing or creating fails,
+/// searches scan.
 pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()> {
     match install_and_create(client, min_indexed).await {
         Err(failure) if failure.may_be_committed() => Err(failure),
@@ -264,8 +265,8 @@ fn vector_text(vector: &[f32]) -> Option<String> {
     serde_json::to_string(&scaled.collect::<Vec<_>>()).ok()
 }
 
-/// Selects the version and schema of the extension, the length and number of the vectors, whether the index is valid, whether this
-/// user may create it, and, if the extension is not installed, the version that could be.
+/// Selects the version and schema of the extension, the length and number of the vectors, whether the index is valid,
+/// whether this user may create it, and, if the extension is not installed, the version that could be installed.
 const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
             (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
             index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'),
@@ -298,7 +299,7 @@ const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
 
 const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
 
-/// Selects indexes of another length, and those left by failed attempts.
+/// Selects indexes for vectors of another length, and indexes left by failed attempts.
 const USELESS: &str = r"SELECT quote_ident(class.relname) FROM pg_index AS index
        JOIN pg_class AS class ON class.oid = index.indexrelid
       WHERE index.indrelid = 'library_vectors'::regclass AND class.relname ~ '^library_near_[0-9]+$'

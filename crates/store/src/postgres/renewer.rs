@@ -194,8 +194,8 @@ impl<'a> RenewerConnection<'a> {
         }
     }
 
-    /// Shortens leases that end too late because the database's clock was set back. Does this after the first reading too, because
-    /// the clock may have been set back before.
+    /// Shortens leases that end too late because the database's clock was set back. Also does this after the first
+    /// reading, because the clock may have been set back before.
     async fn check_clock(&mut self) -> Result<(), EngineError> {
         let requested = now();
         let read: f64 = match self.query(CLOCK, &[]).await?.first() {

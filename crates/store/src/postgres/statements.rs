@@ -103,8 +103,9 @@ pub(super) const RENEW_ALONE: &str = "WITH lock_timeout AS MATERIALIZED (
 /// Returns the database's clock in seconds.
 pub(super) const CLOCK: &str = "SELECT extract(epoch FROM clock_timestamp())::double precision";
 
-/// Shortens leases and tickets that end later than their length (`$1` for tickets) from now, which happens if the clock was set
-/// back. A live owner renews its lease in time; the lease of a dead one expires. Locked rows are skipped, so run it repeatedly.
+/// Shortens leases and tickets whose remaining time exceeds their full length (`$1` for tickets), which happens if the
+/// clock was set back. A live owner renews its lease in time; the lease of a dead one expires. Locked rows are skipped,
+/// so run it repeatedly.
 pub(super) const SHORTEN: &str = "WITH late AS MATERIALIZED (
         SELECT session FROM holds WHERE until > clock_timestamp() + make_interval(secs => seconds)
            FOR NO KEY UPDATE SKIP LOCKED),
@@ -145,7 +146,7 @@ pub(super) const RELEASE: &str = "WITH no_sync AS MATERIALIZED (
       WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
         AND NOT EXISTS (SELECT FROM released WHERE released.fence = holds.fence)";
 
-/// Has a row if the session (`$1`) was acquired again after the lease with this fencing token (`$2`).
+/// Returns a row if the session (`$1`) was acquired again after the lease with this fencing token (`$2`).
 pub(super) const HAS_SUCCESSOR: Sql =
     Sql::only_postgres("SELECT 1 FROM holds WHERE session = $1 AND fence <> $2");
 

@@ -1,7 +1,8 @@
 //! The database file: resolves its path, restricts access to its owner, and checks that it belongs to lango.
 //!
-//! A file of another program is never changed. SQLite reads the header, on a connection that takes no locks and creates no files:
-//! if lango opened and closed the file itself, the locks that this process may have on it would be released.
+//! A file of another program is never changed. The header is read through SQLite, on a connection that takes no locks
+//! and creates no files. lango must not open the file itself, because closing it would release the locks that this
+//! process may have on it.
 
 use super::error::{creation_error, place_of, sqlite_error};
 use lango_core::StoreError;

@@ -24,7 +24,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Interval at which a waiter checks whether it is next.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
 
-/// How often to try to create a file that other processes keep removing.
+/// Maximum number of attempts to create a file that other processes keep removing.
 const TRIES: usize = 1_000;
 
 /// Maximum number of unlocked files that stay open: the default of `server.maxRunningTasks`, or a quarter of the process's limit
@@ -276,7 +276,7 @@ fn count_waiters(queue: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
     Ok(before)
 }
 
-/// Returns whether a process has locked this file. Removes it if not.
+/// Returns whether a process has locked this file. Removes the file if none has.
 fn is_locked(path: PathBuf, kind: FileKind) -> io::Result<bool> {
     let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,

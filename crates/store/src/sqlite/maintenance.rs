@@ -21,7 +21,7 @@ use std::{io, thread};
 
 /// Number of pages that a backup copies in one step.
 const PAGES: i32 = 2000;
-/// How often a backup retries while another process has locked the database.
+/// Maximum number of retries of a backup while another process has locked the database.
 const TRIES: usize = 500;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -41,7 +41,7 @@ impl SqliteEngine {
         .await
     }
 
-    /// Counts the sessions that a process, this one or another, has locked.
+    /// Counts the sessions that this or another process has locked.
     pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
         self.on_file(Ok(0), |path| lock::count(path, LockKind::Session))
             .await

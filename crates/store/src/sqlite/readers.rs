@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 const READERS: usize = 2;
 
 pub(super) struct Readers {
-    /// Opens and migrates the database before a reader uses it.
+    /// The writer, which opens and migrates the database before a reader uses it.
     writer: Arc<Writer>,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,

@@ -1,9 +1,10 @@
 //! The writer thread.
 //!
-//! It takes a group of queued jobs, up to a limit, and runs them in one transaction. If one fails, which is rare, all run again,
-//! each in its own savepoint, so that only the failing job is rolled back. The first run has no savepoints because each costs a
-//! copy of every page that the job changes. One commit, with at most one disk sync, serves the whole group. The jobs are answered
-//! after the commit; if it fails, all of them get that error and none is stored.
+//! It takes a group of queued jobs, up to a limit, and runs them in one transaction. If a job fails, which is rare, all
+//! of them run again, each in its own savepoint, so that only the failing job is rolled back. The first run has no
+//! savepoints because each costs a copy of every page that the job changes. One commit, with at most one disk sync,
+//! serves the whole group. The jobs are answered after the commit; if it fails, all of them get that error and none is
+//! stored.
 //!
 //! The thread syncs the write-ahead log itself, because only some commits need it. Changing `PRAGMA synchronous` between commits
 //! would work too, but SQLite parses the statement each time.

@@ -24,8 +24,8 @@ impl Store {
         Ok(count.await?.unwrap_or_default())
     }
 
-    /// Reads rows of a table in the order of their keys, after the given key. A page of large rows has fewer than `limit`, but at
-    /// least one unless the table has ended.
+    /// Reads rows of a table in the order of their keys, after the given key. A page of large rows has fewer rows than
+    /// `limit`, but at least one unless the table has ended.
     pub fn table_page(
         &self,
         table: &'static Table,

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// How long a server may take to start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the server until a line arrives on standard input or it is closed, then stops it. Removes the folder, unless
-/// the line says `keep`.
+/// Runs the server until standard input delivers a line or is closed, then stops it. Removes the folder, unless the
+/// line says `keep`.
 const SUPERVISE: &str = r#"folder=$1; shift
 "$@" >>"$folder/log" 2>&1 </dev/null &
 server=$!

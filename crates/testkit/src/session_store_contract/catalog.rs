@@ -134,7 +134,8 @@ async fn store(subject: &StoreUnderTest, mut builder: LogBuilder) {
         .expect("a batch can be appended");
 }
 
-/// Each page continues where the previous one ended, even between sessions with the same time, and repeats none.
+/// Each page continues where the previous one ended, even between sessions with the same time, and no session is
+/// repeated.
 pub async fn sessions_are_listed_in_pages(subject: StoreUnderTest) {
     for number in 0..7 {
         let session = subject.session(&format!("s_{number}")).await;

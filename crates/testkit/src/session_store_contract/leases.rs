@@ -97,7 +97,7 @@ pub async fn the_lease_owner_can_append(subject: StoreUnderTest) {
     assert_eq!(subject.log(&session).await.len(), 3);
 }
 
-/// Unfinished turns of all users are listed, each with whether it waits for the user.
+/// Unfinished turns of all users are listed, together with whether each is waiting for the user.
 pub async fn unfinished_turns_are_found(subject: StoreUnderTest) {
     let finished = subject.session("s_1").await;
     let interrupted = subject.session_of("ann", "s_2").await;

@@ -69,7 +69,7 @@ impl LogBuilder {
         self.ask_from(Some(MessageOrigin::Person), text)
     }
 
-    /// Starts a turn with a message of this origin. Logs of older versions have none.
+    /// Starts a turn with a message of this origin. Messages in the logs of older versions have no origin.
     pub fn ask_from(mut self, origin: Option<MessageOrigin>, text: &str) -> Self {
         self.turn = TurnId::new(format!("t_{}", self.next_seq));
         self.add(
@@ -173,7 +173,7 @@ impl LogBuilder {
         self.add(ROOT, "", finished(outcome, None))
     }
 
-    /// Adds a model reply with its usage: tokens sent, those of them that were cached, tokens received, and the cost.
+    /// Adds a model reply with its usage: tokens sent, how many of them were cached, tokens received, and the cost.
     pub fn spend(
         self,
         author: &str,

@@ -7,7 +7,7 @@ use lango_core::{
     TaskRecord, UserId,
 };
 
-/// Both are stored. A message that has already created a task adds neither.
+/// Both the task and the events are stored. If the message has already created a task, neither is stored.
 pub async fn a_task_is_inserted_with_the_first_events_of_its_turn(subject: StoreUnderTest) {
     let (session, _lease) = leased(&subject, "s_1").await;
     let first = LogBuilder::new(&session).ask("hello").batch();

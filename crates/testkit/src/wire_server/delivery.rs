@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A response before faults of transport. A stream is sent piece by piece, with chunked encoding.
+/// A response before transport faults are applied. A stream is sent piece by piece, with chunked encoding.
 struct Response {
     status: u16,
     headers: Vec<(String, String)>,

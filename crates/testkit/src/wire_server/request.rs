@@ -21,7 +21,7 @@ pub enum Dialect {
 /// A request that the fake provider received.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
-    /// Counts the server's requests from 0.
+    /// The number of the request, counted from 0 for each server.
     pub number: usize,
     /// When the request had arrived completely.
     pub at: Instant,
@@ -116,7 +116,7 @@ impl RecordedRequest {
     }
 }
 
-/// Reads one request. Returns `None` if the client hung up before it was complete.
+/// Reads one request. Returns `None` if the client hung up before the request was complete.
 pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<RecordedRequest>> {
     let mut bytes = Vec::new();
     let head_end = loop {

@@ -15,9 +15,9 @@ use tokio::sync::{Notify, watch};
 /// How a command was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMode {
-    /// The call waits until it ends. Its id is like `run_1`.
+    /// The call waits until the command ends. Ids look like `run_1`.
     Foreground,
-    /// It outlives the call. Its id is like `job_1`.
+    /// The command outlives the call. Ids look like `job_1`.
     Background,
 }
 
@@ -121,8 +121,8 @@ pub(crate) struct NewJob {
     pub(crate) command: String,
     pub(crate) time: Duration,
     pub(crate) output: Arc<Output>,
-    /// Whether the command sees the value of a secret. Then no other command may run at the same time, because it could
-    /// change the files that this one executes.
+    /// Whether the command sees the value of a secret. If so, no other command may run at the same time, because the
+    /// other command could change files that this command executes.
     pub(crate) is_exclusive: bool,
 }
 

@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Maximum size of the start and of the end that are shown of a long output.
+/// Only the start and the end of a long output are shown; this is the maximum size of each.
 const SHOWN_BYTES: usize = 12 * 1024;
 
 /// The output of one command. Written while it runs, read at any time.

@@ -42,7 +42,7 @@ struct StoredOutput {
 }
 
 impl Outputs {
-    /// Stores outputs in this folder, which is created for the first output with access for its owner only.
+    /// Stores outputs in this folder. The first output creates the folder, with access for its owner only.
     pub(crate) fn at(folder: PathBuf, quota: OutputQuota) -> Self {
         Self {
             folder,
@@ -107,7 +107,7 @@ impl Outputs {
         Ok(left.collect())
     }
 
-    /// Removes the oldest outputs until one more fits. Those of running commands stay.
+    /// Removes the oldest outputs until one more fits. Outputs of running commands stay.
     fn make_room(&self, stored: &mut VecDeque<StoredOutput>) -> io::Result<()> {
         let mut bytes: u64 = stored.iter().map(StoredOutput::size).sum();
         let mut at = 0;

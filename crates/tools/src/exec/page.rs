@@ -10,7 +10,7 @@ pub(crate) const PAGE_BYTES: usize = 32 * 1024;
 pub(crate) struct Position {
     /// Line number, starting at 1.
     pub(crate) line: u64,
-    /// Number of bytes of the line to skip, in a line that is longer than a page.
+    /// Number of bytes to skip at the start of the line, if the line is longer than a page.
     pub(crate) skip_bytes: u64,
 }
 
@@ -22,8 +22,8 @@ pub(crate) struct Page {
     pub(crate) next: Option<Position>,
 }
 
-/// Reads the page that starts at `start`; it is empty if the text ends before. A page ends at the end of a line unless
-/// the line is too long.
+/// Reads the page that starts at `start`; the page is empty if the text ends before that. A page ends at the end of a
+/// line unless the line is too long.
 pub(crate) fn read(mut text: impl BufRead, start: Position) -> io::Result<Page> {
     let mut line = 1;
     while line < start.line {

@@ -3,14 +3,14 @@
 
 use super::request::CommandLine;
 
-/// Characters that make a shell start several programs, or another program than the line shows, outside of quotes.
+/// Characters that, outside of quotes, make a shell start several programs, or a program other than the line shows.
 const OPERATORS: &str = ";&|<>()$`\\\n\r";
-/// Characters that do so inside of double quotes too.
+/// Characters that also have this effect inside double quotes.
 const QUOTED_OPERATORS: &str = "$`\\";
 
 impl CommandLine {
-    /// Returns the name of the program if the command starts only this one; `None` if it has a path or if a shell could
-    /// start others.
+    /// Returns the name of the program if the command starts no other program. Returns `None` if the program is given
+    /// by its path, or if a shell could start other programs.
     pub(crate) fn only_program(&self) -> Option<&str> {
         let (program, is_simple) = match self {
             Self::Argv(argv) => (argv.first()?.as_str(), true),

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 /// How long to wait for the rest of the output after a command has ended.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
-/// How long, and up to which size, an incomplete line waits for its end before it is recorded.
+/// How long, and up to which size, to wait for the end of an incomplete line before recording it.
 const LINE_TIME: Duration = Duration::from_millis(100);
 const LINE_BYTES: usize = 64 * 1024;
 

@@ -114,7 +114,8 @@ fn program_of(secret: &BoundSecret) -> Option<(&str, &str)> {
 }
 
 impl Commands {
-    /// Inspects the secrets of a command: what the user must approve, what the user should know, and why it would fail.
+    /// Inspects the secrets of a command: what the user must approve, what the user should know, and why the command
+    /// would fail.
     pub(super) async fn inspect_secrets(
         &self,
         caller: &Caller,

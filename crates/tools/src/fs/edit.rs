@@ -210,7 +210,7 @@ fn number_and_lines(text: &str, places: &[usize]) -> String {
     format!("{number}, at lines {}{last}", others.join(", "))
 }
 
-/// Points at a line that equals the first line of the passage except for leading and trailing spaces, if there is one.
+/// Points to a line, if there is one, that equals the first line of the passage except for leading and trailing spaces.
 fn similar_place(text: &str, passage: &str) -> String {
     let wanted = passage.lines().map(str::trim).find(|line| !line.is_empty());
     let like = |wanted: &str| text.lines().position(|line| line.trim() == wanted);

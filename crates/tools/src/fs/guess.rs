@@ -1,4 +1,4 @@
-//! Guesses the type of a file that is not text from its first bytes.
+//! Guesses the type of a non-text file from its first bytes.
 
 /// First bytes and the type they indicate; the first match wins.
 const SIGNATURES: &[(&[u8], &str)] = &[

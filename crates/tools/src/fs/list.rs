@@ -1,7 +1,7 @@
 //! `fs_list`: lists the entries of a folder, one per line, folders first.
 //!
-//! All entries are counted, but only those that are shown stay in memory and have their metadata read. So listing a
-//! folder of a million files costs no more than reading its names.
+//! All entries are counted, but only those to be shown are kept in memory, and only their metadata is read. So listing
+//! a folder of a million files costs no more than reading its names.
 
 use super::{call_text, read_only_tool};
 use crate::Workspace;

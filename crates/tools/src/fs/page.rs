@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 /// Maximum size of a page.
 pub(super) const PAGE_BYTES: usize = 64 * 1024;
 
-/// Size of the read buffer. Most files are small.
+/// Size of the read buffer. It is small because most files are small.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// How far into a file a page may start. Smaller in this crate's unit tests, to keep them fast.

@@ -89,7 +89,7 @@ fn read(workspace: &Workspace, arguments: ReadArguments) -> Result<ToolOutput, F
     Ok(page_with_note(page, start, size, &requested.display_path(), arguments).into())
 }
 
-/// Number of first bytes that are enough to recognize an image.
+/// Number of bytes at the start of a file that are enough to recognize an image.
 const HEAD_BYTES: usize = 16;
 
 /// Reads an image; `None` if it is too large to be shown.

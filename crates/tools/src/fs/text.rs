@@ -6,10 +6,10 @@ use crate::show;
 use crate::target_path::TargetPath;
 use std::io::Read;
 
-/// Size of the largest file that is read whole.
+/// Maximum size of a file that is read whole.
 const MAX_BYTES: u64 = 8_000_000;
 
-/// The present content of a file that a call would change.
+/// The current content of a file that a call would change.
 pub(super) enum CurrentContent {
     /// The file does not exist.
     Missing,

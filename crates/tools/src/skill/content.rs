@@ -173,7 +173,7 @@ impl<'a> FileScan<'a> {
         Ok(())
     }
 
-    /// Adds a file, or the file of the skill that a link points to.
+    /// Adds a file. For a link, adds the file of the skill that the link points to.
     fn add_file(
         &mut self,
         copy: Option<&Dir>,

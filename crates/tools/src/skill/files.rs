@@ -48,7 +48,8 @@ impl<'a> SkillFiles<'a> {
         &self.folder
     }
 
-    /// Opens a regular file and returns it with its path without links. Both paths are relative to the skill's folder.
+    /// Opens a regular file, and returns it together with its path after links are resolved. Both paths are relative to
+    /// the skill's folder.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, PathBuf), ToolError> {
         let explain = |error: io::Error| self.explain(path, &error);
         let before = self.folder.metadata(path).map_err(explain)?;
@@ -62,7 +63,7 @@ impl<'a> SkillFiles<'a> {
         Ok((file, real))
     }
 
-    /// Makes a path from a model relative to the skill's folder. It may be absolute if it lies inside.
+    /// Makes a path from a model relative to the skill's folder. The path may be absolute if it lies inside the folder.
     pub(super) fn relative<'p>(&self, path: &'p str) -> &'p Path {
         let path = Path::new(path);
         path.strip_prefix(&self.card.folder).unwrap_or(path)

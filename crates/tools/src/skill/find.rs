@@ -30,7 +30,7 @@ const MAX_TOOL_NAME: usize = 64;
 
 impl Skills {
     /// Finds the skills in these folders. A broken skill does not affect the others. If two skills have the same name,
-    /// the user's wins over the project's, and otherwise the one in the earlier folder.
+    /// the user's skill takes precedence over the project's; otherwise the skill in the earlier folder does.
     ///
     /// Reads files, so it blocks for a moment.
     pub fn find(folders: &[SkillFolder]) -> Self {
@@ -200,7 +200,7 @@ fn read_card(
     }))
 }
 
-/// Resolves a link of the user: returns the parent of the skill's real folder and the folder's name in it.
+/// Resolves a link in a folder of the user. Returns the parent of the skill's real folder, and the folder's name in it.
 fn linked_folder(link: &Path) -> Result<Option<(ParentFolder, OsString)>, String> {
     let explain = |error: io::Error| format!("the link cannot be followed: {error}");
     let target = link.canonicalize().map_err(explain)?;
@@ -214,7 +214,7 @@ fn linked_folder(link: &Path) -> Result<Option<(ParentFolder, OsString)>, String
     Ok(Some((parent, name.to_owned())))
 }
 
-/// Checks that a skill with this name, in a folder with that name, can become a tool.
+/// Checks that a skill named `name`, in a folder named `folder`, can become a tool.
 pub(super) fn check_tool_name(name: &str, folder: &str) -> Result<(), String> {
     if name != folder {
         return Err(format!(

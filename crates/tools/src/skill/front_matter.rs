@@ -80,7 +80,7 @@ pub(super) fn check_length(field: &str, text: &str, longest: usize) -> Result<()
     Ok(())
 }
 
-/// The fields of a front matter.
+/// The fields of the front matter.
 struct Fields {
     texts: BTreeMap<String, String>,
     trust: Trust,

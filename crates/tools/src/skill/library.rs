@@ -1,4 +1,4 @@
-//! The tools that manage skills: one lists them, one creates a new one.
+//! The tools that manage skills: one lists the skills, the other creates a new skill.
 
 use super::create::{CreateArguments, NewSkill, name_taken};
 use super::{BrokenSkill, SkillFolder, SkillOwner, Skills};
@@ -33,8 +33,8 @@ const CREATE: ToolDeclaration = ToolDeclaration {
     subject: RuleSubject::Arguments,
 };
 
-/// Creates `list_skills`, which lists `skills` and those added to `folder` since, and `create_skill`, which writes to
-/// `folder`.
+/// Creates two tools: `list_skills` lists `skills` and the skills added to `folder` since then, and `create_skill`
+/// writes to `folder`.
 pub fn skill_library_tools(skills: &Skills, folder: PathBuf) -> Vec<Arc<dyn Tool>> {
     let library = Arc::new(Library {
         skills: skills.clone(),

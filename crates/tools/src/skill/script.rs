@@ -1,5 +1,5 @@
-//! Turns a script of a skill into a command. Scripts are in `scripts/` and run by the interpreter that the first line
-//! names or that the file extension stands for.
+//! Turns a script of a skill into a command. Scripts are in `scripts/`. The interpreter is the one that the first line
+//! names, or that matches the file extension.
 
 use super::SkillCard;
 use super::content::SkillCopy;
@@ -34,7 +34,7 @@ pub(super) struct ScriptCall {
     pub(super) arguments: Vec<String>,
 }
 
-/// Builds the command that runs a script from a private copy of the skill. Fails if the files are not the approved
+/// Builds the command that runs a script from a private copy of the skill. Fails if the files differ from the approved
 /// ones.
 pub(super) fn approved_script(
     card: &SkillCard,

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Skills {
-    /// Creates a tool `skill_NAME` for each usable skill. Its scripts run as commands of `commands`.
+    /// Creates a tool `skill_NAME` for each usable skill. The skill's scripts run through `commands`.
     pub fn tools(&self, commands: &Commands) -> Vec<Arc<dyn Tool>> {
         let tool = |card: &SkillCard| SkillTool::of(card, commands);
         self.good.iter().map(tool).collect()

@@ -12,8 +12,8 @@ use lango_core::{RecordSelection, Text, VaultRecord};
 use lango_secrets::{Binding, BindingTarget, MAX_BINDINGS, SecretName, SecretValue};
 
 impl OpenVault {
-    /// Adds a binding. Fails for keys, if another secret uses the same environment variable of the same tool, and if
-    /// the value is not valid in a header.
+    /// Adds a binding. Fails for keys, if another secret uses the same environment variable of the same tool, or if the
+    /// value is not valid in a header.
     pub async fn bind(
         &self,
         name: &SecretName,

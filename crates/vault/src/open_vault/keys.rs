@@ -34,7 +34,7 @@ impl OpenVault {
         self.insert(name, &new, ConflictPolicy::Refuse).await
     }
 
-    /// Stores the public identifier of a key, unless it has one. Keys stored by older versions have none.
+    /// Stores the public identifier of a key, unless the key already has one. Keys stored by older versions have none.
     pub async fn add_public_id(&self, name: &SecretName, id: Text) -> Result<(), VaultError> {
         if id.is_empty() || id.len() > MAX_PUBLIC_ID_BYTES {
             return Err(VaultError::InvalidValue {

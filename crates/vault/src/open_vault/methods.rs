@@ -109,8 +109,8 @@ impl OpenVault {
     }
 }
 
-/// Wraps another master key for all methods. If no secret unlocks some of them, fails with the list of these methods,
-/// and with the value of `without` that would succeed.
+/// Wraps another master key for all methods. If there are methods that none of the secrets unlocks, fails with the list
+/// of those methods and the value of `without` that would succeed.
 fn reseal_all(
     methods: &mut [UnlockMethod],
     vault: &envelope::VaultIdentity,
@@ -136,7 +136,7 @@ fn reseal_all(
     Err(VaultError::MethodsNotGiven { missing, without })
 }
 
-/// Wraps another master key for a method. Returns whether one of the secrets unlocks it.
+/// Wraps another master key for a method. Returns whether one of the secrets unlocks the method.
 fn reseal(
     method: &mut UnlockMethod,
     vault: &envelope::VaultIdentity,

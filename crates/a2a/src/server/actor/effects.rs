@@ -146,7 +146,7 @@ impl TaskActor {
         opening.ensure_stored().await
     }
 
-    /// Reads this task, or another of the same user.
+    /// Reads this task, or another task of the same user.
     pub(super) async fn load(&self, other: Option<&str>) -> Result<Box<TaskDocument>, LoadError> {
         let (user, id) = &self.key;
         let id = other.unwrap_or(id);
@@ -183,7 +183,7 @@ impl TaskActor {
     }
 
     /// Enters the queue and waits for a slot. If the conversation already has a slot, returns immediately: the run then
-    /// waits for the one before it.
+    /// waits for the conversation's previous run.
     async fn enter_queue(&mut self, context: String) -> Result<SlotTicket, Refusal> {
         let limits = self.shared.settings.limits;
         let ticket = self.shared.slots.enter((self.key.0.clone(), context));

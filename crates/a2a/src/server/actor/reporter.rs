@@ -18,8 +18,8 @@ pub struct Reporter {
     opening: Option<Arc<Opening>>,
 }
 
-/// Stores a task in one transaction with other data. If it fails, the caller of [`Reporter::report_with`] gets the
-/// error.
+/// A function that stores a task in one transaction with other data. If it fails, the caller of
+/// [`Reporter::report_with`] gets the error.
 pub type StoreTask =
     Box<dyn FnOnce(TaskRecord) -> BoxFuture<'static, Result<TaskPutOutcome, String>> + Send + Sync>;
 

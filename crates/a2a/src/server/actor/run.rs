@@ -20,7 +20,7 @@ pub(super) struct ActiveRun {
 /// The slot that a run occupies.
 #[derive(Default)]
 pub(super) enum RunSlot {
-    /// A follow-up only reads the status, and needs no slot.
+    /// No slot. A follow-up needs none, because it only reads the status.
     #[default]
     None,
     New(SlotTicket),

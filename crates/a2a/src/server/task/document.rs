@@ -21,7 +21,7 @@ pub(in crate::server) struct TaskDocument {
     pub updated: Timestamp,
     /// The last stored revision; 0 if the task is not stored.
     pub revision: u64,
-    /// How often the task was resumed since the last report of a run.
+    /// How many times the task was resumed since the last report of a run.
     pub attempts: u32,
     /// The size of the messages and artifacts as JSON.
     bytes: usize,

@@ -2,7 +2,7 @@
 //! generates random messages, cancels, reports, crashes, shutdowns, lost leases and store failures on three replicas
 //! over one store. `mutant` plants a bug in the state machine, which the tests must catch.
 //!
-//! A history is a list of bytes: each decision consumes the next one. After the last one nothing fails any more, and
+//! A history is a list of bytes; each decision consumes one of them. After the last byte nothing fails any more, and
 //! the task must settle.
 
 mod agent;

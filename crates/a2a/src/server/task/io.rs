@@ -23,7 +23,7 @@ pub(in crate::server) struct ReportCaller {
     pub is_joint: bool,
 }
 
-/// A run of the agent on this replica, counted from 1 in each loaded task.
+/// The number of a run of the agent on this replica. Each loaded task counts from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::server) struct RunId(pub u64);
 

@@ -91,7 +91,7 @@ impl Task {
         self.answer_resume(resume, Recovery::Resumed);
     }
 
-    /// Undoes the attempt: another replica resumed the task, or it cannot be stored now.
+    /// Undoes the attempt, because another replica resumed the task or the attempt cannot be stored now.
     pub(super) fn resume_lost(&mut self, resume: &Resume) {
         self.document.attempts = self.document.attempts.saturating_sub(1);
         self.answer_resume(resume, Recovery::Skipped);

@@ -38,7 +38,7 @@ pub(super) enum State {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Run {
     pub id: RunId,
-    /// How often the task had been resumed when this run started.
+    /// How many times the task had been resumed when this run started.
     pub attempts: u32,
     pub stop: Stop,
     /// A report of this run that settles the task, but could not be stored yet.
@@ -59,7 +59,8 @@ pub(super) enum Stop {
     },
 }
 
-/// A cancel in progress, and the callers that wait for it. There are none if another replica accepted the cancel.
+/// A cancel in progress, and the callers that wait for it. If another replica accepted the cancel, there are no
+/// callers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct PendingCancel {
     pub callers: Vec<CallerId>,
@@ -75,7 +76,7 @@ pub(super) struct Idle {
     /// Whether the task can be resumed, according to the agent. `None` if the agent was not asked, or a replica runs
     /// the task.
     pub resumable: Option<Resumable>,
-    /// How often another replica wrote the task before the current follow-up could be stored.
+    /// How many times another replica wrote the task before the current follow-up could be stored.
     pub lost_races: usize,
 }
 

@@ -10,7 +10,7 @@ use crate::server::shared::Phase;
 use a2a::Message;
 use lango_core::{TaskInsertOutcome, TaskPutOutcome};
 
-/// How often to try to store a follow-up while other replicas write the same task.
+/// How many times to try to store a follow-up while other replicas write the same task.
 const MAX_RACES: usize = 4;
 
 impl Task {
@@ -43,7 +43,7 @@ impl Task {
         }
     }
 
-    /// Checks whether a message may start a run, apart from the number of runs.
+    /// Checks whether a message may start a run. Does not check the number of runs.
     fn check_admission(&self, message: &Message) -> Result<(), Refusal> {
         let document = &self.document;
         let context = message.context_id.as_ref();
@@ -104,7 +104,7 @@ impl Task {
         }
     }
 
-    /// Starts the first run of a new task, unless its message has already opened one.
+    /// Starts the first run of a new task, unless its message has already opened another task.
     pub(super) fn opened(
         &mut self,
         submission: Submission,

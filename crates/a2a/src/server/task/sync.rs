@@ -9,8 +9,8 @@ use crate::server::backend::AgentStatus;
 use crate::server::{Report, StatusMessage, diff};
 
 impl Task {
-    /// Loads a task again that does not run here. Does nothing if the task has ended, or if its latest status has yet
-    /// to be stored.
+    /// Reloads a task that does not run here. Does nothing if the task has ended, or if its latest status has yet to be
+    /// stored.
     pub(super) fn refresh(&mut self, is_required: bool) {
         let State::Idle(idle) = &mut self.state else {
             return;

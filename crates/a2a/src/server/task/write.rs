@@ -13,7 +13,7 @@ use crate::server::refusal::Refusal;
 use crate::server::{Report, ReportError};
 use lango_core::TaskPutOutcome;
 
-/// How often to try a write while other replicas write the same task.
+/// How many times to try a write while other replicas write the same task.
 const MAX_WRITES: usize = 4;
 
 impl Task {
@@ -125,7 +125,7 @@ impl Task {
         matches!(self.state, State::Running(_)) && identity(stored) == identity(&self.document)
     }
 
-    /// Accepts the task as another replica has written it, and stops a run here.
+    /// Accepts the task as another replica has written it, and stops any run here.
     fn accept_other_write(&mut self, write: Write, stored: TaskDocument) {
         self.undo(write);
         let reason = if stored.state().is_terminal() {

@@ -6,7 +6,8 @@ use lango_core::{Approvals, Grant, PendingApproval, RuleSubject, Text};
 use lango_engine::{edited_grant_problem, grant_problem, is_bound_to_content};
 use serde_json::{Value, json};
 
-/// Returns why a grant is no longer in force; `None` if it is. Earlier versions of lango accepted wider patterns.
+/// Returns why a grant is no longer in force; `None` if it still is. A grant from an earlier version of lango can have
+/// a pattern that is too wide today.
 pub fn problem(app: &App, grant: &Grant) -> Option<String> {
     // A skill without a script is safe and needs no grant.
     let is_for_scripts = grant.tool.as_str().starts_with("skill_");
@@ -30,7 +31,8 @@ pub fn approvals_json(app: &App, approvals: &Approvals) -> Value {
     list
 }
 
-/// Returns the pattern of a lasting grant: the given one if it is valid, or the offered one.
+/// Returns the pattern of a lasting grant: the given one, or else the offered one. Fails if the given pattern is
+/// invalid, or if the call needs approval each time.
 pub fn pattern(app: &App, waiting: &PendingApproval, given: Option<&str>) -> Result<Text, Failure> {
     let request = &waiting.request;
     let yes = format!("lango approvals answer {} yes", request.id);

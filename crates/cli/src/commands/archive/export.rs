@@ -266,8 +266,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Exit::Usage, message).next(next)
 }
 
-/// A file that gets its final name when it is complete. Until then it has a temporary name, and it is deleted if it
-/// is dropped.
+/// A file that has a temporary name until it is complete, and then gets its final name. If this is dropped before
+/// that, the file is deleted.
 struct PartFile {
     path: PathBuf,
     part: PathBuf,

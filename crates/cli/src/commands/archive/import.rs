@@ -89,7 +89,7 @@ struct Report {
     hidden: BTreeMap<UserId, u64>,
 }
 
-/// How many of these users the summary names.
+/// How many users with hidden sessions the summary names.
 const MAX_NAMED: usize = 5;
 
 impl Report {
@@ -232,7 +232,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Returns whether the stored session equals the one being read or continues it.
+    /// Returns whether the stored session is the same as the one being read, possibly with later events.
     async fn is_continued_by_stored(
         &self,
         there: &SessionRecord,

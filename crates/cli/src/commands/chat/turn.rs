@@ -10,7 +10,7 @@ use lango_core::UserInput;
 use lango_engine::{Conversation, TurnEnd, TurnUpdate};
 use std::time::Instant;
 
-/// Runs a turn and shows it; without a question it continues the pending one.
+/// Runs a turn and shows it. Without a question, continues the pending turn.
 pub async fn show_turn(
     model: &str,
     conversation: &mut Conversation,

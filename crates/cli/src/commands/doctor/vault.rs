@@ -1,5 +1,5 @@
-//! The vault checks of `lango doctor`: whether it can be unlocked here, tampered records, and secrets and bindings
-//! that cannot be used.
+//! The vault checks of `lango doctor`: whether a vault can be unlocked here, whether records were tampered with, and
+//! which secrets and bindings cannot be used.
 
 use super::{CheckStatus, Finding};
 use crate::app::App;
@@ -10,7 +10,7 @@ use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
 use lango_vault::{MethodKind, SealedVault, SecretEntry, date_and_time};
 
-/// Examines the vaults of the user and, if it exists, of `server.user`. Unlocks them if that needs no prompt.
+/// Examines the user's vault and, if it exists, the vault of `server.user`. Unlocks them if that needs no prompt.
 pub(super) async fn examine(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     for user in app.users() {
@@ -154,7 +154,7 @@ fn expiry(entry: &SecretEntry, now: Timestamp, command: &str) -> Option<String> 
     ))
 }
 
-/// Describes the bindings of a secret that cannot work here.
+/// Describes which bindings of a secret cannot work here.
 fn bindings(app: &App, entry: &SecretEntry, command: &str) -> Vec<String> {
     let name = &entry.name;
     let numbered = entry.bindings.iter().enumerate();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// How long to search for a minimal diff before a larger one is accepted.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
-/// The fewest digits that identify a hash; `lango mcp list` shows as many.
+/// The minimum number of digits to identify a hash. `lango mcp list` shows this many.
 const MIN_HASH_DIGITS: usize = 12;
 const MAX_ANSWER_BYTES: u64 = 1024;
 
@@ -74,7 +74,7 @@ impl PendingChanges {
         self.files.len() + self.tools.len()
     }
 
-    /// Keeps only the changes with these hashes; fails if one does not exist.
+    /// Keeps only the changes with these hashes; fails if there is no change with one of the hashes.
     fn choose(&mut self, id: &str, hashes: &[String]) -> Result<(), Failure> {
         let matches =
             |hash: &String, found: &str| hash.len() >= MIN_HASH_DIGITS && found.starts_with(hash);

@@ -6,7 +6,7 @@ use crate::screen;
 use crate::vault::{self, PromptMode};
 use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
 
-/// Runs the command. A cached unlock, or one by a passphrase typed now, is cached for the new key too.
+/// Runs the command. If the unlock was cached or a passphrase was typed, the unlock with the new key is cached too.
 pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
     let access = &secrets.access;
     let open = access.open(PromptMode::Allowed).await?;

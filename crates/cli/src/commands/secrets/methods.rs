@@ -98,7 +98,7 @@ async fn cache_unlock(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure
     Ok(())
 }
 
-/// Converts the error, and names the variable that holds a passphrase that is too short.
+/// Converts the error. If a passphrase from an environment variable is too short, the failure names the variable.
 fn name_variable(secrets: &Secrets, error: VaultError) -> Failure {
     match (error, secrets.access.passphrase_variable()) {
         (error @ VaultError::ShortPassphrase { .. }, Some(variable)) => {
@@ -260,8 +260,8 @@ async fn typed_passphrase(secrets: &Secrets, variable: &str) -> Result<UnlockSec
     )))
 }
 
-/// Refuses a key file in the working directory, where agents could read it. The one in `vault.keyFile` is hidden from
-/// them.
+/// Refuses a key file in the working directory, where agents could read it. The file that `vault.keyFile` names is
+/// accepted, because it is hidden from them.
 fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();

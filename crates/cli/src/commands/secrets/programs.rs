@@ -1,5 +1,5 @@
-//! Warnings about programs that a secret is bound to: programs that do not exist, and interpreters, which execute
-//! whatever their arguments say, so that the binding limits nothing.
+//! Warnings about programs that a secret is bound to: programs that do not exist, and interpreters. An interpreter
+//! executes whatever its arguments say, so a binding to it limits nothing.
 
 use crate::screen;
 use lango_secrets::{Binding, BindingTarget};

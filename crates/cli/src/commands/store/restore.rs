@@ -125,7 +125,8 @@ fn copy(from: &Path, part: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Waits until the leases in the backup have expired. If one is still valid after that time, a running server renews it.
+/// Waits until the leases in the backup have expired. Fails if a lease is valid for longer than that, because then a
+/// running server renews it.
 async fn wait_for_leases(store: &Store, length: Duration) -> Result<(), Failure> {
     let started = Instant::now();
     loop {

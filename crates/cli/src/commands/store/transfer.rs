@@ -140,7 +140,7 @@ fn transfer_failure(error: TransferError, target: &str) -> Failure {
     }
 }
 
-/// Interval between progress lines without a terminal.
+/// Interval between progress lines if there is no terminal.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Progress output: a bar on a terminal; otherwise a line for each table that is not empty, and one at regular

@@ -5,7 +5,7 @@ use super::{Key, Untrusted};
 
 pub(super) const ENABLED: Key = Key {
     name: "browser.enabled",
-    help: "whether agents have a browser: `auto` if one is installed, `true` or `false`",
+    help: "whether agents have a browser: `true`, `false`, or `auto` (only if one is installed)",
     field: |settings, _| &mut settings.browser.enabled,
     untrusted: Untrusted::OnlyLower(|settings| settings.browser.enabled as u64),
 };

@@ -442,7 +442,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "session.queueLimit",
-        help: "the most questions that may wait for a session; further ones are refused",
+        help: "the maximum number of messages that wait for a busy session; lango refuses more",
         field: |settings, _| &mut settings.session.queue_limit,
         untrusted: Untrusted::OnlyLower(|settings| settings.session.queue_limit.into()),
     },

@@ -1,5 +1,5 @@
-//! Masks all values of a vault before a model or a sandboxed program sees text that could contain one: a server or a
-//! file may contain what another process sent.
+//! Masks all values of a vault before a model or a sandboxed program sees text that could contain one. This includes
+//! values that this process has not used, because a server or a file may contain what another process sent.
 
 use super::{UseError, UserVaults};
 use lango_core::{RecordSelection, UserId};

@@ -70,6 +70,7 @@ fn every_key_can_be_set_and_sets_its_own_field() {
         [providers.mine]
         kind = "anthropic"
         api = "chat"
+        allowPlainHttp = true
         contextTokens = 9
         stream = false
         baseUrl = "http://127.0.0.1:1"
@@ -192,6 +193,7 @@ fn every_key_can_be_set_and_sets_its_own_field() {
     assert_eq!(provider.api, Some(lango_models::OpenAiApi::Chat));
     assert_eq!(provider.base_url.as_deref(), Some("http://127.0.0.1:1"));
     assert_eq!(provider.api_key_env.as_deref(), Some("MY_KEY"));
+    assert!(provider.allow_plain_http);
     assert_eq!((provider.context_tokens, provider.stream), (Some(9), false));
     assert_eq!(
         loaded.settings.session.store,

@@ -73,7 +73,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     (is_heading && !title.is_empty()).then_some((level, title))
 }
 
-/// Returns the mark that ends the fenced code, if the text after this line is inside some.
+/// Returns the mark that closes the current code fence, if the text after this line is inside one.
 fn fence_after<'a>(fence: Option<&'a str>, line: &str) -> Option<&'a str> {
     let line = line.trim_start();
     match fence {

@@ -115,7 +115,7 @@ fn a_broken_pdf_is_reported() {
     assert!(
         read_as("x.pdf", &pdf(""))
             .unwrap_err()
-            .contains("without text")
+            .contains("has no text")
     );
 }
 

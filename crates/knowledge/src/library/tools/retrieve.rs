@@ -19,7 +19,7 @@ const MAX_NEIGHBOURS: usize = 20;
 
 /// A source of facts about names, such as a graph.
 pub trait Neighbours: Send + Sync {
-    /// Returns what is known about these names for this user, one line each, with the source if it is untrusted.
+    /// Returns what this user's facts say about these names, one line per fact, with the source if it is untrusted.
     fn of<'a>(&'a self, user: &'a UserId, names: Vec<String>) -> BoxFuture<'a, Vec<String>>;
 }
 

@@ -5,7 +5,7 @@ use lango_core::{Provenance, Trust};
 /// Maximum length of a tool's answer in bytes.
 const MAX_BYTES: usize = 24 * 1024;
 
-/// Maximum length of one text in it in bytes.
+/// Maximum length in bytes of one text in an answer.
 const MAX_TEXT_BYTES: usize = 4 * 1024;
 
 /// Formats a source as a mark: `[untrusted: /home/ada/notes.md]`.

@@ -1,5 +1,5 @@
-//! Replaces a placeholder in the value of a header. It may be alone, after the name of an authentication scheme, or the
-//! user name or password of Basic credentials.
+//! Replaces a placeholder in the value of a header. The placeholder may be the whole value, follow the name of an
+//! authentication scheme, or be the user name or password of Basic credentials.
 //!
 //! Other text around a placeholder is refused. If a program could choose the text before the value, and a server echoed
 //! only the start of a header, the program could find out the value piece by piece.

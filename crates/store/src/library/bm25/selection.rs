@@ -37,8 +37,8 @@ pub(crate) struct SelectedTerm {
 }
 
 impl TermSelection {
-    /// Joins words with the same term, such as `flow` and `flows`, and selects terms up to a total of [`MAX_PLACES`]. Terms with the
-    /// fewest index entries, divided by their frequency in the query, come first.
+    /// Joins words with the same term, such as `flow` and `flows`, and selects terms up to a total of [`MAX_PLACES`].
+    /// Prefers terms with a low number of index entries divided by the term's frequency in the query.
     pub(crate) fn new(terms: Vec<Term>, words: &[QueryWord]) -> Self {
         let mut terms = join(terms, words);
         terms.sort_by(|a, b| {

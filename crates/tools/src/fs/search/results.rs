@@ -11,20 +11,20 @@ use grep_searcher::{
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// Size of the result after which no further match is added.
+/// Once the result has this size, no more matches are added.
 const TEXT_BYTES: usize = 32 * 1024;
 
-/// Maximum number of characters of a line that are shown, and of those that come before its match.
+/// Maximum number of characters that are shown of a line, and of the part of it before the match.
 const LINE_CHARACTERS: usize = 300;
 const BEFORE_MATCH_CHARACTERS: usize = 100;
 
-/// Size of the largest file that is searched.
+/// Maximum size of a file that is searched.
 const MAX_FILE_BYTES: u64 = 64_000_000;
 
 /// Maximum size of all files that one call searches.
 const MAX_SEARCHED_BYTES: u64 = 2_000_000_000;
 
-/// Maximum length of a line; a file with a longer one counts as not readable.
+/// Maximum length of a line; a file with a longer line counts as not readable.
 const MAX_LINE_BYTES: usize = 16_000_000;
 
 /// Which part of the matches to show.

@@ -35,8 +35,8 @@ impl SeenAttachments {
         Ok(())
     }
 
-    /// Checks an event: it must refer to all attachments before it that are still unreferenced, and none of its own
-    /// may be missing.
+    /// Checks an event: all attachments that it refers to must have been read, and it must refer to every attachment
+    /// that no earlier event refers to.
     pub(super) fn check_event(&mut self, body: &EventBody) -> Result<(), String> {
         for attachment in body.attachments() {
             if !self.all.contains(&attachment.digest) {

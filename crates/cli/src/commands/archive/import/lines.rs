@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 const READ_AHEAD: usize = 8;
 
-/// A line, or what is wrong with it as text that follows the line's number.
+/// A line, or a description of what is wrong with it, to be printed after the line's number.
 type LineRead = Result<String, String>;
 
 pub struct ImportLines {

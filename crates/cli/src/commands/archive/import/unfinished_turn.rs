@@ -1,5 +1,5 @@
-//! Closes a turn that was unfinished when its session was exported. It may continue at its source; here nothing may
-//! run, and no approval may be requested, just because a file says so.
+//! Closes a turn that was unfinished when its session was exported. The turn may continue where it was exported. Here
+//! an imported file must not cause anything to run, or an approval to be requested.
 
 use crate::app::App;
 use crate::exit::Failure;

@@ -144,7 +144,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Stores the end of the turn if this write is the joint one. Returns whether that failed.
+    /// Stores the end of the turn if this write is the joint write. Returns whether that failed.
     fn write_jointly(&mut self, replica: usize, fault: &Fault) -> bool {
         let loaded = self.replicas[replica].loaded.as_ref();
         let awaiting = loaded.and_then(|loaded| loaded.machine.task.awaiting.as_ref());

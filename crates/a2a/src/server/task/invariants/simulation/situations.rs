@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::server::task::state::{Await, Claim, State, Stop};
 
-/// A situation that random histories must reach. Without them the test would prove little.
+/// A situation that random histories must reach; otherwise the test would prove little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Situation {
     Queued,

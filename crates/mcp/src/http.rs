@@ -318,7 +318,7 @@ impl EventReader {
     /// Returns the next event; `None` after the last one or an error.
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
-            if let Some(event) = self.parser.next() {
+            if let Some(event) = self.parser.next_event() {
                 return Some(Ok(with_execution(event)));
             }
             if self.is_over {

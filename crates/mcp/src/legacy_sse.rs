@@ -37,7 +37,7 @@ async fn first_event(auth: &ServerAuth) -> Option<String> {
     let mut parser = SseParser::new(MAX_BYTES);
     loop {
         parser.push(&response.chunk().await.ok()??).ok()?;
-        if let Some(event) = parser.next() {
+        if let Some(event) = parser.next_event() {
             return event.kind;
         }
     }

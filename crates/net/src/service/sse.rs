@@ -94,13 +94,13 @@ impl SseParser {
     }
 
     /// Returns the next complete event.
-    pub fn next(&mut self) -> Option<SseEvent> {
+    pub fn next_event(&mut self) -> Option<SseEvent> {
         self.complete.pop_front()
     }
 
     /// Returns the data of the next complete event that has data.
     pub fn next_data(&mut self) -> Option<String> {
-        std::iter::from_fn(|| self.next()).find_map(|event| event.data)
+        std::iter::from_fn(|| self.next_event()).find_map(|event| event.data)
     }
 
     /// Completes the last event at the end of the stream. Some servers omit the empty line after it.
@@ -162,7 +162,7 @@ mod tests {
             parser.push(chunk).unwrap();
         }
         parser.finish();
-        std::iter::from_fn(|| parser.next()).collect()
+        std::iter::from_fn(|| parser.next_event()).collect()
     }
 
     fn data(text: &str) -> SseEvent {
@@ -222,7 +222,7 @@ mod tests {
             parser.push(b": keep-alive\n").unwrap();
         }
         parser.push(b"data: x\n\n").unwrap();
-        assert_eq!(parser.next(), Some(data("x")));
+        assert_eq!(parser.next_event(), Some(data("x")));
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Store {
             collections: collections.iter().map(|id| id.0).collect(),
             model,
             vector,
-            limit: limit,
+            limit,
         };
         self.engine
             .snapshot(query, |tx, query| Box::pin(nearest::search(tx, query)))

@@ -2,9 +2,9 @@
 
 use crate::ROOT;
 use lango_core::{
-    ApprovalAnswer, BusyPolicy, EventBatch, EventBody, EventRange, NewSession, Provenance,
-    SessionCatalog, SessionId, SessionQuery, SessionStore, StoreError, TaskRecord, TaskStore,
-    Timestamp, Trust, TurnId, UserId,
+    ApprovalAnswer, Approvals, BusyPolicy, EventBatch, EventBody, EventRange, NewSession,
+    Provenance, SessionCatalog, SessionHead, SessionId, SessionQuery, SessionStore, SessionSummary,
+    StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden};
@@ -81,11 +81,19 @@ async fn exported(store: &Arc<Store>, id: &SessionId) -> (SessionRecord, Vec<Log
 }
 
 fn new(record: &SessionRecord) -> NewSession {
-    NewSession {
-        id: record.id.clone(),
-        user: record.user.clone(),
-        created: record.created,
-    }
+    let (id, user) = (record.id.clone(), record.user.clone());
+    let created = record.created;
+    NewSession { id, user, created }
+}
+
+/// Returns what readers see of a session and its user.
+async fn state(
+    store: &Arc<Store>,
+    id: &SessionId,
+) -> (SessionHead, Approvals, Vec<SessionSummary>) {
+    let sessions = SessionCatalog::list(&**store, &user(), SessionQuery::recent(9)).await;
+    let approvals = store.approvals(&user()).await.unwrap();
+    (store.open(id).await.unwrap(), approvals, sessions.unwrap())
 }
 
 async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
@@ -114,15 +122,8 @@ async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
         let text = line::format_escaped_event(row).unwrap().to_string();
         assert_eq!(line::parse(&text), Ok(Line::Event(row.clone())));
     }
-    let before = (
-        store.open(&id).await.unwrap(),
-        store.approvals(&user()).await.unwrap(),
-        SessionCatalog::list(&**store, &user(), SessionQuery::recent(9))
-            .await
-            .unwrap(),
-    );
-    assert_eq!(before.1.granted.len(), 1);
-    assert!(!before.1.waiting.is_empty());
+    let before = state(store, &id).await;
+    assert!(before.1.granted.len() == 1 && !before.1.waiting.is_empty());
     assert!(store.hide_session(&id, None).await.unwrap());
     remove_hidden(store, &id).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
@@ -131,13 +132,7 @@ async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
     }
     assert_eq!(store.finish_import(record.clone()).await.unwrap(), 1);
     assert_eq!(exported(store, &id).await, (record, rows));
-    let after = (
-        store.open(&id).await.unwrap(),
-        store.approvals(&user()).await.unwrap(),
-        SessionCatalog::list(&**store, &user(), SessionQuery::recent(9))
-            .await
-            .unwrap(),
-    );
+    let after = state(store, &id).await;
     assert_eq!(after.0, before.0);
     assert_eq!(after.1.waiting, before.1.waiting);
     assert_eq!(after.1.granted, []);

@@ -99,7 +99,8 @@ fn describe_problems(openapi: &mut utoipa::openapi::OpenApi) {
     }
 }
 
-/// Returns the routes below the reserved segments. An unknown path there is a problem, and does not reach A2A.
+/// Returns the routes below the reserved segments. An unknown path there gets a problem response and is
+/// not passed on to A2A.
 pub(crate) fn router(api: Api) -> Router {
     let (routes, openapi) = described();
     let description = move || async move { Json(openapi) };

@@ -167,7 +167,7 @@ impl Mcp {
     }
 }
 
-/// Returns whether a command that uses tools connects to servers without pins.
+/// Returns the start mode of a command that uses tools: whether it connects to servers that have no pins yet.
 pub fn start_for(persistence: Persistence) -> StartMode {
     match persistence {
         Persistence::Everything => StartMode::ConnectUnpinned,

@@ -25,8 +25,9 @@ use crate::text_file;
 const PREFIX: &str = "LANGO_";
 
 /// Variables with this prefix that do not set a key.
-const NOT_KEYS: [&str; 4] = [
+const NOT_KEYS: [&str; 5] = [
     "LANGO_HOME",
+    crate::logs::VARIABLE,
     VAULT_PASSPHRASE,
     SERVER_VAULT_PASSPHRASE,
     NEW_VAULT_PASSPHRASE,

@@ -24,7 +24,7 @@ pub struct BindingPlaces {
 }
 
 impl BindingPlaces {
-    /// Collects the places from the configuration and the fields of tools.
+    /// Collects the places where a secret can be used: from the configuration, and from the fields of tools.
     pub fn new(settings: &Settings, egress: &Egress, fields: Vec<SecretField>) -> Self {
         let servers = settings.mcp.servers.iter();
         Self {

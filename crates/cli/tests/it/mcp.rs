@@ -352,7 +352,7 @@ fn mcp_trust_shows_the_whole_change_and_accepts_nothing_without_a_terminal() {
     let hash = text(&echo(&lango)["hash"])[..12].to_owned();
     lango
         .run(&["mcp", "trust", "toy", "--hash", &hash[..11]])
-        .refused(2, &["of at least 12 digits"]);
+        .refused(2, &["give at least 12 digits"]);
     let accepted = lango.run(&["mcp", "trust", "toy", "--hash", &hash]).ok();
     assert!(
         accepted.stdout.ends_with("\naccepted: echo\n"),

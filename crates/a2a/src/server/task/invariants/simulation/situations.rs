@@ -1,4 +1,4 @@
-//! Situations that random histories must reach.
+//! Situations that the randomly generated test histories must cover.
 
 use super::Simulation;
 use crate::server::task::state::{Await, Claim, State, Stop};

@@ -49,7 +49,7 @@ pub use backend::{
     AgentBackend, AgentStatus, FileError, MessageError, RunCause, RunResult, StopReason,
     StopSignal, TaskRun,
 };
-pub use opening::JointOpening;
+pub use opening::SharedTaskOpening;
 pub use recovery::RecoveryReport;
 pub use repetition::{first_attempt, is_further_attempt};
 pub use report::{ArtifactChunk, Report, ReportError, StatusMessage};

@@ -14,7 +14,7 @@ mod user;
 
 pub use draft::{DraftNotice, DraftText, DraftUpdate};
 pub(crate) use sse::{comment, frame};
-pub use subscription::{Received, SessionSubscription};
+pub use subscription::{SessionSubscription, SubscriptionItem};
 pub(crate) use user::UserSubscription;
 
 use draft::Draft;

@@ -229,7 +229,7 @@ pub enum TurnStatus {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct PendingList {
     /// The first 100 requests, the oldest first.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingItem>,
     /// The total number of requests.
     pub count: usize,
 }
@@ -244,7 +244,7 @@ impl PendingList {
         let pending = waiting.into_iter().take(Self::MAX);
         Self {
             pending: pending
-                .map(|(user, waiting)| Pending {
+                .map(|(user, waiting)| PendingItem {
                     user: user.to_string(),
                     waiting,
                 })
@@ -256,7 +256,7 @@ impl PendingList {
 
 /// A request that waits for an answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Pending {
+pub struct PendingItem {
     /// The user who owns the session.
     pub user: String,
     /// The request as in the log, with its session, its turn and the time when it was made.
@@ -271,7 +271,7 @@ pub struct PendingDetails {
     /// The request.
     #[serde(flatten)]
     #[schema(value_type = Object)]
-    pub pending: Pending,
+    pub pending: PendingItem,
     /// Whether it can be answered here, because it was made in the folder of this server.
     pub is_here: bool,
     /// What the call would change, such as a diff.
@@ -282,7 +282,7 @@ pub struct PendingDetails {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ApprovalList {
     /// Requests that wait for an answer, the oldest first.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingItem>,
     /// The total number of requests that wait.
     pub count: usize,
     /// Answers that apply to later calls.

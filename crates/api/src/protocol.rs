@@ -15,4 +15,4 @@ pub(crate) use message::{ClientMessage, Part, Role, data_url};
 pub(crate) use pending::pending_text;
 pub(crate) use session::ClientSession;
 pub(crate) use stream::{Frames, Renderer, respond, stream_permit};
-pub(crate) use streamed_text::{Rest, StreamedText};
+pub(crate) use streamed_text::{AnswerRemainder, StreamedText};

@@ -5,7 +5,7 @@
 //! the closure with the task record, and the closure writes both to the [`TaskLog`].
 
 use crate::messages;
-use lango_a2a::server::{JointOpening, Reporter, StoreTask};
+use lango_a2a::server::{Reporter, SharedTaskOpening, StoreTask};
 use lango_core::{BoxFuture, EventBatch, StoreError, TaskInsertOutcome, TaskLog, TaskRecord};
 use lango_engine::{FirstCommit, TurnCommit, TurnReport, TurnUpdate};
 use std::sync::Arc;
@@ -61,10 +61,12 @@ impl TurnCommit for TaskCommit<'_> {
                 self.log.append_first(events, task, message).await
             };
             Ok(match self.reporter.open_with(store).await? {
-                JointOpening::Joint(TaskInsertOutcome::New) => FirstCommit::Stored,
-                JointOpening::Separate(TaskInsertOutcome::New) => FirstCommit::Separate,
-                JointOpening::Joint(TaskInsertOutcome::Known(_))
-                | JointOpening::Separate(TaskInsertOutcome::Known(_)) => FirstCommit::Duplicate,
+                SharedTaskOpening::Joint(TaskInsertOutcome::New) => FirstCommit::Stored,
+                SharedTaskOpening::Separate(TaskInsertOutcome::New) => FirstCommit::Separate,
+                SharedTaskOpening::Joint(TaskInsertOutcome::Known(_))
+                | SharedTaskOpening::Separate(TaskInsertOutcome::Known(_)) => {
+                    FirstCommit::Duplicate
+                }
             })
         })
     }

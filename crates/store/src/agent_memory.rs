@@ -78,7 +78,7 @@ pub enum Generation {
 
 /// An observation or a reflection to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewRecollection {
+pub struct NewMemoryRecord {
     /// The ordinals of the first and last turn that it covers, counted from 0.
     pub turns: (u64, u64),
     pub text: String,
@@ -88,7 +88,7 @@ pub struct NewRecollection {
 
 /// An observation or a reflection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recollection {
+pub struct MemoryRecord {
     pub id: MemoryId,
     pub generation: Generation,
     /// The ordinals of the first and last turn that it covers, counted from 0.
@@ -160,13 +160,13 @@ pub enum MemoryStep {
         /// The lowest trust of everything before that turn.
         trust: Trust,
         /// `None` if nothing was worth remembering.
-        observation: Option<NewRecollection>,
+        observation: Option<NewMemoryRecord>,
     },
     /// Condenses recollections of one generation into one recollection of the next.
     Condense {
         parts: Vec<MemoryId>,
         generation: Generation,
-        reflection: NewRecollection,
+        reflection: NewMemoryRecord,
     },
 }
 
@@ -201,13 +201,13 @@ pub struct TurnRange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptMemory {
     /// Reflections of the second generation, reflections of the first generation, and observations.
-    pub recollections: [Vec<Recollection>; 3],
+    pub recollections: [Vec<MemoryRecord>; 3],
     pub saved: Vec<SavedMemory>,
 }
 
 /// The selection and order of recollections of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecollectionOrder {
+pub enum MemoryOrder {
     /// All, newest first.
     Newest,
     /// Those that are not condensed yet, oldest first.

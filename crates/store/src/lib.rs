@@ -49,8 +49,8 @@ mod web_cache;
 pub type StoreFuture<'a, T> = lango_core::BoxFuture<'a, Result<T, lango_core::StoreError>>;
 
 pub use agent_memory::{
-    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
-    NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection, RecollectionOrder, SaveOutcome,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOrder, MemoryOwner, MemoryRecord,
+    MemoryStep, NewMemoryRecord, NewSavedMemory, ParseMemoryIdError, PromptMemory, SaveOutcome,
     SavedMemory, TurnRange, UnobservedTurn, Watermark,
 };
 pub use chain::LogVerifier;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, OnceCell};
 
 /// A task that may not be stored yet.
-pub(super) struct Opening {
+pub(super) struct TaskOpening {
     task: TaskRecord,
     /// The idempotency key of its message.
     key: String,
@@ -17,7 +17,7 @@ pub(super) struct Opening {
 
 /// The result of storing a new task in one transaction with other data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JointOpening {
+pub enum SharedTaskOpening {
     /// Both were stored, or neither if the message had already opened another task.
     Joint(TaskInsertOutcome),
     /// The task had already been stored alone, or not at all if the message had already opened another task. The other
@@ -25,7 +25,7 @@ pub enum JointOpening {
     Separate(TaskInsertOutcome),
 }
 
-impl Opening {
+impl TaskOpening {
     pub fn new(task: TaskRecord, key: String, tasks: Arc<dyn TaskStore>) -> Self {
         Self {
             task,
@@ -64,7 +64,7 @@ impl Opening {
     }
 
     /// Stores the task in the transaction of `store`, unless it is already stored.
-    pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
+    pub async fn store_with<F>(&self, store: F) -> Result<SharedTaskOpening, StoreError>
     where
         F: AsyncFnOnce(TaskRecord, &str) -> Result<TaskInsertOutcome, StoreError>,
     {
@@ -76,9 +76,9 @@ impl Opening {
         let opened = self.opened.get_or_try_init(store).await?.clone();
         self.stored.notify_one();
         Ok(if is_joint {
-            JointOpening::Joint(opened)
+            SharedTaskOpening::Joint(opened)
         } else {
-            JointOpening::Separate(opened)
+            SharedTaskOpening::Separate(opened)
         })
     }
 }

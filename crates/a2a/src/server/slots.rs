@@ -51,11 +51,11 @@ struct Conversation {
 pub(super) struct SlotTicket {
     slots: Arc<Slots>,
     key: ConversationKey,
-    pending: Option<Pending>,
+    pending: Option<WaitingTask>,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct WaitingTask {
     ticket: u64,
     granted: oneshot::Receiver<()>,
 }
@@ -103,7 +103,7 @@ impl Slots {
             conversation.waiting.push_back((ticket, sender));
             *next_ticket += 1;
             *waiting += 1;
-            Some(Pending { ticket, granted })
+            Some(WaitingTask { ticket, granted })
         };
         drop(state);
         Ok(SlotTicket {

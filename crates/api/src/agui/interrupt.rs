@@ -1,4 +1,4 @@
-//! Pending approvals as interrupts.
+//! PendingItem approvals as interrupts.
 
 use super::render::call_id;
 use crate::protocol::pending_text;

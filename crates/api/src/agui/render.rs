@@ -5,7 +5,7 @@ use super::interrupt;
 use super::outline::Outline;
 use super::run_input::RunInput;
 use crate::problem::Problem;
-use crate::protocol::{Frames, Renderer, Rest, StreamedText};
+use crate::protocol::{AnswerRemainder, Frames, Renderer, StreamedText};
 use lango_core::{AgentName, CallId, Event, EventBody, FrameId, Outcome, TurnId, Usage};
 use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
 use serde_json::{Value, json};
@@ -157,8 +157,8 @@ impl RunRenderer {
     fn answer(&mut self, report: &TurnReport, frames: &mut Frames) {
         let answer = report.answer.as_deref().unwrap_or_default();
         let rest = match self.text.rest(answer) {
-            Rest::Continues(rest) => rest,
-            Rest::Replaced(answer) => {
+            AnswerRemainder::Continues(rest) => rest,
+            AnswerRemainder::Replaced(answer) => {
                 self.end_text(frames);
                 answer
             }

@@ -28,14 +28,14 @@ pub struct SessionSubscription {
 
 /// An item that a subscriber receives.
 #[derive(Debug, Clone)]
-pub enum Received {
+pub enum SubscriptionItem {
     /// A stored event.
     Event(Arc<Event>, Bytes),
     /// Output of a turn that is not stored.
     Update(Arc<DraftUpdate>),
 }
 
-impl Received {
+impl SubscriptionItem {
     /// Returns the item as a frame of server-sent events.
     pub fn frame(&self) -> Bytes {
         match self {
@@ -71,19 +71,19 @@ impl SessionSubscription {
 
     /// Waits for the next item. Fails if the session was deleted, or if the store cannot be read; in the second case,
     /// the next call tries again.
-    pub async fn next(&mut self) -> Result<Received, StoreError> {
+    pub async fn next(&mut self) -> Result<SubscriptionItem, StoreError> {
         loop {
             if let Some(event) = self.read.pop_front() {
                 self.cursor = event.seq;
                 let frame = event_frame(&event);
-                return Ok(Received::Event(Arc::new(event), frame));
+                return Ok(SubscriptionItem::Event(Arc::new(event), frame));
             }
             if self.is_behind {
                 self.catch_up().await?;
                 continue;
             }
             if let Some(draft) = self.draft.take() {
-                return Ok(Received::Update(Arc::new(DraftUpdate::Text(draft))));
+                return Ok(SubscriptionItem::Update(Arc::new(DraftUpdate::Text(draft))));
             }
             match self.items.recv().await {
                 Ok(FeedItem::Event { event, .. }) if event.seq <= self.cursor => {}
@@ -91,9 +91,9 @@ impl SessionSubscription {
                     if self.cursor.checked_add(1) == Some(event.seq) =>
                 {
                     self.cursor = event.seq;
-                    return Ok(Received::Event(event, frame));
+                    return Ok(SubscriptionItem::Event(event, frame));
                 }
-                Ok(FeedItem::Update(update)) => return Ok(Received::Update(update)),
+                Ok(FeedItem::Update(update)) => return Ok(SubscriptionItem::Update(update)),
                 Ok(FeedItem::Deleted) => {
                     let id = self.feed.session.clone();
                     return Err(StoreError::NotFound { id });

@@ -32,12 +32,12 @@ pub(super) struct UserFeed {
     users: Vec<UserId>,
     items: broadcast::Sender<Bytes>,
     approvals: watch::Sender<Bytes>,
-    changed: Mutex<Changed>,
+    changed: Mutex<SessionChangeItem>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct Changed {
+struct SessionChangeItem {
     sessions: HashSet<SessionId>,
     anything: bool,
 }
@@ -71,7 +71,7 @@ impl UserFeed {
         self.wake.notify_one();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Changed> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SessionChangeItem> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

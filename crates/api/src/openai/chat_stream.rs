@@ -5,7 +5,7 @@ use super::completion::Completion;
 use super::error::ApiError;
 use super::request::Subject;
 use crate::problem::Problem;
-use crate::protocol::{Frames, Renderer, Rest, StreamedText};
+use crate::protocol::{AnswerRemainder, Frames, Renderer, StreamedText};
 use lango_core::Usage;
 use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
@@ -95,8 +95,8 @@ impl Renderer for ChatStream {
         match end.and_then(|end| Completion::of(end, usage)) {
             Ok(completion) => {
                 let rest = match self.text.rest(&completion.text) {
-                    Rest::Continues(rest) => rest,
-                    Rest::Replaced(answer) => {
+                    AnswerRemainder::Continues(rest) => rest,
+                    AnswerRemainder::Replaced(answer) => {
                         self.needs_break = true;
                         answer
                     }

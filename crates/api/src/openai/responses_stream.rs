@@ -6,7 +6,7 @@
 use super::completion::{Completion, Ending};
 use super::responses::{AnswerNumber, Objects, text_part};
 use crate::problem::Problem;
-use crate::protocol::{Frames, Renderer, Rest, StreamedText};
+use crate::protocol::{AnswerRemainder, Frames, Renderer, StreamedText};
 use lango_core::{AgentName, Usage};
 use lango_engine::{TurnEnd, TurnUpdate};
 use serde_json::{Value, json};
@@ -100,8 +100,8 @@ impl ResponseStream {
 
     fn finish(&mut self, completion: &Completion, frames: &mut Frames) {
         let rest = match self.text.rest(&completion.text) {
-            Rest::Continues(rest) => rest,
-            Rest::Replaced(answer) => {
+            AnswerRemainder::Continues(rest) => rest,
+            AnswerRemainder::Replaced(answer) => {
                 self.withdraw(frames);
                 answer
             }

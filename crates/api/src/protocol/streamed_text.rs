@@ -11,7 +11,7 @@ pub(crate) struct StreamedText {
 
 /// What to do with a draft when the answer is known.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Rest<'a> {
+pub(crate) enum AnswerRemainder<'a> {
     /// The draft was the beginning of the answer. This is the rest.
     Continues(&'a str),
     /// The draft was something else. This is the whole answer.
@@ -37,10 +37,10 @@ impl StreamedText {
     }
 
     /// Compares the draft with the answer.
-    pub fn rest<'a>(&self, answer: &'a str) -> Rest<'a> {
+    pub fn rest<'a>(&self, answer: &'a str) -> AnswerRemainder<'a> {
         match answer.strip_prefix(self.current.as_str()) {
-            Some(rest) => Rest::Continues(rest),
-            None => Rest::Replaced(answer),
+            Some(rest) => AnswerRemainder::Continues(rest),
+            None => AnswerRemainder::Replaced(answer),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::Api;
 use crate::access::{Approver, Caller, Reader};
 use crate::json::{Json, Path};
 use crate::model::{
-    AnswerRequest, AnswerWord, ApprovalList, GrantItem, Pending, PendingDetails, PendingList,
+    AnswerRequest, AnswerWord, ApprovalList, GrantItem, PendingDetails, PendingItem, PendingList,
 };
 use crate::problem::{Problem, Result};
 use axum::Json as Body;
@@ -54,7 +54,7 @@ pub(super) async fn show(
         None
     };
     Ok(Body(PendingDetails {
-        pending: Pending {
+        pending: PendingItem {
             user: user.to_string(),
             waiting,
         },
@@ -97,13 +97,13 @@ pub(super) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-type Owned<T> = Vec<(UserId, T)>;
+type ByUser<T> = Vec<(UserId, T)>;
 
 /// Returns all pending requests and all grants that the caller may see, each with its user.
 pub(super) async fn all(
     api: &Api,
     caller: &Caller,
-) -> Result<(Owned<PendingApproval>, Owned<Grant>)> {
+) -> Result<(ByUser<PendingApproval>, ByUser<Grant>)> {
     let (mut waiting, mut grants) = (Vec::new(), Vec::new());
     for user in api.context.visible_users(&caller.user) {
         let approvals = api.store.approvals(&user).await?;

@@ -76,7 +76,7 @@ impl Item {
 
 /// The state that a node passes to its descendants.
 #[derive(Clone, Copy, Default)]
-struct Inherited {
+struct InheritedStyle {
     item: Option<usize>,
     depth: usize,
     /// Whether the text is part of an ancestor's name.
@@ -104,16 +104,16 @@ pub(super) fn find(
 ) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut texts: HashMap<usize, OpenText> = HashMap::new();
-    let mut inherited: Vec<Inherited> = Vec::with_capacity(scene.nodes.len());
+    let mut inherited: Vec<InheritedStyle> = Vec::with_capacity(scene.nodes.len());
     let range = scope.map_or(0..scene.nodes.len(), |scope| scope..scene.nodes[scope].end);
     for at in 0..scene.nodes.len() {
         let place = &scene.nodes[at];
         let above = place
             .parent
-            .map_or(Inherited::default(), |parent| inherited[parent]);
+            .map_or(InheritedStyle::default(), |parent| inherited[parent]);
         let mut own = above;
         if !range.contains(&at) {
-            inherited.push(Inherited::default());
+            inherited.push(InheritedStyle::default());
             continue;
         }
         let node = scene.node(at);
@@ -180,7 +180,7 @@ pub(super) fn find(
 }
 
 /// Returns whether an element's text is the name of the item around it.
-fn is_name_of_parent(items: &[Item], above: &Inherited, tag: &str) -> bool {
+fn is_name_of_parent(items: &[Item], above: &InheritedStyle, tag: &str) -> bool {
     let parent = above.item.map(|item| &items[item]);
     matches!(tag, "legend" | "caption") && parent.is_some_and(|parent| !parent.name.is_empty())
 }
@@ -210,7 +210,7 @@ fn is_readable(scene: &Scene, at: usize) -> bool {
     matches!(place.visibility, Visibility::InView | Visibility::Reachable) && !place.is_aria_hidden
 }
 
-fn text_item(scene: &Scene, at: usize, above: &Inherited) -> Item {
+fn text_item(scene: &Scene, at: usize, above: &InheritedStyle) -> Item {
     Item {
         at,
         parent: above.item,
@@ -230,7 +230,7 @@ fn text_item(scene: &Scene, at: usize, above: &Inherited) -> Item {
 fn add_text(
     items: &mut Vec<Item>,
     texts: &mut HashMap<usize, OpenText>,
-    above: &Inherited,
+    above: &InheritedStyle,
     text: &str,
     item: impl FnOnce() -> Item,
 ) {

@@ -74,7 +74,7 @@ pub(crate) enum SceneKind<'a> {
 
 /// The state that a node passes to its descendants.
 #[derive(Clone, Copy)]
-struct Inherited {
+struct InheritedStyle {
     /// The offset from document coordinates to viewport coordinates.
     offset: (f64, f64),
     /// The clip of ordinary nodes.
@@ -293,12 +293,12 @@ impl Scene {
 
     /// Computes the rectangle and the visibility of every node.
     fn place(&mut self) {
-        let mut inherited: Vec<Inherited> = Vec::with_capacity(self.nodes.len());
+        let mut inherited: Vec<InheritedStyle> = Vec::with_capacity(self.nodes.len());
         for at in 0..self.nodes.len() {
             let parent = self.nodes[at].parent;
             let mut above = match parent {
                 Some(parent) => inherited[parent],
-                None => Inherited::at_root(),
+                None => InheritedStyle::at_root(),
             };
             let document = self.document(at);
             let is_root = self.nodes[at].index == 0;
@@ -323,10 +323,10 @@ impl Scene {
 struct NodePlacement {
     rect: Option<Rect>,
     visibility: Visibility,
-    for_children: Inherited,
+    for_children: InheritedStyle,
 }
 
-impl Inherited {
+impl InheritedStyle {
     fn at_root() -> Self {
         let clip = Clip::nothing();
         Self {

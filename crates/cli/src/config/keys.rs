@@ -1,5 +1,5 @@
 //! The registry of keys. To add one, add a row here and a field in [`Settings`], and decide what a project's file may
-//! do with it while it is untrusted ([`Untrusted`]).
+//! do with it while it is untrusted ([`UntrustedPolicy`]).
 //!
 //! The type of a key is the type of its field, and its default is the one in [`Settings::with_defaults`], so neither
 //! can disagree with the code that uses it.
@@ -23,13 +23,13 @@ pub struct Key {
     /// The function that returns the key's field in the settings. Its text argument is the value of `<id>`.
     pub(super) field: for<'a> fn(&'a mut Settings, &str) -> &'a mut dyn Setting,
     /// What a project's file may do with the key while the user does not trust the file.
-    pub(super) untrusted: Untrusted,
+    pub(super) untrusted: UntrustedPolicy,
 }
 
 /// What an untrusted project file may do with a key. A cloned file must not choose where the content of the workspace
 /// is sent, what agents can reach, or how much a turn may spend.
 #[derive(Clone, Copy)]
-pub(super) enum Untrusted {
+pub(super) enum UntrustedPolicy {
     /// Nothing: lango ignores the value and warns.
     Ignored,
     /// Only lower what weaker layers permit. The function measures how much the settings permit; lango ignores a
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn an_untrusted_project_may_only_narrow_and_only_with_these_keys() {
         let narrowing = KEYS.iter().filter(|key| match key.untrusted {
-            Untrusted::Ignored => false,
-            Untrusted::OnlyLower(_) | Untrusted::Filtered => true,
+            UntrustedPolicy::Ignored => false,
+            UntrustedPolicy::OnlyLower(_) | UntrustedPolicy::Filtered => true,
         });
         let names: Vec<&str> = narrowing.map(|key| key.name).collect();
         // A key belongs here only if no value of it lets a cloned project read, send or spend more.

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigValue;
-use super::keys::{self, KEYS, Key, KeyMatch, Untrusted};
+use super::keys::{self, KEYS, Key, KeyMatch, UntrustedPolicy};
 use super::origin::Origin;
 use super::problem::{ConfigProblem, ConfigProblems};
 use super::process_env::{
@@ -271,7 +271,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Sets a key from a file that the user does not trust, if the key permits that; see [`Untrusted`].
+    /// Sets a key from a file that the user does not trust, if the key permits that; see [`UntrustedPolicy`].
     fn set_untrusted(
         &mut self,
         key: &KeyMatch,
@@ -279,9 +279,9 @@ impl<'a> Overlay<'a> {
         context: &ValueContext<'_>,
     ) -> Result<(), Expected> {
         let measure = match key.key.untrusted {
-            Untrusted::Filtered => return self.set(key, value, context),
-            Untrusted::OnlyLower(measure) => Some(measure),
-            Untrusted::Ignored => None,
+            UntrustedPolicy::Filtered => return self.set(key, value, context),
+            UntrustedPolicy::OnlyLower(measure) => Some(measure),
+            UntrustedPolicy::Ignored => None,
         };
         if let Some(measure) = measure {
             let mut lowered = self.settings.clone();

@@ -16,7 +16,7 @@ use lango_engine::TreeMode;
 use lango_knowledge::{LibraryQuery, LibrarySearchMode};
 use lango_models::OfflineModel;
 use lango_server::latest_attempt;
-use lango_store::{Generation, MemoryOwner, RecollectionOrder};
+use lango_store::{Generation, MemoryOrder, MemoryOwner};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -266,7 +266,7 @@ impl ServedApp {
                 let found = self.store.recollections(
                     &owner,
                     generation,
-                    RecollectionOrder::Newest,
+                    MemoryOrder::Newest,
                     RECENT_OBSERVATIONS,
                 );
                 recollections.extend(found.await?.iter().map(|found| {

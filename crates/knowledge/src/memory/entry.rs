@@ -5,7 +5,7 @@
 
 use crate::date::date;
 use lango_core::{Provenance, Timestamp, Trust};
-use lango_store::{Generation, MemoryId, Recollection, SavedMemory};
+use lango_store::{Generation, MemoryId, MemoryRecord, SavedMemory};
 use serde::Serialize;
 
 /// The source name of observations and reflections by rules.
@@ -38,8 +38,8 @@ struct EntryLine<'a> {
     text: &'a str,
 }
 
-impl From<Recollection> for MemoryEntry {
-    fn from(recollection: Recollection) -> Self {
+impl From<MemoryRecord> for MemoryEntry {
+    fn from(recollection: MemoryRecord) -> Self {
         Self {
             id: recollection.id,
             created: recollection.created,

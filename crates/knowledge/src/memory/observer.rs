@@ -8,7 +8,7 @@ use super::{Author, Memory, StepOutcome, prompt, rules, tokens};
 use crate::date::date;
 use lango_core::{Exchange, MessageOrigin, Provenance, StoreError, Trust};
 use lango_store::{
-    CommitOutcome, MemoryOwner, MemoryStep, NewRecollection, TurnRange, UnobservedTurn,
+    CommitOutcome, MemoryOwner, MemoryStep, NewMemoryRecord, TurnRange, UnobservedTurn,
 };
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ impl Memory {
             Summary::Text { text, author } => Some((text, author)),
         };
         let author = observed.as_ref().map(|(_, author)| *author);
-        let observation = observed.map(|(text, author)| NewRecollection {
+        let observation = observed.map(|(text, author)| NewMemoryRecord {
             turns: (first.ordinal, last.ordinal),
             text,
             source: Provenance {

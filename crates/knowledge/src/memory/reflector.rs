@@ -4,8 +4,7 @@ use super::summary::Summary;
 use super::{Author, Memory, StepOutcome, prompt, rules, tokens};
 use lango_core::{Provenance, StoreError, Trust};
 use lango_store::{
-    CommitOutcome, Generation, MemoryOwner, MemoryStep, NewRecollection, Recollection,
-    RecollectionOrder,
+    CommitOutcome, Generation, MemoryOrder, MemoryOwner, MemoryRecord, MemoryStep, NewMemoryRecord,
 };
 use serde::Serialize;
 
@@ -69,7 +68,7 @@ impl Memory {
                 None => return Ok(StepOutcome::NotDue),
             },
         };
-        let reflection = NewRecollection {
+        let reflection = NewMemoryRecord {
             turns: parts.iter().fold((u64::MAX, 0), |(first, last), part| {
                 (first.min(part.turns.0), last.max(part.turns.1))
             }),
@@ -103,8 +102,8 @@ impl Memory {
         owner: &MemoryOwner,
         generation: Generation,
         when: CondenseTrigger,
-    ) -> Result<Option<Vec<Recollection>>, StoreError> {
-        let order = RecollectionOrder::OldestUncondensed;
+    ) -> Result<Option<Vec<MemoryRecord>>, StoreError> {
+        let order = MemoryOrder::OldestUncondensed;
         let parts = self
             .rows()
             .recollections(owner, generation, order, MAX_PARTS);
@@ -125,7 +124,7 @@ fn next(generation: Generation) -> Generation {
 }
 
 /// Returns how many of the oldest parts to condense, if there are enough.
-fn batch(parts: &[Recollection], when: CondenseTrigger) -> Option<usize> {
+fn batch(parts: &[MemoryRecord], when: CondenseTrigger) -> Option<usize> {
     let (CondenseTrigger::Above(threshold) | CondenseTrigger::Now(threshold)) = when;
     let mut sum = 0;
     for (index, part) in parts.iter().enumerate() {
@@ -141,7 +140,7 @@ fn batch(parts: &[Recollection], when: CondenseTrigger) -> Option<usize> {
     is_due.then_some(parts.len())
 }
 
-fn data(parts: &[Recollection]) -> String {
+fn data(parts: &[MemoryRecord]) -> String {
     let shown: Vec<ShownPart<'_>> = parts
         .iter()
         .map(|part| ShownPart {

@@ -3,7 +3,7 @@
 //!
 //! Only text that the user typed is read, so observations have the trust label of that text. The phrases are English.
 
-use lango_store::{Recollection, UnobservedTurn};
+use lango_store::{MemoryRecord, UnobservedTurn};
 use std::collections::HashSet;
 
 /// How many bytes of a sentence are quoted.
@@ -91,7 +91,7 @@ pub(super) fn observe(turns: &[UnobservedTurn]) -> Option<String> {
 }
 
 /// Condenses memories by rules: as many of the newest lines as fit, without duplicates.
-pub(super) fn reflect(parts: &[Recollection], max_bytes: usize) -> Option<String> {
+pub(super) fn reflect(parts: &[MemoryRecord], max_bytes: usize) -> Option<String> {
     let mut seen = HashSet::new();
     let mut lines = Vec::new();
     let mut space = max_bytes;

@@ -6,7 +6,7 @@
 use super::Memory;
 use super::entry::MemoryEntry;
 use lango_core::StoreError;
-use lango_store::{Generation, MemoryOwner, RecollectionOrder};
+use lango_store::{Generation, MemoryOrder, MemoryOwner};
 use std::collections::BTreeSet;
 
 /// Maximum number of rows of each kind that are searched, the newest first.
@@ -56,7 +56,7 @@ impl Memory {
         ] {
             let found = self
                 .rows()
-                .recollections(owner, generation, RecollectionOrder::Newest, MAX_SEARCHED)
+                .recollections(owner, generation, MemoryOrder::Newest, MAX_SEARCHED)
                 .await?;
             entries.extend(found.into_iter().map(MemoryEntry::from));
         }

@@ -11,8 +11,7 @@ use lango_core::{
     ToolError, ToolOutput, Trust,
 };
 use lango_store::{
-    Generation, MemoryId, MemoryOwner, NewRecollection, NewSavedMemory, RecollectionOrder,
-    SaveOutcome,
+    Generation, MemoryId, MemoryOrder, MemoryOwner, NewMemoryRecord, NewSavedMemory, SaveOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -79,7 +78,7 @@ struct Note {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArguments {}
 
 /// Returns the tools over a memory.
 pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
@@ -142,7 +141,7 @@ pub fn memory_tools(memory: Memory) -> Vec<Arc<dyn Tool>> {
                 "reflect_now",
                 "Condenses this session's observations into reflections now.",
             ),
-            |memory, caller, Nothing {}| reflect_now(memory, caller),
+            |memory, caller, NoArguments {}| reflect_now(memory, caller),
         ),
     ]
 }
@@ -207,12 +206,7 @@ async fn newest(
 ) -> Result<Vec<MemoryEntry>, ToolError> {
     let rows = memory
         .rows()
-        .recollections(
-            owner,
-            generation,
-            RecollectionOrder::Newest,
-            MAX_RESULTS + 1,
-        )
+        .recollections(owner, generation, MemoryOrder::Newest, MAX_RESULTS + 1)
         .await
         .map_err(failed)?;
     Ok(rows.into_iter().map(MemoryEntry::from).collect())
@@ -299,7 +293,7 @@ async fn observe_note(memory: Memory, caller: Caller, note: Note) -> Result<Tool
     let turn = memory.rows().current_turn(&owner, &caller.turn).await;
     let watermark = memory.rows().watermark(&owner).await.map_err(failed)?;
     let turn = turn.map_err(failed)?.unwrap_or(watermark.observed);
-    let note = NewRecollection {
+    let note = NewMemoryRecord {
         turns: (turn, turn),
         text: checked(&note.text)?,
         source: source(&caller),

@@ -16,7 +16,7 @@ use lango_core::{
     NewSession, SessionId, SessionStore, Timestamp, ToolError, ToolOutput, Trust, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Generation, MemoryOwner, Recollection, RecollectionOrder, Store};
+use lango_store::{Generation, MemoryOrder, MemoryOwner, MemoryRecord, Store};
 use lango_testkit::clock_and_ids::ManualClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::LogBuilder;
@@ -60,7 +60,7 @@ impl TestEnvironment {
     }
 
     /// Returns all memories of one generation, the oldest first.
-    async fn all(&self, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
+    async fn all(&self, owner: &MemoryOwner, generation: Generation) -> Vec<MemoryRecord> {
         all(&self.store, owner, generation).await
     }
 }
@@ -89,9 +89,9 @@ async fn end_of(store: &Arc<Store>, owner: &MemoryOwner) -> LogBuilder {
     LogBuilder::new(&owner.session).at(head.next_seq)
 }
 
-async fn all(store: &Arc<Store>, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
+async fn all(store: &Arc<Store>, owner: &MemoryOwner, generation: Generation) -> Vec<MemoryRecord> {
     let mut found = store
-        .recollections(owner, generation, RecollectionOrder::Newest, 10_000)
+        .recollections(owner, generation, MemoryOrder::Newest, 10_000)
         .await
         .unwrap();
     found.reverse();

@@ -103,7 +103,7 @@ impl SecretPlacement {
 }
 
 #[derive(Deserialize)]
-struct Registered {
+struct ClientRegistration {
     client_id: String,
     client_secret: Option<String>,
     token_endpoint_auth_method: Option<String>,
@@ -150,7 +150,7 @@ pub(super) async fn identify(
     });
     let (status, answer) = post_json(&address(endpoint)?, &request).await?;
     let shown = one_line(&answer.to_string(), 200);
-    let registered: Registered = serde_json::from_value(answer).map_err(|_| {
+    let registered: ClientRegistration = serde_json::from_value(answer).map_err(|_| {
         LoginError::unusable(format!(
             "the registration of lango failed (status {status}): {shown}"
         ))

@@ -77,11 +77,11 @@ pub(super) async fn run<C>(
         destination: destination.to_string(),
         bytes: AtomicU64::new(0),
     };
-    let mut client = Metered {
+    let mut client = MeteredStream {
         stream: client,
         meter: &meter,
     };
-    let mut server = Metered {
+    let mut server = MeteredStream {
         stream: server,
         meter: &meter,
     };
@@ -113,12 +113,12 @@ struct Meter {
 }
 
 /// A stream that counts bytes when they are read, so that each byte of the tunnel counts once.
-struct Metered<'a, S> {
+struct MeteredStream<'a, S> {
     stream: S,
     meter: &'a Meter,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Metered<'_, S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MeteredStream<'_, S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -137,7 +137,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<'_, S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<'_, S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MeteredStream<'_, S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

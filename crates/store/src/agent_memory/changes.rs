@@ -6,7 +6,7 @@
 use super::rows::must_own;
 use super::statements::*;
 use super::{
-    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewMemoryRecord,
     NewSavedMemory, SaveOutcome,
 };
 use crate::StoreFuture;
@@ -72,7 +72,7 @@ impl Store {
     pub fn add_note(
         &self,
         owner: &MemoryOwner,
-        note: NewRecollection,
+        note: NewMemoryRecord,
     ) -> StoreFuture<'_, MemoryId> {
         let args = (owner.clone(), note);
         work!(self.engine.write(args), |tx, owner, note| {
@@ -214,7 +214,7 @@ async fn insert(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
     generation: Generation,
-    new: &NewRecollection,
+    new: &NewMemoryRecord,
 ) -> Result<MemoryId> {
     let MemoryOwner { session, user } = owner;
     let ((first, last), text, created) = (new.turns, &new.text, new.created);

@@ -6,7 +6,7 @@
 
 use super::statements::*;
 use super::{
-    Generation, MemoryId, MemoryOwner, PromptMemory, Recollection, RecollectionOrder, SavedMemory,
+    Generation, MemoryId, MemoryOrder, MemoryOwner, MemoryRecord, PromptMemory, SavedMemory,
     TurnRange, UnobservedTurn, Watermark,
 };
 use crate::StoreFuture;
@@ -96,12 +96,12 @@ impl Store {
         &self,
         owner: &MemoryOwner,
         generation: Generation,
-        order: RecollectionOrder,
+        order: MemoryOrder,
         limit: usize,
-    ) -> StoreFuture<'_, Vec<Recollection>> {
+    ) -> StoreFuture<'_, Vec<MemoryRecord>> {
         let statement = match order {
-            RecollectionOrder::Newest => NEWEST,
-            RecollectionOrder::OldestUncondensed => OLDEST_UNCONDENSED,
+            MemoryOrder::Newest => NEWEST,
+            MemoryOrder::OldestUncondensed => OLDEST_UNCONDENSED,
         };
         let values = values![owner.session, owner.user, generation, limit];
         self.engine.query(statement, values, recollection)
@@ -160,9 +160,9 @@ fn cut(text: Text, bytes: usize) -> Text {
     format!("{start} [cut: {} more bytes]", text.len() - start.len()).into()
 }
 
-fn recollection(row: Row<'_>) -> Result<Recollection> {
+fn recollection(row: Row<'_>) -> Result<MemoryRecord> {
     let generation: Generation = row.get(0)?;
-    Ok(Recollection {
+    Ok(MemoryRecord {
         id: generation.id(row.get(1)?),
         generation,
         turns: (row.get(2)?, row.get(3)?),

@@ -7,8 +7,8 @@ use lango_core::{EmbeddingModel, Provenance, Timestamp, Trust, UserId};
 use lango_store::graph::NewFact;
 use lango_store::{
     CollectionId, CommitOutcome, DeleteMode, DocumentFilter, DocumentPart, Generation,
-    KnowledgeRow, MemoryOwner, MemoryStep, NewChunk, NewDocument, NewRecollection, NewSavedMemory,
-    QueryWord, RecollectionOrder, SaveOutcome, Store, VectorOutcome,
+    KnowledgeRow, MemoryOrder, MemoryOwner, MemoryStep, NewChunk, NewDocument, NewMemoryRecord,
+    NewSavedMemory, QueryWord, SaveOutcome, Store, VectorOutcome,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -238,7 +238,7 @@ async fn only_one_of_several_replicas_commits_a_step_of_a_revision() {
         let ended = on_replicas(&database, |replica| {
             let owner = owner.clone();
             async move {
-                let observation = NewRecollection {
+                let observation = NewMemoryRecord {
                     turns: (revision, revision),
                     text: format!("of {}", replica.number),
                     source: source("test", Trust::Trusted),
@@ -261,12 +261,7 @@ async fn only_one_of_several_replicas_commits_a_step_of_a_revision() {
         let done = ended.iter().filter(|ended| **ended != CommitOutcome::Stale);
         assert_eq!(done.count(), 1);
     }
-    let rows = store.recollections(
-        &owner,
-        Generation::Observation,
-        RecollectionOrder::Newest,
-        99,
-    );
+    let rows = store.recollections(&owner, Generation::Observation, MemoryOrder::Newest, 99);
     assert_eq!(rows.await.unwrap().len(), 10);
     assert_eq!(store.watermark(&owner).await.unwrap().observed, 10);
 }

@@ -5,13 +5,13 @@ use crate::database::TestDatabase;
 use crate::{append, create};
 use lango_core::{Provenance, Timestamp, Trust};
 use lango_store::{
-    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
-    RecollectionOrder, TurnRange,
+    CommitOutcome, ForgetRequest, Generation, MemoryId, MemoryOrder, MemoryOwner, MemoryStep,
+    NewMemoryRecord, TurnRange,
 };
 use lango_testkit::session_store_contract::LogBuilder;
 
-fn recollection(text: &str) -> NewRecollection {
-    NewRecollection {
+fn recollection(text: &str) -> NewMemoryRecord {
+    NewMemoryRecord {
         turns: (0, 0),
         text: text.to_owned(),
         source: Provenance {
@@ -40,12 +40,7 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
     };
     let memory = &store;
     let texts = async || {
-        let rows = memory.recollections(
-            &owner,
-            Generation::Observation,
-            RecollectionOrder::Newest,
-            9,
-        );
+        let rows = memory.recollections(&owner, Generation::Observation, MemoryOrder::Newest, 9);
         let rows = rows.await.unwrap();
         rows.iter()
             .map(|row| row.text.to_string())
@@ -75,13 +70,13 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
         reflection: recollection("three"),
     };
     memory.commit_step(&owner, 1, broken).await.unwrap_err();
-    let reflections = memory.recollections(&owner, Generation::First, RecollectionOrder::Newest, 9);
+    let reflections = memory.recollections(&owner, Generation::First, MemoryOrder::Newest, 9);
     assert_eq!(reflections.await.unwrap(), []);
     assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
     let uncondensed = memory.recollections(
         &owner,
         Generation::Observation,
-        RecollectionOrder::OldestUncondensed,
+        MemoryOrder::OldestUncondensed,
         9,
     );
     assert_eq!(uncondensed.await.unwrap().len(), 1);

@@ -3,7 +3,7 @@
 use super::run::{ActiveRun, RunSlot};
 use super::{PublishedUpdate, Reply, Reporter, TaskActor};
 use crate::server::backend::{AgentStatus, RunCause, StopSignal, TaskRun};
-use crate::server::opening::Opening;
+use crate::server::opening::TaskOpening;
 use crate::server::refusal::Refusal;
 use crate::server::shared::Phase;
 use crate::server::slots::SlotTicket;
@@ -106,7 +106,7 @@ impl TaskActor {
         task: &Task,
         run: RunId,
         (cause, message): (RunCause, Message),
-        opening: Option<Arc<Opening>>,
+        opening: Option<Arc<TaskOpening>>,
     ) -> ActiveRun {
         let (user, id) = self.key.clone();
         let (stop, signal) = watch::channel(None);
@@ -132,7 +132,7 @@ impl TaskActor {
     ) -> Result<TaskInsertOutcome, StoreError> {
         let document = task.document();
         let record = document.record(&self.key.0);
-        let opening = Opening::new(record, key, Arc::clone(&self.shared.tasks));
+        let opening = TaskOpening::new(record, key, Arc::clone(&self.shared.tasks));
         let opening = Arc::new(opening);
         if self.shared.backend.opens_tasks()
             && self.slot.is_granted()

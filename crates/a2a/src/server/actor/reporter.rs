@@ -1,7 +1,7 @@
 //! The handle through which a run reports its progress and result.
 
 use super::Command;
-use crate::server::opening::{JointOpening, Opening};
+use crate::server::opening::{SharedTaskOpening, TaskOpening};
 use crate::server::shared::answer_of;
 use crate::server::task::RunId;
 use crate::server::{ArtifactChunk, Report, ReportError, StatusMessage};
@@ -15,7 +15,7 @@ pub struct Reporter {
     task: Arc<str>,
     run: RunId,
     actor: mpsc::WeakSender<Command>,
-    opening: Option<Arc<Opening>>,
+    opening: Option<Arc<TaskOpening>>,
 }
 
 /// A function that stores a task in one transaction with other data. If it fails, the caller of
@@ -28,7 +28,7 @@ impl Reporter {
         task: &str,
         run: RunId,
         actor: mpsc::WeakSender<Command>,
-        opening: Option<Arc<Opening>>,
+        opening: Option<Arc<TaskOpening>>,
     ) -> Self {
         Self {
             task: task.into(),
@@ -49,13 +49,13 @@ impl Reporter {
 
     /// Stores a new task in one transaction with other data. Call it before the first report, which would store the
     /// task alone.
-    pub async fn open_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
+    pub async fn open_with<F>(&self, store: F) -> Result<SharedTaskOpening, StoreError>
     where
         F: AsyncFnOnce(TaskRecord, &str) -> Result<TaskInsertOutcome, StoreError>,
     {
         match &self.opening {
             Some(opening) => opening.store_with(store).await,
-            None => Ok(JointOpening::Separate(TaskInsertOutcome::New)),
+            None => Ok(SharedTaskOpening::Separate(TaskInsertOutcome::New)),
         }
     }
 

@@ -101,7 +101,7 @@ async fn forgetting_an_observation_deletes_its_reflections_and_the_rest_is_conde
     run(&memory, &owner, "memory_forget", json!({ "id": first }))
         .await
         .unwrap();
-    let count = |rows: Vec<lango_store::Recollection>| rows.len();
+    let count = |rows: Vec<lango_store::MemoryRecord>| rows.len();
     assert_eq!(
         count(environment.all(&owner, Generation::Observation).await),
         3

@@ -135,7 +135,7 @@ proptest! {
 async fn rows_of(
     environment: &TestEnvironment,
     owner: &MemoryOwner,
-) -> Vec<lango_store::Recollection> {
+) -> Vec<lango_store::MemoryRecord> {
     let mut rows = Vec::new();
     for generation in [
         lango_store::Generation::Observation,

@@ -3,7 +3,9 @@
 //! `LANGO_LOG` selects what is logged. Without it nothing is installed, and a span or an event costs one comparison.
 //! Logs contain ids, names, sizes and times, but never messages, arguments, results or secrets.
 
+use chrono::{SecondsFormat, Utc};
 use clap::ValueEnum;
+use serde_json::json;
 use std::env;
 use std::sync::OnceLock;
 use tracing::Level;
@@ -23,10 +25,12 @@ pub enum LogFormat {
     Json,
 }
 
-static FORMAT: OnceLock<LogFormat> = OnceLock::new();
+/// Set if all of stderr consists of JSON lines.
+static ONLY_JSON: OnceLock<()> = OnceLock::new();
 
-/// Installs logging if `LANGO_LOG` or a format asks for it. A format without `LANGO_LOG` logs at level `info`.
-pub fn init(format: Option<LogFormat>) -> Result<(), String> {
+/// Installs logging if `LANGO_LOG` or a format asks for it. A format without `LANGO_LOG` logs at level `info`. The stderr of a
+/// server with JSON logs has nothing but JSON lines.
+pub fn init(format: Option<LogFormat>, is_server: bool) -> Result<(), String> {
     let selection = env::var(VARIABLE)
         .ok()
         .filter(|text| !text.trim().is_empty());
@@ -36,7 +40,10 @@ pub fn init(format: Option<LogFormat>) -> Result<(), String> {
         (None, None) => return Ok(()),
     };
     let targets = parse(&selection)?;
-    let format = *FORMAT.get_or_init(|| format.unwrap_or(LogFormat::Text));
+    let format = format.unwrap_or(LogFormat::Text);
+    if is_server && format == LogFormat::Json {
+        ONLY_JSON.get_or_init(|| ());
+    }
     let registry = Registry::default().with(targets);
     let layer = fmt::layer()
         .with_writer(std::io::stderr)
@@ -50,9 +57,22 @@ pub fn init(format: Option<LogFormat>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether stderr carries JSON logs, so that messages to the operator are logged instead of printed.
-pub fn is_json() -> bool {
-    FORMAT.get() == Some(&LogFormat::Json)
+/// Formats a message to the operator as a JSON line, if stderr may have nothing else. `LANGO_LOG` does not filter it.
+pub fn json_line(message: &str) -> Option<String> {
+    ONLY_JSON.get()?;
+    let level = match message.split_once(':') {
+        Some(("error", _)) => "ERROR",
+        Some(("warning", _)) => "WARN",
+        _ => "INFO",
+    };
+    let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true);
+    let line = json!({
+        "timestamp": timestamp,
+        "level": level,
+        "fields": { "message": message },
+        "target": "lango",
+    });
+    Some(line.to_string())
 }
 
 /// Parses a comma-separated list of levels. A level alone applies to lango's own crates, and `target=level` applies to

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     lango_cli::core_dumps::forbid();
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
-    if let Err(problem) = lango_cli::logs::init(arguments.log_format) {
+    if let Err(problem) = lango_cli::logs::init(arguments.log_format, arguments.is_server()) {
         lango_cli::screen::say(&format!("error: {problem}"));
         return ExitCode::from(lango_cli::exit::Exit::Usage.code());
     }

@@ -54,11 +54,13 @@ pub fn write_all(text: &str) -> std::io::Result<()> {
 
 /// Prints lines on stderr, sanitized. Errors are ignored, because a missing reader is not a reason to stop.
 pub fn say(lines: &str) {
-    if crate::logs::is_json() {
-        tracing::info!(target: "lango", "{}", sanitize(lines));
-        return;
-    }
-    let _ = writeln!(std::io::stderr().lock(), "{}", sanitize(lines));
+    let lines = sanitize(lines);
+    let line = crate::logs::json_line(&lines);
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "{}",
+        line.as_deref().unwrap_or(&lines)
+    );
 }
 
 /// Returns whether stdout is a terminal that supports colours.

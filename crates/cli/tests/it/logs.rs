@@ -1,8 +1,11 @@
 //! Logs: silent by default, nested spans with ids as JSON lines, and nothing that a user or a model wrote.
 
 use crate::lango::{Lango, finish, text};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 fn logged(lango: &Lango, selection: &str, arguments: &[&str]) -> Vec<Value> {
     let mut command = lango.command(arguments);
@@ -62,7 +65,7 @@ fn json_logs_of_a_delegated_turn_have_nested_spans_with_ids() {
         .find(|line| line["fields"]["message"] == "the turn finished");
     assert_eq!(finished.unwrap()["fields"]["outcome"], "answered");
     let everything = serde_json::to_string(&lines).unwrap();
-    assert!(!everything.contains(question) && !everything.contains("notes.md"));
+    assert!(!everything.contains("what files") && !everything.contains("notes.md"));
 }
 
 #[test]
@@ -83,4 +86,23 @@ fn a_wrong_level_is_a_usage_error_that_names_the_right_ones() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn a_server_with_json_logs_writes_only_json_lines() {
+    let lango = Lango::new();
+    let mut command = lango.command(&["--log-format", "json", "serve", "--port", "0"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut next = || -> Option<Value> {
+        let line = lines.next()?.unwrap();
+        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
+    };
+    while !next().unwrap()["fields"]["message"]
+        .to_string()
+        .contains("http://127.0.0.1:")
+    {}
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    while next().is_some() {}
+    assert!(child.wait().unwrap().code().is_some());
 }

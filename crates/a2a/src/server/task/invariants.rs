@@ -57,6 +57,18 @@ fn no_random_history_breaks_an_invariant_or_replays_differently() {
     }
 }
 
+/// A run on one replica reports that it needs input while its periodic write loses against another replica, which has
+/// meanwhile stored the next message. The report must not settle the task for that message.
+#[test]
+fn a_report_of_a_superseded_run_does_not_lose_the_next_message() {
+    let history = [
+        97, 1, 72, 0, 0, 51, 0, 51, 162, 106, 0, 119, 8, 0, 17, 108, 82, 19, 63, 5, 0, 5, 0, 186,
+        0, 66, 91, 0, 23, 24, 0, 192, 63, 121, 125, 0, 23, 8, 126, 92, 49, 21, 51, 141, 81, 0, 173,
+        169, 31, 30, 38, 0, 0, 140, 0, 20, 12, 64, 0, 44, 0, 34, 0, 27, 0, 5, 0, 5, 113, 167, 5, 0,
+    ];
+    check(&history, None).unwrap();
+}
+
 /// Fails unless some history with this bug causes the expected violation. Other violations do not count.
 #[track_caller]
 fn assert_caught(bug: Bug, violation: &str) {

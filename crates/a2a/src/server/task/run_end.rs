@@ -9,10 +9,12 @@ use crate::server::{Report, ReportError};
 impl Task {
     pub(super) fn reported(&mut self, caller: ReportCaller, run: RunId, report: Report) {
         match &self.state {
-            State::Running(running) if running.id == run => self.push([Step::Record {
-                report,
-                reporter: Some(caller),
-            }]),
+            State::Running(running) if running.id == run && !running.is_superseded => {
+                self.push([Step::Record {
+                    report,
+                    reporter: Some(caller),
+                }]);
+            }
             _ => {
                 let id = self.id().to_owned();
                 let answer = TaskAnswer::Report(Err(ReportError::Over { id }));
@@ -22,8 +24,8 @@ impl Task {
     }
 
     /// Handles the end of a run. If the run did not report a final status, asks the agent before failing the task: the
-    /// work may be done, and only the report may have failed. If the run was deferred, or stopped because of a
-    /// shutdown, leaves the task to the replica that resumes it.
+    /// work may be done, and only the report may have failed. If the run was deferred, superseded, or stopped because of
+    /// a shutdown, leaves the task to the replica that resumes it.
     pub(super) fn run_ended(&mut self, run: RunId, end: RunEnd) {
         match &self.state {
             State::Running(running) if running.id == run => {}
@@ -40,7 +42,9 @@ impl Task {
             Stop::NotRequested => (None, None),
             Stop::Requested { reason, cancel } => (Some(reason), cancel),
         };
-        let is_deferred = end == RunEnd::Deferred || reason == Some(StopReason::Shutdown);
+        let is_deferred = end == RunEnd::Deferred
+            || reason == Some(StopReason::Shutdown)
+            || running.is_superseded;
         let attempts = match end {
             // A deferred run is no failed attempt.
             _ if is_deferred => 0,

@@ -45,6 +45,9 @@ pub(super) struct Run {
     pub unstored: Option<Report>,
     /// A follow-up message that waits until this run has returned.
     pub queued: Option<Submission>,
+    /// Whether another replica has ended the task or stored a newer message. Then the reports of this run do not apply
+    /// to the document any more.
+    pub is_superseded: bool,
 }
 
 /// Whether a run has been signalled to stop.

@@ -234,6 +234,7 @@ impl Task {
             stop: Stop::NotRequested,
             unstored: None,
             queued: None,
+            is_superseded: false,
         });
         self.effects.push(Effect::StartRun {
             run: id,

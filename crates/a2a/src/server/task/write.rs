@@ -136,6 +136,9 @@ impl Task {
         self.adopt(stored);
         self.forget_unstored();
         self.stop_run(reason, None);
+        if let State::Running(run) = &mut self.state {
+            run.is_superseded = true;
+        }
     }
 
     fn write_failed(&mut self, write: Write, failure: StoreFailure) {

@@ -57,6 +57,15 @@ pub fn init(format: Option<LogFormat>, is_server: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns a sign-in link as it is shown on stderr. JSON lines go to log collectors, which must not get the link.
+pub fn link_to_show(link: &str) -> &str {
+    if ONLY_JSON.get().is_some() {
+        "run `lango tokens link`"
+    } else {
+        link
+    }
+}
+
 /// Formats a message to the operator as a JSON line, if stderr may have nothing else. `LANGO_LOG` does not filter it.
 pub fn json_line(message: &str) -> Option<String> {
     ONLY_JSON.get()?;

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 /// Whether a host is certainly this machine: `localhost`, or a loopback address with or without brackets. Other names
 /// are not resolved, not even those below `.localhost`, because a resolver may map them to another machine.
 pub fn is_loopback_host(host: &str) -> bool {
-    let host = host.trim_end_matches('.');
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     match literal.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
@@ -22,7 +21,7 @@ mod tests {
     fn only_literal_loopback_addresses_and_localhost_are_this_machine() {
         for host in [
             "localhost",
-            "LocalHost.",
+            "LocalHost",
             "127.0.0.1",
             "127.8.9.1",
             "[::1]",
@@ -33,6 +32,8 @@ mod tests {
         }
         for host in [
             "",
+            // A resolver does not look a name with a dot at its end up in the hosts file.
+            "localhost.",
             "0.0.0.0",
             "[::]",
             "x.localhost",

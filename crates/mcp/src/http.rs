@@ -1,6 +1,7 @@
 //! Streamable HTTP with an HTTP client that limits the size of answers. The MCP library handles events and
 //! reconnecting.
 
+use crate::confidential_url::is_confidential_url;
 use crate::error::ConnectError;
 use crate::names::one_line;
 use crate::oauth::{Challenge, ServerAuth};
@@ -52,6 +53,10 @@ pub(crate) fn transport(
     let not_started = |why: String| ConnectError::NotStarted { why };
     let address = &auth.address;
     let client = client(&address.url).map_err(not_started)?;
+    if address.token.is_some() && !is_confidential_url(&address.url) {
+        let why = "its token would be sent unencrypted; use https".to_owned();
+        return Err(ConnectError::NotStarted { why });
+    }
     let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
         .max_sse_event_size(MAX_MESSAGE_BYTES);
     let mut backoff = ExponentialBackoff::default();
@@ -333,11 +338,9 @@ impl EventReader {
                             too_long().into()
                         }
                     },
-                    Ok(None) => {
-                        self.is_over = true;
-                        self.parser.finish();
-                        continue;
-                    }
+                    // An event that the end of the stream cuts off is dropped. Its id would skip the event after a
+                    // reconnect.
+                    Ok(None) => return None,
                     Err(error) => error.into(),
                 };
             self.is_over = true;

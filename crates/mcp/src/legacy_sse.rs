@@ -36,9 +36,12 @@ async fn first_event(auth: &ServerAuth) -> Option<String> {
     }
     let mut parser = SseParser::new(MAX_BYTES);
     loop {
-        parser.push(&response.chunk().await.ok()??).ok()?;
-        if let Some(event) = parser.next_event() {
-            return event.kind;
+        let chunk = response.chunk().await.ok()??;
+        let pushed = parser.push(&chunk);
+        let mut events = std::iter::from_fn(|| parser.next_event());
+        if let Some(kind) = events.find_map(|event| event.kind) {
+            return Some(kind.trim().to_owned());
         }
+        pushed.ok()?;
     }
 }

@@ -407,14 +407,22 @@ fn looks_whole(body: &[u8]) -> bool {
 /// Reads a complete body of server-sent events.
 fn read_frames(body: &str, mut reader: Box<dyn ReplyReader>) -> Result<ModelEvent, ModelFault> {
     let mut events = events();
-    events.push(body.as_bytes()).map_err(too_long)?;
-    events.finish();
-    while !reader.is_complete()
-        && let Some(data) = events.next_data()
-    {
-        reader.frame(&data)?;
+    let mut chunks = body.as_bytes().chunks(64 * 1024);
+    loop {
+        let chunk = chunks.next();
+        match chunk {
+            Some(chunk) => events.push(chunk).map_err(too_long)?,
+            None => events.finish(),
+        }
+        while !reader.is_complete()
+            && let Some(data) = events.next_data()
+        {
+            reader.frame(&data)?;
+        }
+        if chunk.is_none() || reader.is_complete() {
+            return reader.finish().map(ModelEvent::Reply);
+        }
     }
-    reader.finish().map(ModelEvent::Reply)
 }
 
 /// Maximum number of bytes per event of a stream.

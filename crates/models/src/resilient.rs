@@ -8,6 +8,7 @@ use futures_util::{StreamExt, stream};
 use lango_core::{
     BoxStream, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelRequest, Price,
 };
+use lango_net::backoff;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -171,7 +172,7 @@ pub(crate) fn retry_delay(fault: &ModelFault, tries: u32, pause: Duration) -> Op
     if !fault.is_transient() || tries >= ResilientModel::TRIES {
         return None;
     }
-    let backoff = pause * 2_u32.pow(tries.saturating_sub(1));
+    let backoff = backoff(pause, tries);
     let requested = match fault {
         ModelFault::RateLimited { retry_after_ms, .. }
         | ModelFault::Overloaded { retry_after_ms, .. } => {

@@ -34,10 +34,10 @@ impl Clients {
         let mut options = ClientOptions {
             connect_timeout: timeouts.connect,
             idle_connection: IDLE_TIMEOUT,
-            addresses: &[],
+            addresses: None,
         };
         if let Route::Checked(addresses) = route {
-            options.addresses = addresses;
+            options.addresses = Some(addresses);
             return service_client(url, options);
         }
         let is_local = is_this_machine(url);

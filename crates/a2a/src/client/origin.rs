@@ -3,7 +3,7 @@
 
 use lango_net::{Egress, is_this_machine, redacted_url};
 use reqwest::Url;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// How to connect to a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) async fn admit(
     if !to.username().is_empty() || to.password().is_some() {
         return Err("it contains a user name or password".to_owned());
     }
-    if from.scheme() == "https" && to.scheme() == "http" && !is_this_machine(from) {
+    if from.scheme() == "https" && to.scheme() == "http" && !names_this_machine(from) {
         return Err("it leads from https to http".to_owned());
     }
     // An untrusted host must not lead back to the user's host either, which may be a private one.
@@ -48,7 +48,16 @@ pub(crate) fn display_url(url: &Url) -> String {
 
 /// Returns whether two URLs have the same host. All names of this machine count as the same host.
 fn is_same_host(one: &Url, other: &Url) -> bool {
-    host(one) == host(other) || is_this_machine(one) && is_this_machine(other)
+    host(one) == host(other) || names_this_machine(one) && names_this_machine(other)
+}
+
+/// Returns whether a URL is meant for this machine. Unlike [`is_this_machine`], which decides about credentials, this accepts
+/// the unspecified address, which many servers put into their cards, and names below `.localhost`.
+fn names_this_machine(url: &Url) -> bool {
+    let host = host(url);
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    let is_unspecified = literal.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified());
+    is_this_machine(url) || is_unspecified || host.ends_with(".localhost")
 }
 
 fn host(url: &Url) -> String {
@@ -62,7 +71,6 @@ mod tests {
     use lango_core::BoxFuture;
     use lango_net::{EgressLimits, EgressRules, Resolver};
     use std::io;
-    use std::net::IpAddr;
     use std::sync::Arc;
 
     /// A resolver that knows public names, and one name that resolves to this machine.
@@ -96,6 +104,7 @@ mod tests {
         for (card, to) in [
             ("https://a.example/x", "https://a.example:8443/y"),
             ("http://127.0.0.1:1/x", "http://localhost:2/y"),
+            ("http://127.0.0.1:1/x", "http://0.0.0.0:1/y"),
             ("https://localhost/x", "http://localhost/y"),
             ("http://10.0.0.1/x", "http://10.0.0.1:81/y"),
             ("https://box/x", "https://Box./y"),

@@ -10,7 +10,7 @@ use super::stream::EventStream;
 use a2a::{SVC_PARAM_VERSION, SendMessageRequest, methods};
 use lango_net::{BodyError, is_plain_body, retry_after};
 use lango_secrets::Masks;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
@@ -164,7 +164,12 @@ impl Wire {
 
     async fn refusal(&self, mut response: Response) -> Refusal {
         let status = response.status().as_u16();
-        let wait = retry_after(response.headers(), SystemTime::now());
+        // Only the standard header says that the server did not accept the request.
+        let headers = response.headers();
+        let wait = headers
+            .contains_key(RETRY_AFTER)
+            .then(|| retry_after(headers, SystemTime::now()))
+            .flatten();
         if let Some(location) = response.headers().get(LOCATION)
             && response.status().is_redirection()
         {

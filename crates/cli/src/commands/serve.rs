@@ -145,8 +145,9 @@ pub async fn serve_command(
     screen::say(&banner);
     if purpose != Purpose::Serve {
         let link = super::tokens::new_link(&database, &owner, &url).await?;
+        let shown = crate::logs::link_to_show(&link);
         screen::say(&format!(
-            "page    {link} (signs in one browser; valid for 10 minutes)"
+            "page    {shown} (signs in one browser; valid for 10 minutes)"
         ));
         if purpose == Purpose::Web {
             open_browser(&link);

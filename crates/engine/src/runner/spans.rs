@@ -2,7 +2,7 @@
 
 use super::{RunnerParts, TurnEnd};
 use crate::turn::{TurnInput, TurnStep};
-use lango_core::{SessionId, TurnId};
+use lango_core::{ModelFault, SessionId, TurnId};
 use tracing::field::{Empty, debug};
 use tracing::{Span, info, info_span, warn};
 
@@ -44,15 +44,34 @@ pub(super) fn record_result(input: &TurnInput) {
             span.record("cached_tokens", reply.usage.cached_tokens);
             span.record("output_tokens", reply.usage.output_tokens);
         }
-        TurnInput::ModelFailed { error, .. } => warn!(%error, "the model call failed"),
+        TurnInput::ModelFailed { error, .. } => {
+            warn!(fault = fault_name(&error.fault), "the model call failed");
+        }
         TurnInput::ToolReturned { status, .. } => {
             span.record("status", debug(status));
         }
         TurnInput::RemoteReturned { result, .. } => match result {
             Ok(_) => drop(span.record("status", "Ok")),
-            Err(error) => warn!(%error, "the remote call failed"),
+            Err(error) => warn!(is_unknown = error.is_unknown, "the remote call failed"),
         },
         _ => {}
+    }
+}
+
+/// Returns the name of a fault. Its details can quote what the user or the model wrote.
+fn fault_name(fault: &ModelFault) -> &'static str {
+    match fault {
+        ModelFault::RateLimited { .. } => "rate_limited",
+        ModelFault::Overloaded { .. } => "overloaded",
+        ModelFault::Unreachable { .. } => "unreachable",
+        ModelFault::Incomplete => "incomplete",
+        ModelFault::TimedOut { .. } => "timed_out",
+        ModelFault::ContextTooLong { .. } => "context_too_long",
+        ModelFault::NoKey { .. } => "no_key",
+        ModelFault::BadKey { .. } => "bad_key",
+        ModelFault::UnknownModel { .. } => "unknown_model",
+        ModelFault::Refused { .. } => "refused",
+        ModelFault::Malformed { .. } => "malformed",
     }
 }
 

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use url::Url;
 
 /// The options of a client.
@@ -20,7 +20,7 @@ pub struct ClientOptions<'a> {
     pub idle_connection: Duration,
     /// Addresses that have been checked. If there are any, the client connects only to these, whatever the name
     /// resolves to later. It then uses no proxy, because a proxy would resolve the name again.
-    pub addresses: &'a [SocketAddr],
+    pub addresses: Option<&'a [SocketAddr]>,
 }
 
 impl Default for ClientOptions<'_> {
@@ -28,7 +28,7 @@ impl Default for ClientOptions<'_> {
         Self {
             connect_timeout: Duration::from_secs(10),
             idle_connection: Duration::from_secs(60),
-            addresses: &[],
+            addresses: None,
         }
     }
 }
@@ -44,13 +44,14 @@ pub fn service_client(url: &Url, options: ClientOptions<'_>) -> Result<Client, S
         .redirect(redirect::Policy::none())
         .dns_resolver(SystemNames)
         .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")));
-    if is_this_machine(url) || !options.addresses.is_empty() {
+    if is_this_machine(url) || options.addresses.is_some() {
         builder = builder.no_proxy();
     }
-    if let Some(host) = url.host_str()
-        && !options.addresses.is_empty()
-    {
-        builder = builder.resolve_to_addrs(host, options.addresses);
+    if let Some(addresses) = options.addresses {
+        let Some(host) = url.host_str().filter(|_| !addresses.is_empty()) else {
+            return Err("the host has no address that may be contacted".to_owned());
+        };
+        builder = builder.resolve_to_addrs(host, addresses);
     }
     builder.build().map_err(|error| root_cause(&error))
 }
@@ -85,11 +86,16 @@ fn describe_kind(error: &reqwest::Error) -> &'static str {
 /// delay the exit of the process for that long. A detached thread does not.
 struct SystemNames;
 
+/// Limits the threads that look names up at the same time.
+static LOOKUPS: Semaphore = Semaphore::const_new(64);
+
 impl Resolve for SystemNames {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
+            let permit = LOOKUPS.acquire().await?;
             let (sender, receiver) = oneshot::channel();
             let look_up = move || {
+                let _permit = permit;
                 // Fails if the request has timed out in the meantime.
                 let _ = sender.send((name.as_str(), 0).to_socket_addrs());
             };

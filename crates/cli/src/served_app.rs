@@ -16,7 +16,7 @@ use lango_knowledge::Library;
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext, latest_attempt};
 use lango_store::Store;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many sessions can be exported concurrently.
@@ -40,8 +40,8 @@ pub struct ServedApp {
     checks: tokio::sync::Mutex<()>,
     /// Permits for exports, which verify the log first.
     exports: Arc<tokio::sync::Semaphore>,
-    /// The task server, which is built on top of this.
-    server: OnceLock<AgentServer>,
+    /// The task server, which is built on top of this, until [`close`](ServedApp::close).
+    server: Mutex<Option<AgentServer>>,
 }
 
 /// Recently printed errors, so that an outage does not print a line for each task.
@@ -111,13 +111,21 @@ impl ServedApp {
             flags,
             checks: tokio::sync::Mutex::default(),
             exports: Arc::new(tokio::sync::Semaphore::new(MAX_EXPORTS)),
-            server: OnceLock::new(),
+            server: Mutex::default(),
         })
     }
 
-    /// Sets the server whose tasks are updated and cancelled. Only the first call has an effect.
+    /// Sets the server whose tasks are updated and cancelled.
     pub fn set_server(&self, server: AgentServer) {
-        let _ = self.server.set(server);
+        *self.lock_server() = Some(server);
+    }
+
+    fn lock_server(&self) -> MutexGuard<'_, Option<AgentServer>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn server(&self) -> Option<AgentServer> {
+        self.lock_server().clone()
     }
 
     /// Returns the users whose turns run here.
@@ -135,6 +143,8 @@ impl ServedApp {
 
     /// Stops the MCP servers.
     pub async fn close(&self) {
+        // The server refers back to this; without the cycle, the browsers end when the last user of this is dropped.
+        self.lock_server().take();
         self.mcp.close().await;
     }
 }
@@ -186,7 +196,7 @@ impl ServerContext for ServedApp {
 
     fn turn_continued<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let Some(server) = self.server.get() else {
+            let Some(server) = self.server() else {
                 return;
             };
             // If the task cannot be read now, the next request for it updates it.

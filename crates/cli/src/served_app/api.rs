@@ -128,7 +128,7 @@ impl ApiContext for ServedApp {
 
     fn cancel_task<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let Some(server) = self.server.get() else {
+            let Some(server) = self.server() else {
                 return false;
             };
             match latest_attempt(&*self.sessions.tasks, user, turn).await {

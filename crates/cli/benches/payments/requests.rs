@@ -185,7 +185,7 @@ async fn nothing_is_paid_without_need_or_permission(chain: &Chain, host: &Progra
     let (_, free) = agent.fetch("c_1", "/free", most.clone()).await;
     assert!(free.unwrap().contains("nothing was paid"));
     let (_, dear) = agent.fetch("c_2", "/v2/101", most.clone()).await;
-    assert!(dear.unwrap_err().contains("this call may pay 0.0001 USDC"));
+    assert!(dear.unwrap_err().contains("`max_amount` is 0.0001 USDC"));
     let (_, moved) = agent.fetch("c_3", "/moved", most.clone()).await;
     assert!(moved.unwrap().contains("not followed"));
     // A call without an approval has no budget to spend.

@@ -52,7 +52,7 @@ pub(crate) fn router() -> Router<Api> {
     Router::new().route("/agui", methods)
 }
 
-/// Runs a turn, or continues one that waits for approvals.
+/// Starts a turn, or answers the approvals that a turn waits for and continues it.
 async fn run(
     Runs(caller): Runs,
     State(api): State<Api>,

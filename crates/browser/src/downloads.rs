@@ -1,6 +1,7 @@
-//! Downloads. The browser writes them into its private directory, and lango copies completed ones into the workspace. A
-//! call that may act on a site permits a few downloads in its tab and in tabs that this tab opens during the call;
-//! lango cancels all others.
+//! Downloads. The browser writes them into its private directory, and lango copies completed ones into the workspace.
+//!
+//! During a call that may act on a site, its tab, and every tab that it opens, may start a few downloads. lango cancels
+//! all other downloads.
 
 use crate::address::host_of;
 use crate::notice::{Notices, shorten};

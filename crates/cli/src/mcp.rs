@@ -199,7 +199,7 @@ fn assignments_of(
         .collect())
 }
 
-/// Returns the failure for invalid settings of a server.
+/// Creates the error for an MCP server with invalid settings.
 fn invalid_settings(id: &str, what: String) -> Failure {
     Failure::new(Exit::Config, format!("mcp.servers.{id}: {what}"))
         .next("run `lango config show --origin` to see where it is set; docs/mcp.md has examples")

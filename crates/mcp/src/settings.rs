@@ -1,4 +1,4 @@
-//! The settings of a server: how to reach it, and which of its tools to offer.
+//! The settings of an MCP server: how to reach it, and which of its tools to offer to agents.
 
 use crate::program_proxy::{ProgramProxy, SecretVariable};
 use lango_core::AgentName;

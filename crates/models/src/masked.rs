@@ -1,4 +1,4 @@
-//! A model whose output is masked, so a provider that writes a key into its reply cannot leak it.
+//! Masks secrets in everything that a model returns, so that a provider cannot leak a key by repeating it.
 
 use futures_util::{StreamExt, stream};
 use lango_core::{
@@ -8,7 +8,7 @@ use lango_core::{
 use lango_secrets::{MaskTextStream, Masks};
 use std::sync::Arc;
 
-/// A model with secrets masked in its text, calls and errors, even if a value is split over several chunks of the
+/// Wraps a model and masks secrets in its text, calls and errors, even if a secret is split over several chunks of the
 /// stream.
 pub struct MaskedModel {
     inner: Arc<dyn Model>,

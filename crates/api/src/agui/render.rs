@@ -10,7 +10,7 @@ use lango_core::{AgentName, CallId, Event, EventBody, FrameId, Outcome, TurnId, 
 use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
 use serde_json::{Value, json};
 
-/// A renderer that writes a turn as the events of a run.
+/// Writes a turn as the events of an AG-UI run.
 pub(super) struct RunRenderer {
     started: Value,
     finished: Value,
@@ -19,7 +19,7 @@ pub(super) struct RunRenderer {
     outline: Outline,
     /// Open steps with their names, which are unique.
     steps: Vec<(FrameId, String)>,
-    /// The id of the run. It is part of the ids of the messages, because several runs may show the same turn.
+    /// The id of the run. Message ids contain it, because several runs can show the same turn.
     run: String,
     /// The id of the text message that is being written.
     message: Option<String>,
@@ -33,7 +33,7 @@ pub(super) fn call_id(turn: &TurnId, call: &CallId) -> String {
 }
 
 impl RunRenderer {
-    /// Creates a renderer for a turn. Earlier runs have already shown what `outline` contains.
+    /// Creates a renderer for a turn. `outline` is what earlier runs have already shown of it.
     pub fn new(run: &RunInput, turn: TurnId, outline: Outline) -> Self {
         Self {
             started: events::run_started(run),

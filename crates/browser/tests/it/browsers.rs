@@ -1,4 +1,4 @@
-//! The browsers of sessions: their number, their lifetime, and what remains after they end.
+//! Tests of the browsers that sessions use: how many there are, when they end, and what they leave behind.
 
 use crate::processes::{processes, wait_until_gone};
 use crate::support::Bench;

@@ -68,7 +68,8 @@ impl Conversation {
             .await
     }
 
-    /// Resumes the turn with this id, or returns its outcome, if the log has it.
+    /// Looks for a turn with this id in the log. Returns its outcome if it has finished; otherwise resumes it first.
+    /// Returns `None` if the log has no such turn.
     pub(super) async fn resume_if_known(
         &mut self,
         id: &TurnId,

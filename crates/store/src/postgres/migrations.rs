@@ -20,7 +20,7 @@ macro_rules! migration {
     };
 }
 
-/// The migrations in order. A released migration is never changed; add a new one instead.
+/// The migrations, in the order in which they run. Never change one that has been released; add a new one instead.
 const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0001_sessions"),
     migration!("0002_knowledge"),

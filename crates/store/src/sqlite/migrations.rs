@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
-/// The migrations in order. A released migration is never changed; add a new one instead.
+/// The migrations, in the order in which they run. Never change one that has been released; add a new one instead.
 const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),

@@ -1,5 +1,5 @@
-//! The document of a task, which clients see: its status, messages and artifacts. Applies messages and reports to it,
-//! and enforces the size limits.
+//! The part of a task that clients see: its status, messages and artifacts. Messages and reports are applied here, within
+//! the size limits.
 
 use crate::server::message_identity::{self, MessageIdentity};
 use crate::server::render::{self, View};

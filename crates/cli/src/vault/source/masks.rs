@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 pub(super) struct MaskCheck {
     /// The version of the vault; `None` if there was no vault with secrets.
     version: Option<VaultVersion>,
-    /// Whether its values are masked; false if it was locked.
+    /// Whether the values of the vault are masked; false if the vault was locked.
     is_masked: bool,
     time: Instant,
 }
 
 impl UserVaults {
-    /// Masks the values of a user's vault, unless it was checked within `max_age`. A locked vault is tried again
-    /// after it changed or was opened elsewhere in this process.
+    /// Masks the values of a user's vault. Does nothing if the last check of this vault is newer than `max_age`. If
+    /// the vault was locked at that check, tries again only after the vault has changed, or another part of this
+    /// process has opened it.
     pub(super) async fn refresh_masks(&self, user: &UserId, max_age: Duration) {
         let last = self.mask_checks().get(user).copied();
         if last.is_some_and(|last| last.time.elapsed() < max_age) {

@@ -1,4 +1,5 @@
-//! The world around a process: the database, the effects of tools, and a checker of both.
+//! What survives when a test ends the simulated process: the database, and the effects that tools had. Checks both
+//! afterwards.
 
 use super::planted::PlantedBug;
 use super::points::{FailPointModel, FailPointStore, FailPointTool, FailPoints};

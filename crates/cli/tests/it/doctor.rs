@@ -30,6 +30,14 @@ fn doctor_lists_what_a_turn_needs_and_changes_nothing() {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     assert!(shown.contains(&format!("{}\n", lango.workspace().display())));
+    let rows = lango.run(&["doctor", "--json"]).json();
+    let absent = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["absent"] == true);
+    let absent: Vec<&str> = absent.map(|row| text(&row["name"])).collect();
+    assert_eq!(absent, ["browser", "web search", "payments"]);
     assert!(!lango.home().exists());
 
     lango.session("hello");

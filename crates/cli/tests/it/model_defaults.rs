@@ -313,3 +313,25 @@ fn setup_lists_models_with_prices_and_writes_the_chosen_one() {
     assert!(written.starts_with("agent.model = \"groq/openai/gpt-oss-20b\"\n"));
     assert!(!written.contains("very-secret"));
 }
+
+#[test]
+fn a_key_goes_over_plain_http_to_another_machine_only_if_the_provider_allows_it() {
+    let lango = Lango::new();
+    lango.home_file(
+        "lango.toml",
+        "[providers.lan]\nkind = 'openai'\nbaseUrl = 'http://models.invalid/v1'\napiKeyEnv = 'LAN_KEY'\n",
+    );
+    let run = |setting: &str| {
+        let mut command = lango.command(&["-c", setting, "-c", "agent.model=lan/m", "run", "hi"]);
+        finish(command.env("LAN_KEY", "a-key-that-nobody-sees"), b"")
+    };
+    run("providers.lan.allowPlainHttp=false").refused(
+        3,
+        &[
+            "unencrypted to `models.invalid`",
+            "providers.lan.allowPlainHttp = true",
+        ],
+    );
+    let allowed = run("providers.lan.allowPlainHttp=true");
+    assert!(allowed.stderr.contains("cannot be reached"), "{allowed:#?}");
+}

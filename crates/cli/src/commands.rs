@@ -1,20 +1,19 @@
 //! The commands: each parses its arguments, does its work through the library, and returns its exit code.
 
-pub(crate) mod agents;
-pub(crate) mod approvals;
-pub(crate) mod archive;
+mod agents;
+mod approvals;
+mod archive;
 mod ask;
 mod chat;
 mod config;
-pub(crate) mod doctor;
+mod doctor;
 mod input;
-pub(crate) mod knowledge;
-pub(crate) mod mcp;
+mod knowledge;
+mod mcp;
 mod memory;
-pub(crate) mod models;
+mod models;
 mod payments;
 mod present;
-mod retention;
 mod run;
 mod secrets;
 mod serve;
@@ -28,8 +27,9 @@ mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen;
+use lango::app::Failure;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -91,10 +91,10 @@ pub async fn finish() {
             );
         }
     }
-    crate::clean_up::warn();
+    lango::app::clean_up::warn();
 }
 
 fn report(failure: &Failure) -> Exit {
     screen::say(&format!("error: {failure}"));
-    failure.exit
+    Exit::from(failure)
 }

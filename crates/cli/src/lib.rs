@@ -1,40 +1,9 @@
-//! The binary `lango` as a library: configuration, wiring, commands, and terminal output. `main.rs` is only a few
-//! lines, so that tests can reach everything.
+//! The binary `lango` as a library: arguments, commands, terminal output and exit codes. `main.rs` is only a few lines,
+//! so that tests can reach everything; what the commands do is in the crate `lango`.
 
-mod agent_tree;
-pub mod app;
 pub mod args;
-mod attach;
-mod browser;
-mod clean_up;
 pub mod commands;
-pub mod config;
 pub mod core_dumps;
-mod disabled_exec;
-mod egress;
-mod embedder;
-mod environment;
 pub mod exit;
-pub mod knowledge;
 pub mod logs;
-pub mod markdown;
-pub mod mcp;
-mod memory_queue;
-mod model_lists;
-mod model_offers;
-pub mod model_selector;
-mod payment;
-pub mod redact;
-mod remote_agents;
-pub mod roster;
-pub mod sandbox_setup;
 pub mod screen;
-mod served_app;
-pub mod sessions;
-mod signals;
-mod terminal_state;
-mod text_file;
-mod token;
-mod vault;
-mod warnings;
-mod web;

@@ -1,22 +1,25 @@
-//! Logs for operators, on stderr, as text or as JSON lines.
+//! Logs for operators, on stderr, as text or as JSON lines; and notices for the user, which are always printed.
 //!
-//! `LANGO_LOG` selects what is logged. Without it nothing is installed, and a span or an event costs one comparison.
+//! `LANGO_LOG` selects what is logged. Without it, only notices are enabled, and any other span or event costs one
+//! comparison.
 //! Logs contain ids, names, sizes and times, but never messages, arguments, results or secrets.
 
 use chrono::{SecondsFormat, Utc};
 use clap::ValueEnum;
+use lango::app::NOTICE_TARGET;
+use lango_config::LOG_VARIABLE;
 use serde_json::json;
 use std::env;
+use std::fmt::Debug;
 use std::sync::OnceLock;
-use tracing::Level;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Registry, fmt};
-
-/// The environment variable that selects what is logged.
-pub const VARIABLE: &str = "LANGO_LOG";
+use tracing_subscriber::{Layer, Registry, fmt};
 
 /// The format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,33 +31,56 @@ pub enum LogFormat {
 /// Set if all of stderr consists of JSON lines.
 static ONLY_JSON: OnceLock<()> = OnceLock::new();
 
-/// Installs logging if `LANGO_LOG` or a format asks for it. A format without `LANGO_LOG` logs at level `info`. The stderr of a
+/// Prints notices from now on, and logs if `LANGO_LOG` or a format asks for it. A format without `LANGO_LOG` logs at level `info`. The stderr of a
 /// server with JSON logs has nothing but JSON lines.
 pub fn init(format: Option<LogFormat>, is_server: bool) -> Result<(), String> {
-    let selection = env::var(VARIABLE)
+    let notices = Targets::new().with_target(NOTICE_TARGET, LevelFilter::INFO);
+    let registry = Registry::default().with(NoticePrinter.with_filter(notices));
+    let selection = env::var(LOG_VARIABLE)
         .ok()
         .filter(|text| !text.trim().is_empty());
     let selection = match (selection, format) {
         (Some(selection), _) => selection,
         (None, Some(_)) => "info".to_owned(),
-        (None, None) => return Ok(()),
+        (None, None) => {
+            // Fails if logging is installed already, which only a test does.
+            let _ = registry.try_init();
+            return Ok(());
+        }
     };
-    let targets = parse(&selection)?;
+    let targets = parse(&selection)?.with_target(NOTICE_TARGET, LevelFilter::OFF);
     let format = format.unwrap_or(LogFormat::Text);
     if is_server && format == LogFormat::Json {
         ONLY_JSON.get_or_init(|| ());
     }
-    let registry = Registry::default().with(targets);
     let layer = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_span_events(FmtSpan::CLOSE);
-    // Fails if logging is installed already, which only a test does.
     let _ = match format {
-        LogFormat::Text => registry.with(layer).try_init(),
-        LogFormat::Json => registry.with(layer.json()).try_init(),
+        LogFormat::Text => registry.with(layer.with_filter(targets)).try_init(),
+        LogFormat::Json => registry.with(layer.json().with_filter(targets)).try_init(),
     };
     Ok(())
+}
+
+/// Prints notices of the library on stderr.
+struct NoticePrinter;
+
+impl<S: Subscriber> Layer<S> for NoticePrinter {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        event.record(&mut MessagePrinter);
+    }
+}
+
+struct MessagePrinter;
+
+impl Visit for MessagePrinter {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            crate::screen::say(&format!("{value:?}"));
+        }
+    }
 }
 
 /// Returns a sign-in link as it is shown on stderr. JSON lines go to log collectors, which must not get the link.
@@ -92,7 +118,7 @@ fn parse(selection: &str) -> Result<Targets, String> {
         let (target, level) = part.split_once('=').unwrap_or(("lango", part));
         let level: Level = level.trim().parse().map_err(|_| {
             format!(
-                "{VARIABLE} has `{part}`, which is not a level\n  next: use error, warn, info, debug or trace, or a list \
+                "{LOG_VARIABLE} has `{part}`, which is not a level\n  next: use error, warn, info, debug or trace, or a list \
                  such as `info,lango_store=debug`"
             )
         })?;

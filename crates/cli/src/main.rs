@@ -1,7 +1,7 @@
 //! The binary `lango`: parses the command line, runs the command, and returns its exit code.
 
 use clap::error::ErrorKind;
-use lango_cli::sandbox_setup::SANDBOX_ARGUMENT;
+use lango::app::sandbox_setup::SANDBOX_ARGUMENT;
 use std::process::ExitCode;
 
 /// The most threads a server uses for blocking work such as reading files. Each needs memory, and more would not be

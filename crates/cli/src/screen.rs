@@ -1,22 +1,19 @@
 //! Terminal output: lines that say what is happening, which agent acts, and what it cost.
 
 mod bar;
-mod json;
 mod progress;
 mod request;
 mod transcript;
 
-use crate::markdown::sanitize;
-use crate::redact::redact;
 pub use bar::{ProgressBar, Ticker, progress_share};
-pub use json::{Layout, json};
-use lango_core::{Outcome, Timestamp};
-use lango_engine::{Tree, TurnReport};
+use lango_config::redact;
+use lango_core::Outcome;
+use lango_core::text::sanitize;
+pub use lango_core::text::{Layout, age, count, json, one_line};
+use lango_engine::TurnReport;
 use lango_models::OfflineModel;
 pub use progress::Progress;
-pub use request::{
-    RequestDetail, allowing_rule, escape_invisible, is_invisible, request, subject_line,
-};
+pub use request::{RequestDetail, allowing_rule, escape_invisible, request, subject_line};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 pub use transcript::Transcript;
@@ -45,7 +42,7 @@ pub fn write_line(line: &str) -> std::io::Result<()> {
     write_all(&format!("{}\n", sanitize(line)))
 }
 
-/// Writes text to stdout unchanged; only for text that is [rendered](crate::markdown::render).
+/// Writes text to stdout unchanged; only for text that is [rendered](lango_markdown::render).
 pub fn write_all(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -121,20 +118,6 @@ pub fn footer(report: &TurnReport, model: &str, elapsed: Duration) -> String {
     ending.map_or(line.clone(), |ending| format!("{ending}\n{line}"))
 }
 
-/// Lists the agents that are not in the tree, grouped by reason: `vault, librarian (no tools)`.
-pub fn skipped_agents(tree: &Tree) -> Vec<String> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for skipped in &tree.skipped {
-        let (name, reason) = (skipped.name.as_str(), skipped.reason.as_str());
-        match groups.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((reason, vec![name])),
-        }
-    }
-    let text = |(reason, names): (&str, Vec<&str>)| format!("{} ({reason})", names.join(", "));
-    groups.into_iter().map(text).collect()
-}
-
 fn tokens_and_cost(report: &TurnReport) -> String {
     let usage = &report.usage;
     let cached = match usage.cached_tokens {
@@ -152,31 +135,4 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         count(usage.input_tokens, "token"),
         usage.output_tokens
     )
-}
-
-/// Describes how long ago something was.
-pub fn age(then: Timestamp, now: Timestamp) -> String {
-    let seconds = now.0.saturating_sub(then.0) / 1000;
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3600 => format!("{} min ago", seconds / 60),
-        3600..86_400 => format!("{} h ago", seconds / 3600),
-        _ => format!("{} d ago", seconds / 86_400),
-    }
-}
-
-/// Formats a number with its noun: `1 turn`, `2 turns`.
-pub fn count(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Returns the beginning of a text on one line, sanitized.
-pub(crate) fn one_line(text: &str, max: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = sanitize(&line).into_owned();
-    if line.chars().count() <= max {
-        return line;
-    }
-    let beginning: String = line.chars().take(max.saturating_sub(1)).collect();
-    format!("{beginning}…")
 }

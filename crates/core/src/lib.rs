@@ -31,6 +31,7 @@ mod remote;
 mod schema;
 mod store;
 mod task;
+pub mod text;
 mod tool;
 mod vault;
 mod web_cache;

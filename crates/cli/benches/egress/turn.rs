@@ -2,8 +2,8 @@
 //! some of its checks.
 
 use crate::drivers::egress;
+use lango::app::sandbox_setup::SANDBOX_ARGUMENT;
 use lango_browser::{BrowserLauncher, BrowserSessions, BrowserSetup, browser_tools, find_browser};
-use lango_cli::sandbox_setup::SANDBOX_ARGUMENT;
 use lango_core::{ModelReply, Tool};
 use lango_engine::SystemClock;
 use lango_net::{Check, SeenLinks};

@@ -120,7 +120,7 @@ impl std::str::FromStr for Age {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        crate::config::age(text)
+        lango_config::age(text)
             .map(Self)
             .map_err(|expected| format!("must be {expected}"))
     }

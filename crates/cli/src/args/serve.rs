@@ -31,7 +31,7 @@ impl std::str::FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        crate::config::duration(text)
+        lango_config::duration(text)
             .map(Self)
             .map_err(|expected| format!("must be {expected}"))
     }

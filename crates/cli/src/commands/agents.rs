@@ -1,18 +1,20 @@
 //! `lango agents`: lists the agents with their tools, and the unavailable agents with the reason. It also prints the
 //! instruction of an agent.
 
-use crate::app::App;
 use crate::args::{AgentsArguments, AgentsCommand};
-use crate::config::{self, ProcessEnv};
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
-use crate::roster::{self, Roster};
+use crate::exit::Exit;
 use crate::screen::{self, Layout};
-use crate::text_file;
-use lango_core::{AgentName, Effect, ModelSettings, Risk, ToolName, ToolSpec, Trust};
+use lango::app::App;
+use lango::app::Failure;
+use lango::app::agents::{as_json, model_of, settings_of, skipped_agents, source_of};
+use lango::app::roster::{self, Roster};
+use lango_config::ProcessEnv;
+use lango_config::text_file;
+use lango_core::text::sanitize;
+use lango_core::{AgentName, Effect, Risk, ToolName, ToolSpec, Trust};
 use lango_engine::{Agent, AgentFile, Topology, Tree, TreeError, TreeMode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::{Display, Write};
 use std::fs::File;
 use std::io::{IsTerminal, Write as _};
@@ -64,10 +66,10 @@ pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<E
 /// overwritten.
 fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Failure> {
     let process_env = ProcessEnv::from_process(config)?;
-    let loaded = config::load(&process_env)?;
+    let loaded = lango_config::load(&process_env)?;
     let agent = AgentName::from(name);
     AgentFile::check_name(&agent)
-        .map_err(|detail| Failure::new(Exit::Usage, detail).next("lango agents new researcher"))?;
+        .map_err(|detail| Failure::usage(detail).next("lango agents new researcher"))?;
     let folder = if project {
         loaded.paths.project_agents(&process_env.cwd)
     } else {
@@ -75,15 +77,15 @@ fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Fail
     };
     let path = folder.join(format!("{name}.md"));
     let built_in = match &loaded.settings.agent.topology {
-        config::TopologyChoice::Named(name) => Topology::built_in(name).ok(),
-        config::TopologyChoice::File(_) => None,
+        lango_config::TopologyChoice::Named(name) => Topology::built_in(name).ok(),
+        lango_config::TopologyChoice::File(_) => None,
     };
     if built_in
         .as_ref()
         .is_some_and(|topology| topology.root == agent)
     {
         let message = format!("`{agent}` is the name of the orchestrator");
-        return Err(Failure::new(Exit::Usage, message).next("lango agents new researcher"));
+        return Err(Failure::usage(message).next("lango agents new researcher"));
     }
     let mut specs = built_in.iter().flat_map(|topology| &topology.agents);
     let text = AgentFile::template(&agent, specs.find(|spec| spec.name == agent));
@@ -94,7 +96,7 @@ fn new_file(config: Vec<String>, name: &str, project: bool) -> Result<Exit, Fail
     });
     written.map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", path.display());
-        Failure::new(Exit::Usage, message).next("choose another name, or edit the existing file")
+        Failure::usage(message).next("choose another name, or edit the existing file")
     })?;
     screen::print(&path.display().to_string())?;
     screen::say("edit it as you like; `lango agents` shows the result");
@@ -127,7 +129,7 @@ fn tree_with_listed_tools(app: &App, file: &Path) -> Result<Tree, Failure> {
             "the tool list `{}` cannot be used: {detail}",
             file.display()
         );
-        Failure::new(Exit::Usage, message).next(
+        Failure::usage(message).next(
             r#"give a JSON list such as ["fs_read", {"name": "search_web", "description": "…"}]"#,
         )
     };
@@ -171,10 +173,10 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
         names.collect::<Vec<_>>().join(", ")
     };
     let agent = tree.agent(name).ok_or_else(|| {
-        Failure::new(
-            Exit::Usage,
-            format!("there is no agent `{name}`; the agents are: {}", names()),
-        )
+        Failure::usage(format!(
+            "there is no agent `{name}`; the agents are: {}",
+            names()
+        ))
         .next(format!("lango agents --instruction {}", tree.root.name))
     })?;
     Ok(if std::io::stdout().is_terminal() {
@@ -182,75 +184,6 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
     } else {
         agent.instruction.to_string()
     })
-}
-
-/// Returns the tree as JSON: the agents with their tools, and the unavailable ones with the reason.
-pub fn as_json(tree: &Tree, app: &App) -> Value {
-    let roster = &app.roster;
-    let tools = |agent: &Agent| -> Vec<Value> {
-        agent
-            .tools
-            .iter()
-            .map(|tool| json!(tool.spec.name))
-            .collect()
-    };
-    let agents: Vec<Value> = tree
-        .agents
-        .iter()
-        .map(|agent| {
-            json!({
-                "name": agent.name,
-                "description": agent.description,
-                "capabilities": agent.capabilities,
-                "tools": tools(agent),
-                "remote": agent.is_remote,
-                "source": source_of(agent, roster),
-                "model": model_of(agent, roster),
-                "settings": settings_of(agent, app),
-            })
-        })
-        .collect();
-    let skipped: Vec<Value> = tree
-        .skipped
-        .iter()
-        .map(|skipped| json!({ "name": skipped.name, "reason": skipped.reason }))
-        .collect();
-    json!({
-        "mode": tree.mode.name(),
-        "topology": tree.topology,
-        "root": {
-            "name": tree.root.name,
-            "tools": tools(&tree.root),
-            "settings": settings_of(&tree.root, app),
-        },
-        "agents": agents,
-        "skipped": skipped,
-        "unmatched": tree.unmatched,
-    })
-}
-
-/// Returns where an agent comes from: its file, `built-in` or `remote`.
-fn source_of(agent: &Agent, roster: &Roster) -> String {
-    match roster.file_of(&agent.name) {
-        _ if agent.is_remote => "remote".to_owned(),
-        Some(path) => path.display().to_string(),
-        None => "built-in".to_owned(),
-    }
-}
-
-/// Returns the model that an agent's file specifies, if any.
-fn model_of<'a>(agent: &Agent, roster: &'a Roster) -> Option<&'a String> {
-    roster.spec_of(&agent.name)?.model.as_ref()
-}
-
-/// Returns an agent's model parameters: its own, completed by the general ones. A remote agent has none.
-fn settings_of(agent: &Agent, app: &App) -> ModelSettings {
-    let general = app.loaded.settings.agent.model_settings();
-    if agent.is_remote {
-        ModelSettings::default()
-    } else {
-        agent.settings.or(general)
-    }
 }
 
 /// Describes agent files that are not used, and why.
@@ -302,7 +235,7 @@ fn as_text(tree: &Tree, app: &App) -> String {
         }
         let _ = writeln!(text, "{rest}   from: {}", source_of(agent, roster));
     }
-    for skipped in screen::skipped_agents(tree) {
+    for skipped in skipped_agents(tree) {
         let _ = writeln!(text, "unavailable: {skipped}");
     }
     if !tree.unmatched.is_empty() {

@@ -1,16 +1,15 @@
 //! `lango approvals`: lists, shows and answers pending approvals, and revokes grants.
 
-pub(crate) mod grants;
-
 use super::ask::{ApprovalMode, reason};
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
 use super::watch::{PromptContext, TurnInput, watch};
-use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen::{self, Layout, RequestDetail, age, one_line, request, subject_line};
-use crate::sessions::{Sessions, open_session};
+use lango::app::App;
+use lango::app::sessions::{Sessions, open_session};
+use lango::app::{Failure, grants};
 use lango_core::{
     ApprovalAnswer, ApprovalId, ApprovalQuestion, Approvals, Clock, Grant, PendingApproval,
     PreviewLength,
@@ -202,15 +201,12 @@ fn find_by_prefix<T>(
     let mut found: Vec<T> = all.into_iter().filter(fits).collect();
     match (found.pop(), found.is_empty()) {
         (Some(one), true) => Ok(one),
-        (Some(_), false) => Err(Failure::new(
-            Exit::Usage,
-            format!("more than one id starts with `{prefix}`"),
-        )
-        .next("give more characters of the id")),
-        (None, _) => Err(
-            Failure::new(Exit::Usage, format!("no {kind} has the id `{prefix}`"))
-                .next("run `lango approvals` to list pending approvals and grants"),
+        (Some(_), false) => Err(
+            Failure::usage(format!("more than one id starts with `{prefix}`"))
+                .next("give more characters of the id"),
         ),
+        (None, _) => Err(Failure::usage(format!("no {kind} has the id `{prefix}`"))
+            .next("run `lango approvals` to list pending approvals and grants")),
     }
 }
 
@@ -244,7 +240,7 @@ fn read_answer(
             }
         };
         let next = answer_command(std::slice::from_ref(waiting));
-        return Err(Failure::new(Exit::Usage, message).next(next));
+        return Err(Failure::usage(message).next(next));
     }
     let takes_reason = matches!(word, AnswerWord::No | AnswerWord::Happened);
     if because.is_some() && !takes_reason {
@@ -258,7 +254,7 @@ fn read_answer(
                 "leave out --because, or say what happened: lango approvals answer {id} happened --because \"…\""
             ),
         };
-        return Err(Failure::new(Exit::Usage, message).next(next));
+        return Err(Failure::usage(message).next(next));
     }
     let pattern = || grants::pattern(app, waiting, pattern.as_deref());
     Ok(match word {
@@ -278,7 +274,7 @@ fn read_answer(
         AnswerWord::Happened => {
             let text = because.map(|text| text.trim().to_owned());
             let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Usage, "say what happened").next(format!(
+                Failure::usage("say what happened").next(format!(
                     "lango approvals answer {} happened --because \"…\"",
                     waiting.request.id
                 ))

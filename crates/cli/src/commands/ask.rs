@@ -1,9 +1,9 @@
 //! Asks the user at the terminal whether a call may run. Without a terminal the call is denied, and the message names
 //! the rule that would have allowed it.
 
-use crate::exit::{Exit, Failure};
 use crate::screen::{self, RequestDetail, allowing_rule, request};
-use crate::terminal_state::TerminalState;
+use lango::app::Failure;
+use lango::app::terminal_state::TerminalState;
 use lango_core::{AnswerSource, ApprovalAnswer, PendingApproval, PreviewLength, RuleSubject, Text};
 use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
@@ -139,7 +139,7 @@ async fn ask_user(question: Question) -> Result<Reply, Failure> {
     let reply = reply.and_then(|reply| reply.map_err(|error| error.to_string()));
     let reply = reply.map_err(|error| {
         let message = format!("cannot read from the terminal: {error}");
-        Failure::new(Exit::Failed, message)
+        Failure::failed(message)
     })?;
     Ok(match reply {
         Reply::Wait if !can_wait => Reply::Stop,

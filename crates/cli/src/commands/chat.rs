@@ -5,11 +5,12 @@ mod line;
 mod turn;
 
 use super::watch::PromptContext;
-use crate::app::{App, Persistence};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen;
-use crate::sessions::{Sessions, open_session};
-use crate::signals::{StopSignal, StopSignals};
+use lango::app::sessions::{Sessions, open_session};
+use lango::app::signals::{StopSignal, StopSignals};
+use lango::app::{App, Persistence};
+use lango::app::{Failure, FailureKind};
 use lango_core::{Model, SessionId, UserInput};
 use lango_engine::{Conversation, RunnerError, SkippedAgent, TreeMode};
 use lango_models::OfflineModel;
@@ -183,7 +184,7 @@ async fn run_turn(
     context: PromptContext<'_>,
 ) -> Result<(), Failure> {
     match turn::show_turn(model, conversation, question, context).await {
-        Err(failure) if failure.exit == Exit::Terminated => Err(failure),
+        Err(failure) if failure.kind == FailureKind::Terminated => Err(failure),
         Err(failure) => {
             screen::say(&format!("error: {failure}"));
             Ok(())

@@ -1,11 +1,12 @@
 //! `lango config`: shows the effective configuration and its origins, checks it, and manages trust in project files.
 
 use super::trust;
-use crate::app::App;
 use crate::args::ConfigCommand;
-use crate::config::{self, Layout, ProcessEnv};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen;
+use lango::app::App;
+use lango::app::Failure;
+use lango_config::{Layout, ProcessEnv};
 
 /// Runs the command.
 pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
@@ -16,8 +17,8 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
                 (false, true) => Layout::Json,
                 (false, false) => Layout::Toml,
             };
-            let loaded = config::load(&ProcessEnv::from_process(flags)?)?;
-            screen::print(config::show(&loaded, layout).trim_end())?;
+            let loaded = lango_config::load(&ProcessEnv::from_process(flags)?)?;
+            screen::print(lango_config::show(&loaded, layout).trim_end())?;
             let warnings = loaded.warnings();
             warnings
                 .iter()

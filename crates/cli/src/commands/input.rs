@@ -1,7 +1,7 @@
 //! The question: from the command line, standard input, or both. The log records where each part came from.
 
-use crate::exit::{Exit, Failure};
 use crate::screen;
+use lango::app::Failure;
 use lango_core::UserInput;
 use lango_engine::Runner;
 use std::io::{IsTerminal, Read};
@@ -13,8 +13,9 @@ pub async fn question(prompt: &[String], quiet: bool) -> Result<UserInput, Failu
     let wants_stdin_alone = prompt.is_empty() || prompt == "-";
     let is_terminal = std::io::stdin().is_terminal();
     if wants_stdin_alone && is_terminal {
-        return Err(Failure::new(Exit::Usage, "no question was given")
-            .next("lango run \"what files are here?\""));
+        return Err(
+            Failure::usage("no question was given").next("lango run \"what files are here?\"")
+        );
     }
     if is_terminal {
         return Ok(prompt.as_str().into());
@@ -57,7 +58,7 @@ async fn read_stdin(quiet: bool) -> Result<String, Failure> {
     };
     let unreadable = |error: &dyn std::fmt::Display| {
         let message = format!("standard input cannot be read: {error}");
-        Failure::new(Exit::Usage, message).next("use `< /dev/null` to pass no input")
+        Failure::usage(message).next("use `< /dev/null` to pass no input")
     };
     let bytes = read
         .map_err(|error| unreadable(&error))?
@@ -67,19 +68,14 @@ async fn read_stdin(quiet: bool) -> Result<String, Failure> {
             "standard input is longer than {} bytes, the limit of a turn",
             Runner::INPUT_BYTES
         );
-        return Err(
-            Failure::new(Exit::Usage, message).next("save it to a file and ask about the file")
-        );
+        return Err(Failure::usage(message).next("save it to a file and ask about the file"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        Failure::new(
-            Exit::Usage,
-            format!(
-                "standard input is not UTF-8 text: the first invalid byte is number {}",
-                place + 1
-            ),
-        )
+        Failure::usage(format!(
+            "standard input is not UTF-8 text: the first invalid byte is number {}",
+            place + 1
+        ))
         .next("convert it first, for example with `iconv -t UTF-8`")
     })
 }

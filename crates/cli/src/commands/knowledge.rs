@@ -1,17 +1,16 @@
 //! `lango knowledge`: adds documents to the library, searches, lists and removes them.
 
-use crate::app::App;
 use crate::args::KnowledgeCommand;
-use crate::exit::{Exit, Failure};
-use crate::knowledge::Knowledge;
-use crate::markdown::sanitize;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, ProgressBar, age, count, one_line};
+use lango::app::App;
+use lango::app::Failure;
+use lango::app::knowledge::Knowledge;
+use lango::app::knowledge::{document_json, hit_json};
+use lango_core::text::sanitize;
 use lango_core::{BoxLease, BusyPolicy, Clock, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
-use lango_knowledge::{
-    AddOptions, AddProgress, AddReport, LibraryDocument, LibraryHit, LibraryQuery,
-    LibrarySearchMode,
-};
+use lango_knowledge::{AddOptions, AddProgress, AddReport, LibraryQuery, LibrarySearchMode};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ use std::path::PathBuf;
 pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let Some(known) = &app.knowledge else {
-        return Err(Failure::new(Exit::Config, "there is no library"));
+        return Err(Failure::config("there is no library"));
     };
     match command {
         KnowledgeCommand::Add { paths, trust, json } => {
@@ -65,7 +64,7 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
 fn check_embedder(known: &Knowledge) -> Result<(), Failure> {
     match &known.warning {
         None => Ok(()),
-        Some(warning) => Err(Failure::new(Exit::Config, warning.clone())
+        Some(warning) => Err(Failure::config(warning.clone())
             .next("fix embedding.provider and embedding.model, or use no vectors: -c embedding.provider=none")),
     }
 }
@@ -204,37 +203,6 @@ async fn search(
         screen::print(&sanitize(&line))?;
     }
     Ok(())
-}
-
-/// Returns a document as JSON.
-pub fn document_json(document: &LibraryDocument) -> Value {
-    json!({
-        "id": document.id,
-        "collection": document.collection,
-        "session": document.session,
-        "source": document.source.name,
-        "trust": document.source.trust,
-        "title": document.title,
-        "size": document.size,
-        "added": document.added,
-        "chunks": document.chunks,
-    })
-}
-
-/// Returns a search hit as JSON.
-pub fn hit_json(hit: &LibraryHit) -> Value {
-    json!({
-        "id": hit.id,
-        "document": hit.document,
-        "collection": hit.collection,
-        "score": hit.score,
-        "source": hit.source.name,
-        "trust": hit.source.trust,
-        "title": hit.title,
-        "heading": hit.heading,
-        "position": hit.position,
-        "snippet": hit.snippet,
-    })
 }
 
 async fn list(app: &App, known: &Knowledge, limit: usize, as_json: bool) -> Result<(), Failure> {

@@ -2,12 +2,14 @@
 
 mod trust;
 
-use crate::app::App;
 use crate::args::McpCommand;
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
-use crate::redact::redact_value;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, one_line};
+use lango::app::App;
+use lango::app::Failure;
+use lango::app::mcp::status;
+use lango_config::redact_value;
+use lango_core::text::sanitize;
 use lango_mcp::{ServerOverview, ServerProbe, ToolState};
 use serde_json::{Value, json};
 use trust::Consent;
@@ -90,7 +92,7 @@ fn check_known(app: &App, id: &str) -> Result<(), Failure> {
         format!("configured are {}", ids.join(", "))
     };
     let message = format!("there is no MCP server `{id}`; {known}");
-    Err(Failure::new(Exit::Usage, message).next("lango mcp list"))
+    Err(Failure::usage(message).next("lango mcp list"))
 }
 
 fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
@@ -129,28 +131,6 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
         screen::say(&format!("warning: {warning}"));
     }
     Ok(Exit::Ok)
-}
-
-/// Describes the status of a server without contacting it.
-pub fn status(server: &ServerOverview) -> String {
-    let changed = server
-        .tools
-        .iter()
-        .filter(|tool| tool.state != ToolState::Pinned);
-    let changed = changed.count();
-    match (&server.problem, server.is_pinned) {
-        (Some(problem), _) => problem.clone(),
-        (None, false) => format!("not connected yet; run `lango mcp test {}`", server.id),
-        (None, true) if changed > 0 => format!(
-            "{}, {changed} changed; accept with `lango mcp trust {}`",
-            screen::count(server.tools.len() as u64, "tool"),
-            server.id
-        ),
-        (None, true) => format!(
-            "{} pinned",
-            screen::count(server.tools.len() as u64, "tool")
-        ),
-    }
 }
 
 fn state_label(state: ToolState) -> &'static str {

@@ -1,8 +1,8 @@
 //! Updates memory after a turn, while the user reads the answer.
 
 use super::watch::termination_requested;
-use crate::app::App;
 use crate::screen::{self, count};
+use lango::app::App;
 use lango_core::{SessionId, UserId};
 use std::time::Duration;
 

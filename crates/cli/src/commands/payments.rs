@@ -3,15 +3,15 @@
 
 use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
-use crate::exit::{Exit, Failure};
-use crate::payment::{PaymentSource, PaymentStatus, StoredWallet, endpoint_step, rpc_url_step};
+use crate::exit::Exit;
 use crate::screen::{self, Layout};
-use crate::vault::read_typed;
 use chrono::DateTime;
+use lango::app::Failure;
+use lango::app::payment::{PaymentSource, PaymentStatus, StoredWallet, rpc_url_step};
+use lango::app::vault::read_typed;
 use lango_core::{Payment, PaymentAccount, PaymentQuery, PaymentStore};
 use lango_payment::{
-    KeyBytes, PaymentError, Payments, address_of, amount_text, checksummed, key_text, parse_key,
-    payment_json,
+    KeyBytes, Payments, address_of, amount_text, checksummed, key_text, parse_key, payment_json,
 };
 use lango_vault::{Key, NewSecret, SecretKind, SecretName, SecretValue};
 use serde_json::json;
@@ -168,7 +168,7 @@ async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Fa
         } else {
             "this is not the private key of a wallet: one has 64 hexadecimal digits, with or without `0x`"
         };
-        Failure::new(Exit::Config, message).next(format!(
+        Failure::config(message).next(format!(
             "export the private key of the account from your wallet (neither its address nor the seed phrase), and run \
              `lango payments wallet import {name}` again"
         ))
@@ -189,7 +189,7 @@ async fn store(
     let entries = open.entries().await?;
     if entries.iter().any(|entry| entry.name == name) {
         let message = format!("a secret named `{name}` already exists and is not replaced");
-        return Err(Failure::new(Exit::Usage, message)
+        return Err(Failure::usage(message)
             .next("choose another name: `lango payments wallet create NAME` or `import NAME`"));
     }
     let secret = NewSecret {
@@ -222,18 +222,6 @@ fn print_next_steps(source: &PaymentSource<'_>, name: &SecretName) {
     }
     if !steps.is_empty() {
         screen::say(&format!("next, in {file}: {}", steps.join("; and ")));
-    }
-}
-
-impl From<PaymentError> for Failure {
-    fn from(error: PaymentError) -> Self {
-        let exit = match error {
-            PaymentError::Key { .. } | PaymentError::WrongChain { .. } => Exit::Config,
-            _ => Exit::Failed,
-        };
-        let next = endpoint_step(&error)
-            .unwrap_or("run `lango doctor` to check the endpoint, the wallet and the limits");
-        Self::new(exit, error.to_string()).next(next)
     }
 }
 

@@ -2,12 +2,13 @@
 //! and the exit code.
 
 use super::watch::WatchedTurn;
-use crate::exit::{Exit, Failure};
-use crate::markdown;
-use crate::redact::redact;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, Progress, allowing_rule, footer, subject_line};
+use lango::app::Failure;
+use lango_config::redact;
 use lango_core::{ApprovalQuestion, Outcome, PendingApproval};
 use lango_engine::{TurnEnd, TurnReport, TurnUpdate};
+use lango_markdown as markdown;
 use lango_models::OfflineModel;
 use serde_json::{Value, json};
 use std::io::IsTerminal;

@@ -5,14 +5,15 @@ use super::input;
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
 use super::watch::{PromptContext, TurnInput, watch};
-use crate::app::{App, Persistence};
 use crate::args::RunArguments;
-use crate::attach::read_files;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen::{self, Layout, subject_line};
-use crate::sessions::open_session;
-use crate::signals::StartSignals;
-use crate::text_file;
+use lango::app::attach::read_files;
+use lango::app::sessions::open_session;
+use lango::app::signals::StartSignals;
+use lango::app::{App, Persistence};
+use lango::app::{Failure, FailureKind};
+use lango_config::text_file;
 use lango_core::{Outcome, PendingApproval};
 use lango_engine::{AnswerSchema, Conversation, TurnEnd};
 use serde_json::json;
@@ -32,7 +33,7 @@ pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, F
     let as_json = arguments.json || arguments.jsonl;
     let result = turn(config, arguments).await;
     if let (true, Err(failure)) = (as_json, &result) {
-        let error = json!({ "error": failure.to_string(), "exit": failure.exit.code() });
+        let error = json!({ "error": failure.to_string(), "exit": Exit::from(failure).code() });
         screen::print(&screen::json(&error, Layout::Line)?)?;
     }
     result
@@ -133,7 +134,7 @@ async fn turn_in(
 fn read_schema(file: &Path) -> Result<AnswerSchema, Failure> {
     let unusable = |detail: &dyn Display| {
         let message = format!("the schema `{}` cannot be used: {detail}", file.display());
-        Failure::new(Exit::Usage, message).next(
+        Failure::usage(message).next(
             r#"give a JSON schema such as {"type": "object", "properties": {"files": {"type": "array"}}}"#,
         )
     };
@@ -155,7 +156,7 @@ async fn finish_pending_turn(
         let message = "an earlier turn of this session waits for approval";
         let subject = waiting.first().map(|first| subject_line(&first.request));
         let message = format!("{message}: {}", subject.unwrap_or_default());
-        Failure::new(Exit::Denied, message).next(answer_command(waiting))
+        Failure::new(FailureKind::Denied, message).next(answer_command(waiting))
     };
     if !conversation.is_interrupted() {
         if approval_mode != ApprovalMode::Terminal {
@@ -181,7 +182,7 @@ async fn finish_pending_turn(
         TurnEnd::Waiting(left) => Err(waiting(&left)),
         TurnEnd::Finished(report) if report.outcome == Outcome::Cancelled => {
             let message = "the earlier turn was stopped, and the new question was not asked";
-            Err(Failure::new(Exit::Interrupted, message))
+            Err(Failure::new(FailureKind::Interrupted, message))
         }
         TurnEnd::Finished(report) => {
             let answer = report

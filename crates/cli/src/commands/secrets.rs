@@ -10,17 +10,18 @@ mod programs;
 mod show;
 
 use crate::args::SecretsCommand;
-use crate::config::{self, LoadedConfig, ProcessEnv};
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
-use crate::payment;
-use crate::roster::Roster;
+use crate::exit::Exit;
 use crate::screen;
-use crate::sessions::Storage;
-use crate::signals::StopSignals;
-use crate::token;
-use crate::vault::{self, PromptMode, VaultAccess};
 use expiry::Expiry;
+use lango::app::Failure;
+use lango::app::payment;
+use lango::app::roster::Roster;
+use lango::app::sessions::Storage;
+use lango::app::signals::StopSignals;
+use lango::app::token;
+use lango::app::vault::{self, PromptMode, VaultAccess};
+use lango_config::{LoadedConfig, ProcessEnv};
+use lango_core::text::sanitize;
 use lango_core::{AgentName, RecordSelection};
 use lango_engine::Tree;
 use lango_vault::{
@@ -52,7 +53,7 @@ pub(super) struct Secrets {
 impl Secrets {
     pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
         let process_env = ProcessEnv::from_process(flags.clone())?;
-        let loaded = config::load(&process_env)?;
+        let loaded = lango_config::load(&process_env)?;
         let roster = Roster::read(&loaded, &process_env.cwd)?;
         let root = roster.topology.as_ref();
         let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
@@ -141,7 +142,7 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
         } => master::rotate(secrets, &without).await?,
         SecretsCommand::Rotate { .. } => {
             let message = "name the secret that gets a new value, or use `--master` to replace the vault's master key";
-            return Err(Failure::new(Exit::Usage, message).next(
+            return Err(Failure::usage(message).next(
                 "`lango secrets rotate NAME` or `lango secrets rotate --master`; run `lango secrets list` to see the names",
             ));
         }
@@ -168,7 +169,7 @@ pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Res
         Ok(name) if !is_value => format!("lango {command} {name}"),
         _ => format!("lango {command} NAME"),
     };
-    Err(Failure::new(Exit::Usage, message).next(format!(
+    Err(Failure::usage(message).next(format!(
         "run `{next}` and type the value, or pipe it in; if it was a real secret, replace it at the service that issued it"
     )))
 }
@@ -201,7 +202,7 @@ async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(),
     if !is_confirmed && entries.iter().any(is_wallet) {
         let message =
             format!("`{name}` is the key of a wallet: without it, the wallet's funds are lost");
-        return Err(Failure::new(Exit::Usage, message).next(format!(
+        return Err(Failure::usage(message).next(format!(
             "if the wallet is empty, run `lango secrets rm {name} --yes`"
         )));
     }
@@ -292,7 +293,7 @@ pub(super) fn piped_value(
     let value = vault::read_piped()?;
     if value.is_empty() {
         let message = "standard input is empty, so there is no value to store";
-        return Err(Failure::new(Exit::Usage, message).next(format!(
+        return Err(Failure::usage(message).next(format!(
             "for example: `pass show {name} | lango {command} {name}`"
         )));
     }
@@ -394,7 +395,7 @@ async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
     if !yes {
         let message = format!("this permanently deletes the vault of `{user}`{contents}");
         let command = access.command();
-        return Err(Failure::new(Exit::Usage, message).next(format!("{command} destroy --yes")));
+        return Err(Failure::usage(message).next(format!("{command} destroy --yes")));
     }
     if let Some(sealed) = &sealed {
         access.clear_cached_unlock(sealed);

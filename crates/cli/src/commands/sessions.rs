@@ -1,12 +1,13 @@
 //! `lango sessions`: lists, shows, resumes and closes sessions, and runs the archive commands.
 
 use super::{archive, chat};
-use crate::app::{App, Persistence};
 use crate::args::SessionsCommand;
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, Transcript, age};
-use crate::sessions::Sessions;
+use lango::app::Failure;
+use lango::app::sessions::Sessions;
+use lango::app::{App, Persistence};
+use lango_core::text::sanitize;
 use lango_core::{Clock, EventRange, Model, SessionId, SessionQuery, UnfinishedTurn};
 use lango_engine::{SystemClock, TurnEnd};
 use lango_models::OfflineModel;

@@ -1,12 +1,13 @@
 //! `lango setup`: writes a minimal configuration file that selects a model, after a test call to it.
 
-use crate::app::App;
 use crate::args::SetupArguments;
-use crate::config::Origin;
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
-use crate::model_offers::{ModelOffer, ProviderOffers, list_offers};
+use crate::exit::Exit;
 use crate::screen;
+use lango::app::App;
+use lango::app::Failure;
+use lango::app::model_offers::{ModelOffer, ProviderOffers, list_offers};
+use lango_config::Origin;
+use lango_core::text::sanitize;
 use lango_core::{Message, Model, ModelEvent, ModelRequest};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -21,9 +22,7 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
     let path = app.loaded.paths.user_file.clone();
     if path.exists() && !arguments.force {
         let message = format!("`{}` already exists", path.display());
-        return Err(
-            Failure::new(Exit::Usage, message).next("edit it, or use --force to overwrite it")
-        );
+        return Err(Failure::usage(message).next("edit it, or use --force to overwrite it"));
     }
     let name = match arguments.model {
         Some(name) => name,
@@ -62,11 +61,10 @@ async fn ask(app: &App) -> Result<String, Failure> {
     let names = names.filter(|name| *name != current);
     let names: Vec<&str> = std::iter::once(current).chain(names).collect();
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(
-            Exit::Usage,
-            "there is no terminal to ask which model to use",
-        )
-        .next(format!("lango setup --model {}", names[0])));
+        return Err(
+            Failure::usage("there is no terminal to ask which model to use")
+                .next(format!("lango setup --model {}", names[0])),
+        );
     }
     for (number, name) in names.iter().enumerate() {
         let line = format!("{:>3}  {}  {}", number + 1, sanitize(name), note(name));
@@ -99,12 +97,12 @@ async fn test_call(model: &dyn Model) -> Result<(), Failure> {
             Ok(ModelEvent::Reply(_)) => return Ok(()),
             Ok(_) => {}
             Err(error) => {
-                return Err(Failure::new(Exit::Config, error.to_string())
+                return Err(Failure::config(error.to_string())
                     .next("nothing was written; fix the problem and run `lango setup` again"));
             }
         }
     }
-    Err(Failure::new(Exit::Config, "the model sent no reply").next("nothing was written"))
+    Err(Failure::config("the model sent no reply").next("nothing was written"))
 }
 
 /// Returns the content of the file: the model, and the settings of its provider from the command line.
@@ -127,11 +125,8 @@ fn file_text(app: &App, model: &str) -> String {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: std::io::Error| {
-        Failure::new(
-            Exit::Config,
-            format!("cannot write `{}`: {error}", path.display()),
-        )
-        .next("set LANGO_HOME to a writable folder")
+        Failure::config(format!("cannot write `{}`: {error}", path.display()))
+            .next("set LANGO_HOME to a writable folder")
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let temporary = path.with_extension("toml.new");

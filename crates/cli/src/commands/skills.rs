@@ -1,9 +1,10 @@
 //! `lango skills`: lists the skills that agents can use, and what is wrong with the others.
 
-use crate::app::App;
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, one_line};
+use lango::app::App;
+use lango::app::Failure;
+use lango_core::text::sanitize;
 use lango_tools::SkillOwner;
 use serde_json::json;
 

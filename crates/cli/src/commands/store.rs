@@ -3,11 +3,12 @@
 mod restore;
 mod transfer;
 
-use crate::app::App;
 use crate::args::StoreCommand;
-use crate::config::StoreLocation;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen::{self, Ticker};
+use lango::app::App;
+use lango::app::Failure;
+use lango_config::StoreLocation;
 use lango_store::archive::WipeOutcome;
 use lango_store::{Store, VectorSearch};
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ fn file(app: &App) -> Result<Store, Failure> {
             let message = format!(
                 "`{place}` is on a database server; use the server's own tools to back it up"
             );
-            Err(Failure::new(Exit::Usage, message).next(format!(
+            Err(Failure::usage(message).next(format!(
                 "pg_dump --format=custom --file=lango.dump '{place}'"
             )))
         }
@@ -65,9 +66,7 @@ async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {
     let taken = to.try_exists().unwrap_or(false);
     if taken {
         let message = format!("`{}` already exists", to.display());
-        return Err(
-            Failure::new(Exit::Usage, message).next("choose a file name that does not exist yet")
-        );
+        return Err(Failure::usage(message).next("choose a file name that does not exist yet"));
     }
     let ticker = Mutex::new(Ticker::new());
     let seen = move |left: u64, total: u64| {

@@ -1,9 +1,10 @@
 //! `lango tokens`: manages access tokens of the HTTP API and sign-in links of the page.
 
-use crate::app::App;
 use crate::args::TokensCommand;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen::{self, Layout, age, one_line};
+use lango::app::App;
+use lango::app::Failure;
 use lango_api::sign_in_link;
 use lango_api::tokens::{LINK_LIFETIME, NewToken, issue};
 use lango_core::{
@@ -42,8 +43,9 @@ pub async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit,
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 let message =
                     format!("`{url}` is not an address that starts with http:// or https://");
-                return Err(Failure::new(Exit::Usage, message)
-                    .next("lango tokens link --url http://127.0.0.1:18789"));
+                return Err(
+                    Failure::usage(message).next("lango tokens link --url http://127.0.0.1:18789")
+                );
             }
             let link = new_link(&app.storage.database, &app.user(), &url).await?;
             screen::print(&link)?;
@@ -175,14 +177,11 @@ async fn revoke(app: &App, prefix: &str) -> Result<(), Failure> {
                 line(token, SystemClock.now(), [0; 3])
             ))?)
         }
-        [] => Err(
-            Failure::new(Exit::Usage, format!("there is no token `{prefix}`"))
-                .next("run `lango tokens list` to see the tokens"),
+        [] => Err(Failure::usage(format!("there is no token `{prefix}`"))
+            .next("run `lango tokens list` to see the tokens")),
+        _ => Err(
+            Failure::usage(format!("more than one token id starts with `{prefix}`"))
+                .next("give more characters of the id"),
         ),
-        _ => Err(Failure::new(
-            Exit::Usage,
-            format!("more than one token id starts with `{prefix}`"),
-        )
-        .next("give more characters of the id")),
     }
 }

@@ -1,11 +1,12 @@
 //! `lango trash`: lists, restores and permanently deletes what agents deleted.
 
-use crate::app::App;
 use crate::args::TrashCommand;
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
+use crate::exit::Exit;
 use crate::screen::{self, Layout, age, count};
+use lango::app::App;
+use lango::app::Failure;
 use lango_core::Clock;
+use lango_core::text::sanitize;
 use lango_engine::SystemClock;
 use lango_tools::TrashItem;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result
                 };
                 removed.map_err(|error| {
                     let text = format!("cannot delete `{}`: {error}", path.display());
-                    Failure::new(Exit::Failed, text)
+                    Failure::failed(text)
                 })?;
                 deleted += 1;
             }

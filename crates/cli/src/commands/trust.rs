@@ -1,11 +1,11 @@
 //! `lango config trust`: trusts the current content of the project's files and reports what that enables, or revokes
 //! the trust.
 
-use crate::config::{self, LoadedConfig, Paths, ProcessEnv, TrustedFiles};
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
-use crate::roster::{self, Roster};
 use crate::screen;
+use lango::app::Failure;
+use lango::app::roster::{self, Roster};
+use lango_config::{LoadedConfig, Paths, ProcessEnv, TrustedFiles};
+use lango_core::text::sanitize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub fn trust_project(flags: Vec<String>) -> Result<(), Failure> {
     let process_env = ProcessEnv::from_process(flags)?;
     let paths = Paths::locate(&process_env)?;
     let before = TrustedFiles::read(&paths);
-    let ignored_settings = config::load(&process_env).map(|loaded| loaded.ignored_settings());
+    let ignored_settings = lango_config::load(&process_env).map(|loaded| loaded.ignored_settings());
     let mut trust = before.clone();
     match trust_all(&process_env, &paths, &mut trust) {
         Ok(trusted) => {
@@ -43,7 +43,7 @@ pub fn revoke_trust(flags: Vec<String>) -> Result<(), Failure> {
         roster::instructions_file(&process_env.cwd),
     ];
     files.extend(paths.project_file.clone());
-    if let Ok(loaded) = config::load(&process_env) {
+    if let Ok(loaded) = lango_config::load(&process_env) {
         let more = roster::project_files(&loaded, &process_env.cwd).into_iter();
         files.extend(more.map(|file| file.path));
     }
@@ -87,7 +87,7 @@ fn trust_all(
         write(trust)?;
     }
     // Only the trusted configuration tells which other files belong to the project.
-    let loaded: LoadedConfig = config::load(process_env)?;
+    let loaded: LoadedConfig = lango_config::load(process_env)?;
     let files = roster::project_files(&loaded, &process_env.cwd);
     let project_file = loaded.paths.project_file.clone();
     if project_file.is_none() && files.is_empty() {
@@ -95,8 +95,9 @@ fn trust_all(
             "there is no lango.toml in this folder or above it, no AGENTS.md in this folder, and no agent in `{}`",
             paths.project_agents(&process_env.cwd).display()
         );
-        return Err(Failure::new(Exit::Usage, message)
-            .next("`lango agents new --project NAME` creates an agent file"));
+        return Err(
+            Failure::usage(message).next("`lango agents new --project NAME` creates an agent file")
+        );
     }
     for file in &files {
         let content = file
@@ -170,5 +171,5 @@ impl TrustedProject {
 
 fn trust_failure(file: &Path, error: &dyn Display) -> Failure {
     let message = format!("`{}` cannot be trusted: {error}", file.display());
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }

@@ -2,9 +2,9 @@
 //! until the turn ends or has to wait.
 
 use super::ask::{ApprovalMode, Reply};
-use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::vault::UserVaults;
+use lango::app::vault::UserVaults;
+use lango::app::{Failure, FailureKind};
 use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
 use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate};
 use std::cell::Cell;
@@ -86,14 +86,14 @@ pub async fn watch(
                 match prepare(conversation, context, &request, answer).await {
                     Ok(answer) => TurnAction::Answer(request, answer, by),
                     // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
-                    Err(failure) if failure.exit == Exit::Interrupted => TurnAction::Cancel,
+                    Err(failure) if failure.kind == FailureKind::Interrupted => TurnAction::Cancel,
                     Err(failure) => return Err(failure),
                 }
             }
         };
         end = drive(conversation, next, &mut show).await?;
     }
-    crate::clean_up::warn();
+    lango::app::clean_up::warn();
     Ok(WatchedTurn { end, denied })
 }
 

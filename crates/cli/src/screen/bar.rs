@@ -1,6 +1,6 @@
 //! Progress of long operations on stderr: a line that changes on a terminal, otherwise a line at regular intervals.
 
-use crate::markdown::sanitize;
+use lango_core::text::sanitize;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The progress of a turn: delegations, tool calls and corrections, one line each.
 
 use super::one_line;
-use crate::attach::attachment_line;
+use lango::app::attach::attachment_line;
 use lango_core::{AnswerSource, ApprovalAnswer, CallId, CallStatus, Event, EventBody, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //! long line, and control and invisible characters are escaped.
 
 use super::{count, one_line};
-use crate::markdown::is_disruptive;
+use lango_core::text::is_invisible;
 use lango_core::{ApprovalQuestion, ApprovalRequest, PendingApproval, Risk};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
@@ -126,11 +126,6 @@ pub fn escape_invisible(text: &str) -> String {
         }
     }
     shown
-}
-
-/// Returns whether a character is invisible: a control or format character, or one without width.
-pub fn is_invisible(letter: char) -> bool {
-    letter.is_control() || is_disruptive(letter) || letter.width() == Some(0)
 }
 
 /// Describes which agent wants to call which tool, on one line.

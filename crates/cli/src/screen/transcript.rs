@@ -2,8 +2,8 @@
 
 use super::progress::{brief_arguments, first_line, status_symbol};
 use super::{one_line, subject_line};
-use crate::attach::attachment_line;
-use crate::markdown::sanitize;
+use lango::app::attach::attachment_line;
+use lango_core::text::sanitize;
 use lango_core::{AnswerSource, Event, EventBody, Outcome};
 
 #[derive(Default)]

@@ -246,6 +246,6 @@ fn the_shown_configuration_is_json_with_every_origin() {
 
 /// Counts the keys without a part that the user chooses.
 fn plain_keys() -> usize {
-    let is_plain = |key: &&lango_cli::config::Key| !key.name.contains('<');
-    lango_cli::config::KEYS.iter().filter(is_plain).count()
+    let is_plain = |key: &&lango_config::Key| !key.name.contains('<');
+    lango_config::KEYS.iter().filter(is_plain).count()
 }

@@ -1,11 +1,10 @@
 //! Deletes sessions permanently: asks once, refuses if a turn is running, and wipes their data from the file.
 
-use super::find_sessions;
-use crate::app::App;
 use crate::args::DeleteArguments;
-use crate::commands::retention::{self, DeletedCounts};
-use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
+use lango::app::archive::find_sessions;
+use lango::app::retention::{self, DeletedCounts};
+use lango::app::{App, Failure, FailureKind};
 use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timestamp};
 use lango_engine::SystemClock;
 use lango_store::Store;
@@ -65,11 +64,8 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
 fn ttl(app: &App) -> Result<Duration, Failure> {
     let ttl = app.loaded.settings.session.ttl;
     ttl.ok_or_else(|| {
-        Failure::new(
-            Exit::Usage,
-            "session.ttl is not set, so no session ever expires",
-        )
-        .next("lango sessions delete --older-than 30d, or set session.ttl")
+        Failure::usage("session.ttl is not set, so no session ever expires")
+            .next("lango sessions delete --older-than 30d, or set session.ttl")
     })
 }
 
@@ -120,7 +116,7 @@ async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<
 async fn confirm(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let message = "deleting is permanent, and there is no terminal to ask for confirmation";
-        return Err(Failure::new(Exit::Usage, message).next("use --yes to delete without asking"));
+        return Err(Failure::usage(message).next("use --yes to delete without asking"));
     }
     for id in ids.iter().take(MAX_NAMED) {
         let record = store.session_record(id).await?;
@@ -141,7 +137,9 @@ async fn confirm(store: &Store, ids: &[SessionId], total: usize) -> Result<(), F
     let answer = answer.await.map_err(std::io::Error::other)??;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(Exit::Interrupted, "nothing was deleted")
-            .next("use --yes to delete without asking")),
+        _ => Err(
+            Failure::new(FailureKind::Interrupted, "nothing was deleted")
+                .next("use --yes to delete without asking"),
+        ),
     }
 }

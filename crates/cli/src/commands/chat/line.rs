@@ -1,10 +1,10 @@
 //! Reads lines from the user, with a history shared by all chats. Line editing blocks, so it runs on a separate
 //! thread.
 
-use crate::attach::{mentioned_files, read_files};
-use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::terminal_state::TerminalState;
+use lango::app::Failure;
+use lango::app::attach::{mentioned_files, read_files};
+use lango::app::terminal_state::TerminalState;
 use lango_core::UserInput;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -61,8 +61,7 @@ impl LineInput {
             return Ok(Line::End);
         };
         let read = tokio::task::spawn_blocking(move || (editor.readline("\n> "), editor)).await;
-        let (line, mut editor) =
-            read.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let (line, mut editor) = read.map_err(|error| Failure::failed(error.to_string()))?;
         let line = match line {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
@@ -101,8 +100,5 @@ impl LineInput {
 }
 
 fn terminal_failure(error: &ReadlineError) -> Failure {
-    Failure::new(
-        Exit::Failed,
-        format!("cannot read from the terminal: {error}"),
-    )
+    Failure::failed(format!("cannot read from the terminal: {error}"))
 }

@@ -3,11 +3,12 @@
 use crate::commands::ask::ApprovalMode;
 use crate::commands::present::describe_pending;
 use crate::commands::watch::{PromptContext, TurnInput, watch};
-use crate::exit::Failure;
-use crate::markdown::{Blocks, Style, render, sanitize};
 use crate::screen::{self, Progress, footer};
+use lango::app::Failure;
 use lango_core::UserInput;
+use lango_core::text::sanitize;
 use lango_engine::{Conversation, TurnEnd, TurnUpdate};
+use lango_markdown::{Blocks, Style, render};
 use std::time::Instant;
 
 /// Runs a turn and shows it. Without a question, continues the pending turn.

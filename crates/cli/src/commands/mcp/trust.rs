@@ -1,9 +1,10 @@
 //! `lango mcp trust`: shows the changed tools of a server and the files of its command that agents can write, and
 //! accepts them exactly as shown.
 
-use crate::exit::{Exit, Failure};
-use crate::markdown::sanitize;
+use crate::exit::Exit;
 use crate::screen;
+use lango::app::{Failure, FailureKind};
+use lango_core::text::sanitize;
 use lango_mcp::{PendingFile, PendingTool, PinError, Servers, ToolDefinition};
 use rustix::termios::{QueueSelector, tcflush};
 use similar::TextDiff;
@@ -60,7 +61,7 @@ impl PendingChanges {
         let files = servers.pending_files(id);
         let files = files.map_err(|error| {
             let message = format!("the MCP server `{id}`: {error}");
-            Failure::new(Exit::Config, message).next("see docs/mcp.md for what a server may run")
+            Failure::config(message).next("see docs/mcp.md for what a server may run")
         })?;
         let tools = match servers.pending(id) {
             // A server whose files were never trusted was never started, so its tools are unknown.
@@ -87,9 +88,7 @@ impl PendingChanges {
                     "no changed file or tool of `{id}` has the hash `{hash}` (give at least \
                      {MIN_HASH_DIGITS} digits)"
                 );
-                return Err(
-                    Failure::new(Exit::Usage, message).next(format!("lango mcp trust {id}"))
-                );
+                return Err(Failure::usage(message).next(format!("lango mcp trust {id}")));
             }
         }
         let is_chosen = |found: &str| hashes.iter().any(|hash| matches(hash, found));
@@ -127,7 +126,7 @@ impl PendingChanges {
             "the server has changed this again, so it was not accepted: {}",
             sanitize(&changed.join(", "))
         );
-        Err(Failure::new(Exit::Failed, message).next(format!("lango mcp trust {id}")))
+        Err(Failure::failed(message).next(format!("lango mcp trust {id}")))
     }
 }
 
@@ -177,7 +176,7 @@ fn confirm(id: &str, pending: &PendingChanges) -> Result<bool, Failure> {
     let stdin = io::stdin();
     if !stdin.is_terminal() || !io::stdout().is_terminal() {
         let message = "there is no terminal to ask for consent, so nothing was accepted";
-        return Err(Failure::new(Exit::Denied, message).next(format!(
+        return Err(Failure::new(FailureKind::Denied, message).next(format!(
             "check the changes above, then accept all with `lango mcp trust {id} --yes`, or single ones with `--hash`"
         )));
     }

@@ -2,13 +2,13 @@
 
 use super::programs::warn_about_program;
 use super::{Secrets, read_answer, refuse_value};
-use crate::app::App;
 use crate::args::BindArguments;
-use crate::config::{NetworkAccess, Settings};
-use crate::egress;
-use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::vault::{BindingPlaces, PromptMode, no_server};
+use lango::app::App;
+use lango::app::Failure;
+use lango::app::egress;
+use lango::app::vault::{BindingPlaces, PromptMode, no_server};
+use lango_config::{NetworkAccess, Settings};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
@@ -50,7 +50,7 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         };
         let draft = completed.map_err(|problem| refuse_place(settings, &tool, problem))?;
         let binding = draft.build(&name).map_err(|error| {
-            Failure::new(Exit::Usage, error.to_string())
+            Failure::usage(error.to_string())
                 .next("run `lango secrets bind --help` for the parts of a binding, with examples")
         })?;
         bindings.push(binding);
@@ -128,7 +128,7 @@ fn refuse_place(settings: &Settings, tool: &str, problem: String) -> Failure {
     } else {
         "run `lango mcp list` to see the MCP servers with their tools".to_owned()
     };
-    Failure::new(Exit::Usage, problem).next(next)
+    Failure::usage(problem).next(next)
 }
 
 /// Returns the requested bindings, and a note for the user.
@@ -145,7 +145,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
         return Ok((vec![draft], None));
     };
     let services: Services = toml::from_str(include_str!("services.toml"))
-        .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        .map_err(|error| Failure::failed(error.to_string()))?;
     let names: Vec<&str> = services
         .service
         .iter()
@@ -156,7 +156,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
             "lango does not know the service `{service_name}`; it knows {}",
             names.join(", ")
         );
-        Failure::new(Exit::Usage, message).next("name its host with --host")
+        Failure::usage(message).next("name its host with --host")
     };
     let service = services
         .service
@@ -222,7 +222,7 @@ enum BindingSelection {
 
 fn no_binding(name: &SecretName, answer: &str) -> Failure {
     let message = format!("{name} has no binding {answer}; nothing was changed");
-    Failure::new(Exit::Usage, message).next(format!("lango secrets describe {name}"))
+    Failure::usage(message).next(format!("lango secrets describe {name}"))
 }
 
 /// Asks which bindings to remove; without a terminal, fails and lists them with their numbers.
@@ -237,7 +237,7 @@ async fn ask_which(
     let (count, command) = (bindings.len(), secrets.access.command());
     let message = format!("{name} has {count} bindings:{numbered}");
     let question = format!("{message}\nremove which one? [1-{count}, all, N] ");
-    let refusal = Failure::new(Exit::Usage, message).next(format!(
+    let refusal = Failure::usage(message).next(format!(
         "`{command} unbind {name} NUMBER` removes one, `{command} unbind {name} --all` all of them"
     ));
     let answer = read_answer(secrets, &question, refusal).await?;

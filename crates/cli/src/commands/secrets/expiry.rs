@@ -1,8 +1,8 @@
 //! When a secret expires: after a time, at the end of a day in UTC, or never.
 
-use crate::config;
-use crate::exit::{Exit, Failure};
 use chrono::{NaiveDate, NaiveTime};
+use lango::app::Failure;
+use lango_config;
 use lango_core::{Clock, Timestamp};
 use lango_engine::SystemClock;
 use lango_vault::SecretEntry;
@@ -37,7 +37,7 @@ impl Expiry {
         if is_date(text) {
             return Err(refuse(format!("there is no day {text}")));
         }
-        let age = config::age(text)
+        let age = lango_config::age(text)
             .map_err(|_| refuse(format!("`{text}` is not a time for `--expires`")))?;
         Ok(Self::After(
             u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
@@ -69,7 +69,7 @@ fn is_date(text: &str) -> bool {
 }
 
 fn refuse(message: String) -> Failure {
-    Failure::new(Exit::Usage, message)
+    Failure::usage(message)
         .next("give a lifetime such as 90d (at least 1s), the last valid day in UTC such as 2027-01-31, or never")
 }
 

@@ -2,11 +2,11 @@
 //! wrote itself.
 
 use super::{Secrets, find, print_stored, warn_about_lost_expiry};
-use crate::config::{NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Settings, VAULT_PASSPHRASE};
-use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::token;
-use crate::vault::{self, SERVER_TOKEN};
+use lango::app::Failure;
+use lango::app::token;
+use lango::app::vault::{self, SERVER_TOKEN};
+use lango_config::{NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Settings, VAULT_PASSPHRASE};
 use lango_mcp::is_sealed;
 use lango_models::known_providers;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretName, SecretValue, VaultError};
@@ -23,7 +23,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     let takes_grants = names.is_empty() && grants.exists() && !is_sealed(&grants);
     if variables.is_empty() && !takes_token && !takes_grants {
         let message = "none of the variables named in the configuration is set, and there is no plain key file";
-        return Err(Failure::new(Exit::Usage, message).next("lango secrets import-env NAME"));
+        return Err(Failure::usage(message).next("lango secrets import-env NAME"));
     }
     let open = secrets.open_or_create().await?;
     let import = Import {
@@ -47,8 +47,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         // The stored record was read back, so the file is the only plain copy left.
         std::fs::remove_file(&token_file).map_err(|error| {
             let message = format!("`{}` cannot be deleted: {error}", token_file.display());
-            Failure::new(Exit::Failed, message)
-                .next("delete it yourself; its token is in the vault")
+            Failure::failed(message).next("delete it yourself; its token is in the vault")
         })?;
         screen::print(&format!("deleted {}", token_file.display()))?;
         screen::say(&format!(
@@ -81,7 +80,7 @@ fn variables(
         refuse_passphrase(name)?;
         let value = value(name).ok_or_else(|| {
             let message = format!("the environment variable `{name}` is not set");
-            Failure::new(Exit::Usage, message).next(format!("lango secrets set {name}"))
+            Failure::usage(message).next(format!("lango secrets set {name}"))
         })?;
         found.push((SecretName::new(name)?, value));
     }
@@ -107,7 +106,7 @@ fn refuse_passphrase(variable: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("{variable} holds the passphrase of a vault and cannot be stored in one");
-    Err(Failure::new(Exit::Usage, message).next(
+    Err(Failure::usage(message).next(
         "use `lango secrets methods add --key-file PATH` or `--keyring` to unlock the vault without a variable",
     ))
 }
@@ -164,7 +163,7 @@ impl Import<'_> {
         let entry = self.open.set(name, secret).await?;
         if !self.has(name, &value).await? {
             let message = format!("{name} was stored, but reading it back gave a different value");
-            return Err(Failure::new(Exit::Failed, message).next("run the command again"));
+            return Err(Failure::failed(message).next("run the command again"));
         }
         print_stored(&entry)?;
         warn_about_lost_expiry(self.secrets, old.as_ref(), &entry);

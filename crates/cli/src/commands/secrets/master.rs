@@ -1,9 +1,9 @@
 //! `lango secrets rotate --master`: replaces the master key and wraps the new one for every remaining unlock method.
 
 use super::Secrets;
-use crate::exit::Failure;
 use crate::screen;
-use crate::vault::{self, PromptMode};
+use lango::app::Failure;
+use lango::app::vault::{self, PromptMode};
 use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
 
 /// Runs the command. If the unlock was cached or a passphrase was typed, the unlock with the new key is cached too.

@@ -2,10 +2,10 @@
 
 use super::{Secrets, confirm};
 use crate::args::{MethodArguments, MethodsCommand};
-use crate::config::NEW_VAULT_PASSPHRASE;
-use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, age};
-use crate::vault::{self, PromptMode};
+use lango::app::Failure;
+use lango::app::vault::{self, PromptMode};
+use lango_config::NEW_VAULT_PASSPHRASE;
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
 use lango_vault::{
@@ -35,9 +35,7 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
     if given.is_empty() {
         let message =
             "a vault with only the keyring method could not be opened on any other machine";
-        return Err(
-            Failure::new(Exit::Usage, message).next("lango secrets init --passphrase --keyring")
-        );
+        return Err(Failure::usage(message).next("lango secrets init --passphrase --keyring"));
     }
     let created = secrets.access.vault.create(given).await;
     let open = created.map_err(|error| name_variable(secrets, error))?;
@@ -103,7 +101,7 @@ fn name_variable(secrets: &Secrets, error: VaultError) -> Failure {
     match (error, secrets.access.passphrase_variable()) {
         (error @ VaultError::ShortPassphrase { .. }, Some(variable)) => {
             let message = format!("{variable} cannot be used: {error}");
-            Failure::new(Exit::Usage, message).next(format!("set {variable} to a longer one"))
+            Failure::usage(message).next(format!("set {variable} to a longer one"))
         }
         (error, _) => error.into(),
     }
@@ -139,7 +137,7 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
                 "try it first: `{command} lock`, then `{command} unlock`; `{command} methods remove {id} --yes` removes it anyway"
             );
             let question = format!("{message}. Remove method {id}?");
-            let refusal = Failure::new(Exit::Usage, message).next(next);
+            let refusal = Failure::usage(message).next(next);
             if !confirm(secrets, &question, refusal).await? {
                 return Ok(());
             }
@@ -189,7 +187,7 @@ async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
 async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
     if !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring {
         let message = "no unlock method was given";
-        return Err(Failure::new(Exit::Usage, message)
+        return Err(Failure::usage(message)
             .next("lango secrets methods add --passphrase, --key-file PATH or --keyring"));
     }
     if let Some(path) = &arguments.key_file {
@@ -201,7 +199,7 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
         let sealed = secrets.access.sealed().await?;
         if let Some(id) = sealed.method_of(passphrase.duplicate()).await? {
             let message = format!("this passphrase already is unlock method {id}");
-            return Err(Failure::new(Exit::Usage, message).next("choose another one"));
+            return Err(Failure::usage(message).next("choose another one"));
         }
         let id = open.add_method(passphrase).await?;
         screen::print(&format!("added unlock method {id} (passphrase)"))?;
@@ -219,7 +217,7 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
 /// Adds the keyring method. The key is stored in the keyring first, so that the method works once it is added.
 async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
     let failed = |problem: String| {
-        Failure::new(Exit::Config, problem)
+        Failure::config(problem)
             .next("use a passphrase or a key file on machines without a desktop session")
     };
     let sealed = secrets.access.sealed().await?;
@@ -255,7 +253,7 @@ async fn typed_passphrase(secrets: &Secrets, variable: &str) -> Result<UnlockSec
         return vault::new_passphrase(&secrets.access).await;
     }
     let message = "there is no terminal to ask for a new passphrase";
-    Err(Failure::new(Exit::Config, message).next(format!(
+    Err(Failure::config(message).next(format!(
         "set {variable}, or use a key file with `--key-file PATH`"
     )))
 }
@@ -276,13 +274,13 @@ fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
     let path = path.display();
     let message = format!("agents that work in this folder could read the key file {path}");
     let next = "choose a path outside of the working folder, such as ~/.config/lango/vault.key";
-    Err(Failure::new(Exit::Usage, message).next(next))
+    Err(Failure::usage(message).next(next))
 }
 
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
     let key = key_file::create(path).map_err(|error| match error {
         VaultError::System(message) => {
-            Failure::new(Exit::Config, message).next("name a path in an existing, writable folder")
+            Failure::config(message).next("name a path in an existing, writable folder")
         }
         error => error.into(),
     })?;

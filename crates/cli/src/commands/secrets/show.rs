@@ -1,10 +1,10 @@
 //! Lists the secrets and the audit log: names and times, never values.
 
 use super::Secrets;
-use crate::exit::Failure;
-use crate::markdown::sanitize;
 use crate::screen::{self, Layout, age};
-use crate::vault::{LockedVault, OpenResult, PromptMode};
+use lango::app::Failure;
+use lango::app::vault::{LockedVault, OpenResult, PromptMode};
+use lango_core::text::sanitize;
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};

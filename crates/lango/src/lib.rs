@@ -1,0 +1,4 @@
+//! A self-hosted multi-agent runtime.
+
+#[cfg(feature = "app")]
+pub mod app;

@@ -62,13 +62,29 @@ impl ToolDeclaration {
             subject: self.subject,
             trust: Trust::Trusted,
         };
-        Arc::new(DeclaredTool {
-            spec,
-            code,
-            preview,
-            inspect,
-        })
+        declared_tool(spec, code, preview, inspect)
     }
+}
+
+/// Builds a tool from a complete specification, whose parameters must be the schema of `A`.
+pub fn declared_tool<A, F, R, O>(
+    spec: ToolSpec,
+    code: F,
+    preview: Option<PreviewFn<A>>,
+    inspect: Option<InspectFn<A>>,
+) -> Arc<dyn Tool>
+where
+    A: DeserializeOwned + 'static,
+    F: Fn(Caller, A) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<O, ToolError>> + Send + 'static,
+    O: Into<ToolOutput>,
+{
+    Arc::new(DeclaredTool {
+        spec,
+        code,
+        preview,
+        inspect,
+    })
 }
 
 /// A function that describes what a call would change, without changing anything.

@@ -42,7 +42,9 @@ pub use approval::{
     AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Grant, PendingApproval,
 };
 pub use attachment::{AttachedFile, Attachment, AttachmentContents, AttachmentStore, image_type};
-pub use declaration::{InspectFn, PreviewFn, ToolDeclaration, parse_arguments, schema_of};
+pub use declaration::{
+    InspectFn, PreviewFn, ToolDeclaration, declared_tool, parse_arguments, schema_of,
+};
 pub use embedder::{EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose};
 pub use error_chain::error_chain;
 pub use event::{

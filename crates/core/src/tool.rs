@@ -248,6 +248,12 @@ impl From<String> for ToolOutput {
     }
 }
 
+impl From<&str> for ToolOutput {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
 /// A failed tool call. The message goes to the model, so it says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

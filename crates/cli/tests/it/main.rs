@@ -34,6 +34,7 @@ mod knowledge;
 mod labels;
 mod lango;
 mod logs;
+mod manual;
 mod markdown;
 mod mcp;
 mod mcp_hidden_code;

@@ -9,7 +9,7 @@
 //! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
 //! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a
 //!    `Subscription`.
-//! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve
+//! 3. `TaskActor::drive` feeds the request into `Task::accept` and performs the effects: reserve
 //!    a slot, store the task, answer the caller, start the run. What the task decides, and why, is in `task`. A backend
 //!    that [opens tasks](AgentBackend::opens_tasks) is an exception: its run starts first, and stores the task in the
 //!    same transaction as its own first write ([`Reporter::open_with`]).

@@ -15,7 +15,7 @@ pub use archive::{
     VerifyArguments,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use examples::read;
+pub use examples::{command, read};
 pub use flags::with_flags_first;
 use lango_knowledge::LibrarySearchMode;
 pub use payments::{PaymentsCommand, WalletCommand};
@@ -151,6 +151,17 @@ pub enum Command {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Print a script that completes commands and flags in a shell
+    Completions {
+        /// The shell that runs the script.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of lango, or write one page per command into a folder
+    Man {
+        /// The folder; it is created if it is missing, and pages in it are replaced.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
 }
 

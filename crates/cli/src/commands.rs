@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod input;
 mod knowledge;
+mod manual;
 mod mcp;
 mod memory;
 mod models;
@@ -75,6 +76,8 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Trash { command }) => trash::trash(config, command).await,
         Some(Command::Models { json }) => models::models(config, json).await,
         Some(Command::Setup(arguments)) => setup::setup(config, arguments).await,
+        Some(Command::Completions { shell }) => manual::completions(shell),
+        Some(Command::Man { folder }) => manual::man(folder.as_deref()),
     };
     result.unwrap_or_else(|failure| report(&failure))
 }

@@ -6,8 +6,8 @@ use crate::replay::replay_models;
 use crate::tool::CustomTool;
 use crate::{Error, Lango};
 use lango_core::{
-    AgentName, AttachmentStore, Event, Limits, Model, ModelSettings, RemoteAgent, SessionStore, Tool,
-    UserId,
+    AgentName, AttachmentStore, Event, Limits, Model, ModelSettings, RemoteAgent, SessionStore,
+    Tool, UserId,
 };
 use lango_engine::{
     AgentSpec, ApprovalRule, ApprovalRules, Gate, RemoteCard, Runner, RunnerParts, ToolAssignment,

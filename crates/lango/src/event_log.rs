@@ -23,8 +23,7 @@ pub trait EventLog: Send + Sync {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Returns what the session was created with. Fails with [`StoreError::NotFound`] if it does not exist.
-    fn session<'a>(&'a self, id: &'a SessionId)
-    -> BoxFuture<'a, Result<NewSession, StoreError>>;
+    fn session<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<NewSession, StoreError>>;
 
     /// Appends events to one session. Fails with [`StoreError::Conflict`] if the `seq` of the first event does not follow
     /// the last stored one; the first event of a session has `seq` 1.
@@ -88,9 +87,7 @@ impl LogStore {
                 let session = self.log.session(id).await?;
                 match SessionStore::create(&self.index, session).await {
                     // An earlier attempt was dropped, or another task is reading the session too.
-                    Err(StoreError::Exists { .. }) => {
-                        self.index.read_head(id).await?.next_seq
-                    }
+                    Err(StoreError::Exists { .. }) => self.index.read_head(id).await?.next_seq,
                     created => created.map(|()| 1)?,
                 }
             }

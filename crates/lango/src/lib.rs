@@ -117,9 +117,7 @@ mod session;
 mod tool;
 mod turn_stream;
 
-pub use approver::{
-    ApprovalDecision, Approver, DeferAll, DenyAll, PendingCall, approve_with,
-};
+pub use approver::{ApprovalDecision, Approver, DeferAll, DenyAll, PendingCall, approve_with};
 pub use builder::{Builder, Storage};
 pub use connect::{connect_model, connect_remote};
 pub use error::Error;

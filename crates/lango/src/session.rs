@@ -3,8 +3,8 @@
 use crate::approver::{Approver, NoAnswer, PendingCall};
 use crate::{Error, TurnStream};
 use lango_core::{
-    ApprovalAnswer, ApprovalId, Event, EventRange, PendingApproval, SessionId, SessionStore, TurnId,
-    UserId, UserInput,
+    ApprovalAnswer, ApprovalId, Event, EventRange, PendingApproval, SessionId, SessionStore,
+    TurnId, UserId, UserInput,
 };
 use lango_engine::{
     CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, UpdateSender, turn_updates,

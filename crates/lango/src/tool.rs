@@ -1,8 +1,8 @@
 //! Tools of your own: one function with typed arguments.
 
 use lango_core::{
-    AgentName, Caller, Effect, Risk, RuleSubject, Text, Tool, ToolError, ToolOutput, ToolSpec, Trust,
-    declared_tool, schema_of,
+    AgentName, Caller, Effect, Risk, RuleSubject, Text, Tool, ToolError, ToolOutput, ToolSpec,
+    Trust, declared_tool, schema_of,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -55,7 +55,7 @@ impl Model for OfflineModel {
 /// The reply that the rules choose: text, or function calls with their arguments.
 enum Decision {
     Say(String),
-    Call(Vec<(&'static str, Value)>),
+    Call(Vec<(String, Value)>),
 }
 
 fn reply(request: &ModelRequest) -> Decision {
@@ -75,7 +75,7 @@ impl Decision {
             Self::Say(text) => (text, Vec::new()),
             Self::Call(calls) => (String::new(), calls),
         };
-        let call = |(name, arguments): (&str, Value)| Call {
+        let call = |(name, arguments): (String, Value)| Call {
             id: CallId::from(""),
             name: name.into(),
             arguments: arguments.to_string().into(),

@@ -100,7 +100,7 @@ impl fmt::Debug for Masks {
 }
 
 /// Masks a stream of bytes. It holds back the last word or words, because an echo may continue after them; see
-/// [`boundary`].
+/// `boundary`.
 pub struct MaskStream {
     set: Arc<MaskSet>,
     pending: Vec<u8>,

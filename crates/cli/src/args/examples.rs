@@ -188,6 +188,18 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["doctor"], &["lango doctor", "lango doctor --json"]),
+    (
+        &["completions"],
+        &[
+            "source <(lango completions bash)",
+            "lango completions zsh > ~/.zfunc/_lango",
+            "lango completions fish > ~/.config/fish/completions/lango.fish",
+        ],
+    ),
+    (
+        &["man"],
+        &["lango man | man -l -", "lango man ~/.local/share/man/man1"],
+    ),
 ];
 
 /// Parses the command line.
@@ -197,7 +209,8 @@ pub fn read(typed: Vec<OsString>) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-fn command() -> Command {
+/// Builds the commands with their flags and examples.
+pub fn command() -> Command {
     let mut command = Arguments::command();
     for (path, lines) in EXAMPLES {
         let help = format!("Examples:\n  {}", lines.join("\n  "));

@@ -33,6 +33,7 @@ mod knowledge;
 mod labels;
 mod lango;
 mod logs;
+mod manual;
 mod mcp;
 mod mcp_hidden_code;
 mod mcp_packages;

@@ -11,6 +11,11 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
     if !request.results.is_empty() {
         return Decision::Say(results_text(request));
     }
+    if let Some((tool, arguments)) =
+        rules::explicit_call(request.task).filter(|(tool, _)| request.offers(tool))
+    {
+        return Decision::Call(vec![(tool.to_owned(), arguments)]);
+    }
     let offers = |tool: &str| request.offers(tool);
     let parts = parts(request.task, |part| rules::find(part, offers).is_some());
     let calls: Vec<_> = parts
@@ -21,7 +26,7 @@ pub(super) fn decide(request: &Request<'_>) -> Decision {
         return Decision::Call(
             calls
                 .into_iter()
-                .map(|(rule, arguments)| (rule.tool, arguments))
+                .map(|(rule, arguments)| (rule.tool.to_owned(), arguments))
                 .collect(),
         );
     }

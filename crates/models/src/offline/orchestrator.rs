@@ -12,6 +12,10 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     if !request.results.is_empty() {
         return after_results(request, table);
     }
+    // The runner delegates the call to the agent that owns the tool.
+    if let Some((tool, arguments)) = rules::explicit_call(request.task) {
+        return Decision::Call(vec![(tool.to_owned(), arguments)]);
+    }
     if let Some(answer) = small_talk::answer(request.task, Some(table)) {
         return Decision::Say(answer);
     }
@@ -20,7 +24,7 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
     if let [part] = parts.as_slice()
         && let Some((rule, arguments)) = rules::find(part, |tool| request.offers(tool))
     {
-        return Decision::Call(vec![(rule.tool, arguments)]);
+        return Decision::Call(vec![(rule.tool.to_owned(), arguments)]);
     }
     if !request.offers(DELEGATE) {
         return Decision::Say(no_agent_answer(request.task, table));
@@ -35,12 +39,13 @@ pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
         .collect();
     match chosen.as_slice() {
         [] => Decision::Say(no_agent_answer(request.task, table)),
-        [(agent, task)] => {
-            Decision::Call(vec![(DELEGATE, delegation(agent, task, parts.len() == 1))])
-        }
+        [(agent, task)] => Decision::Call(vec![(
+            DELEGATE.to_owned(),
+            delegation(agent, task, parts.len() == 1),
+        )]),
         many => Decision::Call(
             many.iter()
-                .map(|(agent, task)| (DELEGATE, delegation(agent, task, false)))
+                .map(|(agent, task)| (DELEGATE.to_owned(), delegation(agent, task, false)))
                 .collect(),
         ),
     }
@@ -58,7 +63,7 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
             .iter()
             .find_map(|refused| retry_elsewhere(refused, &delegations, table))
     {
-        return Decision::Call(vec![(DELEGATE, again)]);
+        return Decision::Call(vec![(DELEGATE.to_owned(), again)]);
     }
     let mut answers: Vec<String> = Vec::new();
     for (at, returned) in request.results.iter().enumerate() {

@@ -267,6 +267,20 @@ pub(super) fn find(text: &str, offers: impl Fn(&str) -> bool) -> Option<(&'stati
     matching.find_map(|rule| Some((rule, (rule.arguments)(text)?)))
 }
 
+/// Returns the tool and the arguments of a request that names both, such as `use refund {"order": "A-17"}`. It reaches
+/// tools that no rule covers.
+pub(super) fn explicit_call(text: &str) -> Option<(&str, Value)> {
+    let start = text.find('{')?;
+    let end = text.rfind('}')?;
+    let arguments: Value = serde_json::from_str(text.get(start..=end)?).ok()?;
+    let mut words = text[..start].split_whitespace();
+    let verb = words.next()?.to_ascii_lowercase();
+    let tool = words.next()?.trim_matches('`');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let names_tool = matches!(verb.as_str(), "use" | "call") && tool.chars().all(is_name);
+    (names_tool && arguments.is_object()).then_some((tool, arguments))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,5 +454,29 @@ mod tests {
                 .is_none_or(|(rule, _)| rule.tool == "fs_list")
         );
         assert!(find("read a.txt", |_| false).is_none());
+    }
+
+    #[test]
+    fn a_request_that_names_tool_and_arguments_calls_it() {
+        let arguments = json!({ "order": "A-17" });
+        for text in [
+            r#"use refund {"order": "A-17"}"#,
+            r#"Call refund with these arguments and report the result: {"order": "A-17"}"#,
+            r#"use `refund` with {"order": "A-17"}"#,
+        ] {
+            assert_eq!(
+                explicit_call(text),
+                Some(("refund", arguments.clone())),
+                "{text}"
+            );
+        }
+        for text in [
+            "use the shell",
+            "use refund {broken",
+            "read {\"a\": 1}",
+            "use it {1}",
+        ] {
+            assert_eq!(explicit_call(text), None, "{text}");
+        }
     }
 }

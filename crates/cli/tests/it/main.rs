@@ -21,6 +21,7 @@ mod chat;
 mod clean_up;
 mod config;
 mod disk;
+mod docs;
 mod doctor;
 mod egress;
 mod environment;

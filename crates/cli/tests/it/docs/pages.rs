@@ -72,15 +72,13 @@ impl Page {
         let parts = self.text.split("```");
         parts.step_by(2).collect()
     }
+}
 
-    /// Returns the targets of links to other files and headings of the project.
-    pub fn links(&self) -> impl Iterator<Item = String> {
-        let targets = self.text.split("](").skip(1);
-        let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
-        targets
-            .filter(|target| !target.contains("://"))
-            .map(str::to_owned)
-    }
+/// Returns the targets of a page's links to other files and headings of the project.
+pub fn links(page: &str) -> impl Iterator<Item = &str> {
+    let targets = page.split("](").skip(1);
+    let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    targets.filter(|target| !target.contains("://"))
 }
 
 /// Changes a page. Two tests may change different parts of it at the same time.

@@ -20,6 +20,7 @@ mod cancel;
 mod chat;
 mod clean_up;
 mod disk;
+mod docs;
 mod doctor;
 mod egress;
 mod environment;

@@ -38,7 +38,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn open(&self, session: &SessionId) -> StoreFuture<'_, SessionHead> {
+    fn read_head(&self, session: &SessionId) -> StoreFuture<'_, SessionHead> {
         let args = (session.clone(), self.root_agent.clone());
         let head = self.backend.lookup(args, |tx, (session, root_agent)| {
             Box::pin(history::head(tx, session, root_agent))

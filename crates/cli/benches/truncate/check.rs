@@ -129,7 +129,7 @@ async fn check_sessions(
             events.iter().filter(is_start).count() as u64,
             last.map(|first| first.seq),
         );
-        let head = store.open(&session).await.unwrap();
+        let head = store.read_head(&session).await.unwrap();
         if (head.next_seq, head.turns, head.unfinished) != expected {
             result
                 .violations

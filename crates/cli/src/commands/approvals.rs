@@ -61,7 +61,7 @@ pub async fn approvals(
         ApprovalsCommand::Revoke { id } => {
             let granted = approvals_of_all_users(&app, &sessions).await?.granted;
             let grant = find_by_prefix(&id, "grant", granted, |grant| &grant.id)?;
-            let user = sessions.store.open(&grant.session).await?.user;
+            let user = sessions.store.read_head(&grant.session).await?.user;
             sessions.catalog.revoke(&user, &grant.id).await?;
             screen::print(&format!("revoked: {}", grant_line(&grant)))?;
             Ok(Exit::Ok)
@@ -116,7 +116,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
     }
     let now = SystemClock.now();
     for waiting in &approvals.waiting {
-        let user = sessions.store.open(&waiting.session).await?.user;
+        let user = sessions.store.read_head(&waiting.session).await?.user;
         let requester = if user == app.user() {
             String::new()
         } else {

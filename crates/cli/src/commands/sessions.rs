@@ -103,7 +103,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
 
 async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
     show_events(sessions, id, jsonl).await?;
-    if sessions.store.open(id).await?.unfinished.is_some() {
+    if sessions.store.read_head(id).await?.unfinished.is_some() {
         screen::say(&format!(
             "its last turn has not ended: it is running, waits for an answer (`lango approvals`), or was interrupted\n  \
              next: lango sessions resume {id}, or abandon it: lango sessions close {id}"

@@ -383,7 +383,7 @@ impl Conversation {
 
     /// Reads the session: its owner, the end of its log, its history and its unfinished turn.
     pub(super) async fn read(&mut self) -> Result<(), RunnerError> {
-        let head = self.parts.store.open(&self.session).await?;
+        let head = self.parts.store.read_head(&self.session).await?;
         self.user = head.user;
         self.next_seq = head.next_seq;
         self.turns = head.turns;

@@ -4,7 +4,7 @@
 use super::{RunnerError, RunnerParts, TurnUpdate, append};
 use crate::gate;
 use crate::turn::{Turn, TurnInput};
-use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody, Grant, PendingApproval};
+use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody};
 use tokio::sync::mpsc;
 
 /// Approves the pending calls that a grant covers. Does nothing if these events add neither a pending call nor a grant.
@@ -31,7 +31,7 @@ pub(super) async fn use_grants(
         .grants(turn.session(), parts.rules.folder())
         .await?;
     for waiting in &waiting {
-        if let Some(grant) = grant_for(parts, waiting, &grants) {
+        if let Some(grant) = gate::grant_for(&waiting.request, &grants, &parts.tree) {
             let input = TurnInput::Answered {
                 request: waiting.request.id.clone(),
                 answer: ApprovalAnswer::Once,
@@ -44,18 +44,4 @@ pub(super) async fn use_grants(
         }
     }
     Ok(())
-}
-
-fn grant_for<'a>(
-    parts: &RunnerParts,
-    waiting: &PendingApproval,
-    grants: &'a [Grant],
-) -> Option<&'a Grant> {
-    let request = &waiting.request;
-    // A call without a pattern needs approval every time.
-    request.pattern.as_ref()?;
-    let agent = parts.tree.agent(request.agent.as_str())?;
-    let tool = agent.tool(request.tool.as_str())?;
-    let call = (&*request.arguments, &request.inspection);
-    gate::granted(grants, &parts.tree, &request.agent, &tool.spec, call)
 }

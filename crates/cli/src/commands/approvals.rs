@@ -5,7 +5,7 @@ pub(crate) mod grants;
 use super::ask::{ApprovalMode, reason};
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
-use super::watch::{PromptContext, TurnInput, watch};
+use super::watch::{PromptContext, TurnRequest, watch};
 use crate::app::App;
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::{Exit, Failure};
@@ -317,7 +317,7 @@ async fn answer_and_resume(
         approval_mode => approval_mode,
     };
     let started = Instant::now();
-    let input = TurnInput::Answer(waiting.request.id.clone(), answer);
+    let input = TurnRequest::Answer(waiting.request.id.clone(), answer);
     let event_printer = presentation.event_printer();
     app.vaults.allow_prompts();
     let context = PromptContext {

@@ -12,8 +12,8 @@ use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The input that starts or continues a turn.
-pub enum TurnInput<'a> {
+/// A request to start or continue a turn.
+pub enum TurnRequest<'a> {
     /// A question, which starts a turn.
     Question(&'a UserInput),
     /// The answer to an approval, which continues the waiting turn.
@@ -43,25 +43,25 @@ pub struct PromptContext<'a> {
 /// error.
 pub async fn watch(
     conversation: &mut Conversation,
-    input: TurnInput<'_>,
+    input: TurnRequest<'_>,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
     mut show: impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<WatchedTurn, Failure> {
     let mut denied = Vec::new();
     let mut end = match input {
-        TurnInput::Question(question) => {
-            drive(conversation, TurnAction::Ask(question), &mut show).await?
+        TurnRequest::Question(question) => {
+            run_action(conversation, TurnAction::Ask(question), &mut show).await?
         }
-        TurnInput::Answer(request, answer) => {
+        TurnRequest::Answer(request, answer) => {
             let answer = prepare(conversation, context, &request, answer).await?;
             let action = TurnAction::Answer(request, answer, AnswerSource::Person);
-            drive(conversation, action, &mut show).await?
+            run_action(conversation, action, &mut show).await?
         }
-        TurnInput::Continue if conversation.is_interrupted() => {
-            drive(conversation, TurnAction::Resume, &mut show).await?
+        TurnRequest::Continue if conversation.is_interrupted() => {
+            run_action(conversation, TurnAction::Resume, &mut show).await?
         }
-        TurnInput::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
+        TurnRequest::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
     while let TurnEnd::Waiting(waiting) = &end {
         let next = match approval_mode
@@ -91,7 +91,7 @@ pub async fn watch(
                 }
             }
         };
-        end = drive(conversation, next, &mut show).await?;
+        end = run_action(conversation, next, &mut show).await?;
     }
     crate::clean_up::warn();
     Ok(WatchedTurn { end, denied })
@@ -139,7 +139,7 @@ enum TurnAction<'a> {
     Cancel,
 }
 
-async fn drive(
+async fn run_action(
     conversation: &mut Conversation,
     action: TurnAction<'_>,
     show: &mut impl FnMut(TurnUpdate) -> std::io::Result<()>,
@@ -150,7 +150,7 @@ async fn drive(
     let run = async {
         // Dropping the sender with the turn ends the display loop.
         let sender = sender;
-        let turn = perform(conversation, action, &stop, &sender);
+        let turn = start_action(conversation, action, &stop, &sender);
         tokio::pin!(turn);
         tokio::select! {
             end = &mut turn => end,
@@ -183,7 +183,7 @@ async fn drive(
     }
 }
 
-async fn perform(
+async fn start_action(
     conversation: &mut Conversation,
     action: TurnAction<'_>,
     stop: &CancelToken,

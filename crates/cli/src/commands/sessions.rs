@@ -8,11 +8,10 @@ use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
 use crate::sessions::Sessions;
 use lango_core::{Clock, EventRange, Model, SessionId, SessionQuery, UnfinishedTurn};
-use lango_engine::{SystemClock, TurnEnd};
+use lango_engine::{SystemClock, TurnEnd, turn_updates};
 use lango_models::OfflineModel;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The maximum number of unfinished turns that are read to mark sessions in a list.
 const MAX_UNFINISHED: usize = 1_000;
@@ -50,7 +49,7 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
 async fn close(app: &App, sessions: &Sessions, id: &SessionId) -> Result<(), Failure> {
     let model: Arc<dyn Model> = Arc::new(OfflineModel);
     let mut conversation = app.runner(sessions, &model)?.open(id.clone()).await?;
-    let (events, _) = mpsc::channel(1);
+    let (events, _) = turn_updates();
     let text = match conversation.close(&events).await? {
         Some(TurnEnd::Finished(report)) => report
             .answer

@@ -6,11 +6,13 @@ use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::vault::UserVaults;
 use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate};
+use lango_engine::{
+    CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate, UpdateSender,
+    turn_updates,
+};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// A request to start or continue a turn.
 pub enum TurnRequest<'a> {
@@ -145,7 +147,7 @@ async fn run_action(
     show: &mut impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<TurnEnd, Failure> {
     let stop = CancelToken::new();
-    let (sender, shown) = mpsc::channel(64);
+    let (sender, shown) = turn_updates();
     let has_started = Cell::new(!matches!(action, TurnAction::Ask(_)));
     let run = async {
         // Dropping the sender with the turn ends the display loop.
@@ -160,7 +162,7 @@ async fn run_action(
             }
         }
     };
-    // If the display fails, the receiver is dropped, so that the turn can run to its end without blocking.
+    // If the display fails, the receiver is dropped, and the turn runs to its end.
     let showing = async {
         let mut shown = shown;
         while let Some(item) = shown.recv().await {
@@ -187,7 +189,7 @@ async fn start_action(
     conversation: &mut Conversation,
     action: TurnAction<'_>,
     stop: &CancelToken,
-    shown: &mpsc::Sender<TurnUpdate>,
+    shown: &UpdateSender,
 ) -> Result<TurnEnd, RunnerError> {
     match action {
         TurnAction::Ask(question) => conversation.turn(question.clone(), stop, shown).await,

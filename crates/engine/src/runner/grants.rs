@@ -1,18 +1,17 @@
 //! Applies grants to pending approvals. Grants are read only when a call needs approval, so other turns pay nothing,
 //! and a grant that was revoked a moment ago no longer applies.
 
-use super::{RunnerError, RunnerParts, TurnUpdate, append};
+use super::{RunnerError, RunnerParts, UpdateSender, append};
 use crate::gate;
 use crate::turn::{Turn, TurnInput};
 use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody};
-use tokio::sync::mpsc;
 
 /// Approves the pending calls that a grant covers. Does nothing if these events add neither a pending call nor a grant.
 pub(super) async fn use_grants(
     parts: &RunnerParts,
     turn: &mut Turn,
     events: &[Event],
-    updates: &mpsc::Sender<TurnUpdate>,
+    updates: &UpdateSender,
 ) -> Result<(), RunnerError> {
     let concerns_grants = |event: &Event| match &event.body {
         EventBody::ApprovalRequested(_) => true,

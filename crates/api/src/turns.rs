@@ -11,19 +11,14 @@ use lango_core::{
 };
 use lango_engine::{
     CancelToken, Conversation, Runner, RunnerError, TurnEnd, TurnReport, TurnStatus, TurnUpdate,
+    UpdateReceiver, UpdateSender, turn_updates,
 };
 use lango_server::{Notice, ServerContext};
 use registry::{Registry, TurnSlot};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-/// How many updates of a turn may wait to be passed on before the turn itself has to wait.
-const MAX_PENDING: usize = 64;
-
-/// How many updates a [`TurnHandle`] holds. If its reader falls further behind, it is closed.
-const MAX_TAPPED: usize = 4096;
 
 /// How long an answer waits for its turn to park, and how often it checks.
 const PARKING: Duration = Duration::from_secs(20);
@@ -72,8 +67,8 @@ pub struct TurnHandle {
     pub session: SessionId,
     /// Its id.
     pub turn: TurnId,
-    /// Its output: stored events and drafts. Closed when the turn ends or parks, or when the reader is too slow.
-    pub shown: mpsc::Receiver<TurnUpdate>,
+    /// Its output: stored events and drafts. Closed when the turn ends or parks.
+    pub shown: UpdateReceiver,
     /// How it ended.
     pub end: oneshot::Receiver<std::result::Result<TurnEnd, RunnerError>>,
 }
@@ -237,7 +232,7 @@ impl Turns {
         turn: &TurnId,
     ) -> Result<()> {
         let mut conversation = runner.open(session.clone()).await?.without_waiting();
-        let (shown, _) = mpsc::channel(1);
+        let (shown, _) = turn_updates();
         conversation.cancel_turn(turn, &shown).await?;
         Ok(())
     }
@@ -249,7 +244,7 @@ impl Turns {
         slot: TurnSlot,
         cause: Cause,
     ) -> TurnHandle {
-        let (tap, shown) = mpsc::channel(MAX_TAPPED);
+        let (tap, shown) = turn_updates();
         let (send_end, end) = oneshot::channel();
         let session = conversation.session().clone();
         let running = RunningTurn {
@@ -285,10 +280,10 @@ impl RunningTurn {
     async fn run(
         mut self,
         cause: Cause,
-        tap: mpsc::Sender<TurnUpdate>,
+        tap: UpdateSender,
     ) -> std::result::Result<TurnEnd, RunnerError> {
         let stop = self.slot.stop();
-        let (sender, shown) = mpsc::channel(MAX_PENDING);
+        let (sender, shown) = turn_updates();
         let session = self.conversation.session().clone();
         let passing_on = pass_on(&self.feeds, &self.slot, (&session, &self.turn), shown, tap);
         let acting = act(&mut self.conversation, &self.turn, cause, &stop, sender);
@@ -311,7 +306,7 @@ async fn act(
     turn: &TurnId,
     cause: Cause,
     stop: &CancelToken,
-    shown: mpsc::Sender<TurnUpdate>,
+    shown: UpdateSender,
 ) -> std::result::Result<TurnEnd, RunnerError> {
     match cause {
         Cause::Message(input) => {
@@ -335,19 +330,15 @@ async fn pass_on(
     feeds: &Feeds,
     slot: &TurnSlot,
     (session, turn): (&SessionId, &TurnId),
-    mut shown: mpsc::Receiver<TurnUpdate>,
-    tap: mpsc::Sender<TurnUpdate>,
+    mut shown: UpdateReceiver,
+    tap: UpdateSender,
 ) {
-    let mut tap = Some(tap);
     while let Some(item) = shown.recv().await {
         feeds.publish(session, turn, &item);
         if matches!(item, TurnUpdate::Stored(_)) {
             slot.note_start();
         }
-        // A reader that is gone or too slow does not hold the turn up.
-        if tap.as_ref().is_some_and(|tap| tap.try_send(item).is_err()) {
-            tap = None;
-        }
+        tap.send(item);
     }
 }
 

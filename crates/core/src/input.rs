@@ -79,3 +79,10 @@ impl From<&str> for UserInput {
         Self::new(text.into(), MessageOrigin::Person)
     }
 }
+
+/// Creates an input that the user typed. For any other origin use one of the constructors.
+impl From<String> for UserInput {
+    fn from(text: String) -> Self {
+        Self::new(text.into(), MessageOrigin::Person)
+    }
+}

@@ -17,7 +17,7 @@ pub trait SessionStore: Send + Sync {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Reads what a new turn needs: the end of the log and the exchanges of the history.
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
+    fn read_head(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
 
     /// Acquires the lease of a session, which need not exist yet. If the session has an owner, in this process or
     /// another, `busy_policy` decides whether to wait in order of arrival or to fail with [`StoreError::Busy`].

@@ -36,7 +36,7 @@ pub use partition::{HasToolName, Partition, ToolAssignment, ToolAssignments, par
 pub use runner::{
     AnswerInbox, CancelToken, Conversation, FirstCommit, InterruptedTurnPolicy, ModelCall,
     RecomputeError, Runner, RunnerError, RunnerParts, TurnCommit, TurnEnd, TurnReport, TurnStatus,
-    TurnUpdate,
+    TurnUpdate, UpdateBacklog, UpdateReceiver, UpdateSender, turn_updates,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{

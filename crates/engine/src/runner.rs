@@ -15,74 +15,32 @@ mod drive;
 mod grants;
 mod input;
 mod model_request;
-mod perform;
+mod new_turn;
+mod parts;
 mod remote;
 mod resume;
 mod running_steps;
 mod spans;
+mod step;
+mod turn_context;
 mod turn_status;
+mod updates;
 
-use crate::gate::{ApprovalRules, Gate};
-use crate::tree::Tree;
 pub use answer_inbox::AnswerInbox;
 pub use cancel_token::CancelToken;
 pub use commit::{FirstCommit, TurnCommit};
-use commit::{Output, append, append_first, append_last};
+use commit::{append, append_first, append_last};
 pub use conversation::Conversation;
-use input::check_input;
 use lango_core::{
-    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, BusyPolicy, Clock,
-    Environment, Event, EventBatch, EventBody, IdGenerator, Limits, MemoryProvider, Model,
-    ModelSettings, Outcome, PendingApproval, PreviewLength, RemoteAgent, SessionId, SessionStore,
-    StoreError, Text, Trust, TurnId, Usage, UserId,
+    AgentName, ApprovalId, AttachedFile, Attachment, Event, EventBatch, EventBody, Outcome,
+    PendingApproval, PreviewLength, SessionId, StoreError, Text, Trust, TurnId, Usage, UserId,
 };
 pub use model_request::{ModelCall, RecomputeError};
-use std::collections::BTreeMap;
+pub use parts::RunnerParts;
 use std::sync::Arc;
 use std::time::Duration;
 pub use turn_status::TurnStatus;
-
-/// The dependencies of a runner.
-pub struct RunnerParts {
-    pub tree: Arc<Tree>,
-    pub gate: Gate,
-    /// The model of all local agents that do not have their own.
-    pub model: Arc<dyn Model>,
-    /// The models of agents that have their own.
-    pub models: BTreeMap<AgentName, Arc<dyn Model>>,
-    /// The general model settings. The settings of an agent override them.
-    pub model_settings: ModelSettings,
-    /// The source of the date and the machine's description for agents; if `None`, neither is mentioned.
-    pub environment: Option<Arc<dyn Environment>>,
-    pub remotes: Vec<Arc<dyn RemoteAgent>>,
-    pub store: Arc<dyn SessionStore>,
-    /// The store of attachments that the log refers to.
-    pub attachments: Arc<dyn AttachmentStore>,
-    pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn IdGenerator>,
-    /// The limits of a turn.
-    pub limits: Limits,
-    /// The rules that allow calls, deny them, or require approval.
-    pub rules: Arc<ApprovalRules>,
-    pub memory: Option<Arc<dyn MemoryProvider>>,
-    /// What to do if a session is busy with another turn.
-    pub busy_policy: BusyPolicy,
-}
-
-impl RunnerParts {
-    /// Returns the model of this agent.
-    fn model_of(&self, agent: &AgentName) -> &Arc<dyn Model> {
-        self.models.get(agent).unwrap_or(&self.model)
-    }
-
-    /// Returns the complete settings of agents that override some of the general ones.
-    fn agent_model_settings(&self) -> BTreeMap<AgentName, ModelSettings> {
-        let own = self.tree.agents.iter();
-        let own = own.filter(|agent| !agent.settings.is_default());
-        own.map(|agent| (agent.name.clone(), agent.settings.or(self.model_settings)))
-            .collect()
-    }
-}
+pub use updates::{UpdateBacklog, UpdateReceiver, UpdateSender, turn_updates};
 
 #[derive(Clone)]
 pub struct Runner {
@@ -158,6 +116,18 @@ pub struct TurnReport {
     pub usage: Usage,
     /// The cost in millionths of a US dollar, if every price is known.
     pub cost_micros: Option<u64>,
+}
+
+impl TurnReport {
+    /// Returns the answer; empty if there is none.
+    pub fn text(&self) -> &str {
+        self.answer.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the name of the agent that wrote the answer; empty if there is none.
+    pub fn author(&self) -> &str {
+        self.author.as_ref().map_or("", AgentName::as_str)
+    }
 }
 
 /// A turn that could not be run or stored.
@@ -281,7 +251,9 @@ impl Runner {
 
     /// Opens an existing session. This takes no lease and writes nothing; only running a turn does.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
-        Conversation::open(self, session).await
+        let mut conversation = self.start_as(UserId::from(""), session);
+        conversation.read().await?;
+        Ok(conversation)
     }
 }
 

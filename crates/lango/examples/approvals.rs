@@ -14,7 +14,10 @@ struct Refund {
 
 async fn decide(approval: PendingApproval) -> ApprovalDecision {
     let request = &approval.request;
-    println!("{} wants to call {} {}", request.agent, request.tool, request.arguments);
+    println!(
+        "{} wants to call {} {}",
+        request.agent, request.tool, request.arguments
+    );
     match request.arguments["cents"].as_u64() {
         Some(cents) if cents <= 1_000 => ApprovalDecision::allow(),
         _ => ApprovalDecision::deny("refunds above 10 dollars need a manager"),
@@ -24,10 +27,18 @@ async fn decide(approval: PendingApproval) -> ApprovalDecision {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lango::Error> {
     let refund = tool("refund", "Refunds an order", |refund: Refund| async move {
-        Ok(format!("refunded {} cents of order {}", refund.cents, refund.order))
+        Ok(format!(
+            "refunded {} cents of order {}",
+            refund.cents, refund.order
+        ))
     });
     let lango = Lango::builder()
-        .tool(refund.owner("operator").capability("refunds").needs_approval())
+        .tool(
+            refund
+                .owner("operator")
+                .capability("refunds")
+                .needs_approval(),
+        )
         .approver(approve_with(decide))
         .build()?;
     let session = lango.session();

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use lango::{Lango, Storage};
+use lango::{Lango, Storage, UserInput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ async fn ask(
         None => lango.session(),
     };
     // If the client disconnects, this future is dropped, and the turn still runs to its end.
+    // The message comes from another program, so agents must not trust it like a person at the keyboard.
+    let message = UserInput::from_program(message);
     let report = session.run(message).await.map_err(failed)?;
     Ok(Json(json!({
         "session": session.id(),

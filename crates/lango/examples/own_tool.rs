@@ -22,10 +22,14 @@ async fn order_status(query: OrderQuery) -> Result<String, ToolError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lango::Error> {
-    let status = tool("order_status", "Returns the status of an order", order_status)
-        .owner("librarian")
-        .capability("order look-up")
-        .pure();
+    let status = tool(
+        "order_status",
+        "Returns the status of an order",
+        order_status,
+    )
+    .owner("librarian")
+    .capability("order look-up")
+    .pure();
     let lango = Lango::builder().tool(status).build()?;
     // A real model decides by itself when to call the tool; the demo model calls what a message names.
     let report = lango
@@ -33,6 +37,9 @@ async fn main() -> Result<(), lango::Error> {
         .run(r#"use order_status {"number": "A-17"}"#)
         .await?;
     println!("{}", report.text());
-    println!("{} tool call, {} delegation", report.tool_calls, report.rounds);
+    println!(
+        "{} tool call, {} delegation",
+        report.tool_calls, report.rounds
+    );
     Ok(())
 }

@@ -28,6 +28,9 @@ async fn main() -> Result<(), lango::Error> {
     println!("outcomes: {}, {}", one?.outcome.name(), two?.outcome.name());
     let events = same.events(1, 1_000).await?;
     let turns = events.iter().filter(|event| event.author == "user").count();
-    println!("{turns} turns in one log of {} events, without gaps", events.len());
+    println!(
+        "{turns} turns in one log of {} events, without gaps",
+        events.len()
+    );
     Ok(())
 }

@@ -12,9 +12,13 @@ struct Amount {
 
 /// Builds the team with the given tax rate, which a later version of the tool got wrong.
 fn team(percent: u64) -> lango::Builder {
-    let tax = tool("search_tax", "Computes the tax", move |amount: Amount| async move {
-        Ok(format!("the tax is {} cents", amount.cents * percent / 100))
-    });
+    let tax = tool(
+        "search_tax",
+        "Computes the tax",
+        move |amount: Amount| async move {
+            Ok(format!("the tax is {} cents", amount.cents * percent / 100))
+        },
+    );
     Lango::builder().tool(tax.pure())
 }
 
@@ -44,7 +48,14 @@ async fn main() -> Result<(), lango::Error> {
         let replayed = team(percent).replay(&events).build()?.session();
         replayed.run(r#"use search_tax {"cents": 500}"#).await?;
         let same = results(&replayed).await? == results(&recorded).await?;
-        println!("tax of {percent} %: {}", if same { "same results" } else { "DIFFERENT results" });
+        println!(
+            "tax of {percent} %: {}",
+            if same {
+                "same results"
+            } else {
+                "DIFFERENT results"
+            }
+        );
     }
     Ok(())
 }

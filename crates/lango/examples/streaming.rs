@@ -18,7 +18,11 @@ async fn main() -> Result<(), lango::Error> {
                 }
             }
             TurnEvent::Finished(report) => {
-                println!("\n[{}: {} model calls]", report.outcome.name(), report.model_calls);
+                println!(
+                    "\n[{}: {} model calls]",
+                    report.outcome.name(),
+                    report.model_calls
+                );
             }
             _ => {}
         }

@@ -39,11 +39,6 @@ impl PendingCall<'_> {
     pub fn subject(&self) -> RuleSubject {
         self.conversation.subject_of(self.approval)
     }
-
-    /// Whether another process has answered the request meanwhile. Reads the stored session.
-    pub(crate) fn id(&self) -> &lango_core::ApprovalId {
-        &self.approval.request.id
-    }
 }
 
 /// The decision about a pending call.
@@ -52,8 +47,11 @@ impl PendingCall<'_> {
 pub enum ApprovalDecision {
     /// The user's answer.
     Answer(ApprovalAnswer),
-    /// Denies the call because no user can be asked. The reason is for the model.
-    Unattended { reason: Text },
+    /// Denies the call because no user can be asked.
+    Unattended {
+        /// The explanation for the model.
+        reason: Text,
+    },
     /// Leaves the call pending. The turn ends with [`TurnEvent::Waiting`](crate::TurnEvent::Waiting), and
     /// [`Session::answer`](crate::Session::answer) continues it, in this process or another.
     Defer,
@@ -141,7 +139,7 @@ impl Approver for DeferAll {
 pub fn approve_with<F, R>(decide: F) -> impl Approver
 where
     F: Fn(PendingApproval) -> R + Send + Sync,
-    R: Future<Output = ApprovalDecision> + Send,
+    R: Future<Output = ApprovalDecision> + Send + 'static,
 {
     ApproveWith(decide)
 }
@@ -151,7 +149,7 @@ struct ApproveWith<F>(F);
 impl<F, R> Approver for ApproveWith<F>
 where
     F: Fn(PendingApproval) -> R + Send + Sync,
-    R: Future<Output = ApprovalDecision> + Send,
+    R: Future<Output = ApprovalDecision> + Send + 'static,
 {
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin((self.0)(call.approval.clone()))

@@ -59,6 +59,11 @@ struct IndexedSessions {
 }
 
 impl IndexedSessions {
+    fn insert(&mut self, id: &SessionId, next_seq: u64) {
+        self.next_seq.insert(id.clone(), next_seq);
+        self.touch(id);
+    }
+
     fn touch(&mut self, id: &SessionId) {
         self.order.retain(|other| other != id);
         self.order.push_back(id.clone());
@@ -114,10 +119,7 @@ impl LogStore {
                 break;
             }
         }
-        let mut indexed = self.lock();
-        indexed.next_seq.insert(id.clone(), next);
-        indexed.touch(id);
-        drop(indexed);
+        self.lock().insert(id, next);
         self.evict().await
     }
 

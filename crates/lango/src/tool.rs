@@ -1,8 +1,8 @@
 //! Tools of your own: one function with typed arguments.
 
 use lango_core::{
-    AgentName, Caller, Effect, Risk, RuleSubject, Text, Tool, ToolError, ToolOutput, ToolSpec,
-    Trust, declared_tool, schema_of,
+    AgentName, Caller, Effect, Risk, RuleSubject, Text, Tool, ToolError, ToolName, ToolOutput,
+    ToolSpec, Trust, declared_tool, schema_of,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -56,8 +56,8 @@ where
     O: Into<ToolOutput> + 'static,
 {
     let spec = ToolSpec {
-        name: name.into().into(),
-        description: description.into().into(),
+        name: ToolName::new(name.into()),
+        description: Text::from(description.into()),
         parameters: schema_of::<A>().into(),
         effect: Effect::NonIdempotent,
         risk: Risk::Safe,

@@ -4,10 +4,10 @@
 //! The model is a separate process, so that only lango is measured.
 
 use lango_core::{
-    AgentName, EventBody, EventRange, Limits, Outcome, SessionId, SessionStore, Tool, UserId,
+    AgentName, EventBody, EventRange, Outcome, SessionId, SessionStore, Tool, UserId,
 };
 use lango_engine::{
-    CancelToken, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
+    CancelToken, Gate, Runner, RunnerParts, Topology, Tree, TreeSettings, turn_updates,
 };
 use lango_models::{Provider, ProviderFamily, ProviderSettings, ProviderTimeouts, ResilientModel};
 use lango_store::Store;
@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 
 const LATENCY: Duration = Duration::from_millis(50);
 const TURNS: usize = 5;
@@ -94,7 +93,7 @@ async fn measure(sessions: usize) {
 /// Runs the turns of one session and returns their durations.
 async fn talk(runner: Runner, number: usize) -> (SessionId, Vec<Duration>) {
     let mut conversation = runner.start(UserId::from("local"));
-    let (sender, mut shown) = mpsc::channel(64);
+    let (sender, mut shown) = turn_updates();
     let watching = tokio::spawn(async move { while shown.recv().await.is_some() {} });
     let mut times = Vec::new();
     for turn in 0..TURNS {
@@ -177,26 +176,9 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         default_context_tokens: None,
         timeouts: ProviderTimeouts::default(),
     });
-    Runner::new(RunnerParts {
-        gate: Gate::new(&tree, tools).expect("a gate"),
-        tree,
-        model: Arc::new(ResilientModel::new(
-            Arc::new(provider.model("any")),
-            Vec::new(),
-        )),
-        models: Default::default(),
-        model_settings: Default::default(),
-        environment: None,
-        remotes: Vec::new(),
-        store,
-        attachments: Arc::new(lango_store::Store::in_memory()),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        limits: Limits::default(),
-        rules: Arc::default(),
-        memory: None,
-        busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
-    })
+    let gate = Gate::new(&tree, tools).expect("a gate");
+    let model = ResilientModel::new(Arc::new(provider.model("any")), Vec::new());
+    Runner::new(RunnerParts::new(tree, gate, Arc::new(model), store))
 }
 
 fn start_server() -> (Child, String) {

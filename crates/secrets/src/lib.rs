@@ -8,21 +8,21 @@
 mod binding;
 mod credential;
 mod field;
+mod literal_notice;
 mod mask;
 mod name;
 mod placeholder;
 mod source;
-mod unresolved;
 mod value;
 
 pub use binding::{Binding, BindingError, BindingTarget, MAX_BINDINGS, Origin, ServerToolId};
 pub use credential::{Credential, CredentialSource, is_plain_encoding};
 pub use field::{FieldTool, field_binding, find_handle, secret_handle};
+pub use literal_notice::LiteralSecretNotice;
 pub use mask::{MIN_MASKED_BYTES, MaskStream, MaskTextStream, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
 pub use source::{
     BoundSecret, SecretError, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON, agent_actor,
 };
-pub use unresolved::UnresolvedTool;
 pub use value::{MAX_SECRET_BYTES, SecretValue};

@@ -9,11 +9,10 @@ use crate::attempts::latest_attempt;
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
 use lango_core::{Clock, SessionId, StoreError, TaskStore, TurnId, UnfinishedTurn, UserId};
-use lango_engine::{CancelToken, RunnerError, TurnEnd};
+use lango_engine::{CancelToken, RunnerError, TurnEnd, turn_updates};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -200,7 +199,7 @@ async fn resume(
     if !opened.is_interrupted() {
         return Ok(TurnRecovery::Parked);
     }
-    let (updates, _) = mpsc::channel(1);
+    let (updates, _) = turn_updates();
     let mut conversation = opened.without_waiting();
     let end = conversation.resume(&CancelToken::new(), &updates).await?;
     let outcome = match &end {

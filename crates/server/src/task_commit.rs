@@ -7,25 +7,21 @@
 use crate::messages;
 use lango_a2a::server::{Reporter, SharedTaskOpening, StoreTask};
 use lango_core::{BoxFuture, EventBatch, StoreError, TaskInsertOutcome, TaskLog, TaskRecord};
-use lango_engine::{FirstCommit, TurnCommit, TurnReport, TurnUpdate};
+use lango_engine::{FirstCommit, TurnCommit, TurnReport, UpdateBacklog};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 pub(crate) struct TaskCommit<'a> {
     log: Arc<dyn TaskLog>,
     reporter: &'a Reporter,
-    /// The channel through which the turn's events reach the reporter.
-    pending: mpsc::WeakSender<TurnUpdate>,
+    /// The turn's events that have not reached the reporter yet.
+    pending: UpdateBacklog,
     is_reported: AtomicBool,
 }
 
 impl<'a> TaskCommit<'a> {
-    pub fn new(
-        log: Arc<dyn TaskLog>,
-        reporter: &'a Reporter,
-        pending: mpsc::WeakSender<TurnUpdate>,
-    ) -> Self {
+    pub fn new(log: Arc<dyn TaskLog>, reporter: &'a Reporter, pending: UpdateBacklog) -> Self {
         Self {
             log,
             reporter,
@@ -38,10 +34,7 @@ impl<'a> TaskCommit<'a> {
     /// empty channel is enough: the receiver runs in the same tokio task as this function, so it has also reported the
     /// events that it received.
     async fn report_pending(&self) {
-        if let Some(pending) = self.pending.upgrade() {
-            // All slots can be reserved only when the channel is empty.
-            let _ = pending.reserve_many(pending.max_capacity()).await;
-        }
+        self.pending.emptied().await;
     }
 
     /// Returns whether the end of the turn was stored with the task.

@@ -18,20 +18,16 @@ use lango_a2a::server::{
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{
     CancelToken, Conversation, InterruptedTurnPolicy, Runner, RunnerError, TurnEnd, TurnStatus,
-    TurnUpdate,
+    TurnUpdate, turn_updates,
 };
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The agent that the server exposes.
 pub struct TaskRunner {
     context: Arc<dyn ServerContext>,
     conversations: Conversations,
 }
-
-/// How many events of a turn may wait to be reported. Further ones block the turn.
-const MAX_PENDING_EVENTS: usize = 64;
 
 /// The message to callers after an internal error, which hides the cause.
 const INTERNAL_ERROR: &str = "the server failed to run the task; its operator can see why";
@@ -131,9 +127,9 @@ impl TaskRunner {
         // Callers are programs, so the message does not come from the user.
         let mut question = UserInput::from_program(messages::stored_message_text(&run.message));
         question.attachments = messages::attachments(&run.message);
-        let (sender, events) = mpsc::channel(MAX_PENDING_EVENTS);
+        let (sender, events) = turn_updates();
         let stop = CancelToken::new();
-        let commit = TaskCommit::new(self.context.task_log(), reporter, sender.downgrade());
+        let commit = TaskCommit::new(self.context.task_log(), reporter, sender.backlog());
         let running = async {
             let end = conversation.turn_once(turn, question, &stop, &sender, Some(&commit));
             let end = end.await;
@@ -177,7 +173,7 @@ impl TaskRunner {
     }
 
     async fn close(&self, conversation: &mut Conversation) -> Result<Option<Report>, RunnerError> {
-        let (updates, _) = mpsc::channel(1);
+        let (updates, _) = turn_updates();
         Ok(match conversation.close(&updates).await? {
             Some(TurnEnd::Finished(report)) => Some(messages::end_report(&report)),
             _ => None,
@@ -295,7 +291,7 @@ impl TaskRunner {
             TurnStatus::Unknown | TurnStatus::Finished(_) => Ok(()),
             TurnStatus::Waiting(_) | TurnStatus::Unfinished => {
                 let mut conversation = runner.open(session.clone()).await?.without_waiting();
-                let (updates, _) = mpsc::channel(1);
+                let (updates, _) = turn_updates();
                 conversation.cancel_turn(turn, &updates).await.map(drop)
             }
         }

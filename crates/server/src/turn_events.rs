@@ -4,8 +4,7 @@ use crate::messages;
 use a2a::Part;
 use lango_a2a::server::{ArtifactChunk, ReportError, Reporter, StatusMessage};
 use lango_core::EventBody;
-use lango_engine::TurnUpdate;
-use tokio::sync::mpsc;
+use lango_engine::{TurnUpdate, UpdateReceiver};
 
 /// Converts the events of a turn into reports.
 pub(crate) struct TurnEvents<'a> {
@@ -22,13 +21,8 @@ impl<'a> TurnEvents<'a> {
         }
     }
 
-    /// Reports all events, and passes each to `publish`. After a failed report it only receives and publishes the rest,
-    /// so that the turn is not blocked.
-    pub async fn report(
-        mut self,
-        mut events: mpsc::Receiver<TurnUpdate>,
-        publish: impl Fn(&TurnUpdate),
-    ) {
+    /// Reports all events, and passes each to `publish`. After a failed report it only publishes the rest.
+    pub async fn report(mut self, mut events: UpdateReceiver, publish: impl Fn(&TurnUpdate)) {
         let mut is_reporting = true;
         while let Some(update) = events.recv().await {
             publish(&update);

@@ -1,8 +1,8 @@
 //! Stores the access tokens of the HTTP API.
 
 use crate::StoreFuture;
+use crate::backend::{BackendError, Result, Row, Sql, sql, statements, values};
 use crate::decode::check_user;
-use crate::engine::{EngineError, Result, Row, Sql, sql, statements, values};
 use crate::store::Store;
 use lango_core::{AccessToken, Timestamp, TokenDigest, TokenStore};
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 impl TokenStore for Store {
     fn add_token(&self, token: AccessToken, digest: TokenDigest) -> StoreFuture<'_, ()> {
         let args = (token, digest);
-        self.engine.write_autocommit(args, |tx, (token, digest)| {
+        self.backend.write_autocommit(args, |tx, (token, digest)| {
             Box::pin(async move {
                 check_user(&token.user, "an access token")?;
                 let (scopes, kind) = (token.scopes.to_string(), token.kind.name());
@@ -31,7 +31,7 @@ impl TokenStore for Store {
     }
 
     fn token(&self, digest: TokenDigest, now: Timestamp) -> StoreFuture<'_, Option<AccessToken>> {
-        self.engine.lookup((digest, now), |tx, (digest, now)| {
+        self.backend.lookup((digest, now), |tx, (digest, now)| {
             Box::pin(async move {
                 let values = values![digest[..], now];
                 tx.query_opt(TOKEN, values, read_token).await
@@ -40,11 +40,11 @@ impl TokenStore for Store {
     }
 
     fn tokens(&self) -> StoreFuture<'_, Vec<AccessToken>> {
-        self.engine.query(TOKENS, &[], read_token)
+        self.backend.query(TOKENS, &[], read_token)
     }
 
     fn revoke_token(&self, id: &str) -> StoreFuture<'_, bool> {
-        let deleted = self.engine.execute(DELETE, values![id]);
+        let deleted = self.backend.execute(DELETE, values![id]);
         Box::pin(async move { Ok(deleted.await? > 0) })
     }
 
@@ -55,7 +55,7 @@ impl TokenStore for Store {
         digest: TokenDigest,
     ) -> StoreFuture<'_, Option<AccessToken>> {
         let args = (link, token, digest);
-        self.engine
+        self.backend
             .write_idempotent(args, |tx, (link, new, digest)| {
                 Box::pin(async move {
                     let kind = new.kind.name();
@@ -92,7 +92,7 @@ fn read_token(row: Row<'_>) -> Result<AccessToken> {
 
 fn parsed<T: FromStr<Err = String>>(row: Row<'_>, column: usize) -> Result<T> {
     let text: Cow<'_, str> = row.get(column)?;
-    text.parse().map_err(EngineError::other)
+    text.parse().map_err(BackendError::other)
 }
 
 /// Selects all tokens. They are few, so sorting is cheap.

@@ -1,7 +1,7 @@
 //! Reads the pending approval requests of a user, and the grants that cover later calls.
 
+use crate::backend::{Result, Row, Sql, Tx, Value, statements};
 use crate::decode::damaged;
-use crate::engine::{Result, Row, Sql, Tx, Value, statements};
 use lango_core::{ApprovalRequest, Approvals, Grant, PendingApproval, Text};
 use std::borrow::Cow;
 

@@ -12,9 +12,9 @@ mod removal;
 pub use fork::Fork;
 
 use crate::attachments::digest_of;
+use crate::backend::{Result, Row, Sql, records, sql, values};
 use crate::chain::{LogVerifier, StoredEvent};
 use crate::decode::{author, damaged, not_found};
-use crate::engine::{Result, Row, Sql, records, sql, values};
 use crate::store::Store;
 use lango_core::{
     AgentName, Attachment, AttachmentStore, Event, EventBody, EventRange, FrameId, SessionId,
@@ -132,7 +132,7 @@ impl Store {
         let after = after.map_or("", SessionId::as_str);
         let values = values![user, after, limit];
         let id = |row: Row<'_>| Ok(SessionId::from(&*row.lossy(0)?));
-        let mut ids = self.engine.query(IDS, values, id).await?;
+        let mut ids = self.backend.query(IDS, values, id).await?;
         // SQLite orders an id that is not valid UTF-8 by its bytes, not by the text shown for it. Without this check the next page
         // could list it again.
         ids.retain(|id| id.as_str() > after);
@@ -141,9 +141,11 @@ impl Store {
 
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
         let id = session.clone();
-        let record = self.engine.query_opt(RECORD, values![session], move |row| {
-            row.read().map_err(|failure| failure.in_event(&id, 0))
-        });
+        let record = self
+            .backend
+            .query_opt(RECORD, values![session], move |row| {
+                row.read().map_err(|failure| failure.in_event(&id, 0))
+            });
         record.await?.ok_or_else(|| not_found(session))
     }
 
@@ -155,7 +157,7 @@ impl Store {
         page: EventRange,
     ) -> Result<Vec<LogRow>, StoreError> {
         let args = (session.clone(), page);
-        let rows = self.engine.read(args, |tx, (session, page)| {
+        let rows = self.backend.read(args, |tx, (session, page)| {
             Box::pin(async move {
                 let values = values![session, page.from, page.limit];
                 let rows = tx.query_page(ROWS, values, PAGE_BYTES, |row| {

@@ -9,9 +9,9 @@
 //! clock of the database.
 
 use crate::StoreFuture;
+use crate::backend::text::hex;
+use crate::backend::{Result, Row, Sql, Tx, Value, sql, statements, values};
 use crate::decode::{check_user, failed};
-use crate::engine::text::hex;
-use crate::engine::{Result, Row, Sql, Tx, Value, sql, statements, values};
 use crate::store::Store;
 use lango_core::{AttachmentStore, StoreError, Text, UserId};
 use sha2::{Digest as _, Sha256};
@@ -55,7 +55,7 @@ impl AttachmentStore for Store {
             })?;
             let args = (user, digest.clone(), bytes);
             let put = self
-                .engine
+                .backend
                 .write_autocommit(args, |tx, (user, digest, bytes)| {
                     Box::pin(async move {
                         tx.execute(PUT, values![user, digest, bytes]).await?;
@@ -74,7 +74,7 @@ impl AttachmentStore for Store {
 
     fn read(&self, user: &UserId, digest: &str) -> StoreFuture<'_, Option<Arc<[u8]>>> {
         let values = values![user, digest];
-        self.engine.query_opt(BYTES, values, |row| row.get(0))
+        self.backend.query_opt(BYTES, values, |row| row.get(0))
     }
 }
 
@@ -84,11 +84,11 @@ impl Store {
     pub(crate) async fn delete_expired_puts(&self) -> Result<usize, StoreError> {
         let values = values![LIFETIME_MS, EXPIRED_BATCH];
         let put = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let expired = self.engine.query(EXPIRED_PUTS, values, put);
+        let expired = self.backend.query(EXPIRED_PUTS, values, put);
         let expired: Vec<(Text, Text, i64)> = expired.await?;
         let count = expired.len();
         for put in expired {
-            let deleted = self.engine.erase(put, |tx, (user, digest, time)| {
+            let deleted = self.backend.erase(put, |tx, (user, digest, time)| {
                 Box::pin(async move {
                     let values = values![user, digest, time];
                     delete(tx, user, digest, DELETE_PUT, values).await

@@ -3,8 +3,8 @@
 use crate::StoreFuture;
 use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
+use crate::backend::{Backend, Result, Row, Sql, records, sql, statements, values};
 use crate::decode::not_found;
-use crate::engine::{Engine, Result, Row, Sql, records, sql, statements, values};
 use crate::store::Store;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionQuery, SessionStatus, SessionSummary,
@@ -20,17 +20,17 @@ impl SessionCatalog for Store {
             Some((updated, id)) => (updated.0, id.as_str()),
             None if search.is_empty() && status.is_empty() => {
                 return self
-                    .engine
+                    .backend
                     .query(SESSIONS, values![user, query.limit], summary);
             }
             None => (u64::MAX, ""),
         };
         let values = values![user, query.limit, search, updated, id, status];
-        self.engine.query(SOME_SESSIONS, values, summary)
+        self.backend.query(SOME_SESSIONS, values, summary)
     }
 
     fn rename(&self, user: &UserId, session: &SessionId, title: &str) -> StoreFuture<'_, ()> {
-        let renamed = self.engine.execute(RENAME, values![user, session, title]);
+        let renamed = self.backend.execute(RENAME, values![user, session, title]);
         let session = session.clone();
         Box::pin(async move {
             match renamed.await? {
@@ -45,7 +45,7 @@ impl SessionCatalog for Store {
 
     fn usage(&self, query: UsageQuery) -> StoreFuture<'_, Vec<UsageRow>> {
         let values = values![query.user, query.since.0, query.limit];
-        self.engine.query(USAGE, values, |row| row.read())
+        self.backend.query(USAGE, values, |row| row.read())
     }
 
     fn find(
@@ -55,11 +55,11 @@ impl SessionCatalog for Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<SessionSummary>> {
         let values = values![user, prefix, limit];
-        self.engine.query(SESSIONS_WITH_PREFIX, values, summary)
+        self.backend.query(SESSIONS_WITH_PREFIX, values, summary)
     }
 
     fn approvals(&self, user: &UserId) -> StoreFuture<'_, Approvals> {
-        self.engine.read(user.clone(), |tx, user| {
+        self.backend.read(user.clone(), |tx, user| {
             Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
         })
     }
@@ -70,17 +70,17 @@ impl SessionCatalog for Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<UnfinishedTurn>> {
         let after = after.map_or("", SessionId::as_str);
-        let replica = match &self.engine {
-            Engine::Sqlite(_) => "",
-            Engine::Postgres(postgres) => postgres.replica(),
+        let replica = match &self.backend {
+            Backend::Sqlite(_) => "",
+            Backend::Postgres(postgres) => postgres.replica(),
         };
         let values = values![after, limit, replica];
-        self.engine.query(UNFINISHED, values, |row| row.read())
+        self.backend.query(UNFINISHED, values, |row| row.read())
     }
 
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> StoreFuture<'_, ()> {
         let args = (user.clone(), grant.clone());
-        self.engine.write_autocommit(args, |tx, (user, id)| {
+        self.backend.write_autocommit(args, |tx, (user, id)| {
             Box::pin(async move {
                 if tx.execute(REVOKE, values![user, id]).await? == 0 && !tx.is_repeated() {
                     return Err(StoreError::NotGranted { id: id.clone() }.into());

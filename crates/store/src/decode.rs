@@ -2,7 +2,7 @@
 //!
 //! For a session's history only the texts of the events are parsed; the rest of their JSON is skipped.
 
-use crate::engine::{EngineError, Result, Row};
+use crate::backend::{BackendError, Result, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
     MessageOrigin, SessionId, StoreError, Text, Trust, UserId,
@@ -68,7 +68,7 @@ pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -
             body,
         })
     };
-    read().map_err(|failure: EngineError| failure.in_event(session, seq))
+    read().map_err(|failure: BackendError| failure.in_event(session, seq))
 }
 
 #[derive(Deserialize, Default)]
@@ -121,7 +121,7 @@ pub(crate) fn exchange_in(
             answer: None,
         })
     };
-    let mut exchange = read().map_err(|failure: EngineError| failure.in_event(session, seq))?;
+    let mut exchange = read().map_err(|failure: BackendError| failure.in_event(session, seq))?;
     if let Some(seq) = answer_seq {
         let answer = answer(row, column + 5, root_agent, |error| {
             damaged(session, seq, error)

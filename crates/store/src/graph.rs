@@ -19,7 +19,7 @@ pub use name::{Name, NameError};
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Traversal, TraversalStep, Truncation, Walk, WalkLimits};
 
-use crate::engine::records;
+use crate::backend::records;
 use lango_core::{Provenance, Timestamp};
 
 records! {

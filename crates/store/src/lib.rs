@@ -14,7 +14,7 @@
 //! let store = Store::open_sqlite("lango.db", AgentName::from("lango-orchestrator"))?;
 //! let id = SessionId::from("s_1");
 //! store.create(NewSession { id: id.clone(), user: UserId::from("local"), created: Timestamp(0) }).await?;
-//! let head = store.open(&id).await?;
+//! let head = store.read_head(&id).await?;
 //! assert_eq!(head.next_seq, 1);
 //! # Ok(())
 //! # }
@@ -25,10 +25,10 @@ mod agent_memory;
 mod approvals;
 pub mod archive;
 mod attachments;
+mod backend;
 mod catalog;
 mod chain;
 mod decode;
-mod engine;
 pub mod graph;
 mod library;
 mod live_changes;

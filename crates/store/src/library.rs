@@ -15,7 +15,7 @@ pub(crate) use documents::{index_words, remove_document};
 #[cfg(test)]
 pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
-use crate::engine::records;
+use crate::backend::records;
 use lango_core::{EmbeddingModel, Provenance, SessionId, Text, Timestamp};
 use std::sync::Arc;
 

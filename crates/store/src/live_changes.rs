@@ -4,7 +4,7 @@
 //! processes that write to a SQLite file send none, so lango watches the write-ahead log of that file: a commit changes
 //! the log's length or time.
 
-use crate::engine::Engine;
+use crate::backend::Backend;
 use crate::store::Store;
 use futures_util::stream::{self, StreamExt as _};
 use lango_core::{BoxStream, ChangeFeed, SessionId, StoreChange};
@@ -54,12 +54,12 @@ pub struct LiveChanges(pub Arc<Store>);
 impl ChangeFeed for LiveChanges {
     fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         let own = self.0.own_changes.subscribe();
-        match &self.0.engine {
-            Engine::Sqlite(sqlite) => match sqlite.path() {
+        match &self.0.backend {
+            Backend::Sqlite(sqlite) => match sqlite.path() {
                 Some(path) => stream::select(own, watch(path)).boxed(),
                 None => own,
             },
-            Engine::Postgres(postgres) => stream::select(own, postgres.subscribe()).boxed(),
+            Backend::Postgres(postgres) => stream::select(own, postgres.subscribe()).boxed(),
         }
     }
 }

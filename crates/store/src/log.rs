@@ -13,8 +13,8 @@ pub(crate) use batch::LogEndCache;
 
 use crate::StoreFuture;
 use crate::approvals::{self, GRANTS};
+use crate::backend::{Backend, Durability, Result, Row, Tx, checked_i64, values};
 use crate::decode::{check_user, event, not_found};
-use crate::engine::{Durability, Engine, Result, Row, Tx, checked_i64, values};
 use crate::store::Store;
 use crate::tasks::{TaskWrite, TaskWriteOutcome};
 use append::{Guard, NewEvents, append};
@@ -30,7 +30,7 @@ impl SessionStore for Store {
         Box::pin(async move {
             check_user(&session.user, format_args!("session `{}`", session.id))?;
             let created = self
-                .engine
+                .backend
                 .write_log(Durability::Process, session, |tx, session| {
                     Box::pin(create(tx, session))
                 });
@@ -38,9 +38,9 @@ impl SessionStore for Store {
         })
     }
 
-    fn open(&self, session: &SessionId) -> StoreFuture<'_, SessionHead> {
+    fn read_head(&self, session: &SessionId) -> StoreFuture<'_, SessionHead> {
         let args = (session.clone(), self.root_agent.clone());
-        let head = self.engine.lookup(args, |tx, (session, root_agent)| {
+        let head = self.backend.lookup(args, |tx, (session, root_agent)| {
             Box::pin(history::head(tx, session, root_agent))
         });
         let session = session.clone();
@@ -54,9 +54,9 @@ impl SessionStore for Store {
     fn acquire(&self, session: &SessionId, busy_policy: BusyPolicy) -> StoreFuture<'_, BoxLease> {
         let session = session.clone();
         Box::pin(async move {
-            match &self.engine {
-                Engine::Sqlite(sqlite) => sqlite.lock(&session, busy_policy).await,
-                Engine::Postgres(postgres) => postgres.lease(&session, busy_policy).await,
+            match &self.backend {
+                Backend::Sqlite(sqlite) => sqlite.lock(&session, busy_policy).await,
+                Backend::Postgres(postgres) => postgres.lease(&session, busy_policy).await,
             }
         })
     }
@@ -68,7 +68,7 @@ impl SessionStore for Store {
 
     fn read(&self, session: &SessionId, page: EventRange) -> StoreFuture<'_, Vec<Event>> {
         let args = (session.clone(), page, self.root_agent.clone());
-        self.engine.read(args, |tx, (session, page, root_agent)| {
+        self.backend.read(args, |tx, (session, page, root_agent)| {
             Box::pin(async move {
                 let values = values![session, page.from, page.limit];
                 let events = tx
@@ -86,19 +86,19 @@ impl SessionStore for Store {
         let values = values![session, turn];
         let (session, root_agent) = (session.clone(), self.root_agent.clone());
         let read = move |row: Row<'_>| event(row, &session, &root_agent);
-        self.engine.query(TURN_EVENTS, values, read)
+        self.backend.query(TURN_EVENTS, values, read)
     }
 
     fn history_of(&self, session: &SessionId, turn: &TurnId) -> StoreFuture<'_, Vec<Exchange>> {
         let args = (session.clone(), turn.clone(), self.root_agent.clone());
-        self.engine.read(args, |tx, (session, turn, root_agent)| {
+        self.backend.read(args, |tx, (session, turn, root_agent)| {
             Box::pin(history::history_of(tx, session, turn, root_agent))
         })
     }
 
     fn grants(&self, session: &SessionId, folder: &str) -> StoreFuture<'_, Vec<Grant>> {
         let args = (session.clone(), folder.to_owned());
-        self.engine.read(args, |tx, (session, folder)| {
+        self.backend.read(args, |tx, (session, folder)| {
             Box::pin(async move {
                 let values = values![session, folder];
                 Ok(approvals::read(tx, GRANTS, values).await?.granted)
@@ -112,7 +112,7 @@ impl SessionStore for Store {
         agent: &AgentName,
     ) -> StoreFuture<'_, Option<RemoteThread>> {
         let values = values![session, agent];
-        self.engine.query_opt(REMOTE_THREAD, values, |row| {
+        self.backend.query_opt(REMOTE_THREAD, values, |row| {
             Ok(RemoteThread {
                 context: row.get(0)?,
                 task: row.get(1)?,
@@ -135,15 +135,15 @@ impl Store {
         let Some(session) = events.first().map(|event| event.session.clone()) else {
             return Box::pin(std::future::ready(Ok(None)));
         };
-        let lease = match &self.engine {
-            Engine::Sqlite(_) => None,
-            Engine::Postgres(postgres) => postgres.lease_of(&session),
+        let lease = match &self.backend {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(postgres) => postgres.lease_of(&session),
         };
         let (first_seq, count) = (events[0].seq, events.len());
         let span = info_span!("commit", %session, first_seq, events = count);
         let appended = async move {
             let mut guard = Guard::default();
-            if let Engine::Postgres(postgres) = &self.engine {
+            if let Backend::Postgres(postgres) = &self.backend {
                 postgres.start()?;
                 let replica = postgres.replica().to_owned();
                 let fence = lease.as_ref().map(|lease| lease.fence);
@@ -160,9 +160,9 @@ impl Store {
                 task,
             };
             let append = self
-                .engine
+                .backend
                 .write_log(durability, new, |tx, new| Box::pin(append(tx, new)));
-            match (append.await, &self.engine) {
+            match (append.await, &self.backend) {
                 (Ok(appended), _) => {
                     if let Some(lease) = lease.filter(|_| is_last) {
                         lease.note_release();
@@ -173,10 +173,10 @@ impl Store {
                     }
                     Ok(appended.task)
                 }
-                (Err(error), Engine::Postgres(postgres)) => {
+                (Err(error), Backend::Postgres(postgres)) => {
                     Err(postgres.explain(error, lease.as_deref()).await)
                 }
-                (Err(error), Engine::Sqlite(_)) => Err(error),
+                (Err(error), Backend::Sqlite(_)) => Err(error),
             }
         };
         Box::pin(appended.instrument(span))

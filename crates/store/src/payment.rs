@@ -2,8 +2,8 @@
 //! everything that was reserved before.
 
 use crate::StoreFuture;
+use crate::backend::{BackendError, Result, Row, Tx, Value, records, statements, values};
 use crate::decode::{check_user, failed};
-use crate::engine::{EngineError, Result, Row, Tx, Value, records, statements, values};
 use crate::store::Store;
 use lango_core::{
     AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange,
@@ -19,7 +19,7 @@ const MAX_RAW_BYTES: usize = 16 << 10;
 
 impl PaymentStore for Store {
     fn reserve_payment(&self, reservation: Reservation) -> StoreFuture<'_, ReservationOutcome> {
-        self.engine
+        self.backend
             .write_idempotent(reservation, |tx, reservation| {
                 Box::pin(reserve(tx, reservation))
             })
@@ -27,22 +27,22 @@ impl PaymentStore for Store {
 
     fn change_payment(&self, change: PaymentChange) -> StoreFuture<'_, PaymentChangeOutcome> {
         // If the reply to the first attempt is lost, the second one finds a newer revision, and the caller reads the payment again.
-        self.engine
+        self.backend
             .write_idempotent(change, |tx, change| Box::pin(apply(tx, change)))
     }
 
     fn payments(&self, query: PaymentQuery, limit: usize) -> StoreFuture<'_, Vec<Payment>> {
         let (statement, account) = match query {
-            PaymentQuery::Id(id) => return self.engine.query(PAYMENT, values![id], payment),
+            PaymentQuery::Id(id) => return self.backend.query(PAYMENT, values![id], payment),
             PaymentQuery::Open(account) => (OPEN, account),
             PaymentQuery::Newest(account) => (NEWEST, account),
         };
         let values = values![account.network, account.wallet, limit];
-        self.engine.query(statement, values, payment)
+        self.backend.query(statement, values, payment)
     }
 
     fn payment_account(&self, query: TotalsQuery) -> StoreFuture<'_, AccountStatus> {
-        self.engine.snapshot(query, |tx, query| {
+        self.backend.snapshot(query, |tx, query| {
             Box::pin(async move {
                 let PaymentAccount { network, wallet } = &query.account;
                 let next = tx.value(NEXT_NONCE, values![network, wallet]).await?;
@@ -56,7 +56,7 @@ impl PaymentStore for Store {
     }
 
     fn payment_budget(&self, key: BudgetKey) -> StoreFuture<'_, u64> {
-        self.engine.read(key, |tx, key| {
+        self.backend.read(key, |tx, key| {
             Box::pin(async move {
                 let PaymentAccount { network, wallet } = &key.account;
                 let values = values![key.session, key.host, key.user, network, wallet];
@@ -267,7 +267,7 @@ fn max_left(budgets: &[Budget]) -> u64 {
 fn payment(row: Row<'_>) -> Result<Payment> {
     let state: Text = row.get(11)?;
     let state = PaymentState::from_name(&state)
-        .ok_or_else(|| EngineError::other(format!("a payment has the unknown state `{state}`")))?;
+        .ok_or_else(|| BackendError::other(format!("a payment has the unknown state `{state}`")))?;
     let transaction = match row.get(15)? {
         None => None,
         Some(raw) => Some(SignedTransaction {

@@ -1,4 +1,4 @@
-//! The PostgreSQL engine: connections that may be lost, session leases shared by replicas, and an index for vectors.
+//! The PostgreSQL backend: connections that may be lost, session leases shared by replicas, and an index for vectors.
 //!
 //! Every statement is one round trip on a pooled connection. A replica owns a session through a lease, which is timed
 //! by the database's clock and has a unique fencing token. Every append is conditional on the lease. Work is retried
@@ -19,9 +19,9 @@ pub(crate) mod renewer;
 mod statements;
 mod tls;
 
+use crate::backend::text::hex;
+use crate::backend::{Row, WorkMode, owned, values};
 use crate::decode::failed;
-use crate::engine::text::hex;
-use crate::engine::{Row, WorkMode, owned, values};
 use crate::library::VectorSearch;
 use crate::queue::Queues;
 use crate::tables::OpenMode;
@@ -64,7 +64,7 @@ impl Default for PostgresOptions {
 }
 
 /// A PostgreSQL database. Dropping it waits briefly until the leases are released.
-pub(crate) struct PostgresEngine {
+pub(crate) struct PostgresBackend {
     pub(crate) database: Arc<Database>,
     leases: Arc<LeaseTable>,
     /// The thread that renews the leases, started on first use.
@@ -73,8 +73,8 @@ pub(crate) struct PostgresEngine {
     queues: Arc<Queues>,
 }
 
-impl PostgresEngine {
-    /// Creates an engine for the database at an address. It connects, and migrates the schema, on first use.
+impl PostgresBackend {
+    /// Creates a backend for the database at an address. It connects, and migrates the schema, on first use.
     pub(crate) fn at(address: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
         Ok(Self {
@@ -165,7 +165,7 @@ impl PostgresEngine {
 }
 
 /// Notifications about changes made by other replicas.
-impl ChangeFeed for PostgresEngine {
+impl ChangeFeed for PostgresBackend {
     fn subscribe(&self) -> BoxStream<'static, StoreChange> {
         let received = self.leases.changed.subscribe();
         // If the renewer cannot be started there are no notifications, but subscribers also poll the store.

@@ -4,8 +4,8 @@
 //! and ends, a request that is answered) become one row in its final state. So the rows can be written in any order, and in one
 //! statement that does not see its own writes.
 
-use crate::engine::text::SqlText;
-use crate::engine::{EngineError, Result, checked_i64};
+use crate::backend::text::SqlText;
+use crate::backend::{BackendError, Result, checked_i64};
 use lango_core::{ApprovalRequest, Event, EventBody, Text};
 use serde::Serialize;
 use serde_json::Value;
@@ -233,8 +233,8 @@ pub(crate) fn without_arguments(request: &str) -> serde_json::Result<String> {
     serde_json::to_string(&request)
 }
 
-fn not_serialized(error: serde_json::Error) -> EngineError {
-    EngineError::other(error.to_string())
+fn not_serialized(error: serde_json::Error) -> BackendError {
+    BackendError::other(error.to_string())
 }
 
 /// Maximum length of a title in characters.

@@ -1,4 +1,4 @@
-//! The SQLite engine: one file, or a database in memory.
+//! The SQLite backend: one file, or a database in memory.
 //!
 //! One thread owns the only connection that writes. It commits queued work in groups, with at most one disk sync per group, and
 //! replies after the sync. Readers have their own connections and see everything committed before they started. Several processes
@@ -15,7 +15,7 @@ mod readers;
 mod wal;
 mod writer;
 
-use crate::engine::{Durability, EngineError, Input, Output, Result, Tx, Work, WorkMode};
+use crate::backend::{BackendError, Durability, Input, Output, Result, Tx, Work, WorkMode};
 use crate::tables::OpenMode;
 use connection::execute;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use std::sync::Arc;
 use writer::Writer;
 
 /// A SQLite database. Its futures need a tokio runtime. Dropping it finishes queued work, then closes the file.
-pub(crate) struct SqliteEngine {
+pub(crate) struct SqliteBackend {
     connections: Connections,
     /// The session locks of this process.
     locks: SessionLocks,
@@ -46,8 +46,8 @@ enum Connections {
     },
 }
 
-impl SqliteEngine {
-    /// Creates an engine for the file at this path. The file is opened, and created if necessary, on first use.
+impl SqliteBackend {
+    /// Creates a backend for the file at this path. The file is opened, and created if necessary, on first use.
     pub(crate) fn at(open_mode: OpenMode, path: &Path) -> Result<Self, StoreError> {
         let writer = Arc::new(Writer::new(file::absolute(path)?, open_mode));
         Ok(Self {
@@ -154,5 +154,5 @@ fn read<A, T>(
 /// Runs work to completion on this thread. Its future is always ready, because SQLite never waits.
 fn run_now<A, T>(connection: &mut Connection, args: &A, work: Work<A, T>) -> Result<T> {
     let done = work(&mut Tx::sqlite(connection), args).now_or_never();
-    done.unwrap_or_else(|| Err(EngineError::other("work on SQLite must not wait")))
+    done.unwrap_or_else(|| Err(BackendError::other("work on SQLite must not wait")))
 }

@@ -1,14 +1,14 @@
 //! [`Store`]: one database, SQLite or PostgreSQL, with everything that lango stores.
 
 use crate::archive::verify_record;
+use crate::backend::Backend;
 use crate::decode::failed;
-use crate::engine::Engine;
 use crate::library::nearest::BitsCache;
 use crate::live_changes::OwnChanges;
 use crate::log::LogEndCache;
 use crate::postgres::renewer::EVENTS;
-use crate::postgres::{PostgresEngine, PostgresOptions};
-use crate::sqlite::SqliteEngine;
+use crate::postgres::{PostgresBackend, PostgresOptions};
+use crate::sqlite::SqliteBackend;
 use crate::sqlite::lock::ServerLock;
 use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Its futures need a tokio runtime. Dropping a SQLite store finishes the queued work and closes the file. Dropping a PostgreSQL
 /// store waits briefly for the database to confirm that its leases are released.
 pub struct Store {
-    pub(crate) engine: Engine,
+    pub(crate) backend: Backend,
     /// Cached sign bits of the vectors that searches have compared.
     pub(crate) bits: Arc<BitsCache>,
     /// The author to assume for old stored messages without an author.
@@ -49,14 +49,14 @@ impl Store {
 
     /// Creates an in-memory database that is gone when the store is dropped.
     pub fn in_memory() -> Self {
-        let engine = Engine::Sqlite(Arc::new(SqliteEngine::in_memory()));
+        let backend = Backend::Sqlite(Arc::new(SqliteBackend::in_memory()));
         // Every message in a new database has an author, so this one is never used.
-        Self::over(engine, AgentName::from("root"))
+        Self::over(backend, AgentName::from("root"))
     }
 
-    fn over(engine: Engine, root_agent: AgentName) -> Self {
+    fn over(backend: Backend, root_agent: AgentName) -> Self {
         Self {
-            engine,
+            backend,
             bits: Arc::default(),
             root_agent,
             log_ends: LogEndCache::default(),
@@ -76,15 +76,15 @@ impl Store {
         root_agent: AgentName,
         open_mode: OpenMode,
     ) -> Result<Self, StoreError> {
-        let engine = Engine::Sqlite(Arc::new(SqliteEngine::at(open_mode, path.as_ref())?));
-        Ok(Self::over(engine, root_agent))
+        let backend = Backend::Sqlite(Arc::new(SqliteBackend::at(open_mode, path.as_ref())?));
+        Ok(Self::over(backend, root_agent))
     }
 
     /// Opens a SQLite file immediately and migrates an older schema. Creates the file, readable only by its owner, if it does not
     /// exist.
     pub fn open_sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
         let store = Self::sqlite(path, root_agent)?;
-        if let Engine::Sqlite(sqlite) = &store.engine {
+        if let Backend::Sqlite(sqlite) = &store.backend {
             sqlite.open_now()?;
         }
         Ok(store)
@@ -97,33 +97,33 @@ impl Store {
         root_agent: AgentName,
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let engine = Engine::Postgres(Arc::new(PostgresEngine::at(address, options)?));
-        Ok(Self::over(engine, root_agent))
+        let backend = Backend::Postgres(Arc::new(PostgresBackend::at(address, options)?));
+        Ok(Self::over(backend, root_agent))
     }
 
     /// Opens the database and migrates its schema, unless it is already open.
     pub async fn open_now(&self) -> Result<(), StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.open_now(),
-            Engine::Postgres(postgres) => postgres.database.open().await,
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.open_now(),
+            Backend::Postgres(postgres) => postgres.database.open().await,
         }
     }
 
     /// Opens the database for a caller that only reads. A SQLite file that cannot be written is opened read-only, without
     /// migrating it.
     pub async fn open_for_reading(&self) -> Result<(), StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.readable().await,
-            Engine::Postgres(postgres) => postgres.database.open().await,
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.readable().await,
+            Backend::Postgres(postgres) => postgres.database.open().await,
         }
     }
 
     /// Moves SQLite's write-ahead log into the database file, so that the file is complete without it. Returns false if another
     /// process is reading and prevents this. Does nothing on PostgreSQL.
     pub async fn checkpoint_log(&self) -> Result<bool, StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.checkpoint_log().await,
-            Engine::Postgres(_) => Ok(true),
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.checkpoint_log().await,
+            Backend::Postgres(_) => Ok(true),
         }
     }
 
@@ -134,9 +134,9 @@ impl Store {
         to: PathBuf,
         on_progress: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.back_up(to, on_progress).await,
-            Engine::Postgres(_) => Err(failed("use pg_dump to back up a PostgreSQL database")),
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.back_up(to, on_progress).await,
+            Backend::Postgres(_) => Err(failed("use pg_dump to back up a PostgreSQL database")),
         }
     }
 
@@ -144,32 +144,32 @@ impl Store {
     /// also takes the replica name stored in the folder, so that after a crash the next server there takes over its leases
     /// immediately. Call this before acquiring the first lease.
     pub fn attach_server(&self, folder: &Path) -> Result<Option<ServerLock>, StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.attach_server(),
-            Engine::Postgres(postgres) => postgres.attach_server(folder).map(|()| None),
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.attach_server(),
+            Backend::Postgres(postgres) => postgres.attach_server(folder).map(|()| None),
         }
     }
 
     /// Returns whether a server uses the database.
     pub async fn has_server(&self) -> Result<bool, StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => Ok(sqlite.count_servers().await? > 0),
-            Engine::Postgres(postgres) => postgres.has_server().await,
+        match &self.backend {
+            Backend::Sqlite(sqlite) => Ok(sqlite.count_servers().await? > 0),
+            Backend::Postgres(postgres) => postgres.has_server().await,
         }
     }
 
     /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since the database was opened.
     pub async fn check_schema(&self) -> Result<(), StoreError> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.check_schema().await,
-            Engine::Postgres(postgres) => postgres.database.check_schema().await,
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.check_schema().await,
+            Backend::Postgres(postgres) => postgres.database.check_schema().await,
         }
     }
 
     /// Notifies subscribers in this process and in other replicas that a session changed.
     pub(crate) fn notify_session(&self, session: &SessionId) {
         self.own_changes.notify(session);
-        self.engine.notify(EVENTS, session.as_str());
+        self.backend.notify(EVENTS, session.as_str());
     }
 
     /// Verifies a session's log as [`verify_record`] does. Returns the number of events.
@@ -189,9 +189,9 @@ impl Default for Store {
 /// this process.
 impl ChangeFeed for Store {
     fn subscribe(&self) -> BoxStream<'static, StoreChange> {
-        match &self.engine {
-            Engine::Sqlite(_) => stream::pending().boxed(),
-            Engine::Postgres(postgres) => postgres.subscribe(),
+        match &self.backend {
+            Backend::Sqlite(_) => stream::pending().boxed(),
+            Backend::Postgres(postgres) => postgres.subscribe(),
         }
     }
 }

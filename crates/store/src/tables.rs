@@ -5,7 +5,7 @@
 
 mod copy;
 
-use crate::engine::{Sql, records, sql};
+use crate::backend::{Sql, records, sql};
 use crate::store::Store;
 pub(crate) use copy::checkpoint;
 use lango_core::StoreError;
@@ -39,7 +39,7 @@ pub async fn tables() -> Result<&'static [Table], StoreError> {
     let tables = TABLES.get_or_try_init(|| async {
         let schema = Store::in_memory();
         let mut columns = schema
-            .engine
+            .backend
             .query(COLUMNS, &[], |row| row.read::<Column>())
             .await?;
         columns.retain(|column| !CACHES.contains(&column.table.as_str()));
@@ -99,7 +99,7 @@ impl Table {
 }
 
 /// Builds the statement that selects a page of rows in the order of their keys, after the key in the first `after` values. See
-/// [`Tx::query_page`](crate::engine::Tx::query_page).
+/// [`Tx::query_page`](crate::backend::Tx::query_page).
 fn page_statement(columns: &[Column], key: usize, after: usize) -> Sql {
     // In a table that refers to itself, rows refer to later rows, which must be inserted first. Its key is one column.
     let (sign, direction) = if columns[0].refers_to_itself {

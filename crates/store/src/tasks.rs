@@ -1,8 +1,8 @@
 //! Stores the A2A tasks of servers, each as a whole, and finds them by user, conversation, state and time.
 
 use crate::StoreFuture;
+use crate::backend::{BackendError, Result, ToValue as _, Tx, Value, records, statements, values};
 use crate::decode::failed;
-use crate::engine::{EngineError, Result, ToValue as _, Tx, Value, records, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use lango_core::{
@@ -18,19 +18,19 @@ impl TaskStore for Store {
         let args = (task, message.to_owned());
         Box::pin(async move {
             let id = args.0.id.clone();
-            let opened = self.engine.write_autocommit(args, |tx, (task, message)| {
+            let opened = self.backend.write_autocommit(args, |tx, (task, message)| {
                 Box::pin(open(tx, task, message))
             });
             let opened = opened.await?;
             if opened == TaskInsertOutcome::New {
-                self.engine.notify(TASKS, &id);
+                self.backend.notify(TASKS, &id);
             }
             Ok(opened)
         })
     }
 
     fn opened_by(&self, user: &UserId, message: &str) -> StoreFuture<'_, Option<Text>> {
-        self.engine
+        self.backend
             .query_opt(OPENED_BY, values![user, message], |row| row.get(0))
     }
 
@@ -38,24 +38,24 @@ impl TaskStore for Store {
         Box::pin(async move {
             let id = task.id.clone();
             let put = self
-                .engine
+                .backend
                 .write_autocommit(task, |tx, task| Box::pin(put(tx, task)));
             let put = put.await?;
             if put == TaskPutOutcome::Stored {
-                self.engine.notify(TASKS, &id);
+                self.backend.notify(TASKS, &id);
             }
             Ok(put)
         })
     }
 
     fn get(&self, user: &UserId, id: &str) -> StoreFuture<'_, Option<TaskRecord>> {
-        self.engine
+        self.backend
             .query_opt(GET, values![user, id], |row| row.read())
     }
 
     fn list(&self, user: &UserId, query: TaskQuery) -> StoreFuture<'_, TaskPage> {
         let args = (user.clone(), query);
-        self.engine
+        self.backend
             .read(args, |tx, (user, query)| Box::pin(list(tx, user, query)))
     }
 
@@ -68,17 +68,17 @@ impl TaskStore for Store {
             Some((time, id)) => (time.to_value(), &**id),
             None => (Value::Int(-1), ""),
         };
-        self.engine
+        self.backend
             .query(RUNNING, values![time, id, limit], |row| row.read())
     }
 
     fn request_cancel(&self, user: &UserId, id: &str) -> StoreFuture<'_, bool> {
-        let asked = self.engine.execute(ASK_TO_CANCEL, values![user, id]);
+        let asked = self.backend.execute(ASK_TO_CANCEL, values![user, id]);
         let id = id.to_owned();
         Box::pin(async move {
             let is_running = asked.await? > 0;
             if is_running {
-                self.engine.notify(TASKS, &id);
+                self.backend.notify(TASKS, &id);
             }
             Ok(is_running)
         })
@@ -86,7 +86,7 @@ impl TaskStore for Store {
 
     fn cancel_requests(&self, after: Option<&str>, limit: usize) -> StoreFuture<'_, Vec<Text>> {
         let after = after.unwrap_or_default();
-        self.engine
+        self.backend
             .query(TO_CANCEL, values![after, limit], |row| row.get(0))
     }
 }
@@ -135,7 +135,7 @@ impl Store {
             if let TaskWriteOutcome::Inserted(TaskInsertOutcome::New)
             | TaskWriteOutcome::Put(TaskPutOutcome::Stored) = written
             {
-                self.engine.notify(TASKS, &id);
+                self.backend.notify(TASKS, &id);
             }
             Ok(written)
         })
@@ -188,7 +188,7 @@ pub(crate) async fn open(
         }
         // The conflicting task has just been deleted.
     }
-    Err(EngineError::other(format!(
+    Err(BackendError::other(format!(
         "the task `{}` was not stored, because other tasks of the same message were created and deleted; \
          send the message again",
         task.id
@@ -229,7 +229,7 @@ pub(crate) async fn not_replaced(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<T
         }
     }
     match tx.value::<UserId>(OWNER, values![task.id]).await? {
-        Some(owner) if owner != task.user => Err(EngineError::other(format!(
+        Some(owner) if owner != task.user => Err(BackendError::other(format!(
             "the task `{}` belongs to another user",
             task.id
         ))),

@@ -3,8 +3,8 @@
 //! A change locks the row of the vault first, so that replicas change a vault one at a time.
 
 use crate::StoreFuture;
+use crate::backend::{Result, Row, Tx, records, statements, values};
 use crate::decode::{check_user, failed};
-use crate::engine::{Result, Row, Tx, records, statements, values};
 use crate::store::Store;
 use lango_core::{
     RecordSelection, StoreError, UserId, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord,
@@ -40,7 +40,7 @@ impl VaultStore for Store {
         records: RecordSelection,
     ) -> StoreFuture<'_, Option<VaultSnapshot>> {
         let args = (user.clone(), records);
-        self.engine.snapshot(args, |tx, (user, records)| {
+        self.backend.snapshot(args, |tx, (user, records)| {
             Box::pin(read(tx, user, records))
         })
     }
@@ -51,13 +51,13 @@ impl VaultStore for Store {
         change: VaultChange,
     ) -> StoreFuture<'_, VaultChangeOutcome> {
         let args = (user.clone(), change);
-        self.engine.erase(args, |tx, (user, change)| {
+        self.backend.erase(args, |tx, (user, change)| {
             Box::pin(change_vault(tx, user, change))
         })
     }
 
     fn append_vault_event(&self, user: &UserId, event: VaultEvent) -> StoreFuture<'_, ()> {
-        self.engine
+        self.backend
             .write((user.clone(), event), |tx, (user, event)| {
                 Box::pin(async move {
                     check_user(user, "a vault")?;
@@ -68,7 +68,7 @@ impl VaultStore for Store {
     }
 
     fn vault_events(&self, user: &UserId, limit: usize) -> StoreFuture<'_, Vec<VaultEvent>> {
-        self.engine
+        self.backend
             .query(EVENTS, values![user, limit], |row| row.read())
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::StoreFuture;
 use crate::attachments::digest_of;
+use crate::backend::{records, statements, values};
 use crate::decode::check_user;
-use crate::engine::{records, statements, values};
 use crate::store::Store;
 use lango_core::{CachedPage, UserId, WebCache};
 
@@ -25,14 +25,14 @@ fn counted_size(page: &CachedPage) -> Option<u64> {
 impl WebCache for Store {
     fn cached_page(&self, user: &UserId, url: &str) -> StoreFuture<'_, Option<CachedPage>> {
         let digest = digest_of(url.as_bytes());
-        self.engine
+        self.backend
             .query_opt(PAGE, values![user, digest], |row| row.read())
     }
 
     /// Stores a page and evicts old ones. Storing a page twice or evicting late is harmless, so no transaction is needed.
     fn store_page(&self, user: &UserId, url: &str, page: CachedPage) -> StoreFuture<'_, ()> {
         let args = (user.clone(), digest_of(url.as_bytes()), page);
-        self.engine
+        self.backend
             .write_autocommit(args, |tx, (user, digest, page)| {
                 Box::pin(async move {
                     check_user(user, "a web page")?;
@@ -58,7 +58,7 @@ impl WebCache for Store {
 
     fn remove_page(&self, user: &UserId, url: &str) -> StoreFuture<'_, ()> {
         let digest = digest_of(url.as_bytes());
-        let removed = self.engine.execute(REMOVE_PAGE, values![user, digest]);
+        let removed = self.backend.execute(REMOVE_PAGE, values![user, digest]);
         Box::pin(async move { removed.await.map(drop) })
     }
 }

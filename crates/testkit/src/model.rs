@@ -8,7 +8,7 @@ use lango_core::{
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 type Script = Box<dyn Fn(&ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync>;
 
@@ -119,6 +119,28 @@ impl Model for ScriptedModel {
             .map(|piece| Ok(ModelEvent::Text(piece.iter().collect())))
             .collect();
         stream::iter(pieces.into_iter().chain([Ok(ModelEvent::Reply(reply))])).boxed()
+    }
+}
+
+/// A model that yields before each event, so that a concurrent reader of the turn's updates sees every one of them.
+pub struct PacedModel(pub Arc<dyn Model>);
+
+impl Model for PacedModel {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.0.info()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let events = self.0.call(request);
+        let paced = events.then(|event| async {
+            tokio::task::yield_now().await;
+            event
+        });
+        paced.boxed()
     }
 }
 

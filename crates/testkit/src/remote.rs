@@ -1,6 +1,6 @@
 //! A remote agent that follows a script.
 
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use lango_core::{
     AgentName, BoxFuture, BoxStream, RemoteAgent, RemoteAnswer, RemoteCall, RemoteError,
     RemoteEvent, RemoteThread,
@@ -73,7 +73,12 @@ impl RemoteAgent for ScriptedRemote {
         let events = (self.script)(&call);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.push(call);
-        Box::pin(stream::select(stream::iter(events), stream::pending()))
+        // Yields before each event, so that a concurrent reader of the turn's updates sees every one of them.
+        let paced = stream::iter(events).then(|event| async {
+            tokio::task::yield_now().await;
+            event
+        });
+        Box::pin(paced.chain(stream::pending()))
     }
 
     fn cancel<'a>(&'a self, thread: &'a RemoteThread) -> BoxFuture<'a, ()> {

@@ -71,7 +71,7 @@ impl TurnFollower {
                 return Update::Turn(shown);
             },
         }
-        // Nothing more is shown: the turn ends, or its reader was too slow to see the rest.
+        // Nothing more is shown: the turn ends.
         tokio::select! {
             biased;
             () = sleep_until(self.keep_alive) => self.stay_alive().await,

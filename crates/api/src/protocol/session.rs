@@ -59,7 +59,7 @@ impl ClientSession {
             Err(problem) if problem.status == 404 => return Ok(None),
             Err(problem) => return Err(problem),
         };
-        match api.store.open(&found.id).await {
+        match api.store.read_head(&found.id).await {
             Ok(head) => Ok(Some(Self {
                 id: found.id,
                 user: found.user,

@@ -11,18 +11,16 @@ use lango_api::access::digest_of;
 use lango_api::tokens::{NewToken, issue};
 use lango_api::{Api, ApiContext, ApiParts, Feeds, Part, Program};
 use lango_core::{
-    AttachmentStore, BoxFuture, BoxStream, BusyPolicy, Clock, Grant, IdGenerator, Limits, Model,
-    PendingApproval, Risk, Scopes, SessionCatalog, SessionId, SessionStore, TaskLog, Text,
-    TokenKind, Tool, TurnId, UserId,
+    AttachmentStore, BoxFuture, BoxStream, Grant, Limits, Model, PendingApproval, Risk, Scopes,
+    SessionCatalog, SessionId, SessionStore, TaskLog, Text, TokenKind, Tool, TurnId, UserId,
 };
 use lango_engine::{
-    ApprovalRules, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
-    TurnUpdate,
+    Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings, TurnUpdate,
 };
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
 use lango_store::{LiveChanges, Store};
-use lango_testkit::model::ScriptedModel;
+use lango_testkit::model::{PacedModel, ScriptedModel};
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -68,22 +66,14 @@ impl TestApi {
         let topology = Topology::built_in("specialists").unwrap();
         let tree = Tree::multi(&topology, specs.collect(), vec![], &TreeSettings::default());
         let tree = Arc::new(tree.unwrap());
+        let gate = Gate::new(&tree, tools).unwrap();
+        // Paced, so that clients see the pieces of a streamed text one by one.
+        let runner_model = Arc::new(PacedModel(Arc::clone(&model) as Arc<dyn Model>));
+        let runner_store = Arc::clone(&store) as Arc<dyn SessionStore>;
         let runner = Runner::new(RunnerParts {
-            gate: Gate::new(&tree, tools).unwrap(),
-            tree,
-            model: Arc::clone(&model) as Arc<dyn Model>,
-            models: Default::default(),
-            model_settings: Default::default(),
-            environment: None,
-            remotes: vec![],
-            store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,
-            clock: Arc::new(SystemClock) as Arc<dyn Clock>,
-            ids: Arc::new(RandomIds) as Arc<dyn IdGenerator>,
+            attachments: Some(Arc::clone(&store) as Arc<dyn AttachmentStore>),
             limits,
-            rules: Arc::new(ApprovalRules::default()),
-            memory: None,
-            busy_policy: BusyPolicy::Wait { max_waiters: 16 },
+            ..RunnerParts::new(tree, gate, runner_model, runner_store)
         });
         let program = Arc::new(TestProgram {
             runner,

@@ -6,7 +6,7 @@ use super::recording::{ROOT, Recording, StoredBatch, USER, answer_all, run_turn,
 use lango_core::{
     Event, EventBody, EventRange, SessionCatalog, SessionId, SessionStore, StoreError, UserId,
 };
-use lango_engine::CancelToken;
+use lango_engine::{CancelToken, turn_updates};
 use lango_store::Store;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
@@ -14,7 +14,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 
 /// A limit that no run reaches.
 const ALL: usize = 100_000;
@@ -129,7 +128,7 @@ async fn check_sessions(
             events.iter().filter(is_start).count() as u64,
             last.map(|first| first.seq),
         );
-        let head = store.open(&session).await.unwrap();
+        let head = store.read_head(&session).await.unwrap();
         if (head.next_seq, head.turns, head.unfinished) != expected {
             result
                 .violations
@@ -216,7 +215,7 @@ fn open_requests(events: &[Event]) -> BTreeSet<String> {
 /// Resumes every interrupted turn, and runs a new turn in one of the sessions.
 async fn continue_sessions(store: &Arc<Store>, random: &mut Random, result: &mut CheckResult) {
     let runner = runner(Arc::clone(store) as Arc<dyn SessionStore>);
-    let (unread, _) = mpsc::channel(1);
+    let (unread, _) = turn_updates();
     let sessions = store
         .list(&UserId::from(USER), lango_core::SessionQuery::recent(ALL))
         .await

@@ -8,7 +8,8 @@ use lango_core::{
 };
 use lango_engine::{
     ApprovalRule, ApprovalRules, CancelToken, Conversation, Gate, RandomIds, RuleAction, Runner,
-    RunnerParts, SystemClock, Topology, Tree, TreeSettings, TurnEnd, TurnUpdate,
+    RunnerParts, SystemClock, Topology, Tree, TreeSettings, TurnEnd, TurnUpdate, UpdateSender,
+    turn_updates,
 };
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, calls, delegate, delegate_and_finish, say};
@@ -20,7 +21,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// The author that the store assigns to old events without one. There are none here.
 pub const ROOT: &str = "lango-orchestrator";
@@ -134,7 +134,7 @@ async fn run_conversation(
     stored: Arc<Mutex<Vec<StoredBatch>>>,
     mut random: Random,
 ) {
-    let (sender, mut shown) = mpsc::channel(1);
+    let (sender, mut shown) = turn_updates();
     let recording = async {
         while let Some(shown) = shown.recv().await {
             if let TurnUpdate::Stored(events) = shown {
@@ -159,7 +159,7 @@ async fn run_conversation(
 pub async fn run_turn(
     conversation: &mut Conversation,
     question: &str,
-    shown: &mpsc::Sender<TurnUpdate>,
+    shown: &UpdateSender,
     random: &mut Random,
 ) {
     let end = conversation
@@ -173,7 +173,7 @@ pub async fn run_turn(
 pub async fn answer_all(
     conversation: &mut Conversation,
     mut end: TurnEnd,
-    shown: &mpsc::Sender<TurnUpdate>,
+    shown: &UpdateSender,
     random: &mut Random,
 ) {
     while let TurnEnd::Waiting(waiting) = end {
@@ -223,22 +223,11 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         matching: None,
         origin: "the harness".into(),
     };
+    let gate = Gate::new(&tree, tools).unwrap();
+    let model = Arc::new(ScriptedModel::from_fn(reply).without_recording());
     Runner::new(RunnerParts {
-        gate: Gate::new(&tree, tools).unwrap(),
-        tree,
-        model: Arc::new(ScriptedModel::from_fn(reply).without_recording()),
-        models: Default::default(),
-        model_settings: Default::default(),
-        environment: None,
-        remotes: Vec::new(),
-        store,
-        attachments: Arc::new(lango_store::Store::in_memory()),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        limits: Limits::default(),
         rules: Arc::new(ApprovalRules::new(vec![ask])),
-        memory: None,
-        busy_policy: BusyPolicy::Wait { max_waiters: 16 },
+        ..RunnerParts::new(tree, gate, model, store)
     })
 }
 

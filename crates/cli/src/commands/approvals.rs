@@ -3,7 +3,7 @@
 use super::ask::{ApprovalMode, reason};
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
-use super::watch::{PromptContext, TurnInput, watch};
+use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::{AnswerWord, ApprovalsCommand};
 use crate::exit::Exit;
 use crate::screen::{self, Layout, RequestDetail, age, one_line, request, subject_line};
@@ -60,7 +60,7 @@ pub async fn approvals(
         ApprovalsCommand::Revoke { id } => {
             let granted = approvals_of_all_users(&app, &sessions).await?.granted;
             let grant = find_by_prefix(&id, "grant", granted, |grant| &grant.id)?;
-            let user = sessions.store.open(&grant.session).await?.user;
+            let user = sessions.store.read_head(&grant.session).await?.user;
             sessions.catalog.revoke(&user, &grant.id).await?;
             screen::print(&format!("revoked: {}", grant_line(&grant)))?;
             Ok(Exit::Ok)
@@ -115,7 +115,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
     }
     let now = SystemClock.now();
     for waiting in &approvals.waiting {
-        let user = sessions.store.open(&waiting.session).await?.user;
+        let user = sessions.store.read_head(&waiting.session).await?.user;
         let requester = if user == app.user() {
             String::new()
         } else {
@@ -313,7 +313,7 @@ async fn answer_and_resume(
         approval_mode => approval_mode,
     };
     let started = Instant::now();
-    let input = TurnInput::Answer(waiting.request.id.clone(), answer);
+    let input = TurnRequest::Answer(waiting.request.id.clone(), answer);
     let event_printer = presentation.event_printer();
     app.vaults.allow_prompts();
     let context = PromptContext {

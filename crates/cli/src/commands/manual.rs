@@ -1,11 +1,12 @@
 //! `lango completions` and `lango man`: completion scripts and manual pages, generated from the command line itself.
 
 use crate::args;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::screen;
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use lango::app::Failure;
 use std::path::Path;
 
 /// Prints the completion script for a shell.

@@ -4,7 +4,7 @@ use super::ask::ApprovalMode;
 use super::input;
 use super::memory::remember;
 use super::present::{Presentation, answer_command};
-use super::watch::{PromptContext, TurnInput, watch};
+use super::watch::{PromptContext, TurnRequest, watch};
 use crate::args::RunArguments;
 use crate::exit::Exit;
 use crate::screen::{self, Layout, subject_line};
@@ -114,7 +114,7 @@ async fn turn_in(
         finish_pending_turn(&mut conversation, approval_mode, context, presentation).await?;
     }
     let started = Instant::now();
-    let input = TurnInput::Question(&question);
+    let input = TurnRequest::Question(&question);
     let event_printer = presentation.event_printer();
     let watched = watch(
         &mut conversation,
@@ -171,7 +171,7 @@ async fn finish_pending_turn(
     .event_printer();
     let watched = watch(
         conversation,
-        TurnInput::Continue,
+        TurnRequest::Continue,
         approval_mode,
         context,
         event_printer,

@@ -9,11 +9,10 @@ use lango::app::sessions::Sessions;
 use lango::app::{App, Persistence};
 use lango_core::text::sanitize;
 use lango_core::{Clock, EventRange, Model, SessionId, SessionQuery, UnfinishedTurn};
-use lango_engine::{SystemClock, TurnEnd};
+use lango_engine::{SystemClock, TurnEnd, turn_updates};
 use lango_models::OfflineModel;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The maximum number of unfinished turns that are read to mark sessions in a list.
 const MAX_UNFINISHED: usize = 1_000;
@@ -51,7 +50,7 @@ pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<E
 async fn close(app: &App, sessions: &Sessions, id: &SessionId) -> Result<(), Failure> {
     let model: Arc<dyn Model> = Arc::new(OfflineModel);
     let mut conversation = app.runner(sessions, &model)?.open(id.clone()).await?;
-    let (events, _) = mpsc::channel(1);
+    let (events, _) = turn_updates();
     let text = match conversation.close(&events).await? {
         Some(TurnEnd::Finished(report)) => report
             .answer
@@ -104,7 +103,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Re
 
 async fn show(sessions: &Sessions, id: &SessionId, jsonl: bool) -> Result<(), Failure> {
     show_events(sessions, id, jsonl).await?;
-    if sessions.store.open(id).await?.unfinished.is_some() {
+    if sessions.store.read_head(id).await?.unfinished.is_some() {
         screen::say(&format!(
             "its last turn has not ended: it is running, waits for an answer (`lango approvals`), or was interrupted\n  \
              next: lango sessions resume {id}, or abandon it: lango sessions close {id}"

@@ -6,14 +6,16 @@ use crate::screen;
 use lango::app::vault::UserVaults;
 use lango::app::{Failure, FailureKind};
 use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate};
+use lango_engine::{
+    CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate, UpdateSender,
+    turn_updates,
+};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
-/// The input that starts or continues a turn.
-pub enum TurnInput<'a> {
+/// A request to start or continue a turn.
+pub enum TurnRequest<'a> {
     /// A question, which starts a turn.
     Question(&'a UserInput),
     /// The answer to an approval, which continues the waiting turn.
@@ -43,25 +45,25 @@ pub struct PromptContext<'a> {
 /// error.
 pub async fn watch(
     conversation: &mut Conversation,
-    input: TurnInput<'_>,
+    input: TurnRequest<'_>,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
     mut show: impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<WatchedTurn, Failure> {
     let mut denied = Vec::new();
     let mut end = match input {
-        TurnInput::Question(question) => {
-            drive(conversation, TurnAction::Ask(question), &mut show).await?
+        TurnRequest::Question(question) => {
+            run_action(conversation, TurnAction::Ask(question), &mut show).await?
         }
-        TurnInput::Answer(request, answer) => {
+        TurnRequest::Answer(request, answer) => {
             let answer = prepare(conversation, context, &request, answer).await?;
             let action = TurnAction::Answer(request, answer, AnswerSource::Person);
-            drive(conversation, action, &mut show).await?
+            run_action(conversation, action, &mut show).await?
         }
-        TurnInput::Continue if conversation.is_interrupted() => {
-            drive(conversation, TurnAction::Resume, &mut show).await?
+        TurnRequest::Continue if conversation.is_interrupted() => {
+            run_action(conversation, TurnAction::Resume, &mut show).await?
         }
-        TurnInput::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
+        TurnRequest::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
     while let TurnEnd::Waiting(waiting) = &end {
         let next = match approval_mode
@@ -91,7 +93,7 @@ pub async fn watch(
                 }
             }
         };
-        end = drive(conversation, next, &mut show).await?;
+        end = run_action(conversation, next, &mut show).await?;
     }
     lango::app::clean_up::warn();
     Ok(WatchedTurn { end, denied })
@@ -139,18 +141,18 @@ enum TurnAction<'a> {
     Cancel,
 }
 
-async fn drive(
+async fn run_action(
     conversation: &mut Conversation,
     action: TurnAction<'_>,
     show: &mut impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<TurnEnd, Failure> {
     let stop = CancelToken::new();
-    let (sender, shown) = mpsc::channel(64);
+    let (sender, shown) = turn_updates();
     let has_started = Cell::new(!matches!(action, TurnAction::Ask(_)));
     let run = async {
         // Dropping the sender with the turn ends the display loop.
         let sender = sender;
-        let turn = perform(conversation, action, &stop, &sender);
+        let turn = start_action(conversation, action, &stop, &sender);
         tokio::pin!(turn);
         tokio::select! {
             end = &mut turn => end,
@@ -160,7 +162,7 @@ async fn drive(
             }
         }
     };
-    // If the display fails, the receiver is dropped, so that the turn can run to its end without blocking.
+    // If the display fails, the receiver is dropped, and the turn runs to its end.
     let showing = async {
         let mut shown = shown;
         while let Some(item) = shown.recv().await {
@@ -183,11 +185,11 @@ async fn drive(
     }
 }
 
-async fn perform(
+async fn start_action(
     conversation: &mut Conversation,
     action: TurnAction<'_>,
     stop: &CancelToken,
-    shown: &mpsc::Sender<TurnUpdate>,
+    shown: &UpdateSender,
 ) -> Result<TurnEnd, RunnerError> {
     match action {
         TurnAction::Ask(question) => conversation.turn(question.clone(), stop, shown).await,

@@ -305,7 +305,7 @@ pub fn add_turns(path: &Path, session: &str, turns: usize) {
     runtime.block_on(async {
         let store = Store::sqlite(path, "lango-orchestrator".into()).unwrap();
         let id = SessionId::from(session);
-        let next = store.open(&id).await.unwrap().next_seq;
+        let next = store.read_head(&id).await.unwrap().next_seq;
         let mut builder = LogBuilder::new(&id).at(next);
         for turn in 0..turns {
             builder = builder.exchange(&format!("question {turn}"), "an answer");

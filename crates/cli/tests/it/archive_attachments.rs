@@ -23,7 +23,7 @@ fn attach(lango: &Lango, session: &str) {
             let digest = store.put(&user, Arc::from(bytes)).await.unwrap();
             files.push(attachment(name, &digest, bytes.len()));
         }
-        let next = store.open(&id).await.unwrap().next_seq;
+        let next = store.read_head(&id).await.unwrap().next_seq;
         let turns = LogBuilder::new(&id).at(next).ask("see").attach(&files[0]);
         let turns = turns
             .attach(&files[1])

@@ -2,13 +2,13 @@
 
 use futures_util::future::join_all;
 use lango_core::{
-    AgentName, Event, EventBatch, EventBody, FrameId, Limits, Message, ModelReply, ModelRequest,
+    AgentName, Event, EventBatch, EventBody, FrameId, Message, ModelReply, ModelRequest,
     NewSession, Outcome, SessionCatalog, SessionId, SessionStore, Timestamp, Tool, TurnId, Usage,
     UserId,
 };
 use lango_engine::{
-    CancelToken, Conversation, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree,
-    TreeSettings, TurnUpdate,
+    CancelToken, Conversation, Gate, Runner, RunnerParts, Topology, Tree, TreeSettings,
+    UpdateReceiver, UpdateSender, turn_updates,
 };
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
@@ -16,7 +16,6 @@ use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 
 /// The store of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +40,8 @@ pub struct Bench {
     store: Arc<dyn Sessions>,
     runner: Runner,
     conversation: Conversation,
-    sender: mpsc::Sender<TurnUpdate>,
-    shown: mpsc::Receiver<TurnUpdate>,
+    sender: UpdateSender,
+    shown: UpdateReceiver,
     _folder: Option<tempfile::TempDir>,
 }
 
@@ -78,7 +77,7 @@ impl Bench {
         let conversation = runtime
             .block_on(runner.open(session))
             .expect("the session opens");
-        let (sender, shown) = mpsc::channel(256);
+        let (sender, shown) = turn_updates();
         Self {
             runtime,
             store,
@@ -121,7 +120,7 @@ impl Bench {
         let report = self.runtime.block_on(turn).expect("the turn runs");
         let report = report.finished().expect("no call needs approval");
         assert!(matches!(report.outcome, Outcome::Answered { .. }));
-        while self.shown.try_recv().is_ok() {}
+        while self.shown.try_recv().is_some() {}
     }
 }
 
@@ -159,23 +158,9 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
     let tree = Arc::new(
         Tree::multi(&topology, specs, Vec::new(), &TreeSettings::default()).expect("a tree"),
     );
-    Runner::new(RunnerParts {
-        gate: Gate::new(&tree, tools).expect("a gate"),
-        tree,
-        model: Arc::new(ScriptedModel::from_fn(script).without_recording()),
-        models: Default::default(),
-        model_settings: Default::default(),
-        environment: None,
-        remotes: Vec::new(),
-        store,
-        attachments: Arc::new(lango_store::Store::in_memory()),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        limits: Limits::default(),
-        rules: Arc::default(),
-        memory: None,
-        busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
-    })
+    let gate = Gate::new(&tree, tools).expect("a gate");
+    let model = Arc::new(ScriptedModel::from_fn(script).without_recording());
+    Runner::new(RunnerParts::new(tree, gate, model, store))
 }
 
 /// Creates this many sessions with one turn each.

@@ -5,10 +5,41 @@
 
 use super::harmless;
 use super::pattern::is_literal;
-use lango_core::{RuleSubject, Text};
+use super::subject::SubjectText;
+use crate::tree::Tree;
+use lango_core::{ApprovalRequest, Grant, RuleSubject, Text};
 
 /// Separates a pattern from the digest of the content that the grant is bound to.
 const CONTENT_MARK: &str = " sha256:";
+
+/// Returns the grant that allows a pending call. A grant applies only to the tool that it was given for, with one
+/// exception: to open a URL, a grant for its site is enough, whichever tool it was given for.
+pub(crate) fn grant_for<'a>(
+    request: &ApprovalRequest,
+    grants: &'a [Grant],
+    tree: &Tree,
+) -> Option<&'a Grant> {
+    // A call without a pattern needs approval every time.
+    request.pattern.as_ref()?;
+    let spec = &tree
+        .agent(request.agent.as_str())?
+        .tool(request.tool.as_str())?
+        .spec;
+    let inspection = &request.inspection;
+    let subject = SubjectText::of(spec, &request.arguments, inspection);
+    let site = inspection.site.as_ref();
+    let opens_url = site.is_some_and(|site| site.url.is_some());
+    let is_for_site = |grant: &Grant| {
+        let owner = tree.agent(grant.agent.as_str());
+        let tool = owner.and_then(|owner| owner.tool(grant.tool.as_str()));
+        tool.is_some_and(|tool| tool.spec.subject == RuleSubject::Site)
+    };
+    grants.iter().find(|grant| {
+        let is_for_tool = grant.agent == request.agent && grant.tool == spec.name;
+        (is_for_tool || (opens_url && is_for_site(grant)))
+            && subject.is_granted_by(spec.subject, &grant.pattern, inspection.content.as_ref())
+    })
+}
 
 /// Returns why a grant with this pattern would be invalid; `None` if it is valid.
 pub fn grant_problem(subject: RuleSubject, pattern: &str) -> Option<&'static str> {

@@ -1,14 +1,12 @@
-//! The policy of the gate: which calls run, need approval, or are denied.
+//! The rules of the gate: which calls run, need approval, or are denied.
 //!
 //! A rule that denies wins over all others. Between allowing and asking, the more specific rule wins, and if both are
 //! equally specific, the one that asks. If no rule matches, the risk decides: safe calls run, all others need approval.
 
 use super::pattern::{fits, literal_text};
 use super::subject::{SubjectText, canonical};
-use crate::tree::Tree;
 use lango_core::{
-    AgentName, Grant, GuardedTarget, Inspection, Risk, RuleSubject, SiteAccess, Text, ToolName,
-    ToolSpec,
+    AgentName, GuardedTarget, Inspection, Risk, SiteAccess, Text, ToolName, ToolSpec,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -45,9 +43,9 @@ pub enum RuleAction {
     Deny,
 }
 
-/// The gate's decision about a call.
+/// What the rules say about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(super) enum RuleDecision {
     Run,
     Ask { reason: Text, pattern: Option<Text> },
     Deny { reason: Text },
@@ -73,19 +71,19 @@ impl ApprovalRules {
         &self.folder
     }
 
-    pub(crate) fn decide(
+    pub(super) fn apply(
         &self,
         agent: &AgentName,
         spec: &ToolSpec,
         arguments: &Value,
         inspection: &Inspection,
-    ) -> Decision {
+    ) -> RuleDecision {
         let risk = spec.risk_of(arguments);
         let touches_nothing = inspection.guarded.is_none()
             && inspection.site.is_none()
             && inspection.user_only.is_none();
         if self.rules.is_empty() && risk == Risk::Safe && touches_nothing {
-            return Decision::Run;
+            return RuleDecision::Run;
         }
         let subject = SubjectText::of(spec, arguments, inspection);
         let matching_rule = |action: RuleAction| {
@@ -99,13 +97,13 @@ impl ApprovalRules {
                 .max_by_key(|rule| rule.weight())
         };
         if let Some(rule) = matching_rule(RuleAction::Deny) {
-            return Decision::Deny {
+            return RuleDecision::Deny {
                 reason: rule.to_string().into(),
             };
         }
         // This precedes every rule that could allow the call.
         if let Some(reason) = &inspection.user_only {
-            return Decision::Ask {
+            return RuleDecision::Ask {
                 reason: Text::clone(reason),
                 pattern: None,
             };
@@ -115,7 +113,7 @@ impl ApprovalRules {
             None => risk == Risk::Safe,
         };
         if let Some(rule) = matching_rule(RuleAction::AskEachTime).filter(|_| !is_harmless) {
-            return Decision::Ask {
+            return RuleDecision::Ask {
                 reason: Text::clone(&rule.origin),
                 pattern: None,
             };
@@ -124,9 +122,9 @@ impl ApprovalRules {
             let allow = self.exact_allow_rule(agent, spec, guarded);
             let ask = matching_rule(RuleAction::Ask).map(ApprovalRule::weight);
             return if allow.is_some_and(|rule| Some(rule.weight()) > ask) {
-                Decision::Run
+                RuleDecision::Run
             } else {
-                Decision::Ask {
+                RuleDecision::Ask {
                     reason: guarded_reason(guarded),
                     pattern: None,
                 }
@@ -138,14 +136,14 @@ impl ApprovalRules {
             matching_rule(RuleAction::Allow),
             matching_rule(RuleAction::Ask),
         ) {
-            (Some(allow), Some(ask)) if allow.weight() > ask.weight() => Decision::Run,
-            (_, Some(ask)) => Decision::Ask {
+            (Some(allow), Some(ask)) if allow.weight() > ask.weight() => RuleDecision::Run,
+            (_, Some(ask)) => RuleDecision::Ask {
                 reason: ask.to_string().into(),
                 pattern: offered(),
             },
-            (Some(_), None) => Decision::Run,
-            (None, None) if is_harmless => Decision::Run,
-            (None, None) if inspection.site.is_some() => Decision::Ask {
+            (Some(_), None) => RuleDecision::Run,
+            (None, None) if is_harmless => RuleDecision::Run,
+            (None, None) if inspection.site.is_some() => RuleDecision::Ask {
                 reason: inspection
                     .site
                     .as_ref()
@@ -154,12 +152,12 @@ impl ApprovalRules {
                 pattern: offered(),
             },
             (None, None) => match risk {
-                Risk::Safe => Decision::Run,
-                Risk::Moderate => Decision::Ask {
+                Risk::Safe => RuleDecision::Run,
+                Risk::Moderate => RuleDecision::Ask {
                     reason: "it changes something, and no rule allows it".into(),
                     pattern: offered(),
                 },
-                Risk::Dangerous => Decision::Ask {
+                Risk::Dangerous => RuleDecision::Ask {
                     reason: "it can do harm, and no rule allows it".into(),
                     pattern: offered(),
                 },
@@ -289,32 +287,6 @@ fn site_reason(site: &SiteAccess) -> Text {
 fn guarded_reason(guarded: &GuardedTarget) -> Text {
     let GuardedTarget { path, reason } = guarded;
     format!("{reason}; each change of `{path}` needs approval").into()
-}
-
-/// Returns the grant that allows the call. A grant applies only to the tool that it was given for, with one exception:
-/// to open a URL, a grant for its site is enough, whichever tool it was given for.
-pub(crate) fn granted<'a>(
-    grants: &'a [Grant],
-    tree: &Tree,
-    agent: &AgentName,
-    spec: &ToolSpec,
-    (arguments, inspection): (&Value, &Inspection),
-) -> Option<&'a Grant> {
-    let subject = SubjectText::of(spec, arguments, inspection);
-    let opens_url = inspection
-        .site
-        .as_ref()
-        .is_some_and(|site| site.url.is_some());
-    let is_for_site = |grant: &Grant| {
-        let owner = tree.agent(grant.agent.as_str());
-        let tool = owner.and_then(|owner| owner.tool(grant.tool.as_str()));
-        tool.is_some_and(|tool| tool.spec.subject == RuleSubject::Site)
-    };
-    grants.iter().find(|grant| {
-        let is_for_tool = grant.agent == *agent && grant.tool == spec.name;
-        (is_for_tool || (opens_url && is_for_site(grant)))
-            && subject.is_granted_by(spec.subject, &grant.pattern, inspection.content.as_ref())
-    })
 }
 
 /// Returns a digest of agent, tool, exact arguments, the content that the call would run, and the site that it

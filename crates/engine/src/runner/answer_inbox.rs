@@ -58,9 +58,9 @@ impl AnswerInbox {
     }
 
     /// Accepts answers until the returned guard is dropped.
-    pub(super) fn open(&self) -> OpenInbox<'_> {
+    pub(super) fn listen(&self) -> AnswerListener<'_> {
         self.lock().is_open = true;
-        OpenInbox(self)
+        AnswerListener(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inbox> {
@@ -75,10 +75,10 @@ impl Conversation {
     }
 }
 
-/// The open inbox of a running turn. Dropping it closes the inbox.
-pub(super) struct OpenInbox<'a>(&'a AnswerInbox);
+/// The turn that reads the inbox. Dropping it closes the inbox.
+pub(super) struct AnswerListener<'a>(&'a AnswerInbox);
 
-impl OpenInbox<'_> {
+impl AnswerListener<'_> {
     pub async fn next(&self) -> PendingAnswer {
         loop {
             if let Some(given) = self.0.lock().given.pop_front() {
@@ -96,7 +96,7 @@ impl OpenInbox<'_> {
     }
 }
 
-impl Drop for OpenInbox<'_> {
+impl Drop for AnswerListener<'_> {
     fn drop(&mut self) {
         *self.0.lock() = Inbox::default();
     }

@@ -16,7 +16,12 @@ pub(super) async fn store_question(
     question: &mut UserInput,
 ) -> Result<(), RunnerError> {
     if question.files.is_empty() {
-        return Ok(());
+        return match question.attachments.first() {
+            Some(first) if parts.attachments.is_none() => Err(RunnerError::AttachmentRejected {
+                problem: not_attached(&first.name),
+            }),
+            _ => Ok(()),
+        };
     }
     let stored = store_checked(parts, user, std::mem::take(&mut question.files)).await?;
     question.attachments.extend(stored);
@@ -47,29 +52,43 @@ pub(super) async fn store_checked(
     files: Vec<AttachedFile>,
 ) -> Result<Vec<Attachment>, RunnerError> {
     let (files, refused) = check_files(files);
-    match refused.into_iter().next() {
+    let (stored, omitted) = if refused.is_empty() {
+        store_files(parts, user, files).await?
+    } else {
+        (Vec::new(), refused)
+    };
+    match omitted.into_iter().next() {
         Some(problem) => Err(RunnerError::AttachmentRejected { problem }),
-        None => Ok(store_files(parts, user, files).await?),
+        None => Ok(stored),
     }
 }
 
-/// Stores validated files and returns their references in the same order.
+/// Stores validated files and returns their references in the same order. Without a store for files, returns a sentence
+/// about each instead.
 pub(super) async fn store_files(
     parts: &RunnerParts,
     user: &UserId,
     files: Vec<AttachedFile>,
-) -> Result<Vec<Attachment>, StoreError> {
+) -> Result<(Vec<Attachment>, Vec<String>), StoreError> {
+    let Some(store) = &parts.attachments else {
+        let omitted = files.iter().map(|file| not_attached(&file.name));
+        return Ok((Vec::new(), omitted.collect()));
+    };
     let mut stored = Vec::with_capacity(files.len());
     for file in files {
         let size = file.bytes.len() as u64;
         stored.push(Attachment {
-            digest: parts.attachments.put(user, file.bytes).await?,
+            digest: store.put(user, file.bytes).await?,
             name: file.name.into(),
             media_type: file.media_type,
             size,
         });
     }
-    Ok(stored)
+    Ok((stored, Vec::new()))
+}
+
+fn not_attached(name: &str) -> String {
+    format!("`{name}` is not attached: this store keeps no files")
 }
 
 /// Loads the bytes of the attachments in a request.
@@ -78,6 +97,9 @@ pub(super) async fn load_contents(
     user: &UserId,
     request: &mut ModelRequest,
 ) -> Result<(), StoreError> {
+    let Some(store) = &parts.attachments else {
+        return Ok(());
+    };
     for message in &request.messages {
         let (Message::User { attachments, .. } | Message::Result { attachments, .. }) = message
         else {
@@ -88,7 +110,7 @@ pub(super) async fn load_contents(
             if request.contents.contains_key(digest) {
                 continue;
             }
-            if let Some(bytes) = parts.attachments.read(user, digest).await? {
+            if let Some(bytes) = store.read(user, digest).await? {
                 request.contents.insert(Text::clone(digest), bytes);
             }
         }
@@ -104,7 +126,11 @@ pub(super) async fn read_files(
 ) -> Result<(Vec<AttachedFile>, Vec<Text>), StoreError> {
     let (mut files, mut gone) = (Vec::new(), Vec::new());
     for attachment in attachments {
-        match parts.attachments.read(user, &attachment.digest).await? {
+        let bytes = match &parts.attachments {
+            Some(store) => store.read(user, &attachment.digest).await?,
+            None => None,
+        };
+        match bytes {
             Some(bytes) => files.push(AttachedFile {
                 name: attachment.name.to_string(),
                 media_type: Text::clone(&attachment.media_type),

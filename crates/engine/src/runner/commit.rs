@@ -1,9 +1,9 @@
-//! Stores the first and the last events of a turn.
+//! Stores the events of a turn, then publishes them.
 
-use super::{RunnerError, RunnerParts, TurnReport, TurnUpdate};
+use super::turn_context::TurnContext;
+use super::{RunnerError, RunnerParts, TurnReport, TurnUpdate, UpdateSender};
 use lango_core::{BoxFuture, Event, EventBatch, StoreError};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// Stores the first and the last events of a turn in one transaction with data of the caller.
 pub trait TurnCommit: Send + Sync {
@@ -33,33 +33,16 @@ pub enum FirstCommit {
     Duplicate,
 }
 
-/// The destination of a turn's events.
-#[derive(Clone, Copy)]
-pub(super) struct Output<'a> {
-    pub updates: &'a mpsc::Sender<TurnUpdate>,
-    pub commit: Option<&'a dyn TurnCommit>,
-}
-
-impl Output<'_> {
-    /// Fails with [`RunnerError::Duplicate`] if another turn already has this message.
-    pub(super) async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
-        match self.commit {
-            Some(commit) if commit.is_duplicate().await? => Err(RunnerError::Duplicate),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Stores events, then publishes them.
 pub(super) async fn append(
     parts: &RunnerParts,
     events: Vec<Event>,
-    updates: &mpsc::Sender<TurnUpdate>,
+    updates: &UpdateSender,
 ) -> Result<EventBatch, RunnerError> {
     let batch: EventBatch = events.into();
     if !batch.is_empty() {
         parts.store.append(Arc::clone(&batch)).await?;
-        publish(&batch, updates).await;
+        publish(&batch, updates);
     }
     Ok(batch)
 }
@@ -68,10 +51,10 @@ pub(super) async fn append(
 pub(super) async fn append_first(
     parts: &RunnerParts,
     events: Vec<Event>,
-    output: Output<'_>,
+    context: TurnContext<'_>,
 ) -> Result<EventBatch, RunnerError> {
-    let Some(commit) = output.commit else {
-        return append(parts, events, output.updates).await;
+    let Some(commit) = context.commit else {
+        return append(parts, events, context.updates).await;
     };
     let batch: EventBatch = events.into();
     match commit.first(Arc::clone(&batch)).await? {
@@ -79,7 +62,7 @@ pub(super) async fn append_first(
         FirstCommit::Separate => parts.store.append(Arc::clone(&batch)).await?,
         FirstCommit::Duplicate => return Err(RunnerError::Duplicate),
     }
-    publish(&batch, output.updates).await;
+    publish(&batch, context.updates);
     Ok(batch)
 }
 
@@ -88,20 +71,19 @@ pub(super) async fn append_last(
     parts: &RunnerParts,
     events: Vec<Event>,
     report: &TurnReport,
-    output: Output<'_>,
+    context: TurnContext<'_>,
 ) -> Result<EventBatch, RunnerError> {
-    let Some(commit) = output.commit else {
-        return append(parts, events, output.updates).await;
+    let Some(commit) = context.commit else {
+        return append(parts, events, context.updates).await;
     };
     let batch: EventBatch = events.into();
     if !commit.last(Arc::clone(&batch), report).await? {
         parts.store.append(Arc::clone(&batch)).await?;
     }
-    publish(&batch, output.updates).await;
+    publish(&batch, context.updates);
     Ok(batch)
 }
 
-async fn publish(batch: &EventBatch, updates: &mpsc::Sender<TurnUpdate>) {
-    // Without a receiver the turn continues.
-    let _ = updates.send(TurnUpdate::Stored(Arc::clone(batch))).await;
+fn publish(batch: &EventBatch, updates: &UpdateSender) {
+    updates.send(TurnUpdate::Stored(Arc::clone(batch)));
 }

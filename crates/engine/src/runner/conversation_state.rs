@@ -3,7 +3,7 @@
 use lango_core::{PendingApproval, StoreError};
 
 /// The unfinished turn of a session. Its events are replayed when it continues.
-pub(super) struct UnfinishedTurn {
+pub(super) struct ResumableTurn {
     pub first_seq: u64,
     /// The pending approvals.
     pub waiting: Vec<PendingApproval>,

@@ -1,14 +1,13 @@
 //! Streams a draft of the answer to the user. Text is buffered while it may still become a rejection, and the draft is
 //! withdrawn if the reply turns out not to be an answer.
 
-use super::TurnUpdate;
+use super::{TurnUpdate, UpdateSender};
 use crate::rejection;
 use lango_core::AgentName;
-use tokio::sync::mpsc;
 
-pub(super) struct Draft {
+pub(super) struct Draft<'a> {
     author: AgentName,
-    updates: mpsc::Sender<TurnUpdate>,
+    updates: &'a UpdateSender,
     /// Whether the text may become the answer to the user.
     is_published: bool,
     /// Text that may still become a rejection.
@@ -16,9 +15,9 @@ pub(super) struct Draft {
     has_started: bool,
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// Creates a draft. Nothing is published unless `is_published`.
-    pub fn new(author: AgentName, updates: mpsc::Sender<TurnUpdate>, is_published: bool) -> Self {
+    pub fn new(author: AgentName, updates: &'a UpdateSender, is_published: bool) -> Self {
         Self {
             author,
             updates,
@@ -28,7 +27,7 @@ impl Draft {
         }
     }
 
-    pub async fn push(&mut self, text: &str) {
+    pub fn push(&mut self, text: &str) {
         if !self.is_published {
             return;
         }
@@ -38,30 +37,24 @@ impl Draft {
         }
         self.has_started = true;
         let text = std::mem::take(&mut self.buffer);
-        let _ = self
-            .updates
-            .send(TurnUpdate::Draft {
-                author: self.author.clone(),
-                text,
-            })
-            .await;
+        self.updates.send(TurnUpdate::Draft {
+            author: self.author.clone(),
+            text,
+        });
     }
 
     /// Withdraws the draft and publishes why the call is retried.
-    pub async fn retry(&mut self, reason: &str) {
+    pub fn retry(&mut self, reason: &str) {
         self.buffer.clear();
-        self.withdraw().await;
+        self.withdraw();
         let agent = self.author.clone();
         let reason = reason.to_owned();
-        let _ = self
-            .updates
-            .send(TurnUpdate::Retrying { agent, reason })
-            .await;
+        self.updates.send(TurnUpdate::Retrying { agent, reason });
     }
 
-    pub async fn withdraw(&mut self) {
+    pub fn withdraw(&mut self) {
         if std::mem::take(&mut self.has_started) {
-            let _ = self.updates.send(TurnUpdate::DraftWithdrawn).await;
+            self.updates.send(TurnUpdate::DraftWithdrawn);
         }
     }
 }

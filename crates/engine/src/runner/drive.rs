@@ -1,13 +1,15 @@
-//! Drives a turn: performs the steps that are ready, feeds results into the turn, and stores the events that follow.
+//! The loop of a turn.
 
-use super::answer_inbox::{AnswerInbox, PendingAnswer};
+use super::answer_inbox::PendingAnswer;
+use super::conversation::Conversation;
 use super::running_steps::RunningSteps;
+use super::spans::log_end;
+use super::turn_context::TurnContext;
 use super::{
-    CancelToken, Output, Runner, RunnerError, RunnerParts, TurnEnd, TurnReport, append,
-    append_last, grants, perform, remote, report,
+    Runner, RunnerError, TurnEnd, TurnReport, append, append_last, grants, remote, report, step,
 };
 use crate::turn::{StepKey, Turn, TurnInput, TurnStep};
-use lango_core::{AnswerSource, BoxLease, Effect, Event, EventBatch, UserId};
+use lango_core::{AnswerSource, Effect, Event, EventBatch};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -25,112 +27,121 @@ enum WakeReason {
 /// How long to wait for the result of a pure tool before its call is stored without the result.
 const RESULT_WAIT: Duration = Duration::from_millis(20);
 
-/// Runs a turn whose first events are stored, until it has an outcome or waits for an approval.
-pub(super) async fn drive(
-    parts: &RunnerParts,
-    turn: &mut Turn,
-    user: &UserId,
-    first: EventBatch,
-    lease: &BoxLease,
-    (cancel, answers): (&CancelToken, &AnswerInbox),
-    output: Output<'_>,
-) -> Result<TurnEnd, RunnerError> {
-    let updates = output.updates;
-    let answers = answers.open();
-    let remaining_ms = turn.limits().turn_ms.saturating_sub(turn.active_ms());
-    let deadline = tokio::time::sleep(Duration::from_millis(remaining_ms));
-    tokio::pin!(deadline);
-    let mut running_steps = RunningSteps::new();
-    let mut keys = HashSet::new();
-    let mut remote_progress = remote::RemoteProgress::default();
-    let mut remote_tasks = remote::RemoteTasks::of(turn);
-    let mut batch = first;
-    // Calls of pure tools, to be stored together with their results, or after `RESULT_WAIT`.
-    let mut unstored: Vec<Event> = Vec::new();
-    if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
-        let events = turn.accept(TurnInput::TimeSpent, parts.clock.now());
-        batch = append(parts, events, updates).await?;
-    }
-    while turn.outcome().is_none() {
-        let granted = grants::use_grants(parts, turn, &batch, updates);
-        running_steps.during(granted).await?;
-        for step in turn.ready() {
-            if running_steps.len() < Runner::MAX_RUNNING_STEPS && keys.insert(step.key()) {
-                let sender = remote_progress.sender_for(&step);
-                let updates = updates.clone();
-                running_steps.push(perform::perform(
-                    parts, turn, user, lease, step, updates, sender,
-                ));
-            }
+impl Conversation {
+    /// Drives a turn whose first events are stored, until it has an outcome or waits for an approval: starts the steps
+    /// that are ready, waits for a result, passes it to the turn, and stores the events that follow.
+    pub(super) async fn drive(
+        &self,
+        turn: &mut Turn,
+        first: EventBatch,
+        context: TurnContext<'_>,
+    ) -> Result<TurnEnd, RunnerError> {
+        let parts = &*self.parts;
+        let TurnContext {
+            cancel, updates, ..
+        } = context;
+        let answers = self.answers.listen();
+        let remaining_ms = turn.limits().turn_ms.saturating_sub(turn.active_ms());
+        let deadline = tokio::time::sleep(Duration::from_millis(remaining_ms));
+        tokio::pin!(deadline);
+        let mut running_steps = RunningSteps::new();
+        let mut keys = HashSet::new();
+        let mut remote_progress = remote::RemoteProgress::default();
+        let mut remote_tasks = remote::RemoteTasks::of(turn);
+        let mut batch = first;
+        // Calls of pure tools, to be stored together with their results, or after `RESULT_WAIT`.
+        let mut unstored: Vec<Event> = Vec::new();
+        if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
+            let events = turn.accept(TurnInput::TimeSpent, parts.clock.now());
+            batch = append(parts, events, updates).await?;
         }
-        let has_stopped = running_steps.is_empty() && turn.is_parked() && !cancel.is_cancelled();
-        if has_stopped && answers.close_if_empty() {
-            return Ok(TurnEnd::Waiting(turn.waiting()));
-        }
-        let reason = tokio::select! {
-            biased;
-            () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled),
-            () = &mut deadline => WakeReason::End(TurnInput::TimeSpent),
-            given = answers.next() => WakeReason::Answer(given),
-            progress = remote_progress.next() => WakeReason::Progress(progress),
-            Some(performed) = running_steps.next() => WakeReason::Step(performed),
-            () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
-                let events = std::mem::take(&mut unstored);
-                batch = running_steps.during(append(parts, events, updates)).await?;
-                continue;
-            }
-        };
-        // Progress of a step precedes its result, and finished results precede the end of the turn.
-        let mut reply = None;
-        let (progress, performed, end) = match reason {
-            WakeReason::Answer(given) => match check_answer(turn, &given) {
-                Ok(input) => {
-                    reply = Some(given.reply);
-                    (Some(input), Vec::new(), None)
+        while turn.outcome().is_none() {
+            // Start what is ready.
+            let granted = grants::use_grants(parts, turn, &batch, updates);
+            running_steps.during(granted).await?;
+            for step in turn.ready() {
+                if running_steps.len() < Runner::MAX_RUNNING_STEPS && keys.insert(step.key()) {
+                    let progress = remote_progress.sender_for(&step);
+                    let user = &self.user;
+                    running_steps.push(step::perform(parts, turn, user, step, context, progress));
                 }
-                Err(error) => {
-                    // The caller may be gone.
-                    let _ = given.reply.send(Err(error));
-                    batch = EventBatch::default();
+            }
+            let has_stopped =
+                running_steps.is_empty() && turn.is_parked() && !cancel.is_cancelled();
+            if has_stopped && answers.close_if_empty() {
+                let end = TurnEnd::Waiting(turn.waiting());
+                log_end(&end);
+                return Ok(end);
+            }
+            // Wait for a result or another input.
+            let reason = tokio::select! {
+                biased;
+                () = cancel.cancelled() => WakeReason::End(TurnInput::Cancelled),
+                () = &mut deadline => WakeReason::End(TurnInput::TimeSpent),
+                given = answers.next() => WakeReason::Answer(given),
+                progress = remote_progress.next() => WakeReason::Progress(progress),
+                Some(performed) = running_steps.next() => WakeReason::Step(performed),
+                () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
+                    let events = std::mem::take(&mut unstored);
+                    batch = running_steps.during(append(parts, events, updates)).await?;
                     continue;
                 }
-            },
-            WakeReason::Progress(progress) => (Some(progress), Vec::new(), None),
-            WakeReason::Step(performed) => (None, vec![performed], None),
-            WakeReason::End(end) => (None, running_steps.take_results(), Some(end)),
-        };
-        let mut inputs: Vec<TurnInput> = progress.into_iter().collect();
-        inputs.extend(std::iter::from_fn(|| remote_progress.try_next()));
-        for performed in performed {
-            let (key, input) = performed?;
-            keys.remove(&key);
-            inputs.push(input);
+            };
+            // Progress of a step precedes its result, and finished results precede the end of the turn.
+            let mut reply = None;
+            let (progress, performed, end) = match reason {
+                WakeReason::Answer(given) => match check_answer(turn, &given) {
+                    Ok(input) => {
+                        reply = Some(given.reply);
+                        (Some(input), Vec::new(), None)
+                    }
+                    Err(error) => {
+                        // The caller may be gone.
+                        let _ = given.reply.send(Err(error));
+                        batch = EventBatch::default();
+                        continue;
+                    }
+                },
+                WakeReason::Progress(progress) => (Some(progress), Vec::new(), None),
+                WakeReason::Step(performed) => (None, vec![performed], None),
+                WakeReason::End(end) => (None, running_steps.take_results(), Some(end)),
+            };
+            let mut inputs: Vec<TurnInput> = progress.into_iter().collect();
+            inputs.extend(std::iter::from_fn(|| remote_progress.try_next()));
+            for performed in performed {
+                let (key, input) = performed?;
+                keys.remove(&key);
+                inputs.push(input);
+            }
+            // Let the turn decide, and store what it decided.
+            let mut events = std::mem::take(&mut unstored);
+            for input in inputs.into_iter().chain(end) {
+                remote_tasks.note(&input);
+                events.extend(turn.accept(input, parts.clock.now()));
+            }
+            if turn.outcome().is_some() {
+                // No step may start or continue while the end of the turn is stored.
+                running_steps = RunningSteps::new();
+                let report = report_of(turn, &events);
+                batch = append_last(parts, events, &report, context).await?;
+            } else if running_steps.is_empty() && calls_pure_tools(&events, turn) {
+                unstored = events;
+                batch = EventBatch::default();
+            } else {
+                batch = running_steps.during(append(parts, events, updates)).await?;
+            }
+            if let Some(reply) = reply {
+                let _ = reply.send(Ok(()));
+            }
         }
-        let mut events = std::mem::take(&mut unstored);
-        for input in inputs.into_iter().chain(end) {
+        while let Some(input) = remote_progress.try_next() {
             remote_tasks.note(&input);
-            events.extend(turn.accept(input, parts.clock.now()));
         }
-        if turn.outcome().is_some() {
-            // No step may start or continue while the end of the turn is stored.
-            running_steps = RunningSteps::new();
-            let report = report_of(turn, &events);
-            batch = append_last(parts, events, &report, output).await?;
-        } else if running_steps.is_empty() && calls_pure_tools(&events, turn) {
-            unstored = events;
-            batch = EventBatch::default();
-        } else {
-            batch = running_steps.during(append(parts, events, updates)).await?;
-        }
-        if let Some(reply) = reply {
-            let _ = reply.send(Ok(()));
-        }
+        remote_tasks.cancel(parts).await;
+        let end = TurnEnd::Finished(report_of(turn, &batch));
+        log_end(&end);
+        Ok(end)
     }
-    while let Some(input) = remote_progress.try_next() {
-        remote_tasks.note(&input);
-    }
-    remote_tasks.cancel(parts).await;
-    Ok(TurnEnd::Finished(report_of(turn, &batch)))
 }
 
 /// Converts an answer to an input of the turn. Fails if its request is not pending or the answer does not fit.

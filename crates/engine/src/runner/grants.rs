@@ -1,18 +1,17 @@
 //! Applies grants to pending approvals. Grants are read only when a call needs approval, so other turns pay nothing,
 //! and a grant that was revoked a moment ago no longer applies.
 
-use super::{RunnerError, RunnerParts, TurnUpdate, append};
+use super::{RunnerError, RunnerParts, UpdateSender, append};
 use crate::gate;
 use crate::turn::{Turn, TurnInput};
-use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody, Grant, PendingApproval};
-use tokio::sync::mpsc;
+use lango_core::{AnswerSource, ApprovalAnswer, Event, EventBody};
 
 /// Approves the pending calls that a grant covers. Does nothing if these events add neither a pending call nor a grant.
 pub(super) async fn use_grants(
     parts: &RunnerParts,
     turn: &mut Turn,
     events: &[Event],
-    updates: &mpsc::Sender<TurnUpdate>,
+    updates: &UpdateSender,
 ) -> Result<(), RunnerError> {
     let concerns_grants = |event: &Event| match &event.body {
         EventBody::ApprovalRequested(_) => true,
@@ -31,7 +30,7 @@ pub(super) async fn use_grants(
         .grants(turn.session(), parts.rules.folder())
         .await?;
     for waiting in &waiting {
-        if let Some(grant) = grant_for(parts, waiting, &grants) {
+        if let Some(grant) = gate::grant_for(&waiting.request, &grants, &parts.tree) {
             let input = TurnInput::Answered {
                 request: waiting.request.id.clone(),
                 answer: ApprovalAnswer::Once,
@@ -44,18 +43,4 @@ pub(super) async fn use_grants(
         }
     }
     Ok(())
-}
-
-fn grant_for<'a>(
-    parts: &RunnerParts,
-    waiting: &PendingApproval,
-    grants: &'a [Grant],
-) -> Option<&'a Grant> {
-    let request = &waiting.request;
-    // A call without a pattern needs approval every time.
-    request.pattern.as_ref()?;
-    let agent = parts.tree.agent(request.agent.as_str())?;
-    let tool = agent.tool(request.tool.as_str())?;
-    let call = (&*request.arguments, &request.inspection);
-    gate::granted(grants, &parts.tree, &request.agent, &tool.spec, call)
 }

@@ -2,7 +2,7 @@
 //! ends.
 
 use super::draft::Draft;
-use super::{Runner, RunnerParts, attachments};
+use super::{Runner, RunnerParts, attachments, turn_updates};
 use crate::attachments::check_files;
 use crate::turn::{RemoteStep, Turn, TurnInput, TurnStep};
 use futures_util::StreamExt;
@@ -153,14 +153,14 @@ pub(super) async fn store_files(
         return Ok(input);
     };
     let (files, refused) = check_files(std::mem::take(&mut answer.files));
-    for problem in refused {
+    let (attachments, omitted) = attachments::store_files(parts, user, files).await?;
+    for problem in refused.into_iter().chain(omitted) {
         answer.text.push('\n');
         answer.text.push_str(&problem);
     }
-    if answer.text.trim().is_empty() && !files.is_empty() {
+    if answer.text.trim().is_empty() && !attachments.is_empty() {
         "[it answered only with files]".clone_into(&mut answer.text);
     }
-    let attachments = attachments::store_files(parts, user, files).await?;
     Ok(TurnInput::RemoteReturned {
         step,
         result: Ok(answer),
@@ -174,7 +174,7 @@ pub(super) async fn call(
     step: RemoteStep,
     call: Result<RemoteCall, RemoteError>,
     time: Duration,
-    mut draft: Draft,
+    mut draft: Draft<'_>,
     progress: Option<mpsc::Sender<TurnInput>>,
 ) -> TurnInput {
     let remote = find(parts, &step.agent);
@@ -214,7 +214,7 @@ pub(super) async fn call(
         }
     };
     if result.is_err() {
-        draft.withdraw().await;
+        draft.withdraw();
     }
     TurnInput::RemoteReturned {
         step,
@@ -235,9 +235,9 @@ pub(super) async fn fetch_results(
         TurnStep::CallModel(_) | TurnStep::CallTool(_) => None,
     });
     let each = steps.map(|step| async {
-        let (discarded, _) = mpsc::channel(1);
+        let (discarded, _) = turn_updates();
         let call = remote_request(parts, user, turn.session(), turn.id(), &step).await;
-        let draft = Draft::new(step.agent.clone(), discarded, false);
+        let draft = Draft::new(step.agent.clone(), &discarded, false);
         let input = self::call(
             parts,
             step,
@@ -258,7 +258,7 @@ async fn listen(
     call: RemoteCall,
     step: &RemoteStep,
     accepted: &mut Option<RemoteThread>,
-    draft: &mut Draft,
+    draft: &mut Draft<'_>,
     progress: Option<&mpsc::Sender<TurnInput>>,
 ) -> Result<RemoteAnswer, RemoteError> {
     let mut stream = remote.call(call);
@@ -268,8 +268,8 @@ async fn listen(
                 *accepted = Some(thread.clone());
                 report_accepted(progress, step, thread).await;
             }
-            RemoteEvent::Text(text) => draft.push(&text).await,
-            RemoteEvent::Withdrawn => draft.withdraw().await,
+            RemoteEvent::Text(text) => draft.push(&text),
+            RemoteEvent::Withdrawn => draft.withdraw(),
             RemoteEvent::Answer(answer) => return Ok(answer),
         }
     }

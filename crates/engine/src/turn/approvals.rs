@@ -4,18 +4,16 @@
 use super::Turn;
 use super::frame::Frame;
 use super::steps::ModelStep;
-use crate::gate::{AdmittedCall, Decision, call_digest, digest};
+use crate::gate::{self, CheckedCall, Denial, denied_by_user, digest};
 use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest, CallId,
-    CallStatus, EventBody, FrameId, Inspection, PendingApproval, Risk, Text, ToolSpec, Trust,
+    CallStatus, EventBody, FrameId, Inspection, PendingApproval, Risk, Text, ToolName, ToolSpec,
+    Trust,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Turn {
-    /// The maximum number of pending approvals in a turn; further calls are denied.
-    const MAX_PENDING: u32 = 100;
-
     /// Returns the pending approvals, oldest first.
     pub fn waiting(&self) -> Vec<PendingApproval> {
         let of_frame = |frame: &Frame| -> Vec<PendingApproval> {
@@ -41,70 +39,41 @@ impl Turn {
         self.state.is_parked()
     }
 
-    /// Decides about a call whose owner and arguments are valid: runs it, denies it, or asks the user. This is the
-    /// policy part of the gate.
-    pub(super) fn decide_admitted(
+    /// Asks the user for approval of a call.
+    pub(super) fn request_approval(
         &mut self,
         step: &ModelStep,
-        call: &CallId,
-        admitted: AdmittedCall,
-        inspection: Inspection,
+        call: CheckedCall,
+        digest: Text,
+        (reason, pattern): (Text, Option<Text>),
     ) {
-        let AdmittedCall { tool, arguments } = admitted;
-        let inspection = self.with_user_urls(inspection);
-        let spec = Arc::clone(&tool.spec);
-        let (frame, agent) = (&step.frame, &step.agent);
-        if let Some(reason) = &inspection.refused {
-            let detail = format!("not run: {reason}");
-            return self.return_without_run(frame, agent, call, CallStatus::Error, detail);
-        }
-        match self.rules.decide(agent, &spec, &arguments, &inspection) {
-            Decision::Run => self.start(frame, agent, call, &spec, (arguments, inspection)),
-            Decision::Deny { reason } => {
-                self.refuse(&step.frame, &step.agent, call, denied_by_rule(&reason));
-            }
-            Decision::Ask { reason, pattern } => {
-                let digest = call_digest(agent, &spec.name, &arguments, &inspection);
-                match self.state.answers.get(&digest) {
-                    Some(answer) if answer.allows() && pattern.is_some() => {
-                        self.start(frame, agent, call, &spec, (arguments, inspection))
-                    }
-                    Some(ApprovalAnswer::No { reason }) => {
-                        let detail = denied_by_user(reason.as_ref());
-                        self.refuse(&step.frame, &step.agent, call, detail);
-                    }
-                    _ if self.state.pending_approvals >= Self::MAX_PENDING => {
-                        let detail = format!(
-                            "not run: {} calls of this turn already wait for approval, which is the limit",
-                            Self::MAX_PENDING
-                        );
-                        self.refuse(frame, agent, call, detail);
-                    }
-                    _ => {
-                        let request = ApprovalRequest {
-                            id: self.approval_id(call, ApprovalQuestion::Permission),
-                            agent: step.agent.clone(),
-                            call: call.clone(),
-                            tool: spec.name.clone(),
-                            effect: spec.effect,
-                            risk: match &inspection.site {
-                                Some(_) => spec.risk_of(&arguments).max(Risk::Moderate),
-                                None => spec.risk_of(&arguments),
-                            },
-                            arguments,
-                            inspection,
-                            digest,
-                            folder: Text::clone(self.rules.folder()),
-                            question: ApprovalQuestion::Permission,
-                            reason,
-                            pattern,
-                        };
-                        let body = EventBody::ApprovalRequested(request);
-                        self.emit_as_root(step.frame.clone(), body);
-                    }
-                }
-            }
-        }
+        let CheckedCall {
+            id,
+            spec,
+            arguments,
+            inspection,
+        } = call;
+        let risk = spec.risk_of(&arguments);
+        let request = ApprovalRequest {
+            id: self.approval_id(&id, ApprovalQuestion::Permission),
+            agent: step.agent.clone(),
+            call: id,
+            tool: spec.name.clone(),
+            effect: spec.effect,
+            risk: match &inspection.site {
+                Some(_) => risk.max(Risk::Moderate),
+                None => risk,
+            },
+            arguments,
+            inspection,
+            digest,
+            folder: Text::clone(self.rules.folder()),
+            question: ApprovalQuestion::Permission,
+            reason,
+            pattern,
+        };
+        let body = EventBody::ApprovalRequested(request);
+        self.emit_as_root(step.frame.clone(), body);
     }
 
     /// Processes the answer to a request. Ignores answers that do not fit the question.
@@ -183,20 +152,30 @@ impl Turn {
         agent: &AgentName,
         asked: ApprovalRequest,
     ) {
-        let Some(spec) = self.spec_of(agent, &asked.tool) else {
-            let detail = format!("not run: the tool `{}` no longer exists", asked.tool);
-            return self.refuse(frame, agent, &asked.call, detail);
-        };
-        let (arguments, inspection) = (asked.arguments, asked.inspection);
-        match self.rules.decide(agent, &spec, &arguments, &inspection) {
-            // The rules may have become stricter while the call was pending.
-            Decision::Deny { reason } => {
-                self.refuse(frame, agent, &asked.call, denied_by_rule(&reason))
+        match self.check_again(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+            Ok(spec) => {
+                let call = CheckedCall {
+                    id: asked.call,
+                    spec,
+                    arguments: asked.arguments,
+                    inspection: asked.inspection,
+                };
+                self.start_call(frame, agent, call);
             }
-            Decision::Run | Decision::Ask { .. } => {
-                self.start(frame, agent, &asked.call, &spec, (arguments, inspection))
-            }
+            Err(denial) => self.refuse(frame, agent, &asked.call, denial.for_model()),
         }
+    }
+
+    /// Checks a call again that was stored or approved earlier.
+    pub(super) fn check_again(
+        &self,
+        agent: &AgentName,
+        tool: &ToolName,
+        arguments: &Value,
+        inspection: &Inspection,
+    ) -> Result<Arc<ToolSpec>, Denial> {
+        let call = (arguments, inspection);
+        gate::check_again(&self.tree, &self.rules, agent, tool, call)
     }
 
     /// Denies all pending approvals because the turn ends.
@@ -254,20 +233,14 @@ impl Turn {
         self.emit(frame.clone(), author, body);
     }
 
-    fn start(
-        &mut self,
-        frame: &FrameId,
-        agent: &AgentName,
-        call: &CallId,
-        spec: &ToolSpec,
-        (arguments, inspection): (Arc<Value>, Inspection),
-    ) {
+    /// Emits the call. Its tool runs when the event is stored.
+    pub(super) fn start_call(&mut self, frame: &FrameId, agent: &AgentName, call: CheckedCall) {
         let body = EventBody::ToolCalled {
-            call: call.clone(),
-            tool: spec.name.clone(),
-            arguments,
-            effect: spec.effect,
-            inspection,
+            call: call.id,
+            tool: call.spec.name.clone(),
+            arguments: call.arguments,
+            effect: call.spec.effect,
+            inspection: call.inspection,
         };
         self.emit(frame.clone(), agent.clone(), body);
     }
@@ -282,7 +255,7 @@ impl Turn {
         self.return_without_run(frame, agent, call, CallStatus::Denied, detail);
     }
 
-    fn return_without_run(
+    pub(super) fn return_without_run(
         &mut self,
         frame: &FrameId,
         agent: &AgentName,
@@ -311,20 +284,5 @@ impl Turn {
             }
         };
         ApprovalId::new(format!("p_{}", &digest[..8]))
-    }
-}
-
-/// Returns the result for the model if a rule denies the call.
-fn denied_by_rule(reason: &str) -> String {
-    format!("not run: {reason} forbids it; do not try it in another way")
-}
-
-/// Returns the result for the model if the user denies the call.
-fn denied_by_user(reason: Option<&Text>) -> String {
-    match reason {
-        Some(reason) => format!("not run: {reason}"),
-        None => {
-            "not run: the user said no; continue without it, or ask what to do instead".to_owned()
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Turn;
 use super::steps::ModelStep;
-use crate::gate::{self, AdmittedCall, InvalidCall};
+use crate::gate::{self, CallDecision, GateContext, InvalidCall};
 use crate::instruction::DELEGATE;
 use crate::tree::Agent;
 use lango_core::{AgentName, Attachment, Call, EventBody, Inspection, Text, TurnFault};
@@ -221,6 +221,7 @@ impl Turn {
         }
     }
 
+    /// Carries out the gate's decision about a call.
     fn handle_tool_call(
         &mut self,
         step: &ModelStep,
@@ -228,8 +229,26 @@ impl Turn {
         call: &Call,
         inspection: Inspection,
     ) {
-        match self.admit_tool_call(agent, call) {
-            Ok(admitted) => self.decide_admitted(step, &call.id, admitted, inspection),
+        let inspection = self.with_user_urls(inspection);
+        let context = GateContext {
+            tree: &self.tree,
+            rules: &self.rules,
+            tool_calls: self.state.tool_calls,
+            max_tool_calls: self.state.limits.tool_calls,
+            pending_approvals: self.state.pending_approvals,
+            answers: &self.state.answers,
+        };
+        match gate::decide(&context, agent, call, inspection) {
+            Ok(CallDecision::Run(call)) => self.start_call(&step.frame, &step.agent, call),
+            Ok(CallDecision::Ask {
+                call,
+                digest,
+                reason,
+                pattern,
+            }) => self.request_approval(step, call, digest, (reason, pattern)),
+            Ok(CallDecision::Return { status, output }) => {
+                self.return_without_run(&step.frame, &step.agent, &call.id, status, output)
+            }
             Err(invalid) => self.correct(
                 &step.frame,
                 invalid.fault,
@@ -237,20 +256,5 @@ impl Turn {
                 invalid.detail,
             ),
         }
-    }
-
-    /// Checks owner, arguments and limits, in the order of the gate.
-    fn admit_tool_call(&self, agent: &Agent, call: &Call) -> Result<AdmittedCall, InvalidCall> {
-        let admitted = gate::admit(&self.tree, agent, call)?;
-        if self.state.tool_calls + self.state.pending_approvals >= self.state.limits.tool_calls {
-            let detail =
-                "not run: the tool calls of this turn are used up; answer with what you have"
-                    .to_owned();
-            return Err(InvalidCall {
-                fault: TurnFault::ToolCallLimit,
-                detail,
-            });
-        }
-        Ok(admitted)
     }
 }

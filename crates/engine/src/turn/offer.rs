@@ -47,10 +47,10 @@ impl Turn {
         if frame.faulty_replies >= Self::FAULTY_REPLIES {
             return finish(Notice::FaultyCalls, None);
         }
-        Some(self.open_offer(frame))
+        Some(self.usual_offer(frame))
     }
 
-    fn open_offer(&self, frame: &Frame) -> Offer {
+    fn usual_offer(&self, frame: &Frame) -> Offer {
         let mut offer = Offer::default();
         let has_tools = self
             .tree

@@ -6,12 +6,11 @@
 
 use super::Turn;
 use super::frame::{Frame, Slot, SlotState};
-use crate::gate::{Decision, call_digest};
+use crate::gate::call_digest;
 use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, CallStatus, Effect,
-    EventBody, FrameId, Inspection, Risk, Text, ToolName, ToolSpec, Trust, TurnFault,
+    EventBody, FrameId, Risk, Text, ToolName, ToolSpec, Trust, TurnFault,
 };
-use serde_json::Value;
 use std::sync::Arc;
 
 /// The result that a model gets for a call with an unknown outcome.
@@ -47,7 +46,7 @@ impl Turn {
         if self.ask_if_restored() {
             return;
         }
-        self.check_again();
+        self.check_stored_calls();
         if self.is_parked() {
             return;
         }
@@ -103,12 +102,8 @@ impl Turn {
         };
         let spec = self.spec_of(&frame.agent, tool);
         let risk = spec.as_ref().map(|spec| spec.risk_of(arguments));
-        let is_repeatable = spec.is_some_and(|spec| {
-            let decision = self
-                .rules
-                .decide(&frame.agent, &spec, arguments, inspection);
-            spec.effect != Effect::NonIdempotent && !matches!(decision, Decision::Deny { .. })
-        });
+        let checked = self.check_again(&frame.agent, tool, arguments, inspection);
+        let is_repeatable = checked.is_ok_and(|spec| spec.effect != Effect::NonIdempotent);
         let effect = if is_repeatable {
             *effect
         } else {
@@ -143,11 +138,11 @@ impl Turn {
         self.record_answer(frame, &asked.id, answer, by);
         let (status, output) = match answer {
             ApprovalAnswer::Retry => {
-                match self.denial_reason(agent, &asked.tool, &asked.arguments, &asked.inspection) {
-                    None => return self.start_approved(frame, agent, asked.clone()),
-                    Some(reason) => (
+                match self.check_again(agent, &asked.tool, &asked.arguments, &asked.inspection) {
+                    Ok(_) => return self.start_approved(frame, agent, asked.clone()),
+                    Err(denial) => (
                         CallStatus::Unknown,
-                        format!("{UNKNOWN_OUTCOME}; it was not run again: {reason}").into(),
+                        format!("{UNKNOWN_OUTCOME}; it was not run again: {denial}").into(),
                     ),
                 }
             }
@@ -169,7 +164,7 @@ impl Turn {
     }
 
     /// Rechecks stored calls that have not started because they wait for others. The rules may have become stricter.
-    fn check_again(&mut self) {
+    fn check_stored_calls(&mut self) {
         let mut stored = Vec::new();
         for frame in self.open_frames() {
             let started = frame.startable();
@@ -190,30 +185,13 @@ impl Turn {
             }
         }
         for (frame, agent, (call, tool), (arguments, inspection)) in stored {
-            if let Some(reason) = self.denial_reason(&agent, &tool, &arguments, &inspection) {
-                self.refuse(&frame, &agent, &call, format!("not run: {reason}"));
+            if let Err(denial) = self.check_again(&agent, &tool, &arguments, &inspection) {
+                self.refuse(&frame, &agent, &call, format!("not run: {denial}"));
             }
         }
     }
 
-    /// Returns why a call can no longer run, if it cannot.
-    fn denial_reason(
-        &self,
-        agent: &AgentName,
-        tool: &ToolName,
-        arguments: &Value,
-        inspection: &Inspection,
-    ) -> Option<String> {
-        let Some(spec) = self.spec_of(agent, tool) else {
-            return Some(format!("the tool `{tool}` no longer exists"));
-        };
-        match self.rules.decide(agent, &spec, arguments, inspection) {
-            Decision::Deny { reason } => Some(format!("{reason} forbids it")),
-            Decision::Run | Decision::Ask { .. } => None,
-        }
-    }
-
-    pub(super) fn spec_of(&self, agent: &AgentName, tool: &ToolName) -> Option<Arc<ToolSpec>> {
+    fn spec_of(&self, agent: &AgentName, tool: &ToolName) -> Option<Arc<ToolSpec>> {
         let agent = self.tree.agent(agent.as_str())?;
         Some(Arc::clone(&agent.tool(tool.as_str())?.spec))
     }

@@ -7,7 +7,7 @@ use lango_core::{
     AnswerSource, ApprovalAnswer, Event, EventBody, NewSession, SessionCatalog, SessionId,
     SessionStore, Timestamp,
 };
-use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd};
+use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd, turn_updates};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
@@ -15,7 +15,6 @@ use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::sync::mpsc;
 
 #[tokio::test(start_paused = true)]
 async fn an_allowed_call_after_a_pending_one_runs_after_it() {
@@ -58,7 +57,7 @@ async fn the_second_of_two_requests_can_be_answered_first() {
     let script = [delegate_and_finish("operator", "x"), both, say("Done.")];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     let queue = waiting(ask(&mut conversation, "go").await);
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let stop = CancelToken::new();
     let second = &queue[1].request.id;
     let end = conversation.answer(
@@ -92,7 +91,7 @@ async fn no_new_turn_starts_while_one_waits_for_approval() {
     turn(&mut one, "hello").await;
     let mut other = runner.open(one.session().clone()).await.unwrap();
     waiting(ask(&mut other, "write").await);
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let overtaking = one.turn("and?", &CancelToken::new(), &sender).await;
     assert!(
         matches!(overtaking, Err(RunnerError::ApprovalPending { .. })),
@@ -114,7 +113,7 @@ async fn an_answer_is_accepted_only_in_the_folder_of_its_request() {
     let runner = bench.runner(ScriptedModel::replies([say("Done.")]));
     let mut elsewhere = runner.open(conversation.session().clone()).await.unwrap();
     let request = elsewhere.waiting()[0].request.id.clone();
-    let (sender, _shown) = mpsc::channel(10);
+    let (sender, _shown) = turn_updates();
     let stop = CancelToken::new();
     let refused = elsewhere.answer(
         &request,

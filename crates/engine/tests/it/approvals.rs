@@ -6,13 +6,14 @@ use lango_core::{
     AnswerSource, ApprovalAnswer, CallStatus, Effect, Event, EventBody, ModelReply, Outcome,
     PendingApproval, Risk, SessionCatalog,
 };
-use lango_engine::{ApprovalRules, CancelToken, Conversation, RuleAction, RunnerError, TurnEnd};
+use lango_engine::{
+    ApprovalRules, CancelToken, Conversation, RuleAction, RunnerError, TurnEnd, turn_updates,
+};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// A bench with a tool that changes something.
 pub fn writing_bench() -> (Bench, Arc<CountingTool>) {
@@ -41,7 +42,7 @@ pub fn one_write(path: &str) -> [ModelReply; 3] {
 }
 
 pub async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     conversation
         .turn(question, &CancelToken::new(), &sender)
         .await
@@ -50,7 +51,7 @@ pub async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
 
 pub async fn answer(conversation: &mut Conversation, answer: ApprovalAnswer) -> TurnEnd {
     let request = conversation.waiting()[0].request.id.clone();
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let stop = CancelToken::new();
     conversation
         .answer(&request, answer, AnswerSource::Person, &stop, &sender)
@@ -170,7 +171,7 @@ async fn a_waiting_turn_continues_in_another_process_and_the_tool_runs_once() {
         .await
         .unwrap();
     assert_eq!(conversation.waiting().len(), 1);
-    let (sender, _shown) = mpsc::channel(10);
+    let (sender, _shown) = turn_updates();
     let behind = conversation
         .turn("and?", &CancelToken::new(), &sender)
         .await;
@@ -372,7 +373,7 @@ async fn cancelling_a_waiting_turn_denies_its_requests() {
     let script = one_write("a").into_iter().take(2).chain([say("Hello.")]);
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
     waiting(ask(&mut conversation, "write").await);
-    let (sender, _shown) = mpsc::channel(100);
+    let (sender, _shown) = turn_updates();
     let report = finished(conversation.cancel_waiting(&sender).await.unwrap());
     assert_eq!((report.outcome, tool.runs()), (Outcome::Cancelled, 0));
     let (report, _) = turn(&mut conversation, "hello").await;

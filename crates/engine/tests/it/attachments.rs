@@ -9,14 +9,13 @@ use lango_core::{
     ModelError, ModelEvent, ModelFault, ModelInfo, ModelRequest, RemoteAnswer, RemoteCall,
     RemoteEvent, Tool, ToolError, ToolOutput, ToolSpec, Trust, UserInput,
 };
-use lango_engine::{CancelToken, RunnerError, Turn, TurnUpdate};
+use lango_engine::{CancelToken, RunnerError, Turn, TurnUpdate, turn_updates};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate, failure, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::spec;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nsome pixels";
 
@@ -272,12 +271,12 @@ async fn a_resumed_turn_has_the_same_files() {
         let store = Arc::new(store.unwrap());
         Bench {
             store: Arc::clone(&store) as _,
-            attachments: store,
+            attachments: Some(store),
             ..Bench::new(Camera::with(Vec::new()))
         }
     };
     let mut conversation = open().runner(UnresponsiveModel).start(local());
-    let (sender, mut shown) = mpsc::channel(100);
+    let (sender, mut shown) = turn_updates();
     let stop = CancelToken::new();
     let question = with_file("what is it?", png("a.png"));
     let running = conversation.turn(question, &stop, &sender);
@@ -311,7 +310,7 @@ async fn a_question_with_an_unattachable_file_is_rejected_completely() {
     let bench = Bench::new(Camera::with(Vec::new()));
     let model = ScriptedModel::replies([say("never")]);
     let mut conversation = bench.runner(model).start(local());
-    let (sender, _shown) = mpsc::channel(100);
+    let (sender, _shown) = turn_updates();
     let mut large = PNG.to_vec();
     large.resize(AttachedFile::IMAGE_BYTES + 1, 0);
     let question = with_file("x", AttachedFile::image("large.png", large).unwrap());
@@ -391,7 +390,7 @@ async fn text_that_exceeds_the_context_window_is_rejected_before_a_model_is_call
     }));
     let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
     let file = AttachedFile::text("long.txt", "word ".repeat(2000));
-    let (sender, _shown) = mpsc::channel(100);
+    let (sender, _shown) = turn_updates();
     let question = with_file("read it", file);
     let error = conversation
         .turn(question, &CancelToken::new(), &sender)
@@ -399,4 +398,35 @@ async fn text_that_exceeds_the_context_window_is_rejected_before_a_model_is_call
     let error = error.unwrap_err().to_string();
     assert!(error.contains("is 2000"), "{error}");
     assert!(model.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_runner_without_a_store_for_files_refuses_and_omits_them() {
+    let bench = Bench {
+        attachments: None,
+        ..Bench::new(Camera::with(vec![png("photo.png")]))
+    };
+    let script = [
+        delegate("operator", "look"),
+        call("fs_look", json!({})),
+        say("seen"),
+        say("It was seen."),
+    ];
+    let model = Arc::new(ScriptedModel::replies(script));
+    let mut conversation = bench.runner(Shared(Arc::clone(&model))).start(local());
+    let (sender, _shown) = turn_updates();
+    let stop = CancelToken::new();
+    let mut known = UserInput::from("what is it?");
+    known.attachments.push(image("a.png"));
+    for question in [with_file("what is it?", png("a.png")), known] {
+        let error = conversation.turn(question, &stop, &sender).await;
+        let text = error.unwrap_err().to_string();
+        assert_eq!(text, "`a.png` is not attached: this store keeps no files");
+    }
+    turn(&mut conversation, "take a photo").await;
+    let requests = model.requests();
+    let text = request_text(&requests[2]);
+    let omitted = "Taken.\\n`photo.png` is not attached: this store keeps no files";
+    assert!(text.contains(omitted), "{text}");
+    assert!(requests.iter().all(|request| files(request).is_empty()));
 }

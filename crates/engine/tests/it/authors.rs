@@ -89,7 +89,7 @@ async fn a07_an_author_that_left_the_tree_stays_in_the_log_and_is_never_offered(
     for topology in [bench.topology.clone(), classic] {
         let smaller = Bench {
             store: Arc::clone(&bench.store),
-            attachments: Arc::clone(&bench.attachments),
+            attachments: bench.attachments.clone(),
             limits: bench.limits,
             folder: bench.folder,
             clock: Arc::clone(&bench.clock),

@@ -1,5 +1,7 @@
 //! A runner with a real store, for tests that run whole turns.
 
+use futures_util::StreamExt as _;
+use futures_util::future::join;
 use lango_core::{
     AgentName, AttachmentStore, BoxStream, Clock, Environment, Event, EventRange, IdGenerator,
     Limits, MemoryProvider, Model, ModelError, ModelEvent, ModelInfo, ModelRequest, ModelSettings,
@@ -7,7 +9,7 @@ use lango_core::{
 };
 use lango_engine::{
     ApprovalRules, CancelToken, Conversation, Gate, RemoteCard, Runner, RunnerParts,
-    ToolAssignments, Topology, Tree, TreeSettings, TurnEnd, TurnReport, TurnUpdate,
+    ToolAssignments, Topology, Tree, TreeSettings, TurnEnd, TurnReport, TurnUpdate, turn_updates,
 };
 use lango_secrets::Masks;
 use lango_store::Store;
@@ -15,7 +17,6 @@ use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
 use lango_testkit::model::ScriptedModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// A runner for `specialists` with these tools.
 pub struct Bench {
@@ -25,7 +26,7 @@ pub struct Bench {
     pub environment: Option<Arc<dyn Environment>>,
     pub remotes: Vec<Arc<dyn RemoteAgent>>,
     pub store: Arc<dyn SessionStore>,
-    pub attachments: Arc<dyn AttachmentStore>,
+    pub attachments: Option<Arc<dyn AttachmentStore>>,
     pub limits: Limits,
     pub rules: ApprovalRules,
     pub folder: &'static str,
@@ -47,7 +48,7 @@ impl Bench {
             environment: None,
             remotes: Vec::new(),
             store: Arc::new(Store::in_memory()),
-            attachments: Arc::new(Store::in_memory()),
+            attachments: Some(Arc::new(Store::in_memory())),
             limits: Limits::default(),
             rules: ApprovalRules::default(),
             folder: "/work",
@@ -76,27 +77,21 @@ impl Bench {
             ..TreeSettings::default()
         };
         let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &settings).unwrap());
+        let gate = Gate::new(&tree, self.tools.clone()).unwrap();
+        let gate = gate.with_masks(self.masks.clone());
+        let ids = self.ids.clone();
         Runner::new(RunnerParts {
-            gate: Gate::new(&tree, self.tools.clone())
-                .unwrap()
-                .with_masks(self.masks.clone()),
-            tree,
-            model: Arc::new(model),
             models: self.models.clone(),
             model_settings: self.model_settings,
             environment: self.environment.clone(),
             remotes: self.remotes.clone(),
-            store: Arc::clone(&self.store),
-            attachments: Arc::clone(&self.attachments),
+            attachments: self.attachments.clone(),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            ids: self
-                .ids
-                .clone()
-                .unwrap_or_else(|| Arc::new(CountingIds::default())),
+            ids: ids.unwrap_or_else(|| Arc::new(CountingIds::default())),
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
             memory: self.memory.clone(),
-            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
+            ..RunnerParts::new(tree, gate, Arc::new(model), Arc::clone(&self.store))
         })
     }
 }
@@ -135,18 +130,14 @@ pub async fn turn_on(
     conversation: &mut Conversation,
     question: UserInput,
 ) -> (TurnReport, Vec<TurnUpdate>) {
-    let (sender, mut updates) = mpsc::channel(10_000);
-    let end = conversation
-        .turn(question, &CancelToken::new(), &sender)
-        .await
-        .unwrap();
-    drop(sender);
-    let report = finished(end);
-    let mut items = Vec::new();
-    while let Some(item) = updates.recv().await {
-        items.push(item);
-    }
-    (report, items)
+    let (sender, updates) = turn_updates();
+    let running = async move {
+        let stop = CancelToken::new();
+        conversation.turn(question, &stop, &sender).await.unwrap()
+    };
+    // The reader is polled after the turn each time, so it sees every update of a model that yields.
+    let (end, items) = join(running, updates.collect()).await;
+    (finished(end), items)
 }
 
 /// Returns the report of a finished turn.

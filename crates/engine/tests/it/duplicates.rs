@@ -3,11 +3,10 @@
 use crate::bench::log;
 use crate::resume::{about_to_run, bench_with_log, whole_turn};
 use lango_core::{BoxFuture, Effect, EventBatch, StoreError};
-use lango_engine::{CancelToken, FirstCommit, RunnerError, TurnCommit, TurnReport};
+use lango_engine::{CancelToken, FirstCommit, RunnerError, TurnCommit, TurnReport, turn_updates};
 use lango_testkit::model::{ScriptedModel, say};
 use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// A commit that reports every question as a duplicate.
 struct Duplicate;
@@ -37,7 +36,7 @@ async fn a_duplicate_resumes_no_turn_and_creates_no_session() {
     let tool = Arc::new(CountingTool::new("fs_do"));
     let (bench, session) = bench_with_log(vec![Arc::clone(&tool) as _], cut).await;
     let runner = bench.runner(ScriptedModel::replies([say("one"), say("two")]));
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let mut left = runner.open(session.clone()).await.unwrap();
     let mut new = runner.start_as("ann".into(), "s_new".into());
     for conversation in [&mut left, &mut new] {

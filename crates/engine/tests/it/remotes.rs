@@ -6,14 +6,13 @@ use lango_core::{
     CallStatus, EventBody, Message, ModelReply, Outcome, RemoteAnswer, RemoteCall, RemoteError,
     RemoteEvent, RemoteThread, Tool,
 };
-use lango_engine::{CancelToken, TurnUpdate};
+use lango_engine::{CancelToken, TurnUpdate, turn_updates};
 use lango_testkit::model::{ScriptedModel, calls, delegate, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 fn thread(context: &str, task: Option<&str>) -> RemoteThread {
     RemoteThread {
@@ -210,7 +209,7 @@ async fn cancelling_a_turn_reaches_the_remote_agent_that_accepted_a_task() {
     let runner = bench.runner(ScriptedModel::replies([delegate("weather", "x")]));
     let mut conversation = runner.start(local());
     let stop = CancelToken::new();
-    let (sender, mut updates) = mpsc::channel(100);
+    let (sender, mut updates) = turn_updates();
     let running = conversation.turn("x", &stop, &sender);
     let watching = async {
         while let Some(item) = updates.recv().await {
@@ -268,7 +267,7 @@ async fn interrupted_turn(bench: &Bench, finish: bool) -> lango_core::SessionId 
 }
 
 async fn resume(runner: &lango_engine::Runner, session: &lango_core::SessionId) {
-    let (sender, _shown) = tokio::sync::mpsc::channel(100);
+    let (sender, _shown) = turn_updates();
     let mut conversation = runner.open(session.clone()).await.unwrap();
     assert!(conversation.is_interrupted());
     let end = conversation

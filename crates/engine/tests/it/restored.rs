@@ -6,11 +6,10 @@ use crate::resume::{about_to_run, answer, bench_with_log, resume, tools, whole_t
 use lango_core::{
     AnswerSource, ApprovalAnswer, ApprovalQuestion, Effect, EventBody, Outcome, PendingApproval,
 };
-use lango_engine::{Conversation, InterruptedTurnPolicy, TurnEnd};
+use lango_engine::{Conversation, InterruptedTurnPolicy, TurnEnd, turn_updates};
 use lango_testkit::model::{ScriptedModel, say};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::sync::mpsc;
 
 #[track_caller]
 fn question(end: TurnEnd) -> PendingApproval {
@@ -102,7 +101,7 @@ async fn a_continued_copied_turn_still_asks_about_the_call_that_had_started() {
 #[tokio::test]
 async fn closing_a_copied_turn_denies_the_question_about_it() {
     for (_bench, mut conversation, _, calls) in asked_at_every_point(Effect::NonIdempotent).await {
-        let (updates, _) = mpsc::channel(1);
+        let (updates, _) = turn_updates();
         let closed = conversation.close(&updates).await.unwrap().unwrap();
         assert_eq!(finished(closed).outcome, Outcome::Interrupted);
         assert!(conversation.waiting().is_empty());

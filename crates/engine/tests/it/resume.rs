@@ -5,13 +5,12 @@ use lango_core::{
     AnswerSource, ApprovalAnswer, ApprovalQuestion, CallStatus, Effect, Event, EventBody,
     NewSession, Outcome, PendingApproval, SessionId, SessionStore, Timestamp, Tool, TurnFault,
 };
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnReport};
+use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnReport, turn_updates};
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The complete log of a turn in which the operator calls a tool once.
 pub async fn whole_turn(effect: Effect) -> Vec<Event> {
@@ -51,7 +50,7 @@ pub async fn bench_with_log(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Ben
 }
 
 pub async fn resume(conversation: &mut Conversation) -> TurnEnd {
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let end = conversation
         .resume(&CancelToken::new(), &sender)
         .await
@@ -64,7 +63,7 @@ pub async fn answer(
     waiting: &PendingApproval,
     answer: ApprovalAnswer,
 ) -> TurnEnd {
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let (request, by) = (&waiting.request.id, AnswerSource::Person);
     conversation
         .answer(request, answer, by, &CancelToken::new(), &sender)
@@ -145,7 +144,7 @@ async fn pure_and_idempotent_calls_run_again_after_a_crash() {
 }
 
 async fn resumes_to_end(conversation: &mut Conversation) -> bool {
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let end = conversation.resume(&CancelToken::new(), &sender).await;
     matches!(end, Ok(None))
 }
@@ -228,7 +227,7 @@ async fn the_user_is_asked_again_about_an_interrupted_retry() {
     let TurnEnd::Waiting(again) = resume(&mut conversation).await else {
         panic!("it has to be asked about");
     };
-    let (sender, _shown) = mpsc::channel(9);
+    let (sender, _shown) = turn_updates();
     let (old, by, stop) = (
         &waiting[0].request.id,
         AnswerSource::Person,
@@ -254,7 +253,7 @@ async fn an_approval_is_not_a_valid_answer_about_an_unknown_outcome() {
         panic!("it has to be asked about");
     };
     let before = log(&bench, &id).await;
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let request = &waiting[0].request.id;
     let (by, stop) = (AnswerSource::Person, CancelToken::new());
     let said = conversation.answer(request, ApprovalAnswer::Once, by, &stop, &sender);
@@ -270,7 +269,7 @@ async fn cancelling_a_turn_with_an_unknown_call_leaves_it_unknown() {
     let runner = bench.runner(ScriptedModel::replies([]));
     let mut conversation = runner.open(id.clone()).await.unwrap();
     resume(&mut conversation).await;
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let report = finished(conversation.cancel_waiting(&sender).await.unwrap());
     assert_eq!(report.outcome, Outcome::Cancelled);
     assert_eq!(results(&log(&bench, &id).await)[0].0, CallStatus::Unknown);
@@ -349,7 +348,7 @@ async fn a_turn_that_crashes_its_process_every_time_is_abandoned() {
 }
 
 async fn once(conversation: &mut Conversation, question: &str) -> TurnEnd {
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let end = conversation
         .turn_once(
             "t_once".into(),
@@ -429,7 +428,7 @@ async fn an_interrupted_turn_can_be_cancelled_and_nothing_of_it_runs() {
         let (bench, session) = bench_with_log(all, cut).await;
         let runner = bench.runner(ScriptedModel::replies([]));
         let mut conversation = runner.open(session.clone()).await.unwrap();
-        let (sender, _shown) = mpsc::channel(1000);
+        let (sender, _shown) = turn_updates();
         let other = conversation.cancel_turn(&"t_other".into(), &sender).await;
         assert!(matches!(other, Err(RunnerError::NothingPending)));
         let end = conversation.cancel_turn(&cut[0].turn, &sender).await;
@@ -464,7 +463,7 @@ async fn cancelling_a_turn_that_waits_for_an_interrupted_one_does_not_cancel_tha
         let (bench, session) = bench_with_log(vec![Arc::clone(&stuck) as _], cut).await;
         let runner = bench.runner(ScriptedModel::replies([]));
         let mut conversation = runner.open(session.clone()).await.unwrap();
-        let (sender, _shown) = mpsc::channel(1000);
+        let (sender, _shown) = turn_updates();
         let stop = CancelToken::new();
         if is_stopped_before {
             stop.cancel();

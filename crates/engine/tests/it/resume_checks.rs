@@ -7,9 +7,8 @@ use crate::resume::{
 };
 use crate::support::rule;
 use lango_core::{ApprovalAnswer, ApprovalQuestion, CallStatus, Effect, Event, EventBody, Outcome};
-use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd};
+use lango_engine::{ApprovalRules, CancelToken, RuleAction, RunnerError, TurnEnd, turn_updates};
 use lango_testkit::model::{ScriptedModel, say};
-use tokio::sync::mpsc;
 
 #[tokio::test]
 async fn a_turn_of_another_folder_or_with_missing_agents_stays_unfinished_until_it_is_closed() {
@@ -22,7 +21,7 @@ async fn a_turn_of_another_folder_or_with_missing_agents_stays_unfinished_until_
         let runner = bench.runner(ScriptedModel::replies([]));
         let mut conversation = runner.open(id.clone()).await.unwrap();
         let before = log(&bench, &id).await;
-        let (sender, _shown) = mpsc::channel(1000);
+        let (sender, _shown) = turn_updates();
         let stop = CancelToken::new();
         let resumed = conversation.resume(&stop, &sender).await.unwrap_err();
         let next = conversation.turn("next", &stop, &sender).await.unwrap_err();
@@ -100,7 +99,7 @@ async fn the_next_turn_sees_what_a_stopped_one_did_and_what_is_unknown() {
             say("I know")
         });
         let mut conversation = bench.runner(model).open(id).await.unwrap();
-        let (sender, _shown) = mpsc::channel(1000);
+        let (sender, _shown) = turn_updates();
         let closed = conversation.close(&sender).await.unwrap();
         let report = finished(closed.expect("there is something to close"));
         assert!(

@@ -6,14 +6,15 @@ use lango_core::{
     CallStatus, Effect, Event, EventBody, Limit, Model, ModelError, ModelReply, Outcome,
     StoreError, Tool, ToolError,
 };
-use lango_engine::{CancelToken, Gate, Runner, TurnUpdate};
+use lango_engine::{CancelToken, Gate, Runner, TurnUpdate, turn_updates};
 use lango_store::Store;
-use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
+use lango_testkit::model::{
+    PacedModel, ScriptedModel, call, calls, delegate, delegate_and_finish, say,
+};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 pub fn drafts(updates: &[TurnUpdate]) -> String {
     let piece = |item: &TurnUpdate| match item {
@@ -84,18 +85,32 @@ async fn text_before_a_call_is_withdrawn() {
         ..delegate("operator", "look")
     };
     let script = [thinking, say("seen"), say("I have seen it.")];
-    let (_, updates) = turn(
-        &mut bench
-            .runner(ScriptedModel::replies(script).with_chunk_size(4))
-            .start(local()),
-        "x",
-    )
-    .await;
+    let model = PacedModel(Arc::new(ScriptedModel::replies(script).with_chunk_size(4)));
+    let (_, updates) = turn(&mut bench.runner(model).start(local()), "x").await;
     assert_eq!(
         drafts(&updates),
         "Let me look.<withdrawn>I have seen it.",
         "the sub-agent's own text is not published"
     );
+}
+
+#[tokio::test]
+async fn a_turn_ends_although_nobody_reads_its_updates() {
+    let bench = Bench::new(file_tool());
+    let text = "word ".repeat(20_000);
+    let model = ScriptedModel::replies([say(&text)]).with_chunk_size(5);
+    let mut conversation = bench.runner(model).start(local());
+    let (sender, mut updates) = turn_updates();
+    let stop = CancelToken::new();
+    let end = conversation.turn("x", &stop, &sender).await.unwrap();
+    assert_eq!(finished(end).answer.as_deref(), Some(&*text));
+    let unread: Vec<TurnUpdate> = std::iter::from_fn(|| updates.try_recv()).collect();
+    assert_eq!(
+        unread.len(),
+        3,
+        "the message, the draft as a whole, the end"
+    );
+    assert_eq!(drafts(&unread), text);
 }
 
 #[tokio::test]
@@ -115,7 +130,7 @@ async fn a_cancelled_turn_has_that_outcome_and_the_session_continues() {
     ];
     let model = ScriptedModel::replies(script);
     let mut conversation = bench.runner(model).start(local());
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let report = finished(conversation.turn("x", &stop, &sender).await.unwrap());
     assert_eq!((report.outcome, report.answer), (Outcome::Cancelled, None));
     let (report, _) = turn(&mut conversation, "still there?").await;
@@ -328,7 +343,7 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
     let mut conversation = bench
         .runner(ScriptedModel::from_fn(|_| say("ok")))
         .start(local());
-    let (sender, _shown) = mpsc::channel(100);
+    let (sender, _shown) = turn_updates();
     for input in [
         String::new(),
         " \n".to_owned(),
@@ -341,7 +356,7 @@ async fn input_that_is_empty_or_too_long_starts_no_turn() {
                 .is_err()
         );
     }
-    let found = bench.store.open(conversation.session()).await;
+    let found = bench.store.read_head(conversation.session()).await;
     assert!(
         matches!(found, Err(StoreError::NotFound { .. })),
         "nothing was stored"

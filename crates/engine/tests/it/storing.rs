@@ -6,7 +6,7 @@ use lango_core::{
     AgentName, BoxFuture, CallStatus, Caller, Effect, Event, EventBody, EventRange, Outcome,
     SessionStore as _, Tool, ToolError, ToolOutput, ToolSpec,
 };
-use lango_engine::{CancelToken, TurnUpdate};
+use lango_engine::{CancelToken, TurnUpdate, turn_updates};
 use lango_store::{PostgresOptions, Store};
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::postgres;
@@ -14,7 +14,6 @@ use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Returns the first batch that contains the call of this tool.
 async fn stored_with_call(tool: CountingTool) -> Vec<Event> {
@@ -138,7 +137,7 @@ async fn stopped_turn(
         say("never"),
     ];
     let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
-    let (sender, _shown) = mpsc::channel(1000);
+    let (sender, _shown) = turn_updates();
     let report = finished(conversation.turn("x", &stop, &sender).await.unwrap());
     assert_eq!(report.outcome, Outcome::Cancelled);
     log(&bench, conversation.session()).await

@@ -85,7 +85,7 @@ async fn create(store: &Arc<Store>, user: &str, id: &str) -> MemoryOwner {
 }
 
 async fn end_of(store: &Arc<Store>, owner: &MemoryOwner) -> LogBuilder {
-    let head = store.open(&owner.session).await.unwrap();
+    let head = store.read_head(&owner.session).await.unwrap();
     LogBuilder::new(&owner.session).at(head.next_seq)
 }
 

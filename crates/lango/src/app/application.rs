@@ -298,7 +298,7 @@ impl App {
             environment: Some(Arc::new(LocalEnvironment)),
             remotes: self.remote_agents.agents(),
             store: Arc::clone(&sessions.store),
-            attachments: Arc::clone(&sessions.attachments),
+            attachments: Some(Arc::clone(&sessions.attachments)),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),

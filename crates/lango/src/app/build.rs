@@ -26,7 +26,7 @@ use lango_engine::{SystemClock, Tree};
 use lango_mcp::{Servers, StartMode};
 use lango_net::SeenLinks;
 use lango_sandbox::SandboxStrength;
-use lango_secrets::{Masks, SecretSource, UnresolvedTool};
+use lango_secrets::{LiteralSecretNotice, Masks, SecretSource};
 use lango_tools::{
     CommandSetup, Commands, SkillFolder, SkillOwner, Skills, Trash, Workspace, skill_library_tools,
 };
@@ -138,7 +138,7 @@ impl App {
         for tool in &mut tools {
             let is_command = tool.spec().name.as_str().starts_with("exec");
             if !is_command {
-                let own = UnresolvedTool::new(Arc::clone(tool), Arc::clone(&source));
+                let own = LiteralSecretNotice::new(Arc::clone(tool), Arc::clone(&source));
                 *tool = Arc::new(own);
             }
         }

@@ -1,19 +1,21 @@
 //! Complete turns over real HTTP: runner, resilient model, provider and test server.
 
 use crate::support::{Wire, settings};
+use futures_util::StreamExt as _;
+use futures_util::future::join;
 use lango_core::{
-    Clock, Event, EventBody, EventRange, IdGenerator, Limits, Model, SessionStore, Tool, UserId,
+    Clock, Event, EventBody, EventRange, IdGenerator, Model, SessionStore, Tool, UserId,
 };
 use lango_engine::{
     CancelToken, Conversation, Gate, Runner, RunnerParts, Topology, Tree, TreeSettings, TurnReport,
-    TurnUpdate,
+    TurnUpdate, turn_updates,
 };
 use lango_models::{Provider, ProviderSettings, ProviderTimeouts, ResilientModel};
 use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
+use lango_testkit::model::PacedModel;
 use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// The idle timeout for tests that are not about silence.
 pub const LONG_IDLE: Duration = Duration::from_secs(20);
@@ -34,22 +36,11 @@ impl TestRuntime {
         let tree = Tree::multi(&topology, specs.collect(), vec![], &TreeSettings::default());
         let tree = Arc::new(tree.unwrap());
         let shared = tools.iter().map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+        let gate = Gate::new(&tree, shared.collect()).unwrap();
         let runner = Runner::new(RunnerParts {
-            gate: Gate::new(&tree, shared.collect()).unwrap(),
-            tree,
-            model,
-            models: Default::default(),
-            model_settings: Default::default(),
-            environment: None,
-            remotes: vec![],
-            store: Arc::clone(&store),
-            attachments: Arc::new(lango_store::Store::in_memory()),
             clock: Arc::new(ManualClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn IdGenerator>,
-            limits: Limits::default(),
-            rules: Arc::default(),
-            memory: None,
-            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
+            ..RunnerParts::new(tree, gate, Arc::new(PacedModel(model)), Arc::clone(&store))
         });
         Self {
             tools,
@@ -96,15 +87,13 @@ pub async fn turn(
     conversation: &mut Conversation,
     question: &str,
 ) -> (TurnReport, Vec<TurnUpdate>) {
-    let (sender, mut shown) = mpsc::channel(100_000);
-    let report = conversation
-        .turn(question, &CancelToken::new(), &sender)
-        .await;
-    drop(sender);
-    let mut items = Vec::new();
-    while let Some(item) = shown.recv().await {
-        items.push(item);
-    }
+    let (sender, shown) = turn_updates();
+    let running = async move {
+        let stop = CancelToken::new();
+        conversation.turn(question, &stop, &sender).await
+    };
+    // The reader is polled after the turn each time, so it sees every update.
+    let (report, items) = join(running, shown.collect()).await;
     (report.unwrap().finished().unwrap(), items)
 }
 

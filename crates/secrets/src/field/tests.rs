@@ -1,7 +1,7 @@
 //! Tests with a tool that records the arguments it receives.
 
 use super::*;
-use crate::UnresolvedTool;
+use crate::LiteralSecretNotice;
 use crate::source::SecretError;
 use crate::value::SecretValue;
 use lango_core::{Effect, Risk, RuleSubject, Trust, UserId};
@@ -213,7 +213,7 @@ async fn a_tool_that_does_not_resolve_secrets_says_so_for_stored_ones() {
         binding,
         reports: Arc::default(),
     };
-    let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(source));
+    let tool = LiteralSecretNotice::new(Arc::clone(&recorder) as _, Arc::new(source));
     for (content, has_remark) in [
         ("token = secret:PASSWORD.", true),
         ("secret:OTHER", false),

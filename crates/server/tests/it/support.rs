@@ -4,12 +4,11 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, BoxFuture, Clock, IdGenerator, Limits, Model, SessionCatalog, SessionId,
-    SessionStore, TaskLog, TaskStore, Tool, TurnId, UserId,
+    AttachmentStore, BoxFuture, Model, SessionCatalog, SessionId, SessionStore, TaskLog, TaskStore,
+    Tool, TurnId, UserId,
 };
 use lango_engine::{
-    ApprovalRules, Gate, RandomIds, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
-    TurnUpdate,
+    Gate, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings, TurnUpdate,
 };
 use lango_net::Egress;
 use lango_server::auth::Auth;
@@ -115,22 +114,11 @@ impl TestServer {
         let topology = Topology::built_in("specialists").unwrap();
         let tree = Tree::multi(&topology, specs.collect(), vec![], &TreeSettings::default());
         let tree = Arc::new(tree.unwrap());
+        let gate = Gate::new(&tree, tools).unwrap();
+        let runner_store = Arc::clone(&store) as Arc<dyn SessionStore>;
         let runner = Runner::new(RunnerParts {
-            gate: Gate::new(&tree, tools).unwrap(),
-            tree,
-            model: Arc::new(model),
-            models: Default::default(),
-            model_settings: Default::default(),
-            environment: None,
-            remotes: vec![],
-            store: Arc::clone(&store) as Arc<dyn SessionStore>,
-            attachments: Arc::clone(&store) as Arc<dyn AttachmentStore>,
-            clock: Arc::new(SystemClock) as Arc<dyn Clock>,
-            ids: Arc::new(RandomIds) as Arc<dyn IdGenerator>,
-            limits: Limits::default(),
-            rules: Arc::new(ApprovalRules::default()),
-            memory: None,
-            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
+            attachments: Some(Arc::clone(&store) as Arc<dyn AttachmentStore>),
+            ..RunnerParts::new(tree, gate, Arc::new(model), runner_store)
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

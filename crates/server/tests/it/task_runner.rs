@@ -6,13 +6,12 @@ use lango_core::{
     MessageOrigin, Risk, SessionCatalog, SessionQuery, SessionStore, TaskPutOutcome, TaskStore,
     Tool, Trust, UserId,
 };
-use lango_engine::{CancelToken, TurnEnd};
+use lango_engine::{CancelToken, TurnEnd, turn_updates};
 use lango_server::TaskRunner;
-use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
+use lango_testkit::model::{PacedModel, ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 fn state(task: &Value) -> &str {
     task["status"]["state"].as_str().unwrap()
@@ -30,7 +29,7 @@ async fn approve(server: &TestServer, task: &Value) -> (ApprovalId, TurnEnd) {
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
     let mut conversation = server.runner.open(session).await.unwrap();
     let request = conversation.waiting()[0].request.id.clone();
-    let (shown, _) = mpsc::channel(1);
+    let (shown, _) = turn_updates();
     let (once, person) = (ApprovalAnswer::Once, AnswerSource::Person);
     let end = conversation
         .answer(&request, once, person, &CancelToken::new(), &shown)
@@ -170,6 +169,7 @@ async fn an_answer_is_streamed_as_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let text = "One two three four five six.";
     let model = ScriptedModel::replies([say(text)]).with_chunk_size(5);
+    let model = PacedModel(Arc::new(model));
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let events = server
         .stream("SendStreamingMessage", message("m-1", "count"))

@@ -10,7 +10,7 @@ use super::{
     NewSavedMemory, SaveOutcome,
 };
 use crate::StoreFuture;
-use crate::engine::{EngineError, Result, Sql, ToValue as _, Tx, Value, values, work};
+use crate::backend::{BackendError, Result, Sql, ToValue as _, Tx, Value, values, work};
 use crate::store::Store;
 use lango_core::UserId;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ impl Store {
         step: MemoryStep,
     ) -> StoreFuture<'_, CommitOutcome<Option<MemoryId>>> {
         let args = (owner.clone(), revision, step);
-        work!(self.engine.write(args), |tx, owner, revision, step| {
+        work!(self.backend.write(args), |tx, owner, revision, step| {
             insert_watermark(tx, owner).await?;
             match step {
                 MemoryStep::Observe {
@@ -60,7 +60,7 @@ impl Store {
 
     /// Counts a failure of the model. Returns the number of consecutive failures.
     pub fn count_failure(&self, owner: &MemoryOwner) -> StoreFuture<'_, u32> {
-        work!(self.engine.write(owner.clone()), |tx, owner| {
+        work!(self.backend.write(owner.clone()), |tx, owner| {
             insert_watermark(tx, owner).await?;
             let values = values![owner.session, owner.user];
             let failures = tx.value(COUNT_FAILURE, values).await?;
@@ -75,7 +75,7 @@ impl Store {
         note: NewMemoryRecord,
     ) -> StoreFuture<'_, MemoryId> {
         let args = (owner.clone(), note);
-        work!(self.engine.write(args), |tx, owner, note| {
+        work!(self.backend.write(args), |tx, owner, note| {
             insert_watermark(tx, owner).await?;
             let values = values![owner.session, owner.user];
             tx.exists(LOCK_WATERMARK, values).await?;
@@ -95,10 +95,10 @@ impl Store {
         limit: u64,
     ) -> StoreFuture<'_, SaveOutcome> {
         let args = (user.clone(), memory, limit);
-        work!(self.engine.write(args), |tx, user, memory, limit| {
+        work!(self.backend.write(args), |tx, user, memory, limit| {
             let NewSavedMemory { text, source, .. } = memory;
             let tags = serde_json::to_string(&memory.tags);
-            let tags = tags.map_err(|error| EngineError::other(error.to_string()))?;
+            let tags = tags.map_err(|error| BackendError::other(error.to_string()))?;
             tx.exists(LOCK_SAVED, values![user]).await?;
             let values = values![user, text, tags, source.trust];
             if let Some(number) = tx.value(RETAG_SAVED, values).await? {
@@ -110,7 +110,7 @@ impl Store {
             }
             let values = values![user, text, tags, source.name, source.trust, memory.created];
             let number = tx.value(INSERT_SAVED, values).await?;
-            let number = number.ok_or_else(|| EngineError::other("a memory was not stored"))?;
+            let number = number.ok_or_else(|| BackendError::other("a memory was not stored"))?;
             Ok(SaveOutcome::New(MemoryId::Saved(number)))
         })
     }
@@ -123,7 +123,7 @@ impl Store {
         request: ForgetRequest,
     ) -> StoreFuture<'_, CommitOutcome<Vec<MemoryId>>> {
         let args = (owner.clone(), revision, request);
-        work!(self.engine.write(args), |tx, owner, revision, request| {
+        work!(self.backend.write(args), |tx, owner, revision, request| {
             insert_watermark(tx, owner).await?;
             if !move_revision(tx, owner, *revision).await? {
                 return Ok(CommitOutcome::Stale);
@@ -223,7 +223,7 @@ async fn insert(
         session, user, generation, first, last, text, source, trust, created,
     ];
     let number = tx.value(INSERT_RECOLLECTION, values).await?;
-    let number = number.ok_or_else(|| EngineError::other("a recollection was not stored"))?;
+    let number = number.ok_or_else(|| BackendError::other("a recollection was not stored"))?;
     Ok(generation.id(number))
 }
 
@@ -236,10 +236,12 @@ async fn set_parts(
     whole: MemoryId,
 ) -> Result<()> {
     let MemoryId::Reflection(whole) = whole else {
-        return Err(EngineError::other(format!("`{whole}` is not a reflection")));
+        return Err(BackendError::other(format!(
+            "`{whole}` is not a reflection"
+        )));
     };
     if let Some(part) = parts.iter().find(is_saved) {
-        return Err(EngineError::other(format!("`{part}` cannot be condensed")));
+        return Err(BackendError::other(format!("`{part}` cannot be condensed")));
     }
     let ids: Vec<_> = parts.iter().map(|id| [id.number().to_value()]).collect();
     let shared = values![owner.session, owner.user, whole];
@@ -247,7 +249,7 @@ async fn set_parts(
     let changed: BTreeSet<u64> = changed.into_iter().collect();
     match parts.iter().find(|part| !changed.contains(part.number())) {
         None => Ok(()),
-        Some(part) => Err(EngineError::other(format!(
+        Some(part) => Err(BackendError::other(format!(
             "`{part}` was already condensed"
         ))),
     }

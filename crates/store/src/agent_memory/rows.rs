@@ -10,8 +10,8 @@ use super::{
     TurnRange, UnobservedTurn, Watermark,
 };
 use crate::StoreFuture;
+use crate::backend::{FromRow as _, Result, Row, Tx, records, values, work};
 use crate::decode::{exchange_in, not_found};
-use crate::engine::{FromRow as _, Result, Row, Tx, records, values, work};
 use crate::store::Store;
 use lango_core::{AgentName, Provenance, SessionId, StoreError, Text, TurnId, UserId};
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ impl Store {
     /// Returns how far a session has been observed.
     pub async fn watermark(&self, owner: &MemoryOwner) -> Result<Watermark, StoreError> {
         let values = values![owner.session, owner.user];
-        let found = self.engine.query_opt(WATERMARK, values, |row| row.read());
+        let found = self.backend.query_opt(WATERMARK, values, |row| row.read());
         found.await?.ok_or_else(|| not_found(&owner.session))
     }
 
@@ -40,14 +40,14 @@ impl Store {
         let values = values![owner.session, owner.user, range.from, range.limit];
         let (session, root_agent) = (owner.session.clone(), self.root_agent.clone());
         let read = move |row: Row<'_>| unobserved(row, &session, range.text_bytes, &root_agent);
-        let turns = self.engine.query(UNOBSERVED, values, read).await?;
+        let turns = self.backend.query(UNOBSERVED, values, read).await?;
         Ok(turns.into_iter().flatten().collect())
     }
 
     /// Returns the ordinal of a turn if it is the session's last.
     pub fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> StoreFuture<'_, Option<u64>> {
         let args = (owner.clone(), turn.clone());
-        work!(self.engine.snapshot(args), |tx, owner, turn| {
+        work!(self.backend.snapshot(args), |tx, owner, turn| {
             must_own(tx, owner).await?;
             let values = values![owner.session];
             let last = tx.query_opt(LAST_TURN, values, |row| {
@@ -65,7 +65,7 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, PromptMemory> {
         let args = (owner.clone(), limit);
-        work!(self.engine.lookup(args), |tx, owner, limit| {
+        work!(self.backend.lookup(args), |tx, owner, limit| {
             let (mut memory, mut is_owned) = (PromptMemory::default(), false);
             let values = values![owner.session, owner.user, limit];
             tx.query(PROMPT_MEMORY, values, |row| {
@@ -104,13 +104,13 @@ impl Store {
             MemoryOrder::OldestUncondensed => OLDEST_UNCONDENSED,
         };
         let values = values![owner.session, owner.user, generation, limit];
-        self.engine.query(statement, values, recollection)
+        self.backend.query(statement, values, recollection)
     }
 
     /// Returns a user's saved memories, newest first.
     pub fn saved_memories(&self, user: &UserId, limit: usize) -> StoreFuture<'_, Vec<SavedMemory>> {
         let values = values![user, limit];
-        self.engine.query(SAVED, values, saved_memory)
+        self.backend.query(SAVED, values, saved_memory)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The statements on memory. Each finds its rows by key.
 //!
-//! Statements for [`Tx::batch`](crate::engine::Tx::batch) take a single value per column in SQLite, and an array per
+//! Statements for [`Tx::batch`](crate::backend::Tx::batch) take a single value per column in SQLite, and an array per
 //! column in PostgreSQL: `= /*postgres ANY*/ ($2)`.
 
-use crate::engine::statements;
+use crate::backend::statements;
 
 macro_rules! newest_uncondensed {
     ($generation:literal) => {

@@ -2,8 +2,8 @@
 
 use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
 use crate::StoreFuture;
+use crate::backend::{Result, checked_i64, statements, values};
 use crate::decode::{check_user, damaged, not_found};
-use crate::engine::{Result, checked_i64, statements, values};
 use crate::log;
 use crate::store::Store;
 use lango_core::{NewSession, StoreError, UserId};
@@ -15,7 +15,7 @@ impl Store {
         let user = hidden_user(&session.user);
         let hidden = NewSession { user, ..session };
         let created = self
-            .engine
+            .backend
             .write_autocommit(hidden, |tx, session| Box::pin(log::create(tx, session)));
         created.await
     }
@@ -23,14 +23,14 @@ impl Store {
     /// Adds rows to the log of a hidden session and updates the tables that are derived from them. Each row is verified as
     /// [`LogVerifier::verify`](crate::LogVerifier::verify) does.
     pub fn import_rows(&self, rows: Vec<LogRow>) -> StoreFuture<'_, ()> {
-        self.engine
+        self.backend
             .write_autocommit(rows, |tx, rows| Box::pin(log::import(tx, rows)))
     }
 
     /// Makes an imported session visible, with the record's title and time. Discards grants for later calls, because the log does
     /// not tell which of them were revoked, and returns their number.
     pub fn finish_import(&self, session: SessionRecord) -> StoreFuture<'_, u64> {
-        self.engine.write(session, |tx, session| {
+        self.backend.write(session, |tx, session| {
             Box::pin(async move {
                 let id = &session.id;
                 let hidden: Option<UserId> = tx.value(HIDDEN_USER, values![id]).await?;

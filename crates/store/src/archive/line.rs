@@ -9,7 +9,7 @@ mod attachment;
 mod errors;
 
 use super::{LogRow, SessionRecord};
-use crate::engine::text::hex;
+use crate::backend::text::hex;
 pub use attachment::{AttachmentLine, format_attachment};
 use lango_core::UserId;
 use serde::{Deserialize, Serialize};
@@ -207,7 +207,7 @@ fn is_invalid_in_id(letter: char) -> bool {
 }
 
 pub(super) mod hash {
-    use crate::engine::text::hex;
+    use crate::backend::text::hex;
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 

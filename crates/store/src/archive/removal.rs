@@ -4,7 +4,7 @@
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
 use crate::StoreFuture;
 use crate::attachments::remove_references;
-use crate::engine::{Engine, Result, Sql, Tx, sql, statements, values};
+use crate::backend::{Backend, Result, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
@@ -22,13 +22,13 @@ impl Store {
         session: &SessionId,
         unused_since: Option<Timestamp>,
     ) -> StoreFuture<'_, bool> {
-        let fence = match &self.engine {
-            Engine::Sqlite(_) => None,
-            Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
+        let fence = match &self.backend {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
         let args = (session.clone(), unused_since, fence);
         let hidden = self
-            .engine
+            .backend
             .write_autocommit(args, |tx, (session, since, fence)| {
                 Box::pin(async move {
                     let values = values![session, since, fence];
@@ -60,7 +60,7 @@ impl Store {
     /// Removes a bounded number of rows of a hidden session and everything that belongs to it. Returns true if nothing
     /// is left to remove, including when the session does not exist or is not hidden.
     pub async fn remove_portion(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let removed = self.engine.erase(session.clone(), |tx, session| {
+        let removed = self.backend.erase(session.clone(), |tx, session| {
             Box::pin(remove_portion(tx, session.as_str()))
         });
         let is_removed = removed.await?;
@@ -87,7 +87,7 @@ impl Store {
         page: ExpiredPage,
     ) -> Result<Vec<SessionId>, StoreError> {
         let values = values![user, unused_since, page.limit, page.skip];
-        self.engine.query(EXPIRED, values, |row| row.get(0)).await
+        self.backend.query(EXPIRED, values, |row| row.get(0)).await
     }
 
     /// Removes up to `limit` of a user's A2A tasks that were last updated before `before`, are not running, and have no pending
@@ -99,7 +99,7 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, u64> {
         let args = (user.clone(), before, limit);
-        self.engine.erase(args, |tx, (user, before, limit)| {
+        self.backend.erase(args, |tx, (user, before, limit)| {
             Box::pin(async move {
                 let values = values![user, before, limit];
                 tx.execute(DELETE_OLD_TASKS, values).await
@@ -110,12 +110,12 @@ impl Store {
     /// Erases the bytes of deleted rows. The duration grows with the size of the database, and turns have to wait.
     pub async fn wipe_deleted(&self) -> Result<WipeOutcome, StoreError> {
         while self.delete_expired_puts().await? > 0 {}
-        if let Engine::Sqlite(sqlite) = &self.engine {
+        if let Backend::Sqlite(sqlite) = &self.backend {
             return sqlite.compact().await;
         }
         for statement in [DELETE_OLD_LEASES, DELETE_OLD_TICKETS] {
             let values = values![REMOVE_BATCH];
-            while self.engine.execute(statement, values).await? > 0 {}
+            while self.backend.execute(statement, values).await? > 0 {}
         }
         Ok(WipeOutcome::LeftToServer)
     }
@@ -294,7 +294,7 @@ const DELETE_OLD_TICKETS: Sql = Sql::only_postgres(
 mod tests {
     use super::*;
     use crate::archive::{IDS, RECORD, ROWS, import};
-    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
+    use crate::backend::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
     use crate::log::statements::RARE_APPENDS;
 
     /// Inserts the rows of other tables that belong to sessions.

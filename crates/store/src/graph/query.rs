@@ -3,8 +3,8 @@
 use super::statements as sql;
 use super::{Entity, Fact, FactPage, FactQuery, MAX_FACTS, Name, NameKind, Validity};
 use crate::StoreFuture;
-use crate::engine::{
-    EngineError, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work,
+use crate::backend::{
+    BackendError, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work,
 };
 use crate::store::Store;
 use lango_core::UserId;
@@ -17,7 +17,7 @@ impl Store {
     /// Returns the facts that match a query.
     pub fn query_facts(&self, user: &UserId, query: FactQuery) -> StoreFuture<'_, FactPage> {
         let args = (user.clone(), query);
-        work!(self.engine.snapshot(args), |tx, user, query| {
+        work!(self.backend.snapshot(args), |tx, user, query| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(FactPage::default());
             };
@@ -40,7 +40,7 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<Fact>> {
         let args = (user.clone(), names, limit);
-        work!(self.engine.snapshot(args), |tx, user, names, limit| {
+        work!(self.backend.snapshot(args), |tx, user, names, limit| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(Vec::new());
             };
@@ -80,23 +80,26 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<Name>> {
         let args = (user.clone(), kind, name, limit);
-        work!(self.engine.snapshot(args), |tx, user, kind, name, limit| {
-            let Some(user) = user_id(tx, user).await? else {
-                return Ok(Vec::new());
-            };
-            let statements = match kind {
-                NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
-                NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
-            };
-            let key = kind.key_of(name);
-            let limit = MAX_FACTS.min(*limit);
-            let values = values![user, key, limit];
-            let mut near = Vec::new();
-            for statement in statements {
-                near.extend(tx.column::<Name>(statement, values).await?);
+        work!(
+            self.backend.snapshot(args),
+            |tx, user, kind, name, limit| {
+                let Some(user) = user_id(tx, user).await? else {
+                    return Ok(Vec::new());
+                };
+                let statements = match kind {
+                    NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
+                    NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
+                };
+                let key = kind.key_of(name);
+                let limit = MAX_FACTS.min(*limit);
+                let values = values![user, key, limit];
+                let mut near = Vec::new();
+                for statement in statements {
+                    near.extend(tx.column::<Name>(statement, values).await?);
+                }
+                Ok(near)
             }
-            Ok(near)
-        })
+        )
     }
 }
 
@@ -162,7 +165,7 @@ async fn by_ids<T: for<'r> FromRow<'r> + Send>(
         return Ok(found.into_iter().map(|(_, item)| item).collect());
     }
     let mut found: HashMap<i64, T> = found.into_iter().collect();
-    let missing = |id: &i64| EngineError::other(format!("row {id} of the graph does not exist"));
+    let missing = |id: &i64| BackendError::other(format!("row {id} of the graph does not exist"));
     let ordered = ids
         .iter()
         .map(|id| found.remove(id).ok_or_else(|| missing(id)));

@@ -4,8 +4,8 @@ use super::query::{facts, matching};
 use super::statements as sql;
 use super::{EndOutcome, Entity, Name, NewFact, RelateOutcome, Triple, Validity};
 use crate::StoreFuture;
-use crate::engine::{
-    EngineError, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work,
+use crate::backend::{
+    BackendError, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work,
 };
 use crate::store::Store;
 use foldhash::HashMap;
@@ -26,10 +26,10 @@ impl Store {
     /// Stores a fact. See [`RelateOutcome`] for a fact that already exists.
     pub fn relate(&self, user: &UserId, new: NewFact) -> StoreFuture<'_, RelateOutcome> {
         let args = (user.clone(), new);
-        work!(self.engine.write(args), |tx, user, new| {
+        work!(self.backend.write(args), |tx, user, new| {
             let changes = store(tx, user, std::slice::from_ref(new)).await?;
             let [(id, change)] = changes[..] else {
-                return Err(EngineError::other("a fact was not stored"));
+                return Err(BackendError::other("a fact was not stored"));
             };
             let fact = facts(tx, &[id]).await?.remove(0);
             Ok(match change {
@@ -48,7 +48,7 @@ impl Store {
         while facts.len() > 0 {
             let batch: Vec<NewFact> = facts.by_ref().take(BATCH).collect();
             let args = (user.clone(), batch);
-            let batch = work!(self.engine.write(args), |tx, user, facts| {
+            let batch = work!(self.backend.write(args), |tx, user, facts| {
                 let changes = store(tx, user, facts).await?;
                 let new = changes.iter().filter(|(_, change)| *change == Change::New);
                 Ok(new.count() as u64)
@@ -67,7 +67,7 @@ impl Store {
         at: Timestamp,
     ) -> StoreFuture<'_, EndOutcome> {
         let args = (user.clone(), triple, by, at);
-        work!(self.engine.write(args), |tx, user, triple, by, at| {
+        work!(self.backend.write(args), |tx, user, triple, by, at| {
             let Some(user) = lock_user(tx, user).await? else {
                 return Ok(EndOutcome::NotFound);
             };
@@ -98,7 +98,7 @@ async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64> {
     }
     tx.execute(sql::INSERT_USER, values![user]).await?;
     let inserted = lock_user(tx, user).await?;
-    inserted.ok_or_else(|| EngineError::other("the row of a new user is missing"))
+    inserted.ok_or_else(|| BackendError::other("the row of a new user is missing"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -334,7 +334,7 @@ impl<'a> Names<'a> {
         };
         tx.batch(insert, shared, &new, inserted).await?;
         if self.0.iter().any(|name| name.id == NEW) {
-            return Err(EngineError::other("a name was not stored"));
+            return Err(BackendError::other("a name was not stored"));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The statements on the graph. Each finds its rows by key.
 //!
-//! Statements for [`Tx::batch`](crate::engine::Tx::batch) take a single value per column in SQLite, and an array per
+//! Statements for [`Tx::batch`](crate::backend::Tx::batch) take a single value per column in SQLite, and an array per
 //! column in PostgreSQL: `= /*postgres ANY*/ ($2)`. For SQLite, inserts that return rows use `VALUES`, because SQLite
 //! would first copy the rows of a `SELECT` into a temporary table.
 
-use crate::engine::{Sql, sql, statements};
+use crate::backend::{Sql, sql, statements};
 
 /// Selects up to `$1` facts of each entity, with the entity at the other end and, if `$2` is set, its type.
 macro_rules! edges {
@@ -203,7 +203,7 @@ pub(crate) const LOOKUPS: [[Sql; 2]; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::sqlite_program;
+    use crate::backend::plans::sqlite_program;
 
     /// SQLite does not report a partial index as covering, but defers the seek in the table until a column is read from it.
     #[test]

@@ -8,7 +8,7 @@ use super::statements as sql;
 use super::walker::{Edge, Walker};
 use super::{Direction, NameKind, Traversal, TraversalStep, Walk};
 use crate::StoreFuture;
-use crate::engine::{FromRow as _, Result, Row, Sql, ToValue as _, Tx, bulk_row, work};
+use crate::backend::{FromRow as _, Result, Row, Sql, ToValue as _, Tx, bulk_row, work};
 use crate::store::Store;
 use foldhash::{HashMap, HashMapExt as _};
 use lango_core::UserId;
@@ -19,7 +19,7 @@ impl Store {
     /// each entity followed once, even if there are cycles.
     pub fn traverse(&self, user: &UserId, walk: Walk) -> StoreFuture<'_, Option<Traversal>> {
         let args = (user.clone(), walk);
-        work!(self.engine.snapshot(args), |tx, user, walk| {
+        work!(self.backend.snapshot(args), |tx, user, walk| {
             let Some(user) = user_id(tx, user).await? else {
                 return Ok(None);
             };

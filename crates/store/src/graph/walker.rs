@@ -4,7 +4,7 @@
 //! by the size of the graph.
 
 use super::{MAX_FACTS, Name, Truncation, Walk, WalkLimits};
-use crate::engine::records;
+use crate::backend::records;
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use lango_core::Text;
 use std::collections::VecDeque;

@@ -8,7 +8,7 @@ use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
 use super::{CollectionId, DeleteMode, DocumentPart, NewDocument};
 use crate::StoreFuture;
-use crate::engine::{EngineError, Result, Row, Sql, Tx, bulk_row, sql, values, work};
+use crate::backend::{BackendError, Result, Row, Sql, Tx, bulk_row, sql, values, work};
 use crate::store::Store;
 use lango_core::{EmbeddingModel, SessionId, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -28,7 +28,7 @@ impl Store {
         session: Option<&SessionId>,
     ) -> StoreFuture<'_, CollectionId> {
         let args = (user.clone(), name.to_owned(), session.cloned());
-        work!(self.engine.write(args), |tx, user, name, session| {
+        work!(self.backend.write(args), |tx, user, name, session| {
             let session = session.as_ref().map_or("", SessionId::as_str);
             let key = values![user, name, session];
             if let Some(id) = tx.value(sql::COLLECTION, key).await? {
@@ -38,7 +38,7 @@ impl Store {
             let created = tx.value(sql::COLLECTION, key).await?;
             created
                 .map(CollectionId)
-                .ok_or_else(|| EngineError::other("the row of a new collection is missing"))
+                .ok_or_else(|| BackendError::other("the row of a new collection is missing"))
         })
     }
 }
@@ -62,7 +62,7 @@ pub(super) async fn other_model(
         return Ok(None);
     }
     let model = model.ok_or_else(|| {
-        EngineError::other("chunks have vectors, but the embedding model is missing")
+        BackendError::other("chunks have vectors, but the embedding model is missing")
     })?;
     vectors::claim(tx, model).await
 }
@@ -118,7 +118,7 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()>
         .batch(sql::INSERT_DOCUMENT, &[], &rows, |_| Ok(()))
         .await?;
     if inserted.len() < new.len() || names.len() < new.len() {
-        return Err(EngineError::other(
+        return Err(BackendError::other(
             "a document with this name already exists",
         ));
     }
@@ -136,7 +136,7 @@ async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i6
     let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
     let keys = tx.batch(sql::DOCUMENT_KEY, &[], &rows, key).await?;
     let keys: HashMap<(i64, Text), i64> = keys.into_iter().collect();
-    let missing = || EngineError::other("a document was removed while it was written");
+    let missing = || BackendError::other("a document was removed while it was written");
     let keys = names.iter().map(|name| keys.get(name).copied());
     keys.map(|key| key.ok_or_else(missing)).collect()
 }
@@ -153,7 +153,7 @@ async fn reserve_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<BTreeMa
     for (collection, (chunks, words)) in counts {
         let values = values![collection, chunks, words];
         let first = tx.value::<i64>(sql::RESERVE_CHUNK_KEYS, values);
-        let missing = || EngineError::other("a collection was removed while it was written");
+        let missing = || BackendError::other("a collection was removed while it was written");
         let first = first.await?.ok_or_else(missing)?;
         first_keys.insert(collection, (collection << COLLECTION_SHIFT) + first);
     }

@@ -6,7 +6,7 @@ use super::rows::in_order;
 use super::statements as sql;
 use super::{DocumentPart, KnowledgeRow, LearningRow, VectorOutcome};
 use crate::StoreFuture;
-use crate::engine::{EngineError, Result, Row, Tx, values, work};
+use crate::backend::{BackendError, Result, Row, Tx, values, work};
 use crate::store::Store;
 use lango_core::{EmbeddingModel, StoreError, UserId};
 use std::borrow::Cow;
@@ -27,9 +27,9 @@ impl Store {
         model: Option<EmbeddingModel>,
     ) -> StoreFuture<'_, VectorOutcome<(u64, bool)>> {
         let args = (user.clone(), row, part, model);
-        work!(self.engine.write(args), |tx, user, entry, part, model| {
+        work!(self.backend.write(args), |tx, user, entry, part, model| {
             let tags = serde_json::to_string(&entry.tags)
-                .map_err(|error| EngineError::other(error.to_string()))?;
+                .map_err(|error| BackendError::other(error.to_string()))?;
             let other = match model {
                 Some(_) => other_model(tx, from_ref(part), model.as_ref()).await?,
                 None => None,
@@ -37,7 +37,7 @@ impl Store {
             lock(tx, BTreeSet::from([part.document.collection.0])).await?;
             let newest = |row: Row<'_>| {
                 let is = |column, text: &str| {
-                    Ok::<_, EngineError>(row.get::<Cow<'_, str>>(column)? == text)
+                    Ok::<_, BackendError>(row.get::<Cow<'_, str>>(column)? == text)
                 };
                 let is_same = is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?;
                 Ok((row.get::<u64>(0)?, is_same, row.get(4)?))
@@ -78,7 +78,7 @@ impl Store {
         model: Option<EmbeddingModel>,
     ) -> StoreFuture<'_, VectorOutcome<bool>> {
         let args = (user.clone(), row, part, model);
-        work!(self.engine.write(args), |tx, user, entry, part, model| {
+        work!(self.backend.write(args), |tx, user, entry, part, model| {
             if model.is_some()
                 && let Some(other) = other_model(tx, from_ref(part), model.as_ref()).await?
             {
@@ -110,7 +110,7 @@ impl Store {
         let entry = |row: Row<'_>| Ok((row.get(8)?, row.read()?));
         let values = values![user, documents];
         let entries = self
-            .engine
+            .backend
             .query(sql::KNOWLEDGE_OF_DOCUMENTS, values, entry);
         Ok(in_order(&documents, entries.await?))
     }
@@ -123,7 +123,7 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<KnowledgeRow>> {
         let values = values![user, key, limit];
-        self.engine
+        self.backend
             .query(sql::KNOWLEDGE_VERSIONS, values, |row| row.read())
     }
 
@@ -136,7 +136,7 @@ impl Store {
         let learning = |row: Row<'_>| Ok((row.get(7)?, row.read()?));
         let values = values![user, documents];
         let learnings = self
-            .engine
+            .backend
             .query(sql::LEARNINGS_OF_DOCUMENTS, values, learning);
         Ok(in_order(&documents, learnings.await?))
     }
@@ -152,5 +152,5 @@ async fn remove_old(tx: &mut Tx<'_>, user: &UserId, document: Option<i64>) -> Re
 async fn write_document(tx: &mut Tx<'_>, part: &DocumentPart) -> Result<i64> {
     let keys = write_locked(tx, from_ref(part)).await?;
     let key = keys.first().copied();
-    key.ok_or_else(|| EngineError::other("a document was not written"))
+    key.ok_or_else(|| BackendError::other("a document was not written"))
 }

@@ -10,7 +10,7 @@ use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
 use super::{CollectionId, QueryWord, Ranking};
 use crate::StoreFuture;
-use crate::engine::{Result, Row, Sql, Tx, records, sql, values, work};
+use crate::backend::{Result, Row, Sql, Tx, records, sql, values, work};
 use crate::store::Store;
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Store {
     ) -> StoreFuture<'_, Ranking> {
         let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
         let args = (collections, words, limit);
-        work!(self.engine.snapshot(args), |tx, within, words, limit| {
+        work!(self.backend.snapshot(args), |tx, within, words, limit| {
             let limit = *limit;
             let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
             let selection = TermSelection::new(terms, words);
@@ -61,7 +61,7 @@ impl Store {
 
     /// Counts the chunks of all users, and for each word those that contain it; see [`search_words`](Self::search_words).
     pub fn word_frequencies(&self, words: Vec<String>) -> StoreFuture<'_, (u64, Vec<u64>)> {
-        work!(self.engine.snapshot(words), |tx, words| {
+        work!(self.backend.snapshot(words), |tx, words| {
             let mut frequencies = vec![0; words.len()];
             for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
                 frequencies[term.word] = term.chunks.max(frequencies[term.word]);

@@ -6,7 +6,7 @@
 use super::VectorOutcome;
 use super::statements as sql;
 use super::vectors::{self, BLOCK_CHUNKS, bits_of, blocks_of, cosine};
-use crate::engine::{Result, Row, Tx, values};
+use crate::backend::{Result, Row, Tx, values};
 use crate::postgres::pgvector;
 use lango_core::EmbeddingModel;
 use std::borrow::Cow;

@@ -11,7 +11,7 @@ use super::{
     VectorOutcome, VectorSearch, documents, nearest, vectors,
 };
 use crate::StoreFuture;
-use crate::engine::{Engine, Row, bulk_row, values, work};
+use crate::backend::{Backend, Row, bulk_row, values, work};
 use crate::postgres::pgvector;
 use crate::store::Store;
 use lango_core::{EmbeddingModel, SessionId, StoreError, UserId};
@@ -29,7 +29,7 @@ impl Store {
     ) -> StoreFuture<'_, (Vec<CollectionRow>, Option<EmbeddingModel>)> {
         let session = session.map_or("", SessionId::as_str).to_owned();
         let args = (user.clone(), session);
-        work!(self.engine.snapshot(args), |tx, user, session| {
+        work!(self.backend.snapshot(args), |tx, user, session| {
             let values = values![user, session];
             let visible = tx.query(sql::COLLECTIONS, values, |row| row.read());
             let visible = visible.await?;
@@ -40,7 +40,7 @@ impl Store {
     /// Lists all collections of a user by name, including those of single sessions.
     pub fn all_collections(&self, user: &UserId) -> StoreFuture<'_, Vec<CollectionRow>> {
         let values = values![user, None::<&str>];
-        self.engine
+        self.backend
             .query(sql::COLLECTIONS, values, |row| row.read())
     }
 
@@ -63,7 +63,7 @@ impl Store {
             DocumentFilter::Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
             DocumentFilter::Id(id) => (sql::DOCUMENT_BY_ID, bulk_row![user, id]),
         };
-        self.engine.query(statement, &values, |row| row.read())
+        self.backend.query(statement, &values, |row| row.read())
     }
 
     /// Writes parts of documents in one transaction. Fails if the name of a first part is taken; see
@@ -74,7 +74,7 @@ impl Store {
         model: Option<EmbeddingModel>,
     ) -> StoreFuture<'_, VectorOutcome<()>> {
         let args = (parts, model);
-        work!(self.engine.write(args), |tx, parts, model| {
+        work!(self.backend.write(args), |tx, parts, model| {
             if let Some(other) = documents::other_model(tx, parts, model.as_ref()).await? {
                 return Ok(VectorOutcome::OtherModel(other));
             }
@@ -96,7 +96,7 @@ impl Store {
         let mut chunks = 0;
         loop {
             let args = (user.clone(), document, removal);
-            let portion = self.engine.write(args, |tx, (user, document, removal)| {
+            let portion = self.backend.write(args, |tx, (user, document, removal)| {
                 Box::pin(documents::remove_portion(tx, user, *document, *removal))
             });
             let Some(removed) = portion.await? else {
@@ -111,7 +111,7 @@ impl Store {
 
     /// Returns the embedding model of the stored vectors, if one is set.
     pub fn vector_model(&self) -> StoreFuture<'_, Option<EmbeddingModel>> {
-        self.engine.read((), |tx, ()| Box::pin(vectors::model(tx)))
+        self.backend.read((), |tx, ()| Box::pin(vectors::model(tx)))
     }
 
     /// Lists chunks without a vector, ordered by key, starting after a key. Returns key, heading and text of each.
@@ -122,7 +122,7 @@ impl Store {
     ) -> StoreFuture<'_, Vec<(i64, String, String)>> {
         let values = values![after, limit];
         let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        self.engine.query(sql::MISSING_VECTORS, values, chunk)
+        self.backend.query(sql::MISSING_VECTORS, values, chunk)
     }
 
     /// Finds the chunks with the nearest vectors. Returns their keys and cosines, nearest first.
@@ -140,17 +140,17 @@ impl Store {
             vector,
             limit,
         };
-        self.engine
+        self.backend
             .snapshot(query, |tx, query| Box::pin(nearest::search(tx, query)))
     }
 
     /// Describes how [`search_vectors`](Self::search_vectors) finds vectors in this database.
     pub fn vector_search(&self) -> StoreFuture<'_, VectorSearch> {
-        match &self.engine {
-            Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Scan { reason: None }) }),
-            Engine::Postgres(postgres) => {
+        match &self.backend {
+            Backend::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Scan { reason: None }) }),
+            Backend::Postgres(postgres) => {
                 let min_indexed = postgres.database.options.min_indexed_vectors;
-                self.engine.snapshot(min_indexed, |tx, min_indexed| {
+                self.backend.snapshot(min_indexed, |tx, min_indexed| {
                     Box::pin(pgvector::describe(tx, *min_indexed))
                 })
             }
@@ -159,16 +159,16 @@ impl Store {
 
     /// Creates the vector index if it is missing, possible and useful. This may take long, but does not block other work.
     pub fn index_vectors(&self) -> StoreFuture<'_, VectorSearch> {
-        match &self.engine {
-            Engine::Sqlite(_) => self.vector_search(),
-            Engine::Postgres(postgres) => Box::pin(postgres.index_vectors()),
+        match &self.backend {
+            Backend::Sqlite(_) => self.vector_search(),
+            Backend::Postgres(postgres) => Box::pin(postgres.index_vectors()),
         }
     }
 
     /// Reads chunks in the order of these keys. Skips those that do not exist.
     pub async fn chunks(&self, ids: Vec<i64>) -> Result<Vec<SearchHit>, StoreError> {
         let hit = |row: Row<'_>| row.read::<SearchHit>().map(|hit| (hit.id, hit));
-        let hits = self.engine.query(sql::CHUNKS, values![ids], hit).await?;
+        let hits = self.backend.query(sql::CHUNKS, values![ids], hit).await?;
         Ok(in_order(&ids, hits).into_iter().flatten().collect())
     }
 }

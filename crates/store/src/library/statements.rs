@@ -1,6 +1,6 @@
 //! The statements on the library. Each finds its rows by key.
 
-use crate::engine::{Sql, sql, statements};
+use crate::backend::{Sql, sql, statements};
 
 /// Tests whether a column is in an array.
 macro_rules! any {
@@ -45,7 +45,7 @@ COLLECTIONS: r#"SELECT id, name, nullif(session, ''), chunks, words, vectors FRO
 SIZE: concat!("SELECT coalesce(sum(chunks), 0)::bigint, coalesce(sum(words), 0)::bigint
        FROM library_collections WHERE id ", any!("$1"));
 
-/// Inserts documents with [`Tx::batch`](crate::engine::Tx::batch). Skips those whose name is taken.
+/// Inserts documents with [`Tx::batch`](crate::backend::Tx::batch). Skips those whose name is taken.
 INSERT_DOCUMENT: "INSERT INTO library_documents (collection, source, trust, title, hash, size, added)
      /*sqlite VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING*/
      /*postgres SELECT new.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
@@ -57,7 +57,7 @@ INSERT_DOCUMENT: "INSERT INTO library_documents (collection, source, trust, titl
                AND old.source = new.source LIMIT 1)*/
      RETURNING id";
 
-/// Selects documents by name with [`Tx::batch`](crate::engine::Tx::batch).
+/// Selects documents by name with [`Tx::batch`](crate::backend::Tx::batch).
 DOCUMENT_KEY: "SELECT document.id, document.collection, document.source FROM library_documents AS document
      /*sqlite WHERE collection = $1 AND source = $2*/
      /*postgres JOIN unnest($1::bigint[], $2::text[]) AS key (collection, source)
@@ -75,7 +75,7 @@ RESERVE_CHUNK_KEYS: "UPDATE library_collections
 ADD_CHUNK_COUNTS:
     "UPDATE library_collections SET chunks = chunks + $2, words = words + $3 WHERE id = $1";
 
-/// Inserts chunks with [`Tx::batch`](crate::engine::Tx::batch). In SQLite a trigger indexes the words.
+/// Inserts chunks with [`Tx::batch`](crate::backend::Tx::batch). In SQLite a trigger indexes the words.
 INSERT_CHUNK: "INSERT INTO library_chunks (id, document, ordinal, position, words, heading, text)
      /*sqlite VALUES ($1, $2, $3, $4, $5, $6, $7)*/
      /*postgres SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
@@ -133,7 +133,7 @@ INSERT_MODEL: r#"INSERT INTO library_maker ("only", maker) VALUES (1, $1) ON CON
 
 SET_MODEL: r#"UPDATE library_maker SET maker = $1 WHERE "only" = 1"#;
 
-/// Inserts vectors with [`Tx::batch`](crate::engine::Tx::batch). Returns the chunks that had no vector.
+/// Inserts vectors with [`Tx::batch`](crate::backend::Tx::batch). Returns the chunks that had no vector.
 INSERT_VECTOR: "INSERT INTO library_vectors (chunk, numbers)
      /*sqlite VALUES ($1, $2)*/ /*postgres SELECT * FROM unnest($1::bigint[], $2::bytea[])*/
      ON CONFLICT DO NOTHING RETURNING chunk";
@@ -156,7 +156,7 @@ GENERATIONS: concat!(r#"SELECT id, generation, vectors, (SELECT maker FROM libra
                WHERE indrelid = 'library_vectors'::regclass AND relname LIKE 'library_near_%')*/
        FROM library_collections WHERE id "#, any!("$1"));
 
-/// Inserts or replaces blocks with [`Tx::batch`](crate::engine::Tx::batch).
+/// Inserts or replaces blocks with [`Tx::batch`](crate::backend::Tx::batch).
 SET_BLOCK: "INSERT INTO library_bits (block, present, bits)
      /*sqlite VALUES ($1, $2, $3)*/ /*postgres SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])*/
      ON CONFLICT (block) DO UPDATE SET present = excluded.present, bits = excluded.bits";

@@ -9,7 +9,7 @@ use super::VectorOutcome;
 use super::documents::lock;
 use super::statements as sql;
 use crate::StoreFuture;
-use crate::engine::{EngineError, Result, Row, Sql, Tx, bulk_row, values, work};
+use crate::backend::{BackendError, Result, Row, Sql, Tx, bulk_row, values, work};
 use crate::store::Store;
 use lango_core::EmbeddingModel;
 use std::borrow::Cow;
@@ -91,7 +91,7 @@ async fn read_model(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingM
 
 pub(super) fn model_in(row: Row<'_>, column: usize) -> Result<EmbeddingModel> {
     serde_json::from_str(&row.get::<Cow<'_, str>>(column)?).map_err(|error| {
-        EngineError::other(format!("the stored embedding model is invalid: {error}"))
+        BackendError::other(format!("the stored embedding model is invalid: {error}"))
     })
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn claim(
 impl Store {
     /// Sets the embedding model of the library, and deletes the vectors of any other model.
     pub fn set_vector_model(&self, model: EmbeddingModel) -> StoreFuture<'_, ()> {
-        work!(self.engine.write(model), |tx, wanted| {
+        work!(self.backend.write(model), |tx, wanted| {
             let json = json(wanted)?;
             tx.execute(sql::INSERT_MODEL, values![json]).await?;
             let stored = read_model(tx, sql::MODEL_FOR_UPDATE).await?;
@@ -134,7 +134,7 @@ impl Store {
         vectors: Vec<(i64, Vec<f32>)>,
     ) -> StoreFuture<'_, VectorOutcome<()>> {
         let args = (model, vectors);
-        work!(self.engine.write(args), |tx, model, vectors| {
+        work!(self.backend.write(args), |tx, model, vectors| {
             if let Some(other) = claim(tx, model).await? {
                 return Ok(VectorOutcome::OtherModel(other));
             }
@@ -152,7 +152,7 @@ impl Store {
 }
 
 fn json(model: &EmbeddingModel) -> Result<String> {
-    serde_json::to_string(model).map_err(|error| EngineError::other(error.to_string()))
+    serde_json::to_string(model).map_err(|error| BackendError::other(error.to_string()))
 }
 
 /// Stores the vectors of chunks in locked collections. The vectors must be from the stored model.
@@ -167,7 +167,7 @@ pub(super) async fn store(tx: &mut Tx<'_>, vectors: &[(i64, &[f32])]) -> Result<
         .find(|(_, vector)| vector.len() != dimensions)
     {
         let length = wrong.len();
-        return Err(EngineError::other(format!(
+        return Err(BackendError::other(format!(
             "a vector has {length} dimensions, but its embedding model has {dimensions}"
         )));
     }
@@ -184,7 +184,7 @@ pub(super) async fn store(tx: &mut Tx<'_>, vectors: &[(i64, &[f32])]) -> Result<
         let block = blocks.entry(block_of(*key));
         let block = block.or_insert_with(|| Block::empty(dimensions));
         if !block.set(*key, &bits_of(vector)) {
-            return Err(EngineError::other(
+            return Err(BackendError::other(
                 "the stored vectors have different lengths",
             ));
         }

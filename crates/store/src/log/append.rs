@@ -8,9 +8,9 @@ use super::apply::apply;
 use super::batch::{EventRows, LogEnd, session_of};
 use super::statements::*;
 use crate::archive::{HIDDEN_USER, LogRow};
+use crate::backend::{BackendError, Result, Row, ToValue as _, Tx, Value, values};
 use crate::chain::{LogVerifier, StoredEvent};
 use crate::decode::{damaged, not_found};
-use crate::engine::{EngineError, Result, Row, ToValue as _, Tx, Value, values};
 use crate::projection::without_arguments;
 use crate::tasks::{self, TaskWrite, TaskWriteOutcome};
 use lango_core::{Event, EventBatch, SessionId, StoreError, TaskInsertOutcome, TaskPutOutcome};
@@ -62,7 +62,7 @@ pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<AppendOut
     };
     let body = |event: &Event| {
         serde_json::to_string(&event.body).map_err(|error| {
-            EngineError::other(format!("event {} cannot be written: {error}", event.seq))
+            BackendError::other(format!("event {} cannot be written: {error}", event.seq))
         })
     };
     let bodies: Vec<String> = new.events.iter().map(body).collect::<Result<_, _>>()?;
@@ -294,13 +294,13 @@ async fn send_once<'a>(
         append.log_only
     } else {
         changes = serde_json::to_string(&rows.changes)
-            .map_err(|error| EngineError::other(format!("rows cannot be written: {error}")))?;
+            .map_err(|error| BackendError::other(format!("rows cannot be written: {error}")))?;
         values.push(changes.to_value());
         values.extend(task.iter().flat_map(|task| task.values()));
         let forms = match task {
             None => [append.with_turn, append.with_changes],
             Some(_) if !matches!(guard, Guard::Lease(_)) => {
-                return Err(EngineError::other("a task and its events need a lease"));
+                return Err(BackendError::other("a task and its events need a lease"));
             }
             Some(TaskWrite::Insert { .. }) => APPEND_FIRST,
             Some(TaskWrite::Put(_)) => APPEND_LAST,
@@ -315,7 +315,7 @@ async fn send_once<'a>(
     let reply = tx
         .query_opt(statement, &values, AppendReply::from_row)
         .await?;
-    reply.ok_or_else(|| EngineError::other("PostgreSQL returned no row for an append"))
+    reply.ok_or_else(|| BackendError::other("PostgreSQL returned no row for an append"))
 }
 
 /// The reply of PostgreSQL to the statement that appends.

@@ -1,6 +1,6 @@
 //! Applies row changes in SQLite, one statement each. In PostgreSQL they are part of the statement that appends.
 
-use crate::engine::{Result, Tx, statements, values};
+use crate::backend::{Result, Tx, statements, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 

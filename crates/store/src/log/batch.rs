@@ -1,8 +1,8 @@
 //! The rows of a batch of events, and the cached ends of logs.
 
+use crate::backend::{Result, checked_i64};
 use crate::chain::StoredEvent;
 use crate::decode::failed;
-use crate::engine::{Result, checked_i64};
 use crate::projection::RowChanges;
 use lango_core::{Event, SessionId, StoreError};
 use std::collections::HashMap;

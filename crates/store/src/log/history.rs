@@ -1,8 +1,8 @@
 //! Reads what a new turn needs of a session: the end of its log, and the question and answer of earlier turns.
 
 use super::batch::LogEnd;
+use crate::backend::{Result, Row, Sql, Tx, sql, values};
 use crate::decode::{exchange_in, not_found};
-use crate::engine::{Result, Row, Sql, Tx, sql, values};
 use lango_core::{AgentName, Exchange, SessionHead, SessionId, TurnId};
 
 /// Returns the head of a session and the end of its log.

@@ -6,9 +6,9 @@ use super::history::{EXCHANGES, HEAD, ORDINAL};
 use super::statements::{self, *};
 use crate::access_tokens;
 use crate::approvals::{self, APPROVALS};
+use crate::backend::Sql;
+use crate::backend::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
 use crate::catalog::{self, UNFINISHED};
-use crate::engine::Sql;
-use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
 
 fn shared_statements() -> impl Iterator<Item = Sql> {
     let history = &[HEAD, ORDINAL, EXCHANGES];

@@ -6,7 +6,7 @@
 //! writes no row.
 
 use crate::archive::is_hidden;
-use crate::engine::{Sql, statements};
+use crate::backend::{Sql, statements};
 
 statements! {
     INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;

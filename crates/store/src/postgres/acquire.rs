@@ -4,12 +4,12 @@
 //! It tries again when it is notified that the session was released, and also at regular intervals, because a crashed replica
 //! sends no notification.
 
-use super::PostgresEngine;
-use super::error::EngineError;
+use super::PostgresBackend;
+use super::error::BackendError;
 use super::leases::{OwnedLease, Ticket, now};
 use super::statements::{CLAIM, JOIN_QUEUE};
+use crate::backend::{ToValue, Value, WorkMode, owned, values};
 use crate::decode::failed;
-use crate::engine::{ToValue, Value, WorkMode, owned, values};
 use crate::queue::{QueueFront, busy};
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Interval between the attempts of a waiter.
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
-impl PostgresEngine {
+impl PostgresBackend {
     pub(crate) async fn lease(
         &self,
         session: &SessionId,
@@ -101,7 +101,7 @@ impl PostgresEngine {
             if owned.is_valid() {
                 Ok((Ok(owned), false))
             } else {
-                Err(database.error(EngineError::Timeout))
+                Err(database.error(BackendError::Timeout))
             }
         });
         let (claimed, has_ticket) = claim.await.map_err(stopped)??;

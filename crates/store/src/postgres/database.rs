@@ -4,11 +4,11 @@
 //! earlier attempt may have been committed, and must make sure that nothing is written twice.
 
 use super::address::Address;
-use super::error::EngineError;
+use super::error::BackendError;
 use super::statements::set_up;
 use super::{PostgresOptions, migrations, pgvector};
+use crate::backend::{Input, Output, Result, Row, Sql, Tx, Value, Work, WorkMode};
 use crate::decode::failed;
-use crate::engine::{Input, Output, Result, Row, Sql, Tx, Value, Work, WorkMode};
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, Object, Pool, QueueMode, Runtime,
@@ -156,7 +156,7 @@ impl Database {
             }
         };
         if let Err(failure) = &result
-            && (matches!(failure, EngineError::Timeout)
+            && (matches!(failure, BackendError::Timeout)
                 || failure.has_code(&SqlState::READ_ONLY_SQL_TRANSACTION))
         {
             // The server may still be busy with the work, or it is a standby. Every idle connection would cost a failed attempt, so
@@ -167,7 +167,7 @@ impl Database {
         match result {
             // The transaction may have been committed.
             Err(failure) if mode == WorkMode::Write && is_committing && failure.may_be_committed() => {
-                Err(EngineError::Store(StoreError::Unreachable {
+                Err(BackendError::Store(StoreError::Unreachable {
                     place: self.address.place.clone(),
                     detail: "the connection was lost during a commit, so the change may or may not be stored"
                         .to_owned(),
@@ -177,7 +177,7 @@ impl Database {
         }
     }
 
-    pub(super) fn error(&self, failure: EngineError) -> StoreError {
+    pub(super) fn error(&self, failure: BackendError) -> StoreError {
         failure.about(&self.address.place)
     }
 }
@@ -218,7 +218,7 @@ pub(super) async fn in_time<T>(
 ) -> Result<T> {
     timeout(limit, work)
         .await
-        .unwrap_or(Err(EngineError::Timeout))
+        .unwrap_or(Err(BackendError::Timeout))
 }
 
 /// Retries after transient failures, for a bounded time. `attempt` is told whether an earlier attempt may have been committed

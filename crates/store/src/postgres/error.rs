@@ -1,6 +1,6 @@
 //! Converts error codes of PostgreSQL and the network to [`StoreError`].
 
-pub(super) use crate::engine::EngineError;
+pub(super) use crate::backend::BackendError;
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
 use std::error::Error as _;
@@ -21,7 +21,7 @@ enum ErrorKind {
     Other,
 }
 
-impl EngineError {
+impl BackendError {
     /// Returns whether a later attempt may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
@@ -69,7 +69,7 @@ pub(crate) fn postgres_error(place: String, error: &Error) -> StoreError {
     }
 }
 
-impl From<PoolError> for EngineError {
+impl From<PoolError> for BackendError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {

@@ -5,7 +5,7 @@
 //! depends on the machine's boot id and the file's inode, so a copy of the folder gets another name. After a reboot the name is
 //! new, and leases under the old name expire.
 
-use crate::engine::text::hex;
+use crate::backend::text::hex;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};

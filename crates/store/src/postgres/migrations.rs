@@ -3,9 +3,9 @@
 //! The table `lango_migrations` has a row for each applied file. All missing files are applied in one transaction behind a lock.
 //! So only one of several replicas that start together migrates, and a crash leaves the schema unchanged.
 
-use super::error::EngineError;
+use super::error::BackendError;
 use super::statements::LOCK_MIGRATIONS;
-use crate::engine::Result;
+use crate::backend::Result;
 use deadpool_postgres::Object;
 use lango_core::StoreError;
 use tokio_postgres::GenericClient;
@@ -101,7 +101,7 @@ pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<u
     let applied: i64 = client.query_one(applied, &[]).await?.try_get(0)?;
     let applied = usize::try_from(applied).unwrap_or(usize::MAX);
     if applied > MIGRATIONS.len() {
-        return Err(EngineError::Store(StoreError::TooNew {
+        return Err(BackendError::Store(StoreError::TooNew {
             place: place.to_owned(),
             found: u32::try_from(applied).unwrap_or(u32::MAX),
             known: u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX),
@@ -110,8 +110,8 @@ pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<u
     Ok(applied)
 }
 
-fn foreign(place: &str) -> EngineError {
-    EngineError::Store(StoreError::Foreign {
+fn foreign(place: &str) -> BackendError {
+    BackendError::Store(StoreError::Foreign {
         place: place.to_owned(),
         detail:
             "another program has tables with the same names there; give lango its own schema by adding \

@@ -12,9 +12,9 @@
 //! if the extension is too old, or if they search only a small part of the vectors.
 
 use super::database::Database;
-use super::error::EngineError;
+use super::error::BackendError;
 use super::statements::LOCK_MIGRATIONS;
-use crate::engine::{Result, Tx};
+use crate::backend::{Result, Tx};
 use crate::library::VectorSearch;
 use crate::library::nearest::{NearestQuery, nearest_first};
 use crate::library::vectors::cosine;
@@ -148,7 +148,7 @@ fn is_new_enough(version: &str) -> bool {
 /// Describes how the nearest vectors are found, for users.
 pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<VectorSearch> {
     let transaction = tx.as_postgres();
-    let transaction = transaction.ok_or_else(|| EngineError::other("this is not PostgreSQL"))?;
+    let transaction = transaction.ok_or_else(|| BackendError::other("this is not PostgreSQL"))?;
     Ok(State::of(&**transaction).await?.describe(min_indexed))
 }
 
@@ -194,7 +194,7 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
         if !locked.try_get(0)? {
             let detail =
                 "another `lango store compact` is creating the index; retry when it has finished";
-            return Err(EngineError::other(detail));
+            return Err(BackendError::other(detail));
         }
         for useless in client.query(USELESS, &[&index.dimensions]).await? {
             let name: &str = useless.try_get(0)?;
@@ -236,7 +236,7 @@ pub(crate) async fn nearest(
     };
     let rows: Vec<Row> = match rows.await {
         // The extension may have been removed.
-        Err(failure @ EngineError::Postgres(_)) if !failure.is_transient() => Vec::new(),
+        Err(failure @ BackendError::Postgres(_)) if !failure.is_transient() => Vec::new(),
         rows => rows?,
     };
     let expected = query.limit.min(usize::try_from(vectors).unwrap_or(0));
@@ -371,7 +371,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::engine::plans::plan_of;
+    use crate::backend::plans::plan_of;
     use lango_testkit::postgres;
     use tokio_postgres::NoTls;
 

@@ -1,8 +1,8 @@
 //! Tests that both databases find rows by key in large tables.
 
 use super::statements::{CLAIM, HAS_SUCCESSOR, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE};
-use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
-use crate::engine::{Sql, sql};
+use crate::backend::plans::{ManyRows, assert_sqlite_uses_keys};
+use crate::backend::{Sql, sql};
 use crate::library;
 use crate::{agent_memory, graph};
 

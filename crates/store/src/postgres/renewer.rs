@@ -4,17 +4,17 @@
 //! It has its own thread, so that a busy runtime does not make leases expire, and so that the program can wait briefly for the last
 //! releases when it exits. If its connection breaks it opens another one; leases may expire in between.
 
-use super::PostgresEngine;
+use super::PostgresBackend;
 use super::address::Address;
 use super::database::{Values, answer_limit, in_time};
-use super::error::EngineError;
+use super::error::BackendError;
 use super::leases::{Lease, LeaseTable, Moment, now};
 use super::statements::{
     ATTACH_SERVER, CLOCK, NOTIFY, RELEASE, RENEW, RENEW_ALONE, SHORTEN, set_up,
 };
 use super::tls::EncryptedStream;
+use crate::backend::text::SqlText;
 use crate::decode::failed;
-use crate::engine::text::SqlText;
 use deadpool_postgres::ClientWrapper;
 use lango_core::{SessionId, StoreChange, StoreError, Text};
 use std::collections::{HashMap, HashSet};
@@ -48,7 +48,7 @@ const NOTIFY_DELAY: Duration = Duration::from_millis(5);
 /// How long dropping the store waits for the last releases.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl PostgresEngine {
+impl PostgresBackend {
     /// Starts the thread that renews leases and notifies other replicas, unless it is running. Replaces a thread that panicked.
     pub(crate) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.renewer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +74,7 @@ impl PostgresEngine {
     }
 }
 
-impl Drop for PostgresEngine {
+impl Drop for PostgresBackend {
     fn drop(&mut self) {
         self.leases.closing.send_replace(true);
         self.leases.wake.notify_one();
@@ -127,7 +127,7 @@ struct RenewerConnection<'a> {
 }
 
 impl<'a> RenewerConnection<'a> {
-    async fn open(address: &Address, leases: &'a Arc<LeaseTable>) -> Result<Self, EngineError> {
+    async fn open(address: &Address, leases: &'a Arc<LeaseTable>) -> Result<Self, BackendError> {
         let open = async {
             let (client, connection) = address.config.connect(address.tls.clone()).await?;
             let (is_open, lost) = oneshot::channel();
@@ -153,7 +153,7 @@ impl<'a> RenewerConnection<'a> {
         in_time(answer_limit(leases.length), open).await
     }
 
-    async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, EngineError> {
+    async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, BackendError> {
         let query = async {
             let statement = self.client.prepare_cached(statement).await?;
             Ok(self.client.query(&statement, values).await?)
@@ -162,7 +162,7 @@ impl<'a> RenewerConnection<'a> {
     }
 
     /// Renews, releases and notifies until the store is dropped. Fails when the connection is lost.
-    async fn serve(&mut self) -> Result<(), EngineError> {
+    async fn serve(&mut self) -> Result<(), BackendError> {
         // Notifications may have been missed while there was no connection.
         let _ = self.leases.changed.send(StoreChange::Anything);
         let mut renewal = interval(self.leases.length / 3);
@@ -189,14 +189,14 @@ impl<'a> RenewerConnection<'a> {
                     self.renew().await?;
                 }
                 () = tokio::time::sleep(PAUSE), if is_left || must_attach || self.leases.state().is_renewal_due => {}
-                _ = &mut self.lost => return Err(EngineError::Timeout),
+                _ = &mut self.lost => return Err(BackendError::Timeout),
             }
         }
     }
 
     /// Shortens leases that end too late because the database's clock was set back. Also does this after the first
     /// reading, because the clock may have been set back before.
-    async fn check_clock(&mut self) -> Result<(), EngineError> {
+    async fn check_clock(&mut self) -> Result<(), BackendError> {
         let requested = now();
         let read: f64 = match self.query(CLOCK, &[]).await?.first() {
             Some(row) => row.try_get(0)?,
@@ -216,7 +216,7 @@ impl<'a> RenewerConnection<'a> {
     }
 
     /// Renews all leases and tickets. Waits briefly for each lease whose row is locked, and retries it soon if that fails.
-    async fn renew(&self) -> Result<(), EngineError> {
+    async fn renew(&self) -> Result<(), BackendError> {
         let (requested, length) = (now(), self.leases.length);
         let (leases, tickets) = self.leases.to_renew();
         let (sessions, fences): (Vec<SqlText<'_>>, Vec<i64>) = leases
@@ -245,7 +245,7 @@ impl<'a> RenewerConnection<'a> {
         Ok(())
     }
 
-    async fn renew_alone(&self, lease: &Lease, wait: Duration) -> Result<(), EngineError> {
+    async fn renew_alone(&self, lease: &Lease, wait: Duration) -> Result<(), BackendError> {
         let (requested, length) = (now(), self.leases.length);
         let session = SqlText(lease.session.as_str());
         // Zero would mean no limit.
@@ -263,7 +263,7 @@ impl<'a> RenewerConnection<'a> {
     }
 
     /// Releases leases and tickets. Returns whether a lease is left because its row is locked.
-    async fn release(&self) -> Result<bool, EngineError> {
+    async fn release(&self) -> Result<bool, BackendError> {
         let mut releases = self.leases.state().releases.clone();
         if releases.is_empty() {
             return Ok(false);
@@ -289,7 +289,7 @@ impl<'a> RenewerConnection<'a> {
     }
 
     /// Sends all queued notifications, and those queued within [`NOTIFY_DELAY`], with one statement. If it fails, they are lost.
-    async fn notify(&self) -> Result<(), EngineError> {
+    async fn notify(&self) -> Result<(), BackendError> {
         if self.leases.state().notifications.is_empty() {
             return Ok(());
         }
@@ -340,14 +340,14 @@ mod tests {
     #[test]
     fn a_renewer_that_panicked_is_started_again() {
         let address = "postgres://ann@127.0.0.1:1/none";
-        let engine = PostgresEngine::at(address, PostgresOptions::default()).unwrap();
+        let backend = PostgresBackend::at(address, PostgresOptions::default()).unwrap();
         let panicked = thread::spawn(|| panic!("the renewer panics"));
         while !panicked.is_finished() {
             thread::yield_now();
         }
-        *engine.renewer.lock().unwrap() = Some(panicked);
-        engine.start().unwrap();
-        let thread = engine.renewer.lock().unwrap();
+        *backend.renewer.lock().unwrap() = Some(panicked);
+        backend.start().unwrap();
+        let thread = backend.renewer.lock().unwrap();
         assert!(!thread.as_ref().unwrap().is_finished());
     }
 }

@@ -2,7 +2,7 @@
 //! database's clock. The table `holds` has the leases, `hold_line` the tickets, and the column `holder` names a replica.
 
 use super::database::answer_limit;
-use crate::engine::Sql;
+use crate::backend::Sql;
 use std::time::Duration;
 use tokio_postgres::{Client, Error};
 

@@ -1,10 +1,10 @@
 //! Opens and configures connections to the file: one that writes, and several that read.
 
-use super::error::{EngineError, place_of};
+use super::error::{BackendError, place_of};
 use super::file::{self, APPLICATION_ID};
 use super::maintenance::refuse_unfinished;
 use super::migrations;
-use crate::engine::Result;
+use crate::backend::Result;
 use lango_core::StoreError;
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
@@ -112,7 +112,7 @@ pub(super) fn open_immutable(path: &Path, refusal: StoreError) -> Result<Connect
         Ok(Some(connection))
     };
     open()
-        .map_err(|failure: EngineError| failure.about(path))?
+        .map_err(|failure: BackendError| failure.about(path))?
         .ok_or(refusal)
 }
 
@@ -153,7 +153,7 @@ fn set_up(connection: &Connection, path: &Path) -> Result<()> {
     let journal: String =
         connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if journal != "wal" {
-        return Err(EngineError::other(
+        return Err(BackendError::other(
             "SQLite's write-ahead log does not work on this file system, which may be a network share; \
              use a local disk",
         ));

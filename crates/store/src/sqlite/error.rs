@@ -1,12 +1,12 @@
 //! Converts error codes of SQLite and the operating system to [`StoreError`].
 
-pub(super) use crate::engine::EngineError;
+pub(super) use crate::backend::BackendError;
 use lango_core::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 use std::io;
 use std::path::Path;
 
-impl EngineError {
+impl BackendError {
     /// Returns whether another process has locked the database, so that a later attempt may succeed.
     pub(super) fn is_busy(&self) -> bool {
         let Self::Sqlite(error) = self else {

@@ -1,7 +1,7 @@
 //! An in-memory database: one connection behind a lock, used on the caller's thread.
 
 use super::connection::open_in_memory;
-use crate::engine::Result;
+use crate::backend::Result;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Mutex, PoisonError};

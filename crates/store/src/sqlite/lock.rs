@@ -8,7 +8,7 @@
 //! After a turn the file stays open and unlocked for the next turn of its session, because creating and deleting files is slow.
 
 use super::error::creation_error;
-use crate::engine::text::hex;
+use crate::backend::text::hex;
 use crate::queue::{QueueFront, Queues, busy};
 use hashlink::LruCache;
 use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};

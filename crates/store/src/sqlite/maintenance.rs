@@ -1,14 +1,14 @@
 //! Maintenance of the file: compaction, checkpoints of the write-ahead log, backups, and checks for servers and locks.
 
-use super::SqliteEngine;
+use super::SqliteBackend;
 use super::connection::{open_complete, open_reader};
-use super::error::{EngineError, creation_error, place_of};
+use super::error::{BackendError, creation_error, place_of};
 use super::file::{create_file, with_suffix};
 use super::lock::{self, LockKind, ServerLock};
 use super::migrations::refuse_newer;
 use crate::archive::WipeOutcome;
+use crate::backend::{Result, Tx};
 use crate::decode::failed;
-use crate::engine::{Result, Tx};
 use crate::tables::checkpoint;
 use futures_util::FutureExt as _;
 use lango_core::StoreError;
@@ -26,7 +26,7 @@ const TRIES: usize = 500;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-impl SqliteEngine {
+impl SqliteBackend {
     /// Rewrites the file, so that no deleted data is left in it. The duration grows with the file's size, and all writers wait.
     pub async fn compact(&self) -> Result<WipeOutcome, StoreError> {
         self.on_file(Ok(WipeOutcome::Clean), compact).await
@@ -60,7 +60,7 @@ impl SqliteEngine {
     /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the file since it was opened.
     pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
         let check = |path: &Path| {
-            let connection = open_reader(path).map_err(EngineError::from);
+            let connection = open_reader(path).map_err(BackendError::from);
             let checked = connection.and_then(|connection| refuse_newer(&connection, path));
             checked.map_err(|failure| failure.about(path))
         };
@@ -163,7 +163,7 @@ fn back_up(path: &Path, to: &Path, on_progress: &dyn Fn(u64, u64)) -> Result<(),
 
 fn copy(path: &Path, part: &Path, on_progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     create_file(part).map_err(|error| creation_error(part, &error))?;
-    let source = open_reader(path).map_err(|error| EngineError::from(error).about(path))?;
+    let source = open_reader(path).map_err(|error| BackendError::from(error).about(path))?;
     let copied = || -> Result<()> {
         // The transaction keeps one snapshot while other connections write.
         source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
@@ -173,7 +173,7 @@ fn copy(path: &Path, part: &Path, on_progress: &dyn Fn(u64, u64)) -> Result<(), 
         let problem: String = target.query_row(check, [], |row| row.get(0))?;
         match problem.as_str() {
             "ok" => Ok(()),
-            problem => Err(EngineError::other(format!(
+            problem => Err(BackendError::other(format!(
                 "the copy is damaged: {problem}"
             ))),
         }
@@ -200,7 +200,7 @@ fn copy_pages(
                 tries += 1;
                 thread::sleep(PAUSE);
             }
-            _ => return Err(EngineError::other("the database is busy; try again")),
+            _ => return Err(BackendError::other("the database is busy; try again")),
         }
     }
 }

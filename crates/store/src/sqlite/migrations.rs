@@ -4,7 +4,7 @@
 //! file half applied, and two processes that start at the same time apply it only once.
 
 use super::error::place_of;
-use crate::engine::Result;
+use crate::backend::Result;
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;

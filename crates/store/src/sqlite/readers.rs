@@ -1,10 +1,10 @@
 //! The pool of read-only connections: at most two, opened on demand and used on the runtime's blocking threads.
 
 use super::connection::{open_immutable, open_reader};
-use super::error::EngineError;
+use super::error::BackendError;
 use super::writer::Writer;
+use crate::backend::Result;
 use crate::decode::failed;
-use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,7 +72,7 @@ impl Readers {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| open_reader(path), Ok);
         let result = connection
-            .map_err(EngineError::from)
+            .map_err(BackendError::from)
             .and_then(|mut connection| {
                 let result = work(&mut connection);
                 self.idle().push(connection);

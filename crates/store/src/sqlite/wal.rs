@@ -1,6 +1,6 @@
 //! Syncs SQLite's write-ahead log to disk.
 
-use super::error::{EngineError, place_of};
+use super::error::{BackendError, place_of};
 use super::file::with_suffix;
 use crate::decode::failed;
 use lango_core::StoreError;
@@ -23,7 +23,7 @@ impl WriteAheadLog {
     pub(super) fn take_over(connection: &Connection, path: &Path) -> Result<Self, StoreError> {
         connection
             .execute_batch("PRAGMA synchronous = NORMAL")
-            .map_err(|error| EngineError::from(error).about(path))?;
+            .map_err(|error| BackendError::from(error).about(path))?;
         let file = File::open(with_suffix(path, "-wal")).map_err(|error| {
             let place = place_of(path);
             failed(format!(

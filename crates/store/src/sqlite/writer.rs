@@ -10,10 +10,10 @@
 //! would work too, but SQLite parses the statement each time.
 
 use super::connection::{execute, open_complete, open_writer};
-use super::error::{EngineError, place_of, sqlite_error};
+use super::error::{BackendError, place_of, sqlite_error};
 use super::wal::WriteAheadLog;
+use crate::backend::{Durability, Result};
 use crate::decode::failed;
-use crate::engine::{Durability, Result};
 use crate::tables::OpenMode;
 use lango_core::StoreError;
 use rusqlite::Connection;
@@ -242,7 +242,7 @@ fn run_in_savepoint(connection: &mut Connection, work: &Work) -> rusqlite::Resul
     let result = (work.change)(connection);
     match result {
         // SQLite rolls back everything by itself when the disk is full or fails.
-        Err(EngineError::Sqlite(error)) if connection.is_autocommit() => return Err(error),
+        Err(BackendError::Sqlite(error)) if connection.is_autocommit() => return Err(error),
         Err(_) => execute(connection, "ROLLBACK TO job")?,
         Ok(()) => {}
     }

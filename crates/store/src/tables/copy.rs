@@ -4,7 +4,9 @@
 use super::{Cell, Table, TableRow, TransferCheckpoint};
 use crate::StoreFuture;
 use crate::archive::PAGE_BYTES;
-use crate::engine::{Engine, EngineError, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
+use crate::backend::{
+    Backend, BackendError, Result, Row, Sql, ToValue as _, Tx, Value, sql, values,
+};
 use crate::library::index_words;
 use crate::store::Store;
 use lango_core::StoreError;
@@ -13,14 +15,14 @@ use lango_core::StoreError;
 impl Store {
     /// Returns the address of the database, without the password.
     pub fn place(&self) -> String {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.shown_place(),
-            Engine::Postgres(postgres) => postgres.database.address.shown.clone(),
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.shown_place(),
+            Backend::Postgres(postgres) => postgres.database.address.shown.clone(),
         }
     }
 
     pub async fn count_rows(&self, table: &'static Table) -> Result<u64, StoreError> {
-        let count = self.engine.query_opt(table.count, &[], |row| row.get(0));
+        let count = self.backend.query_opt(table.count, &[], |row| row.get(0));
         Ok(count.await?.unwrap_or_default())
     }
 
@@ -33,7 +35,7 @@ impl Store {
         limit: usize,
     ) -> StoreFuture<'_, Vec<TableRow>> {
         let args = (table, after, limit);
-        self.engine.read(args, |tx, (table, after, limit)| {
+        self.backend.read(args, |tx, (table, after, limit)| {
             Box::pin(async move {
                 let (statement, key) = match after {
                     Some(key) => (table.next_page, &key[..]),
@@ -58,21 +60,23 @@ impl Store {
             return Ok(None);
         }
         let values = values![table.name];
-        let id = self.engine.query_opt(LAST_ROW_ID, values, |row| row.get(0));
+        let id = self
+            .backend
+            .query_opt(LAST_ROW_ID, values, |row| row.get(0));
         Ok(id.await?.flatten())
     }
 
     /// Counts the sessions that a process has locked or leased.
     pub async fn count_leases(&self) -> Result<usize, StoreError> {
-        if let Engine::Sqlite(sqlite) = &self.engine {
+        if let Backend::Sqlite(sqlite) = &self.backend {
             return sqlite.count_locks().await;
         }
-        let count = self.engine.query_opt(COUNT_LEASES, &[], |row| row.get(0));
+        let count = self.backend.query_opt(COUNT_LEASES, &[], |row| row.get(0));
         Ok(count.await?.unwrap_or_default())
     }
 
     pub fn checkpoint(&self) -> StoreFuture<'_, Option<TransferCheckpoint>> {
-        self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
+        self.backend.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
 
     /// Inserts rows into a table and stores the checkpoint, in one transaction.
@@ -83,7 +87,7 @@ impl Store {
         checkpoint: TransferCheckpoint,
     ) -> StoreFuture<'_, ()> {
         let args = (table, rows, checkpoint);
-        self.engine.write(args, |tx, (table, rows, checkpoint)| {
+        self.backend.write(args, |tx, (table, rows, checkpoint)| {
             Box::pin(async move {
                 tx.execute(CREATE_CHECKPOINT, &[]).await?;
                 let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
@@ -102,7 +106,7 @@ impl Store {
 
     /// Makes the next generated id of a table greater than `last` and the ids of all rows.
     pub fn raise_row_id(&self, table: &'static Table, last: Option<i64>) -> StoreFuture<'_, ()> {
-        self.engine
+        self.backend
             .write_idempotent((table, last), |tx, (table, last)| {
                 Box::pin(async move {
                     let values = values![table.name, last];
@@ -118,7 +122,7 @@ impl Store {
     }
 
     pub async fn finish_transfer(&self) -> Result<(), StoreError> {
-        self.engine.execute(DROP_CHECKPOINT, &[]).await.map(drop)
+        self.backend.execute(DROP_CHECKPOINT, &[]).await.map(drop)
     }
 }
 
@@ -157,8 +161,8 @@ pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpo
     tx.query_opt(CHECKPOINT, &[], read).await
 }
 
-fn checkpoint_error(error: serde_json::Error) -> EngineError {
-    EngineError::other(format!(
+fn checkpoint_error(error: serde_json::Error) -> BackendError {
+    BackendError::other(format!(
         "the checkpoint of a move cannot be read or written: {error}"
     ))
 }
@@ -203,7 +207,7 @@ const DROP_CHECKPOINT: Sql = sql!("DROP TABLE IF EXISTS move_under_way");
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::backend::plans::{ManyRows, sqlite_plan};
     use crate::tables::tables;
 
     #[tokio::test]

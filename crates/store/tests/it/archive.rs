@@ -93,7 +93,11 @@ async fn state(
 ) -> (SessionHead, Approvals, Vec<SessionSummary>) {
     let sessions = SessionCatalog::list(&**store, &user(), SessionQuery::recent(9)).await;
     let approvals = store.approvals(&user()).await.unwrap();
-    (store.open(id).await.unwrap(), approvals, sessions.unwrap())
+    (
+        store.read_head(id).await.unwrap(),
+        approvals,
+        sessions.unwrap(),
+    )
 }
 
 async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
@@ -159,7 +163,7 @@ async fn an_imported_session_is_hidden_until_it_is_complete(store: &Arc<Store>) 
     store.import_rows(rows.clone()).await.unwrap();
     let assert_not_found =
         |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
-    assert_not_found(store.open(&id).await.unwrap_err());
+    assert_not_found(store.read_head(&id).await.unwrap_err());
     assert_not_found(store.session_record(&id).await.unwrap_err());
     let more = LogBuilder::new(&id).at(2).exchange("two", "2").batch();
     let appended = store.append(more).await.unwrap_err();

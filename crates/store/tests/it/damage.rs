@@ -83,7 +83,7 @@ async fn an_invalid_body_is_reported_when_it_is_read() {
         .read(&session, EventRange { from: 1, limit: 9 })
         .await
         .unwrap_err();
-    let opened = store.open(&session).await.unwrap_err();
+    let opened = store.read_head(&session).await.unwrap_err();
     for error in [read, opened] {
         assert!(
             matches!(&error, StoreError::Damaged { id, seq: 2, .. } if *id == "s_1"),
@@ -140,7 +140,7 @@ async fn invalid_utf8_damages_only_its_own_session() {
         );
         assert_eq!(store.verify(&"s_2".into()).await.unwrap(), 3);
         if change.contains("body") {
-            let error = store.open(&"s_1".into()).await.unwrap_err();
+            let error = store.read_head(&"s_1".into()).await.unwrap_err();
             assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
         }
     }

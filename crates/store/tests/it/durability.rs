@@ -16,11 +16,11 @@ async fn a05_a_restart_preserves_the_author_of_every_message() {
     let session = create(&store, "s_1").await;
     append(&store, every_kind_of_event(&session)).await;
     let before = log(&store, &session).await;
-    let head = store.open(&session).await.unwrap();
+    let head = store.read_head(&session).await.unwrap();
     drop(store);
     let store = open(&path);
     assert_eq!(log(&store, &session).await, before);
-    assert_eq!(store.open(&session).await.unwrap(), head);
+    assert_eq!(store.read_head(&session).await.unwrap(), head);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a07_another_root_agent_changes_no_stored_author() {
         .map(|event| event.author)
         .collect();
     assert_eq!(authors, ["user", "removed-remote", ROOT, "test-root"]);
-    let head = store.open(&session).await.unwrap();
+    let head = store.read_head(&session).await.unwrap();
     assert_eq!(head.exchanges[0].answer.as_ref().unwrap().author, ROOT);
 }
 
@@ -61,7 +61,7 @@ async fn acknowledged_writes_are_visible_to_the_next_reader() {
             for turn in 1..=20 {
                 builder = builder.exchange("one", "1");
                 append(&*store, builder.batch()).await;
-                let head = store.open(&session).await.unwrap();
+                let head = store.read_head(&session).await.unwrap();
                 assert_eq!((head.turns, head.next_seq), (turn, 3 * turn + 1));
                 stored.fetch_add(3, Ordering::Relaxed);
             }

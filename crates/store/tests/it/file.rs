@@ -104,7 +104,7 @@ async fn an_empty_file_becomes_a_database() {
     let path = folder.path().join("lango.db");
     fs::write(&path, "").unwrap();
     create(&open(&path), "s_1").await;
-    assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
+    assert!(open(&path).read_head(&SessionId::from("s_1")).await.is_ok());
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_file_left_by_a_crash_during_its_creation_becomes_a_database() {
     write("COMMIT");
     fs::copy(&crashed, &path).unwrap();
     create(&open(&path), "s_1").await;
-    assert!(open(&path).open(&SessionId::from("s_1")).await.is_ok());
+    assert!(open(&path).read_head(&SessionId::from("s_1")).await.is_ok());
 }
 
 #[test]

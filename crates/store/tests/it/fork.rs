@@ -70,7 +70,7 @@ async fn a_fork_has_the_log_up_to_its_turn_with_new_hashes(store: &Arc<Store>) {
         (listed.id.as_str(), listed.title.as_str()),
         ("s_fork", "the fork")
     );
-    assert_eq!(store.open(&copy).await.unwrap().turns, 100);
+    assert_eq!(store.read_head(&copy).await.unwrap().turns, 100);
 }
 
 async fn a_running_turn_cannot_be_forked(store: &Arc<Store>) {

@@ -43,7 +43,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
         matches!(&events[10].body, EventBody::UserMessage { text, origin: None, settings: None, .. } if &**text == "never mind ä\0")
     );
 
-    let head = store.open(&old).await.unwrap();
+    let head = store.read_head(&old).await.unwrap();
     assert_eq!((head.next_seq, head.turns, head.unfinished), (13, 3, None));
     let answers: Vec<_> = head
         .exchanges
@@ -70,7 +70,7 @@ async fn a04_a_database_from_before_authors_opens_and_replays() {
         ]
     );
 
-    let cut = store.open(&SessionId::from("s_cut")).await.unwrap();
+    let cut = store.read_head(&SessionId::from("s_cut")).await.unwrap();
     assert_eq!((cut.next_seq, cut.turns, cut.unfinished), (3, 1, Some(1)));
     assert_eq!(cut.exchanges, []);
 }
@@ -152,7 +152,7 @@ async fn a01_a_stored_author_is_used_unchanged() {
         .map(|event| event.author)
         .collect();
     assert_eq!(authors, [ROOT, "user", "lango-orchestrator", "test-root"]);
-    let head = store.open(&session).await.unwrap();
+    let head = store.read_head(&session).await.unwrap();
     assert_eq!(
         head.exchanges[3].answer.as_ref().unwrap().author,
         "lango-orchestrator"

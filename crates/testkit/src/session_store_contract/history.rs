@@ -278,7 +278,7 @@ fn questions(exchanges: &[Exchange]) -> Vec<&str> {
 async fn open(subject: &StoreUnderTest, session: &SessionId) -> SessionHead {
     subject
         .store
-        .open(session)
+        .read_head(session)
         .await
         .expect("the session opens")
 }

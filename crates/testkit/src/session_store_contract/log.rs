@@ -11,7 +11,7 @@ pub async fn a_new_session_is_empty(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let head = subject
         .store
-        .open(&session)
+        .read_head(&session)
         .await
         .expect("the session opens");
     assert_eq!(
@@ -47,7 +47,7 @@ pub async fn a_session_id_cannot_be_used_twice(subject: StoreUnderTest) {
     assert_eq!(
         subject
             .store
-            .open(&id)
+            .read_head(&id)
             .await
             .expect("the session opens")
             .user,
@@ -76,7 +76,7 @@ pub async fn a_missing_session_is_reported_as_not_found(subject: StoreUnderTest)
     let id = SessionId::from("s_1");
     let page = EventRange { from: 1, limit: 10 };
     let errors = [
-        subject.store.open(&id).await.err(),
+        subject.store.read_head(&id).await.err(),
         subject.store.read(&id, page).await.err(),
         subject
             .store
@@ -126,7 +126,7 @@ pub async fn text_of_any_kind_and_length_reads_back_unchanged(subject: StoreUnde
     append(&subject, builder.batch()).await;
     let exchanges = subject
         .store
-        .open(&session)
+        .read_head(&session)
         .await
         .expect("the session opens")
         .exchanges;
@@ -233,7 +233,7 @@ pub async fn a_batch_is_stored_whole_or_not_at_all(subject: StoreUnderTest) {
     }
     let head = subject
         .store
-        .open(&session)
+        .read_head(&session)
         .await
         .expect("the session opens");
     assert_eq!((head.next_seq, head.turns, head.unfinished), (1, 0, None));
@@ -251,7 +251,7 @@ pub async fn an_empty_batch_changes_nothing(subject: StoreUnderTest) {
     assert_eq!(
         subject
             .store
-            .open(&session)
+            .read_head(&session)
             .await
             .expect("the session opens")
             .next_seq,
@@ -289,7 +289,7 @@ pub async fn concurrent_appends_to_fifty_sessions_are_all_stored(subject: StoreU
         assert!(log.iter().map(|event| event.seq).eq(1..=3 * TURNS as u64));
         let head = subject
             .store
-            .open(session)
+            .read_head(session)
             .await
             .expect("the session opens");
         let questions: Vec<_> = head
@@ -344,7 +344,7 @@ pub async fn a07_an_author_outside_the_tree_is_preserved(subject: StoreUnderTest
     assert_eq!(subject.log(&session).await[1].author, "gone-agent");
     let exchanges = subject
         .store
-        .open(&session)
+        .read_head(&session)
         .await
         .expect("the session opens")
         .exchanges;

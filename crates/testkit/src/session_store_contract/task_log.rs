@@ -90,7 +90,7 @@ pub async fn a_task_is_replaced_with_the_last_events_of_its_turn(subject: StoreU
         assert_eq!(stored.ok().flatten(), Some(ended));
         let head = subject
             .store
-            .open(&session)
+            .read_head(&session)
             .await
             .expect("the session opens");
         assert_eq!((head.turns, head.unfinished), (1, None));

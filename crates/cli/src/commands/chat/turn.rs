@@ -2,7 +2,7 @@
 
 use crate::commands::ask::ApprovalMode;
 use crate::commands::present::describe_pending;
-use crate::commands::watch::{PromptContext, TurnInput, watch};
+use crate::commands::watch::{PromptContext, TurnRequest, watch};
 use crate::screen::{self, Progress, footer};
 use lango::app::Failure;
 use lango_core::UserInput;
@@ -36,7 +36,7 @@ pub async fn show_turn(
         }
         TurnUpdate::Queued => screen::write_line(screen::QUEUED_NOTICE),
     };
-    let input = question.map_or(TurnInput::Continue, TurnInput::Question);
+    let input = question.map_or(TurnRequest::Continue, TurnRequest::Question);
     let approval_mode = ApprovalMode::detect();
     let report = match watch(conversation, input, approval_mode, context, show)
         .await?

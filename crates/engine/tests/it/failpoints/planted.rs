@@ -91,8 +91,8 @@ impl SessionStore for BuggyStore {
         self.store.create(session)
     }
 
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
-        self.store.open(session)
+    fn read_head(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
+        self.store.read_head(session)
     }
 
     fn acquire(

@@ -86,8 +86,11 @@ impl SessionStore for FailPointStore {
         Box::pin(self.points.around("create", self.inner.create(session)))
     }
 
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
-        Box::pin(self.points.around("open", self.inner.open(session)))
+    fn read_head(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
+        Box::pin(
+            self.points
+                .around("read_head", self.inner.read_head(session)),
+        )
     }
 
     fn acquire(

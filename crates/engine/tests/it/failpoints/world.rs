@@ -7,24 +7,23 @@ use crate::bench::local;
 use crate::support::rule;
 use lango_core::{
     AnswerSource, ApprovalAnswer, ApprovalQuestion, BoxFuture, BusyPolicy, CallStatus, Caller,
-    Effect, Event, EventBody, EventRange, Limits, ModelReply, ModelRequest, Outcome, SessionId,
-    SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec, TurnId,
+    Effect, Event, EventBody, EventRange, IdGenerator, ModelReply, ModelRequest, Outcome,
+    SessionId, SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use lango_engine::{
     ApprovalRules, CancelToken, Gate, RuleAction, Runner, RunnerError, RunnerParts, Topology, Tree,
-    TreeSettings, TurnEnd, TurnUpdate,
+    TreeSettings, TurnEnd, TurnUpdate, UpdateReceiver, turn_updates,
 };
 use lango_store::Store;
-use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
+use lango_testkit::clock_and_ids::ManualClock;
 use lango_testkit::model::{ScriptedModel, calls, delegate, say};
 use lango_testkit::postgres;
 use lango_testkit::tool::spec;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 
 const TOOL: &str = "exec_do";
 const OTHER_TOOL: &str = "fs_look";
@@ -179,28 +178,21 @@ impl World {
         let effect = self.planted.claimed(self.plan.effect);
         let tools = vec![tool(TOOL, effect), tool(OTHER_TOOL, Effect::Pure)];
         let tree = tree(effect, &tools);
+        let gate = Gate::new(&tree, tools).unwrap();
+        let model = Arc::new(FailPointModel {
+            inner: ScriptedModel::from_fn(reply),
+            points: Arc::clone(points),
+        });
+        let store = Arc::new(FailPointStore {
+            inner: store,
+            points: Arc::clone(points),
+        });
         Runner::new(RunnerParts {
-            gate: Gate::new(&tree, tools).unwrap(),
-            tree,
-            model: Arc::new(FailPointModel {
-                inner: ScriptedModel::from_fn(reply),
-                points: Arc::clone(points),
-            }),
-            models: BTreeMap::new(),
-            model_settings: Default::default(),
-            environment: None,
-            remotes: Vec::new(),
-            store: Arc::new(FailPointStore {
-                inner: store,
-                points: Arc::clone(points),
-            }),
-            attachments: Arc::new(Store::in_memory()),
             clock: Arc::new(ManualClock::default()),
-            ids: Arc::new(CountingIds::default()),
-            limits: Limits::default(),
+            ids: Arc::new(OneTurn),
             rules: Arc::new(rules.in_folder("/work".into())),
-            memory: None,
             busy_policy: BusyPolicy::Refuse,
+            ..RunnerParts::new(tree, gate, model, store)
         })
     }
 
@@ -208,7 +200,7 @@ impl World {
     /// answers all requests.
     async fn work(&self, runner: Runner) {
         let session = self.database.session.clone();
-        let (sender, updates) = mpsc::channel(1000);
+        let (sender, updates) = turn_updates();
         let stop = CancelToken::new();
         let mut conversation = match runner.open(session.clone()).await {
             Ok(conversation) => conversation,
@@ -221,10 +213,7 @@ impl World {
         let working = async move {
             let mut end = match conversation.turns() {
                 0 if *self.outside.is_acknowledged.lock().unwrap() => return Ok(()),
-                0 => {
-                    let id = TurnId::from("t_1");
-                    Some(conversation.turn_as(id, "go", &stop, &sender).await?)
-                }
+                0 => Some(conversation.turn("go", &stop, &sender).await?),
                 _ => conversation.resume(&stop, &sender).await?,
             };
             while let Some(TurnEnd::Waiting(waiting)) = end {
@@ -253,7 +242,7 @@ impl World {
     }
 
     /// The user sees the updates. From the first stored batch on, the message counts as acknowledged.
-    async fn watch(&self, mut updates: mpsc::Receiver<TurnUpdate>) {
+    async fn watch(&self, mut updates: UpdateReceiver) {
         while let Some(item) = updates.recv().await {
             if let TurnUpdate::Stored(_) = item {
                 *self.outside.is_acknowledged.lock().unwrap() = true;
@@ -390,6 +379,15 @@ fn reply(request: &ModelRequest) -> ModelReply {
         () if has_result => say("Done."),
         () if offers("delegate") => delegate("operator", "do it"),
         () => calls([(TOOL, json!({})), (OTHER_TOOL, json!({}))]),
+    }
+}
+
+/// Ids of one session and one turn, the same in each process.
+struct OneTurn;
+
+impl IdGenerator for OneTurn {
+    fn fresh(&self, prefix: &str) -> String {
+        format!("{prefix}1")
     }
 }
 

@@ -186,7 +186,7 @@ async fn child_process() {
         boundary();
         memory.work_due(&owner.user, &owner.session).await.unwrap();
         boundary();
-        let head = store.open(&owner.session).await.unwrap();
+        let head = store.read_head(&owner.session).await.unwrap();
         if head.turns == TURNS {
             break;
         }
@@ -207,7 +207,7 @@ async fn child_process() {
 
 /// Ends a turn that a crash left open as interrupted, as the runner does.
 async fn close_interrupted_turn(store: &Arc<Store>, owner: &MemoryOwner) {
-    let head = store.open(&owner.session).await.unwrap();
+    let head = store.read_head(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
     let page = EventRange { from, limit: 1 };
     let first = SessionStore::read(&**store, &owner.session, page)

@@ -41,7 +41,7 @@ async fn contend(
         else {
             continue;
         };
-        let Ok(head) = store.open(&session).await else {
+        let Ok(head) = store.read_head(&session).await else {
             continue;
         };
         let mut builder = LogBuilder::new(&session).at(head.next_seq);
@@ -258,7 +258,7 @@ async fn no_takeover_happens_between_the_check_and_the_commit_of_an_append() {
                 .await
                 .unwrap();
             let taken = taken.await.unwrap_or_else(|error| panic!("{error}"));
-            let head = right.open(&session).await.unwrap();
+            let head = right.read_head(&session).await.unwrap();
             (taken, head.next_seq)
         };
         let (append, (_taken, next_seq)) = tokio::join!(append, take_over);

@@ -23,7 +23,7 @@ async fn write(store: Arc<Store>, id: String, stop: Arc<AtomicBool>, done: Arc<A
         store.append(builder.batch()).await.unwrap();
         written += 1;
         done.fetch_add(1, Ordering::Relaxed);
-        let head = store.open(&session).await.unwrap();
+        let head = store.read_head(&session).await.unwrap();
         assert_eq!(
             head.next_seq,
             3 * written + 1,
@@ -41,7 +41,7 @@ async fn assert_all_stored(store: &Store, id: &str, written: u64) {
     let events: Vec<Event> = log(store, &session).await;
     let expected: Vec<String> = (0..written).map(|number| number.to_string()).collect();
     assert_eq!(user_messages(&events), expected);
-    let head = store.open(&session).await.unwrap();
+    let head = store.read_head(&session).await.unwrap();
     assert_eq!(head.turns, written);
 }
 
@@ -154,7 +154,7 @@ async fn a_request_whose_reply_was_lost_is_not_executed_twice() {
     }
 
     // The same append from a caller whose reply was not lost is a conflict.
-    let end = store.open(&session).await.unwrap().next_seq;
+    let end = store.read_head(&session).await.unwrap().next_seq;
     let again = LogBuilder::new(&session)
         .at(end - 3)
         .exchange("again", "1")
@@ -189,7 +189,7 @@ async fn silent_connections_cost_one_attempt_and_no_lease() {
     let session = create(&store, "s_1").await;
     let lease = store.acquire(&session, BusyPolicy::Refuse).await;
     let lease = lease.unwrap_or_else(|error| panic!("{error}"));
-    futures_util::future::join_all((0..8).map(|_| store.open(&session))).await;
+    futures_util::future::join_all((0..8).map(|_| store.read_head(&session))).await;
     let made = proxy.made.load(Ordering::Relaxed);
     assert!(made > 6, "there are only {made} connections");
     proxy.silence();
@@ -212,7 +212,7 @@ async fn retries_end_when_the_lease_has_expired() {
     let second = builder.exchange("two", "2").batch();
     let away = store.append(second.clone()).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
-    let away = store.open(&session).await.unwrap_err();
+    let away = store.read_head(&session).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     lease.lost().await;
     assert!(!lease.is_valid());

@@ -149,7 +149,7 @@ async fn a_former_owner_cannot_hide_a_session_and_a_deleted_one_leaves_no_lease(
     assert_lost(left.hide_session(&session, None).await.unwrap_err());
     let taken = acquire(&right, &session).await;
     assert_lost(left.hide_session(&session, None).await.unwrap_err());
-    assert!(right.open(&session).await.is_ok());
+    assert!(right.read_head(&session).await.is_ok());
 
     assert!(right.hide_session(&session, None).await.unwrap());
     assert!(!right.hide_session(&session, None).await.unwrap());

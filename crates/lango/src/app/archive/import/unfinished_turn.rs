@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// lease.
 pub(super) async fn close(app: &App, session: &SessionId) -> Result<bool, Failure> {
     let store = &app.storage.database;
-    let head = store.open(session).await?;
+    let head = store.read_head(session).await?;
     let Some(first_seq) = head.unfinished else {
         return Ok(false);
     };

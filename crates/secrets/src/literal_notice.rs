@@ -10,13 +10,13 @@ use lango_core::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A tool that does not resolve secrets.
-pub struct UnresolvedTool {
+/// A tool that does not resolve secrets, with a notice in the result if an argument names one.
+pub struct LiteralSecretNotice {
     tool: Arc<dyn Tool>,
     source: Arc<dyn SecretSource>,
 }
 
-impl UnresolvedTool {
+impl LiteralSecretNotice {
     pub fn new(tool: Arc<dyn Tool>, source: Arc<dyn SecretSource>) -> Self {
         Self { tool, source }
     }
@@ -33,7 +33,7 @@ impl UnresolvedTool {
     }
 }
 
-impl Tool for UnresolvedTool {
+impl Tool for LiteralSecretNotice {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

@@ -1,6 +1,6 @@
 //! Statements that are written once for both databases.
 //!
-//! [`sql!`](crate::engine::sql) takes PostgreSQL's dialect and derives SQLite's at compile time: `$1` becomes `?1`, and casts such
+//! [`sql!`](crate::backend::sql) takes PostgreSQL's dialect and derives SQLite's at compile time: `$1` becomes `?1`, and casts such
 //! as `::bigint` and `::text[]` are removed. Text for only one database goes into a comment that the other one ignores:
 //! `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Statements that differ more are written out for each database:
 //! `sql!(sqlite: "…", postgres: "…")`.
@@ -25,18 +25,18 @@ impl Sql {
 /// Creates a [`Sql`] from one text for both databases, or from a text for each.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {
-        $crate::engine::Sql {
+        $crate::backend::Sql {
             sqlite: $sqlite,
             postgres: $postgres,
         }
     };
     ($text:expr) => {{
         const TEXT: &str = $text;
-        const SQLITE: [u8; TEXT.len()] = $crate::engine::dialect::sqlite(TEXT);
-        const POSTGRES: [u8; TEXT.len()] = $crate::engine::dialect::postgres(TEXT);
-        $crate::engine::Sql {
-            sqlite: $crate::engine::dialect::text(&SQLITE),
-            postgres: $crate::engine::dialect::text(&POSTGRES),
+        const SQLITE: [u8; TEXT.len()] = $crate::backend::dialect::sqlite(TEXT);
+        const POSTGRES: [u8; TEXT.len()] = $crate::backend::dialect::postgres(TEXT);
+        $crate::backend::Sql {
+            sqlite: $crate::backend::dialect::text(&SQLITE),
+            postgres: $crate::backend::dialect::text(&POSTGRES),
         }
     }};
 }
@@ -45,10 +45,10 @@ pub(crate) use sql;
 /// Defines a constant for each statement, and `ALL`, the list of them for the query-plan tests.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
-        $($(#[$doc])* pub(super) const $name: $crate::engine::Sql = $crate::engine::sql!($text);)*
+        $($(#[$doc])* pub(super) const $name: $crate::backend::Sql = $crate::backend::sql!($text);)*
 
         #[cfg(test)]
-        pub(crate) const ALL: &[$crate::engine::Sql] = &[$($name),*];
+        pub(crate) const ALL: &[$crate::backend::Sql] = &[$($name),*];
     };
 }
 pub(crate) use statements;

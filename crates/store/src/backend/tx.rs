@@ -1,7 +1,7 @@
 //! [`Tx`]: the handle through which one piece of work runs its statements on either database.
 
 use super::Result;
-use super::error::EngineError;
+use super::error::BackendError;
 use super::row::{Column, Row};
 use super::sql::Sql;
 use super::value::{ToValue as _, Value};
@@ -11,7 +11,7 @@ use rusqlite::{Connection, params_from_iter};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-/// A handle that runs statements. The methods of [`Engine`](super::Engine) decide whether they form one transaction.
+/// A handle that runs statements. The methods of [`Backend`](super::Backend) decide whether they form one transaction.
 ///
 /// On SQLite its futures are always ready: the work runs on a dedicated thread and must not await anything but this handle.
 pub(crate) struct Tx<'a> {
@@ -99,7 +99,7 @@ impl<'a> Tx<'a> {
             return Ok(work());
         }
         let computed = tokio::task::spawn_blocking(work).await;
-        computed.map_err(|error| EngineError::other(error.to_string()))
+        computed.map_err(|error| BackendError::other(error.to_string()))
     }
 
     /// Returns whether every statement costs a network round trip, which makes prefetching worthwhile.

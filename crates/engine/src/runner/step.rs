@@ -2,12 +2,12 @@
 
 use super::draft::Draft;
 use super::spans::{record_result, step_span};
-use super::{RunnerError, RunnerParts, TurnUpdate, attachments, remote};
+use super::turn_context::TurnContext;
+use super::{RunnerError, RunnerParts, UpdateSender, attachments, remote};
 use crate::turn::{ModelStep, StepKey, Turn, TurnInput, TurnStep};
 use futures_util::StreamExt;
 use lango_core::{
-    BoxLease, CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust,
-    UserId,
+    CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust, UserId,
 };
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -20,9 +20,8 @@ pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
     user: &UserId,
-    lease: &'a BoxLease,
     step: TurnStep,
-    updates: mpsc::Sender<TurnUpdate>,
+    context: TurnContext<'a>,
     progress: Option<mpsc::Sender<TurnInput>>,
 ) -> impl Future<Output = Result<(StepKey, TurnInput), RunnerError>> + Send + use<'a> {
     let request = match &step {
@@ -36,7 +35,7 @@ pub(super) fn perform<'a>(
     let span = step_span(parts, &step);
     let performed = async move {
         let key = step.key();
-        if !lease.is_valid() {
+        if !context.lease.is_valid() {
             std::future::pending::<()>().await;
         }
         let input = match (step, request) {
@@ -51,7 +50,7 @@ pub(super) fn perform<'a>(
                     trust: Trust::Untrusted,
                     inspection: Inspection::default(),
                 };
-                call_model(parts, step, request, caller, updates).await
+                call_model(parts, step, request, caller, context.updates).await
             }
             (TurnStep::CallModel(step), None) => incomplete_reply(parts, step),
             (TurnStep::CallTool(step), _) => {
@@ -64,18 +63,21 @@ pub(super) fn perform<'a>(
                     trust: step.trust,
                     inspection: step.inspection.clone(),
                 };
-                let result = parts.gate.run(&step, &caller, time).await;
+                let mut result = parts.gate.run(&step, &caller, time).await;
+                let files = std::mem::take(&mut result.files);
+                let (attachments, omitted) = attachments::store_files(parts, &user, files).await?;
+                result.add_lines(&omitted);
                 TurnInput::ToolReturned {
                     step,
                     status: result.status,
                     output: result.output,
                     trust: result.trust,
-                    attachments: attachments::store_files(parts, &user, result.files).await?,
+                    attachments,
                 }
             }
             (TurnStep::CallRemote(step), _) => {
                 let call = remote::remote_request(parts, &user, &session, &turn_id, &step).await;
-                let draft = Draft::new(step.agent.clone(), updates, step.shows_draft);
+                let draft = Draft::new(step.agent.clone(), context.updates, step.shows_draft);
                 let time = remote::timeout(parts, &step.agent).unwrap_or(time);
                 let input = remote::call(parts, step, call, time, draft, progress).await;
                 remote::store_files(parts, &user, input).await?
@@ -92,18 +94,18 @@ async fn call_model(
     step: ModelStep,
     request: ModelRequest,
     caller: Caller,
-    updates: mpsc::Sender<TurnUpdate>,
+    updates: &UpdateSender,
 ) -> TurnInput {
     let mut draft = Draft::new(step.agent.clone(), updates, step.shows_draft);
     let model = parts.model_of(&step.agent);
     let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
         match item {
-            Ok(ModelEvent::Text(text)) => draft.push(&text).await,
-            Ok(ModelEvent::Retrying { reason }) => draft.retry(&reason).await,
+            Ok(ModelEvent::Text(text)) => draft.push(&text),
+            Ok(ModelEvent::Retrying { reason }) => draft.retry(&reason),
             Ok(ModelEvent::Reply(reply)) => {
                 if !reply.calls.is_empty() {
-                    draft.withdraw().await;
+                    draft.withdraw();
                 }
                 let inspections = parts.gate.inspect(caller, &reply.calls).await;
                 return TurnInput::ModelReplied {
@@ -114,12 +116,12 @@ async fn call_model(
                 };
             }
             Err(error) => {
-                draft.withdraw().await;
+                draft.withdraw();
                 return TurnInput::ModelFailed { step, error };
             }
         }
     }
-    draft.withdraw().await;
+    draft.withdraw();
     incomplete_reply(parts, step)
 }
 

@@ -7,7 +7,7 @@ use lango_core::{SessionId, StoreError};
 use std::ffi::OsStr;
 
 #[derive(Debug)]
-pub(crate) enum EngineError {
+pub(crate) enum BackendError {
     Sqlite(rusqlite::Error),
     /// An error of PostgreSQL or of the connection.
     Postgres(tokio_postgres::Error),
@@ -23,7 +23,7 @@ pub(crate) enum EngineError {
     Store(StoreError),
 }
 
-impl EngineError {
+impl BackendError {
     pub(crate) fn other(detail: impl Into<String>) -> Self {
         Self::Store(failed(detail))
     }
@@ -58,19 +58,19 @@ impl EngineError {
     }
 }
 
-impl From<rusqlite::Error> for EngineError {
+impl From<rusqlite::Error> for BackendError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)
     }
 }
 
-impl From<tokio_postgres::Error> for EngineError {
+impl From<tokio_postgres::Error> for BackendError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Postgres(error)
     }
 }
 
-impl From<StoreError> for EngineError {
+impl From<StoreError> for BackendError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

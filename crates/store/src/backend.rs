@@ -14,7 +14,7 @@ pub(crate) mod text;
 mod tx;
 mod value;
 
-pub(crate) use error::EngineError;
+pub(crate) use error::BackendError;
 pub(crate) use row::{FromRow, Row, records};
 pub(crate) use sql::{Sql, dialect, sql, statements};
 pub(crate) use tx::Tx;
@@ -23,24 +23,24 @@ pub(crate) use value::{ToValue, Value, bulk_row, values};
 
 use crate::StoreFuture;
 use crate::decode::failed;
-use crate::postgres::PostgresEngine;
-use crate::sqlite::SqliteEngine;
+use crate::postgres::PostgresBackend;
+use crate::sqlite::SqliteBackend;
 use lango_core::BoxFuture;
 use std::sync::Arc;
 
-pub(crate) type Result<T, E = EngineError> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = BackendError> = std::result::Result<T, E>;
 
 /// Work on a transaction with its arguments. It may run more than once.
 pub(crate) type Work<A, T> =
-    for<'t, 'c> fn(&'t mut Tx<'c>, &'t A) -> BoxFuture<'t, Result<T, EngineError>>;
+    for<'t, 'c> fn(&'t mut Tx<'c>, &'t A) -> BoxFuture<'t, Result<T, BackendError>>;
 
-/// Runs [`Work`] with a tuple of arguments: `work!(self.engine.write(args), |tx, user, row| { … })`.
+/// Runs [`Work`] with a tuple of arguments: `work!(self.backend.write(args), |tx, user, row| { … })`.
 macro_rules! work {
-    ($($engine:ident).+($args:expr), |$tx:ident, $argument:ident| $body:block) => {
-        $($engine).+($args, |$tx, $argument| Box::pin(async move $body))
+    ($($backend:ident).+($args:expr), |$tx:ident, $argument:ident| $body:block) => {
+        $($backend).+($args, |$tx, $argument| Box::pin(async move $body))
     };
-    ($($engine:ident).+($args:expr), |$tx:ident, $($argument:ident),+| $body:block) => {
-        $($engine).+($args, |$tx, ($($argument),+)| Box::pin(async move $body))
+    ($($backend:ident).+($args:expr), |$tx:ident, $($argument:ident),+| $body:block) => {
+        $($backend).+($args, |$tx, ($($argument),+)| Box::pin(async move $body))
     };
 }
 pub(crate) use work;
@@ -53,7 +53,7 @@ impl<T: Send + Sync + 'static> Input for T {}
 pub(crate) trait Output: Send + 'static {}
 impl<T: Send + 'static> Output for T {}
 
-/// The isolation of the statements of one piece of work; see the methods of [`Engine`].
+/// The isolation of the statements of one piece of work; see the methods of [`Backend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkMode {
     Lookup,
@@ -77,12 +77,12 @@ pub(crate) enum Durability {
 
 /// A database that is opened on first use.
 #[derive(Clone)]
-pub(crate) enum Engine {
-    Sqlite(Arc<SqliteEngine>),
-    Postgres(Arc<PostgresEngine>),
+pub(crate) enum Backend {
+    Sqlite(Arc<SqliteBackend>),
+    Postgres(Arc<PostgresBackend>),
 }
 
-impl Engine {
+impl Backend {
     /// Reads a few rows by key. SQLite does this on the caller's thread, which is faster than waking a reader thread.
     pub(crate) fn lookup<A: Input, T: Output>(
         &self,

@@ -4,7 +4,7 @@
 //! comparison; for a number that is written, [`checked_i64`] fails instead. Text may contain any character: see
 //! [`text`](super::text) for PostgreSQL.
 
-use super::error::EngineError;
+use super::error::BackendError;
 use super::text::SqlText;
 use crate::agent_memory::Generation;
 use lango_core::{
@@ -56,7 +56,7 @@ pub(crate) trait ToValue {
 /// Builds the values of a statement, in the order of `$1`, `$2` and so on.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
-        &[$($crate::engine::ToValue::to_value(&$value)),*]
+        &[$($crate::backend::ToValue::to_value(&$value)),*]
     };
 }
 pub(crate) use values;
@@ -64,16 +64,16 @@ pub(crate) use values;
 /// Builds one row of values for [`Tx::batch`](super::Tx::batch).
 macro_rules! bulk_row {
     ($($value:expr),* $(,)?) => {{
-        use $crate::engine::ToValue as _;
+        use $crate::backend::ToValue as _;
         vec![$(($value).to_value()),*]
     }};
 }
 pub(crate) use bulk_row;
 
 /// Converts a number that will be stored. Fails if it exceeds `i64::MAX`, the largest integer of both databases.
-pub(crate) fn checked_i64(number: u64) -> Result<i64, EngineError> {
+pub(crate) fn checked_i64(number: u64) -> Result<i64, BackendError> {
     i64::try_from(number)
-        .map_err(|_| EngineError::other(format!("{number} is too large for the database")))
+        .map_err(|_| BackendError::other(format!("{number} is too large for the database")))
 }
 
 impl<T: ToValue + ?Sized> ToValue for &T {

@@ -1,7 +1,7 @@
 //! Rows of both databases, and the Rust types that their columns can be read as.
 
 use super::Result;
-use super::error::EngineError;
+use super::error::BackendError;
 use super::text::unescape;
 use super::value::Value;
 use crate::agent_memory::Generation;
@@ -25,7 +25,7 @@ pub(crate) enum Row<'r> {
 impl<'r> Row<'r> {
     pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T> {
         T::from_value(self.value(column)?)
-            .map_err(|problem| EngineError::Column { column, problem })
+            .map_err(|problem| BackendError::Column { column, problem })
     }
 
     /// Reads a value from the row's first columns.
@@ -39,7 +39,7 @@ impl<'r> Row<'r> {
         match self.value(column)? {
             Value::Bytes(Cow::Borrowed(bytes)) => Ok(String::from_utf8_lossy(bytes)),
             value => {
-                Cow::from_value(value).map_err(|problem| EngineError::Column { column, problem })
+                Cow::from_value(value).map_err(|problem| BackendError::Column { column, problem })
             }
         }
     }
@@ -136,9 +136,9 @@ impl<'r, T: Column<'r>> FromRow<'r> for T {
 /// Implements [`FromRow`] for structs by reading the fields in the given order.
 macro_rules! records {
     ($($record:ident { $($field:ident),* })*) => {
-        $(impl<'r> $crate::engine::FromRow<'r> for $record {
-            fn read(row: $crate::engine::Row<'r>, column: &mut usize) -> $crate::engine::Result<Self> {
-                $(let $field = $crate::engine::FromRow::read(row, column)?;)*
+        $(impl<'r> $crate::backend::FromRow<'r> for $record {
+            fn read(row: $crate::backend::Row<'r>, column: &mut usize) -> $crate::backend::Result<Self> {
+                $(let $field = $crate::backend::FromRow::read(row, column)?;)*
                 Ok(Self { $($field),* })
             }
         })*

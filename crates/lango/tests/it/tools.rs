@@ -1,0 +1,146 @@
+//! Tools of a program's own.
+
+use lango::{Error, JsonSchema, Lango, ToolError, tool, tool_with_caller};
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Order {
+    /// The number of the order.
+    number: String,
+}
+
+fn order_tool(name: &str) -> lango::CustomTool {
+    tool(name, "Finds an order", |order: Order| async move {
+        match order.number.as_str() {
+            "A-17" => Ok("order A-17 was shipped".to_owned()),
+            other => Err(ToolError::new(format!("there is no order {other}"))),
+        }
+    })
+}
+
+#[test]
+fn the_schema_of_a_tool_comes_from_its_argument_type() {
+    let lango = Lango::builder()
+        .tool(order_tool("find_order").owner("librarian"))
+        .build()
+        .unwrap();
+    let agent = lango.tree().agent("librarian").unwrap();
+    let spec = &agent.tool("find_order").unwrap().spec;
+    let parameters = &*spec.parameters;
+    assert_eq!(parameters["required"], serde_json::json!(["number"]));
+    let field = &parameters["properties"]["number"];
+    assert_eq!(field["description"], "The number of the order.");
+}
+
+#[tokio::test]
+async fn a_named_owner_runs_a_tool_whose_prefix_belongs_to_no_agent() {
+    let lango = Lango::builder()
+        .tool(
+            order_tool("find_order")
+                .owner("librarian")
+                .capability("order look-up"),
+        )
+        .build()
+        .unwrap();
+    let owner = lango.tree().owner_of("find_order").unwrap();
+    assert_eq!(owner.name, "librarian");
+    assert!(
+        owner.description.contains("order look-up"),
+        "{}",
+        owner.description
+    );
+    let report = lango
+        .session()
+        .run(r#"use find_order {"number": "A-17"}"#)
+        .await
+        .unwrap();
+    assert_eq!(report.text(), "order A-17 was shipped");
+    assert_eq!((report.tool_calls, report.rounds), (1, 1));
+}
+
+#[tokio::test]
+async fn without_an_owner_or_a_known_prefix_a_tool_never_runs() {
+    let lango = Lango::builder()
+        .tool(order_tool("find_order"))
+        .build()
+        .unwrap();
+    assert_eq!(lango.tree().unmatched.len(), 1);
+    let report = lango
+        .session()
+        .run(r#"use find_order {"number": "A-17"}"#)
+        .await
+        .unwrap();
+    assert_eq!(report.tool_calls, 0);
+    assert!(report.text().contains("no agent owns"), "{}", report.text());
+}
+
+#[tokio::test]
+async fn errors_and_invalid_arguments_reach_the_model_as_results() {
+    let lango = Lango::builder()
+        .tool(order_tool("find_order").owner("operator"))
+        .build()
+        .unwrap();
+    let session = lango.session();
+    let report = session
+        .run(r#"use find_order {"number": "B"}"#)
+        .await
+        .unwrap();
+    assert!(
+        report.text().contains("there is no order B"),
+        "{}",
+        report.text()
+    );
+    let report = session
+        .run(r#"use find_order {"numbr": "A-17"}"#)
+        .await
+        .unwrap();
+    assert!(report.text().contains("number"), "{}", report.text());
+    assert_eq!(report.tool_calls, 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_wants_its_caller_gets_user_session_and_idempotency_key() {
+    let who = tool_with_caller("search_me", "Who calls", |caller, _: Nothing| async move {
+        Ok(format!(
+            "{} {} {}",
+            caller.user,
+            caller.session,
+            caller.key()
+        ))
+    });
+    let lango = Lango::builder().user("ann").tool(who).build().unwrap();
+    let session = lango.session();
+    let report = session.run("use search_me {}").await.unwrap();
+    let expected = format!("ann {} {}/", session.id(), report.turn);
+    assert!(report.text().starts_with(&expected), "{}", report.text());
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[test]
+fn wrong_owners_and_duplicate_names_are_errors_of_build() {
+    let wrong = Lango::builder().tool(order_tool("find_order").owner("nobody"));
+    assert!(matches!(wrong.build().unwrap_err(), Error::Agents(_)));
+    let twice = Lango::builder()
+        .tool(order_tool("search_order"))
+        .tool(order_tool("search_order"));
+    assert!(matches!(twice.build().unwrap_err(), Error::Agents(_)));
+    let topology = Lango::builder().topology("special");
+    assert!(matches!(topology.build().unwrap_err(), Error::Topology(_)));
+}
+
+#[tokio::test]
+async fn file_tools_reach_their_folder_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.md"), "buy rum\n").unwrap();
+    let builder = Lango::builder().workspace(folder.path()).unwrap();
+    let session = builder.build().unwrap().session();
+    let report = session.run("read notes.md").await.unwrap();
+    assert!(report.text().contains("buy rum"), "{}", report.text());
+    let report = session
+        .run(r#"use fs_read {"path": "/etc/hostname"}"#)
+        .await
+        .unwrap();
+    assert!(report.text().contains("outside"), "{}", report.text());
+}

@@ -3,13 +3,12 @@
 
 use super::random::Random;
 use lango_core::{
-    AnswerSource, ApprovalAnswer, ApprovalQuestion, BusyPolicy, Effect, EventBatch, Limits,
-    Message, ModelReply, ModelRequest, SessionId, SessionStore, Tool, UserId,
+    AnswerSource, ApprovalAnswer, ApprovalQuestion, Effect, EventBatch, Message, ModelReply,
+    ModelRequest, SessionId, SessionStore, Tool, UserId,
 };
 use lango_engine::{
-    ApprovalRule, ApprovalRules, CancelToken, Conversation, Gate, RandomIds, RuleAction, Runner,
-    RunnerParts, SystemClock, Topology, Tree, TreeSettings, TurnEnd, TurnUpdate, UpdateSender,
-    turn_updates,
+    ApprovalRule, ApprovalRules, CancelToken, Conversation, Gate, RuleAction, Runner, RunnerParts,
+    Topology, Tree, TreeSettings, TurnEnd, TurnUpdate, UpdateSender, turn_updates,
 };
 use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, calls, delegate, delegate_and_finish, say};

@@ -93,11 +93,8 @@ async fn state(
 ) -> (SessionHead, Approvals, Vec<SessionSummary>) {
     let sessions = SessionCatalog::list(&**store, &user(), SessionQuery::recent(9)).await;
     let approvals = store.approvals(&user()).await.unwrap();
-    (
-        store.read_head(id).await.unwrap(),
-        approvals,
-        sessions.unwrap(),
-    )
+    let head = store.read_head(id).await.unwrap();
+    (head, approvals, sessions.unwrap())
 }
 
 async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {

@@ -1,3 +1,5 @@
+//! Tests of the channel without a turn: what is merged, what is dropped, and who wakes up.
+
 use super::*;
 use futures_util::{FutureExt, StreamExt};
 use lango_core::{AgentName, Event, FrameId, Outcome, SessionId, Timestamp, TurnId, Usage};

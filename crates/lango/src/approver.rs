@@ -2,6 +2,7 @@
 
 use lango_core::{
     AnswerSource, ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, RuleSubject, Text,
+    UserId,
 };
 use lango_engine::Conversation;
 use std::sync::Arc;
@@ -17,6 +18,11 @@ pub trait Approver: Send + Sync {
     /// database that was restored from a backup. Only [`ApprovalAnswer::Retry`], [`ApprovalAnswer::Skip`] and
     /// [`ApprovalAnswer::Happened`] fit.
     fn reconcile<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision>;
+
+    /// Called when another process has answered the request meanwhile and continues the turn.
+    fn answered_elsewhere(&self, call: PendingCall<'_>) {
+        let _ = call;
+    }
 }
 
 /// A call that waits for a decision.
@@ -33,6 +39,11 @@ impl PendingCall<'_> {
     /// Returns what the call would change, as described by its tool; `None` if the tool has no preview.
     pub async fn preview(&self, length: PreviewLength) -> Option<String> {
         self.conversation.preview(self.approval, length).await
+    }
+
+    /// Returns the owner of the session.
+    pub fn user(&self) -> &UserId {
+        self.conversation.user()
     }
 
     /// Returns what patterns of rules and grants match for this call.
@@ -167,5 +178,9 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
 
     fn reconcile<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision> {
         (**self).reconcile(call)
+    }
+
+    fn answered_elsewhere(&self, call: PendingCall<'_>) {
+        (**self).answered_elsewhere(call);
     }
 }

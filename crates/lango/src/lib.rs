@@ -89,7 +89,7 @@
 //! | trait | methods | without it |
 //! |---|---|---|
 //! | [`Model`] | `name`, `info`, `call` | the demo model |
-//! | [`Approver`] | `approve`, `reconcile` | calls that need approval are denied |
+//! | [`Approver`] | `approve`, `reconcile`, `answered_elsewhere` | calls that need approval are denied |
 //! | [`EventLog`] | `create`, `session`, `append`, `read` | sessions are in memory, SQLite or PostgreSQL |
 //! | [`AttachmentStore`] | `put`, `read` | with an own log: messages cannot have files |
 //! | [`RemoteAgent`] | see there | [`connect_remote`] for agents that speak A2A |
@@ -115,6 +115,7 @@ mod lango;
 mod replay;
 mod session;
 mod tool;
+mod turn_run;
 mod turn_stream;
 
 pub use approver::{ApprovalDecision, Approver, DeferAll, DenyAll, PendingCall, approve_with};
@@ -125,6 +126,7 @@ pub use event_log::EventLog;
 pub use lango::Lango;
 pub use session::Session;
 pub use tool::{CustomTool, tool, tool_with_caller};
+pub use turn_run::{TurnAction, TurnRun};
 pub use turn_stream::{TurnEvent, TurnStream};
 
 pub use lango_core::{

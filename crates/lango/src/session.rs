@@ -1,21 +1,16 @@
 //! A session: a conversation of one user, in which turns run one after another.
 
-use crate::approver::{Approver, NoAnswer, PendingCall};
+use crate::approver::Approver;
+use crate::turn_run::{TurnAction, TurnRun};
 use crate::{Error, TurnStream};
 use lango_core::{
     ApprovalAnswer, ApprovalId, Event, EventRange, PendingApproval, SessionId, SessionStore,
-    TurnId, UserId, UserInput,
+    UserId, UserInput,
 };
-use lango_engine::{
-    CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, UpdateSender, turn_updates,
-};
+use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, turn_updates};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Mutex, oneshot};
-
-/// Interval between checks of a turn that another process has continued.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A conversation of one user. Clones refer to the same conversation; their turns run one after another.
 #[derive(Clone)]
@@ -102,7 +97,12 @@ impl Session {
                 cancel: &token,
                 updates: &updates,
             };
-            let result = run.to_end(action).await;
+            let result = match run.to_end(action).await {
+                Ok(TurnEnd::Waiting(none)) if none.is_empty() => {
+                    Err(RunnerError::NothingPending.into())
+                }
+                result => result.map_err(Error::from),
+            };
             drop(updates);
             // The stream may have been dropped.
             let _ = sender.send(result);
@@ -117,107 +117,5 @@ impl fmt::Debug for Session {
             .field("id", &self.id)
             .field("user", &self.user)
             .finish_non_exhaustive()
-    }
-}
-
-/// What starts or continues a turn.
-enum TurnAction {
-    Ask(UserInput),
-    Answer(ApprovalId, ApprovalAnswer),
-    Resume,
-}
-
-/// Runs a turn and asks the approver until the turn ends or has to wait.
-struct TurnRun<'a> {
-    conversation: &'a mut Conversation,
-    approver: &'a dyn Approver,
-    cancel: &'a CancelToken,
-    updates: &'a UpdateSender,
-}
-
-impl TurnRun<'_> {
-    async fn to_end(mut self, action: TurnAction) -> Result<TurnEnd, Error> {
-        let mut end = self.begin(action).await?;
-        while let TurnEnd::Waiting(waiting) = &end {
-            let Some(first) = waiting.first() else {
-                break;
-            };
-            end = match self.decide(first, waiting.len() - 1).await {
-                Ok((answer, by)) => {
-                    let (request, turn) = (first.request.id.clone(), first.turn.clone());
-                    self.conversation.refresh().await?;
-                    let mut pending = self.conversation.waiting().iter();
-                    if pending.any(|pending| pending.request.id == request) {
-                        let (cancel, updates) = (self.cancel, self.updates);
-                        let conversation = &mut self.conversation;
-                        let answered = conversation.answer(&request, answer, by, cancel, updates);
-                        answered.await?
-                    } else {
-                        self.end_elsewhere(&turn).await?
-                    }
-                }
-                Err(NoAnswer::Cancel) => self.conversation.cancel_waiting(self.updates).await?,
-                Err(NoAnswer::Defer) => break,
-            };
-        }
-        Ok(end)
-    }
-
-    async fn begin(&mut self, action: TurnAction) -> Result<TurnEnd, Error> {
-        let (conversation, cancel, updates) = (&mut *self.conversation, self.cancel, self.updates);
-        Ok(match action {
-            TurnAction::Ask(message) => conversation.turn(message, cancel, updates).await?,
-            TurnAction::Answer(request, answer) => {
-                let by = lango_core::AnswerSource::Person;
-                let answered = conversation.answer(&request, answer, by, cancel, updates);
-                answered.await?
-            }
-            TurnAction::Resume => {
-                conversation.refresh().await?;
-                if conversation.is_interrupted() {
-                    let resumed = conversation.resume(cancel, updates).await?;
-                    resumed.ok_or(RunnerError::NothingPending)?
-                } else if conversation.waiting().is_empty() {
-                    return Err(RunnerError::NothingPending.into());
-                } else {
-                    TurnEnd::Waiting(conversation.waiting().to_vec())
-                }
-            }
-        })
-    }
-
-    /// Asks the approver, unless the turn is cancelled first.
-    async fn decide(
-        &self,
-        approval: &PendingApproval,
-        more: usize,
-    ) -> Result<(ApprovalAnswer, lango_core::AnswerSource), NoAnswer> {
-        let call = PendingCall {
-            approval,
-            more,
-            conversation: self.conversation,
-        };
-        let decision = if approval.request.question.is_permission() {
-            self.approver.approve(call)
-        } else {
-            self.approver.reconcile(call)
-        };
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => Err(NoAnswer::Cancel),
-            decision = decision => decision.into_answer(),
-        }
-    }
-
-    /// Waits for a turn that another process has continued, until it has ended or waits again.
-    async fn end_elsewhere(&self, turn: &TurnId) -> Result<TurnEnd, Error> {
-        loop {
-            match self.conversation.turn_status(turn).await? {
-                TurnStatus::Finished(report) => return Ok(TurnEnd::Finished(report)),
-                TurnStatus::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
-                TurnStatus::Unfinished => tokio::time::sleep(POLL_INTERVAL).await,
-                TurnStatus::Unknown => return Err(RunnerError::NothingPending.into()),
-            }
-        }
     }
 }

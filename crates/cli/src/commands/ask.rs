@@ -1,15 +1,21 @@
 //! Asks the user at the terminal whether a call may run. Without a terminal the call is denied, and the message names
 //! the rule that would have allowed it.
 
+use super::watch::PromptContext;
 use crate::screen::{self, RequestDetail, allowing_rule, request};
-use lango::app::Failure;
 use lango::app::terminal_state::TerminalState;
-use lango_core::{AnswerSource, ApprovalAnswer, PendingApproval, PreviewLength, RuleSubject, Text};
-use lango_engine::{Conversation, edited_grant_problem};
+use lango::app::{Failure, FailureKind};
+use lango::{ApprovalDecision, Approver, PendingCall};
+use lango_core::{
+    ApprovalAnswer, BoxFuture, PendingApproval, PreviewLength, RuleSubject, Text, UserId,
+};
+use lango_engine::{UpdateBacklog, edited_grant_problem};
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What happens when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +30,9 @@ pub enum ApprovalMode {
     Defer,
 }
 
-/// The result of asking.
-pub enum Reply {
-    Answered(ApprovalAnswer, AnswerSource),
+/// What the user did at the prompt.
+enum Reply {
+    Answered(ApprovalAnswer),
     /// Stop the turn.
     Stop,
     /// Leave the request pending.
@@ -44,52 +50,137 @@ impl ApprovalMode {
             Self::Deny
         }
     }
+}
 
-    /// Asks about the first pending approval.
-    pub async fn ask(
-        self,
-        conversation: &Conversation,
-        waiting: &[PendingApproval],
-        folder: &str,
-    ) -> Result<Reply, Failure> {
-        let Some(first) = waiting.first() else {
-            return Ok(Reply::Wait);
-        };
-        match self {
-            Self::Defer => Ok(Reply::Wait),
-            // A call that may already have run cannot be denied; a user has to say what happened.
-            Self::Deny if !first.request.question.is_permission() => Ok(Reply::Wait),
-            Self::Deny => {
-                let reason = Some(report_denied(first));
-                Ok(Reply::Answered(
-                    ApprovalAnswer::No { reason },
-                    AnswerSource::Unattended,
-                ))
+/// Asks the user at the terminal, or decides without one, as the [`ApprovalMode`] says.
+pub struct TerminalApprover<'a> {
+    mode: ApprovalMode,
+    context: PromptContext<'a>,
+    /// The updates that are not on the screen yet.
+    backlog: UpdateBacklog,
+    is_prompting: AtomicBool,
+    denied: Mutex<Vec<PendingApproval>>,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl<'a> TerminalApprover<'a> {
+    pub fn new(mode: ApprovalMode, context: PromptContext<'a>, backlog: UpdateBacklog) -> Self {
+        Self {
+            mode,
+            context,
+            backlog,
+            is_prompting: AtomicBool::new(false),
+            denied: Mutex::default(),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// Whether the user is being asked.
+    pub fn is_prompting(&self) -> bool {
+        self.is_prompting.load(Ordering::Relaxed)
+    }
+
+    /// Returns the calls that were denied because no user could be asked; fails if a prompt failed.
+    pub fn finish(self) -> Result<Vec<PendingApproval>, Failure> {
+        let failure = self.failure.into_inner();
+        match failure.unwrap_or_else(PoisonError::into_inner) {
+            Some(failure) => Err(failure),
+            None => Ok(self
+                .denied
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Prompts for what an allowed call needs, such as a passphrase, while the turn waits. Returns the user's answer, or
+    /// a denial if the prompt was declined.
+    pub async fn prepare(
+        &self,
+        user: &UserId,
+        approval: &PendingApproval,
+        answer: ApprovalAnswer,
+    ) -> Result<ApprovalAnswer, Failure> {
+        if !answer.allows() {
+            return Ok(answer);
+        }
+        let prepared = self.context.vaults.prepare(user, approval).await?;
+        Ok(prepared.unwrap_or(answer))
+    }
+
+    async fn decide(&self, call: PendingCall<'_>) -> ApprovalDecision {
+        // The question comes after what led to it.
+        self.backlog.emptied().await;
+        self.is_prompting.store(true, Ordering::Relaxed);
+        let decision = match self.ask(call).await {
+            Ok(ApprovalDecision::Answer(answer)) => {
+                match self.prepare(call.user(), call.approval, answer).await {
+                    Ok(answer) => Ok(ApprovalDecision::Answer(answer)),
+                    // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
+                    Err(failure) if failure.kind == FailureKind::Interrupted => {
+                        Ok(ApprovalDecision::Cancel)
+                    }
+                    Err(failure) => Err(failure),
+                }
             }
-            Self::Terminal | Self::TerminalOnly => {
-                let preview = conversation.preview(first, PreviewLength::Short).await;
+            decision => decision,
+        };
+        self.is_prompting.store(false, Ordering::Relaxed);
+        decision.unwrap_or_else(|failure| {
+            let mut failed = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            *failed = Some(failure);
+            ApprovalDecision::Defer
+        })
+    }
+
+    async fn ask(&self, call: PendingCall<'_>) -> Result<ApprovalDecision, Failure> {
+        let approval = call.approval;
+        let is_permission = approval.request.question.is_permission();
+        match self.mode {
+            ApprovalMode::Defer => Ok(ApprovalDecision::Defer),
+            // A call that may already have run cannot be denied; a user has to say what happened.
+            ApprovalMode::Deny if !is_permission => Ok(ApprovalDecision::Defer),
+            ApprovalMode::Deny => {
+                let reason = report_denied(approval);
+                let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+                denied.push(approval.clone());
+                Ok(ApprovalDecision::Unattended { reason })
+            }
+            ApprovalMode::Terminal | ApprovalMode::TerminalOnly => {
+                let preview = call.preview(PreviewLength::Short).await;
                 let shown = RequestDetail::Preview(preview.as_deref());
-                let columns = screen::columns();
-                screen::say(&request(first, shown, waiting.len() - 1, columns));
-                let can_wait = self == Self::Terminal;
+                screen::say(&request(approval, shown, call.more, screen::columns()));
+                let can_wait = self.mode == ApprovalMode::Terminal;
                 let question = Question {
-                    waiting: first.clone(),
-                    folder: folder.into(),
-                    whole: conversation.preview(first, PreviewLength::Full).await,
-                    subject: conversation.subject_of(first),
+                    waiting: approval.clone(),
+                    folder: self.context.folder.into(),
+                    whole: call.preview(PreviewLength::Full).await,
+                    subject: call.subject(),
                     can_wait,
                 };
                 let reply = ask_user(question).await?;
-                // Leaving the prompt does not answer what happened to the call.
-                let left_unanswered =
-                    matches!(reply, Reply::Stop) && !first.request.question.is_permission();
-                Ok(if left_unanswered && can_wait {
-                    Reply::Wait
-                } else {
-                    reply
+                Ok(match reply {
+                    Reply::Answered(answer) => ApprovalDecision::Answer(answer),
+                    Reply::Wait => ApprovalDecision::Defer,
+                    // Leaving the prompt does not answer what happened to the call.
+                    Reply::Stop if !is_permission && can_wait => ApprovalDecision::Defer,
+                    Reply::Stop => ApprovalDecision::Cancel,
                 })
             }
         }
+    }
+}
+
+impl Approver for TerminalApprover<'_> {
+    fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(self.decide(call))
+    }
+
+    fn reconcile<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(self.decide(call))
+    }
+
+    fn answered_elsewhere(&self, _call: PendingCall<'_>) {
+        screen::say("answered by another process, which continues the turn");
     }
 }
 
@@ -237,7 +328,7 @@ impl Question {
                     continue;
                 }
             };
-            return Ok(Reply::Answered(answer, AnswerSource::Person));
+            return Ok(Reply::Answered(answer));
         }
     }
 }
@@ -264,7 +355,7 @@ impl Question {
                 return Ok(None);
             }
         };
-        Ok(Some(Reply::Answered(answer, AnswerSource::Person)))
+        Ok(Some(Reply::Answered(answer)))
     }
 }
 

@@ -1,18 +1,14 @@
 //! Runs a turn while a user watches: events go to a callback, Ctrl-C stops the turn, and approvals are requested
 //! until the turn ends or has to wait.
 
-use super::ask::{ApprovalMode, Reply};
-use crate::screen;
+use super::ask::{ApprovalMode, TerminalApprover};
+use lango::app::Failure;
 use lango::app::vault::UserVaults;
-use lango::app::{Failure, FailureKind};
-use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
-use lango_engine::{
-    CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate, UpdateSender,
-    turn_updates,
-};
+use lango::{TurnAction, TurnRun};
+use lango_core::{ApprovalAnswer, ApprovalId, PendingApproval, UserInput};
+use lango_engine::{CancelToken, Conversation, TurnEnd, TurnUpdate, turn_updates};
 use std::cell::Cell;
 use std::io::ErrorKind;
-use std::time::Duration;
 
 /// A request to start or continue a turn.
 pub enum TurnRequest<'a> {
@@ -45,120 +41,51 @@ pub struct PromptContext<'a> {
 /// error.
 pub async fn watch(
     conversation: &mut Conversation,
-    input: TurnRequest<'_>,
+    request: TurnRequest<'_>,
     approval_mode: ApprovalMode,
     context: PromptContext<'_>,
     mut show: impl FnMut(TurnUpdate) -> std::io::Result<()>,
 ) -> Result<WatchedTurn, Failure> {
-    let mut denied = Vec::new();
-    let mut end = match input {
-        TurnRequest::Question(question) => {
-            run_action(conversation, TurnAction::Ask(question), &mut show).await?
-        }
+    let (updates, shown) = turn_updates();
+    let approver = TerminalApprover::new(approval_mode, context, updates.backlog());
+    let has_started = Cell::new(!matches!(request, TurnRequest::Question(_)));
+    let action = match request {
+        TurnRequest::Question(question) => TurnAction::Ask(question.clone()),
+        TurnRequest::Continue => TurnAction::Resume,
         TurnRequest::Answer(request, answer) => {
-            let answer = prepare(conversation, context, &request, answer).await?;
-            let action = TurnAction::Answer(request, answer, AnswerSource::Person);
-            run_action(conversation, action, &mut show).await?
+            let mut waiting = conversation.waiting().iter();
+            let waiting = waiting.find(|waiting| waiting.request.id == request);
+            let answer = match waiting {
+                Some(waiting) => {
+                    let user = conversation.user();
+                    approver.prepare(user, waiting, answer).await?
+                }
+                None => answer,
+            };
+            TurnAction::Answer(request, answer)
         }
-        TurnRequest::Continue if conversation.is_interrupted() => {
-            run_action(conversation, TurnAction::Resume, &mut show).await?
-        }
-        TurnRequest::Continue => TurnEnd::Waiting(conversation.waiting().to_vec()),
     };
-    while let TurnEnd::Waiting(waiting) = &end {
-        let next = match approval_mode
-            .ask(conversation, waiting, context.folder)
-            .await?
-        {
-            Reply::Wait => break,
-            Reply::Stop => TurnAction::Cancel,
-            Reply::Answered(answer, by) => {
-                if by == AnswerSource::Unattended {
-                    denied.extend(waiting.first().cloned());
-                }
-                let request = waiting[0].request.id.clone();
-                let turn = waiting[0].turn.clone();
-                conversation.refresh().await?;
-                let mut left = conversation.waiting().iter();
-                if !left.any(|waiting| waiting.request.id == request) {
-                    screen::say("answered by another process, which continues the turn");
-                    end = wait_for_outcome(conversation, &turn).await?;
-                    continue;
-                }
-                match prepare(conversation, context, &request, answer).await {
-                    Ok(answer) => TurnAction::Answer(request, answer, by),
-                    // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
-                    Err(failure) if failure.kind == FailureKind::Interrupted => TurnAction::Cancel,
-                    Err(failure) => return Err(failure),
-                }
-            }
-        };
-        end = run_action(conversation, next, &mut show).await?;
-    }
-    lango::app::clean_up::warn();
-    Ok(WatchedTurn { end, denied })
-}
-
-/// Interval between checks of a turn that another process has continued.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Waits for a turn that another process has continued, until the turn has ended or is waiting for the user again.
-async fn wait_for_outcome(conversation: &Conversation, turn: &TurnId) -> Result<TurnEnd, Failure> {
-    loop {
-        match conversation.turn_status(turn).await? {
-            TurnStatus::Finished(report) => return Ok(TurnEnd::Finished(report)),
-            TurnStatus::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
-            TurnStatus::Unfinished => tokio::time::sleep(POLL_INTERVAL).await,
-            TurnStatus::Unknown => return Err(RunnerError::NothingPending.into()),
-        }
-    }
-}
-
-/// Prompts for what an allowed call needs, such as a passphrase, while the turn waits. Returns the user's answer, or
-/// a denial if the prompt was declined.
-async fn prepare(
-    conversation: &Conversation,
-    context: PromptContext<'_>,
-    request: &ApprovalId,
-    answer: ApprovalAnswer,
-) -> Result<ApprovalAnswer, Failure> {
-    let mut waiting = conversation.waiting().iter();
-    let waiting = waiting.find(|waiting| waiting.request.id == *request);
-    match waiting.filter(|_| answer.allows()) {
-        Some(waiting) => {
-            let prepared = context.vaults.prepare(conversation.user(), waiting).await?;
-            Ok(prepared.unwrap_or(answer))
-        }
-        None => Ok(answer),
-    }
-}
-
-/// The next action on a conversation.
-enum TurnAction<'a> {
-    Ask(&'a UserInput),
-    Resume,
-    Answer(ApprovalId, ApprovalAnswer, AnswerSource),
-    Cancel,
-}
-
-async fn run_action(
-    conversation: &mut Conversation,
-    action: TurnAction<'_>,
-    show: &mut impl FnMut(TurnUpdate) -> std::io::Result<()>,
-) -> Result<TurnEnd, Failure> {
-    let stop = CancelToken::new();
-    let (sender, shown) = turn_updates();
-    let has_started = Cell::new(!matches!(action, TurnAction::Ask(_)));
+    let session = conversation.session().clone();
+    let cancel = CancelToken::new();
     let run = async {
         // Dropping the sender with the turn ends the display loop.
-        let sender = sender;
-        let turn = start_action(conversation, action, &stop, &sender);
+        let updates = updates;
+        let run = TurnRun {
+            conversation,
+            approver: &approver,
+            cancel: &cancel,
+            updates: &updates,
+        };
+        let turn = run.to_end(action);
         tokio::pin!(turn);
-        tokio::select! {
-            end = &mut turn => end,
-            () = stop_requested() => {
-                stop.cancel();
-                turn.await
+        loop {
+            tokio::select! {
+                end = &mut turn => return end,
+                // A prompt handles signals itself, because it has to restore the terminal.
+                () = stop_requested() => if !approver.is_prompting() {
+                    cancel.cancel();
+                    return turn.await;
+                }
             }
         }
     };
@@ -174,35 +101,19 @@ async fn run_action(
     let (end, showing) = tokio::join!(run, showing);
     let end = end.map_err(|error| {
         if has_started.get() {
-            Failure::in_turn(error, conversation.session())
+            Failure::in_turn(error, &session)
         } else {
             error.into()
         }
     })?;
-    match showing {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(end),
+    let denied = approver.finish()?;
+    if let Err(error) = showing
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        return Err(error.into());
     }
-}
-
-async fn start_action(
-    conversation: &mut Conversation,
-    action: TurnAction<'_>,
-    stop: &CancelToken,
-    shown: &UpdateSender,
-) -> Result<TurnEnd, RunnerError> {
-    match action {
-        TurnAction::Ask(question) => conversation.turn(question.clone(), stop, shown).await,
-        TurnAction::Resume => {
-            let end = conversation.resume(stop, shown).await?;
-            // Another process has finished the turn: nothing is left to do, and nothing is pending.
-            Ok(end.unwrap_or_else(|| TurnEnd::Waiting(Vec::new())))
-        }
-        TurnAction::Answer(request, answer, by) => {
-            conversation.answer(&request, answer, by, stop, shown).await
-        }
-        TurnAction::Cancel => conversation.cancel_waiting(shown).await,
-    }
+    lango::app::clean_up::warn();
+    Ok(WatchedTurn { end, denied })
 }
 
 /// Waits for Ctrl-C or a termination signal.

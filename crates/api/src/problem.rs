@@ -199,12 +199,8 @@ impl Problem {
             StoreError::LeaseLost { .. }
             | StoreError::Unreachable { .. }
             | StoreError::Full { .. } => Self::unavailable("the store does not answer"),
-            StoreError::Foreign { .. }
-            | StoreError::TooNew { .. }
-            | StoreError::Unreadable { .. }
-            | StoreError::ReadOnly { .. }
-            | StoreError::Damaged { .. }
-            | StoreError::Failed { .. } => Self::internal(),
+            // The others name places and details that callers must not see.
+            _ => Self::internal(),
         }
     }
 }
@@ -223,11 +219,7 @@ impl From<RunnerError> for Problem {
             RunnerError::WrongFolder { .. } | RunnerError::InterruptedInOtherFolder { .. } => {
                 Self::conflict(text).next("answer it with `lango approvals` in that folder")
             }
-            RunnerError::NothingPending
-            | RunnerError::NotPending { .. }
-            | RunnerError::AgentMissing { .. }
-            | RunnerError::CancelledWhileQueued
-            | RunnerError::Duplicate => Self::conflict(text),
+            _ => Self::conflict(text),
         }
     }
 }

@@ -269,6 +269,7 @@ pub struct ModelError {
 
 /// The reason why a model call failed. The variants differ in what the caller can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelFault {
     #[error("too many requests{}: {detail}", wait(*retry_after_ms))]
     RateLimited {
@@ -316,6 +317,23 @@ pub enum ModelFault {
 }
 
 impl ModelFault {
+    /// Returns the name of the fault, for logs. Its details can quote what the user or the model wrote.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Incomplete => "incomplete",
+            Self::TimedOut { .. } => "timed_out",
+            Self::ContextTooLong { .. } => "context_too_long",
+            Self::NoKey { .. } => "no_key",
+            Self::BadKey { .. } => "bad_key",
+            Self::UnknownModel { .. } => "unknown_model",
+            Self::Refused { .. } => "refused",
+            Self::Malformed { .. } => "malformed",
+        }
+    }
+
     /// Whether a retry of the same call may succeed soon.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -317,6 +317,7 @@ pub struct UnfinishedTurn {
 
 /// A failed storage operation.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     #[error("there is no session `{id}`")]
     NotFound { id: SessionId },

@@ -94,6 +94,7 @@ impl TurnEnd {
 
 /// A summary of a finished turn.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TurnReport {
     pub session: SessionId,
     pub turn: TurnId,
@@ -132,6 +133,7 @@ impl TurnReport {
 
 /// A turn that could not be run or stored.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunnerError {
     #[error(transparent)]
     Store(#[from] StoreError),

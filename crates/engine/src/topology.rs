@@ -109,6 +109,7 @@ pub struct PrefixSpec {
 
 /// An unusable topology.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TopologyError {
     #[error("there is no topology `{name}`; choose one of {}, or the path of a topology file", Topology::BUILT_IN.join(", "))]
     Unknown { name: String },

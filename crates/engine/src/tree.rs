@@ -137,6 +137,7 @@ impl Default for TreeSettings {
 
 /// Why a tree cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TreeError {
     #[error("there are two tools named `{name}`; rename or remove one")]
     DuplicateTool { name: ToolName },

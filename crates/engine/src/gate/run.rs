@@ -26,6 +26,7 @@ pub struct Gate {
 
 /// Why a gate cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GateError {
     /// A tool of the tree has no code.
     #[error("the tool `{name}` of the agent tree is not installed")]

@@ -45,7 +45,7 @@ pub(super) fn record_result(input: &TurnInput) {
             span.record("output_tokens", reply.usage.output_tokens);
         }
         TurnInput::ModelFailed { error, .. } => {
-            warn!(fault = fault_name(&error.fault), "the model call failed");
+            warn!(fault = error.fault.name(), "the model call failed");
         }
         TurnInput::ToolReturned { status, .. } => {
             span.record("status", debug(status));
@@ -55,23 +55,6 @@ pub(super) fn record_result(input: &TurnInput) {
             Err(error) => warn!(is_unknown = error.is_unknown, "the remote call failed"),
         },
         _ => {}
-    }
-}
-
-/// Returns the name of a fault. Its details can quote what the user or the model wrote.
-fn fault_name(fault: &ModelFault) -> &'static str {
-    match fault {
-        ModelFault::RateLimited { .. } => "rate_limited",
-        ModelFault::Overloaded { .. } => "overloaded",
-        ModelFault::Unreachable { .. } => "unreachable",
-        ModelFault::Incomplete => "incomplete",
-        ModelFault::TimedOut { .. } => "timed_out",
-        ModelFault::ContextTooLong { .. } => "context_too_long",
-        ModelFault::NoKey { .. } => "no_key",
-        ModelFault::BadKey { .. } => "bad_key",
-        ModelFault::UnknownModel { .. } => "unknown_model",
-        ModelFault::Refused { .. } => "refused",
-        ModelFault::Malformed { .. } => "malformed",
     }
 }
 

@@ -201,9 +201,7 @@ impl From<StoreError> for Failure {
                 FailureKind::Config,
                 Some("check that it is running and that session.store is correct"),
             ),
-            StoreError::Conflict { .. }
-            | StoreError::Damaged { .. }
-            | StoreError::Failed { .. } => (FailureKind::Failed, None),
+            _ => (FailureKind::Failed, None),
         };
         Self::of(kind, error, next)
     }
@@ -277,14 +275,12 @@ impl From<RunnerError> for Failure {
                 error,
                 Some("run `lango approvals` to see the pending approvals"),
             ),
-            RunnerError::AttachmentRejected { .. } | RunnerError::Duplicate => {
-                Self::of(FailureKind::Usage, error, None)
-            }
             RunnerError::EmptyInput => Self::of(
                 FailureKind::Usage,
                 error,
                 Some("lango run \"what files are here?\""),
             ),
+            error => Self::of(FailureKind::Usage, error, None),
         }
     }
 }

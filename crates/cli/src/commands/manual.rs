@@ -28,7 +28,7 @@ pub fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
         .and_then(|()| write_pages(&command, folder))
         .map_err(|error| {
             let message = format!("pages cannot be written to `{}`: {error}", folder.display());
-            Failure::new(Exit::Usage, message).next("choose a folder that you can write to")
+            Failure::usage(message).next("choose a folder that you can write to")
         })?;
     Ok(Exit::Ok)
 }

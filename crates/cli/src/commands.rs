@@ -24,7 +24,6 @@ mod skills;
 mod store;
 mod tokens;
 mod trash;
-mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};

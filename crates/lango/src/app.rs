@@ -27,6 +27,7 @@ pub mod model_selector;
 pub mod model_table;
 mod notice;
 pub mod payment;
+pub mod project_trust;
 pub mod remote_agents;
 pub mod restore;
 pub mod retention;

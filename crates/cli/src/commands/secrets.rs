@@ -2,24 +2,21 @@
 //! printed.
 
 mod bind;
-mod expiry;
 mod import;
 mod master;
 mod methods;
-mod programs;
 mod show;
 
 use crate::args::SecretsCommand;
 use crate::exit::Exit;
 use crate::screen;
-use expiry::Expiry;
 use lango::app::Failure;
 use lango::app::payment;
 use lango::app::roster::Roster;
 use lango::app::sessions::Storage;
 use lango::app::signals::StopSignals;
 use lango::app::token;
-use lango::app::vault::{self, PromptMode, VaultAccess};
+use lango::app::vault::{self, Expiry, PromptMode, VaultAccess};
 use lango_config::{LoadedConfig, ProcessEnv};
 use lango_core::text::sanitize;
 use lango_core::{AgentName, RecordSelection};

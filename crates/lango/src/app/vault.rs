@@ -4,12 +4,14 @@
 mod addresses;
 mod cache;
 mod credentials;
+mod expiry;
 mod failed_unlocks;
 mod grants;
 mod keyring;
 mod locked;
 mod passphrase;
 mod places;
+mod programs;
 mod prompt;
 mod prompts;
 mod references;
@@ -17,10 +19,12 @@ mod source;
 
 pub use addresses::derive_address;
 pub use credentials::{CredentialParts, Credentials};
+pub use expiry::Expiry;
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use locked::LockedVault;
 pub use places::{BindingPlaces, no_server, server_fields};
+pub use programs::program_warnings;
 pub use prompt::{EchoGuard, can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
 pub use prompts::{read_secret_value, read_typed, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};

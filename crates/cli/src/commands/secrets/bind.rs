@@ -1,13 +1,12 @@
 //! `lango secrets bind` and `unbind`: where the value of a secret may be used.
 
-use super::programs::warn_about_program;
 use super::{Secrets, read_answer, refuse_value};
 use crate::args::BindArguments;
 use crate::screen;
 use lango::app::App;
 use lango::app::Failure;
 use lango::app::egress;
-use lango::app::vault::{BindingPlaces, PromptMode, no_server};
+use lango::app::vault::{BindingPlaces, PromptMode, no_server, program_warnings};
 use lango_config::{NetworkAccess, Settings};
 use lango_core::Clock;
 use lango_engine::SystemClock;
@@ -69,7 +68,8 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
     note.iter().for_each(|note| screen::say(note));
     warn_if_expired(secrets, &open, &name).await?;
     for binding in &bindings {
-        warn_about_program(&secrets.process_env.env, binding);
+        let warnings = program_warnings(&secrets.process_env.env, binding);
+        warnings.iter().for_each(|warning| screen::say(warning));
     }
     warn_about_network(secrets, &bindings);
     hints.iter().for_each(|hint| screen::say(hint));

@@ -2,11 +2,14 @@
 //! terminal, and caches the unlock.
 
 mod addresses;
+pub mod bindings;
 mod cache;
 mod credentials;
+mod entries;
 mod expiry;
 mod failed_unlocks;
 mod grants;
+pub mod import;
 mod keyring;
 mod locked;
 mod passphrase;
@@ -19,6 +22,10 @@ mod source;
 
 pub use addresses::derive_address;
 pub use credentials::{CredentialParts, Credentials};
+pub use entries::{
+    check_token, describe_contents, describe_stored, existing_entry, find_entry,
+    lost_expiry_warning, remove_secret,
+};
 pub use expiry::Expiry;
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;

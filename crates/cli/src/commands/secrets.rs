@@ -11,82 +11,15 @@ use crate::args::SecretsCommand;
 use crate::exit::Exit;
 use crate::screen;
 use lango::app::Failure;
-use lango::app::payment;
-use lango::app::roster::Roster;
-use lango::app::sessions::Storage;
 use lango::app::signals::StopSignals;
-use lango::app::vault::{self, Expiry, PromptMode, VaultAccess};
-use lango_config::{LoadedConfig, ProcessEnv};
+use lango::app::vault::{self, Expiry, PromptMode, VaultContext, VaultOwner};
+use lango_core::RecordSelection;
 use lango_core::text::sanitize;
-use lango_core::{AgentName, RecordSelection};
-use lango_engine::Tree;
 use lango_vault::{
     MethodKind, NewSecret, OpenVault, SecretEntry, SecretName, SecretValue, date_and_time,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
-
-/// Which vault the commands work with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VaultOwner {
-    /// The vault of `session.user`.
-    User,
-    /// The vault of `server.user`.
-    Server,
-}
-
-/// The context of the commands.
-pub(super) struct Secrets {
-    /// The `-c` flags.
-    flags: Vec<String>,
-    loaded: LoadedConfig,
-    process_env: ProcessEnv,
-    pub(super) access: VaultAccess,
-    storage: Storage,
-}
-
-impl Secrets {
-    pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
-        let process_env = ProcessEnv::from_process(flags.clone())?;
-        let loaded = lango_config::load(&process_env)?;
-        let roster = Roster::read(&loaded, &process_env.cwd)?;
-        let root = roster.topology.as_ref();
-        let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
-        let storage = Storage::from_settings(&loaded.settings.session, AgentName::from(root))?;
-        let access =
-            VaultAccess::new(&loaded, &process_env, &storage).without_echo_between_prompts();
-        let access = match owner {
-            VaultOwner::User => access,
-            VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
-        };
-        Ok(Self {
-            flags,
-            loaded,
-            process_env,
-            access,
-            storage,
-        })
-    }
-
-    /// Returns what is needed to open the payments.
-    pub(super) fn payment_source(&self) -> payment::PaymentSource<'_> {
-        payment::PaymentSource {
-            loaded: &self.loaded,
-            vault: self.access.clone(),
-            storage: &self.storage,
-            prompt_mode: PromptMode::Allowed,
-            reports: None,
-        }
-    }
-
-    /// Opens the vault, and creates it first if there is none.
-    pub(super) async fn open_or_create(&self) -> Result<OpenVault, Failure> {
-        match self.access.read(RecordSelection::None).await? {
-            Some(_) => self.access.open(PromptMode::Allowed).await,
-            None => methods::create_by_default(self).await,
-        }
-    }
-}
 
 /// Runs the command.
 pub async fn secrets(
@@ -94,7 +27,7 @@ pub async fn secrets(
     owner: VaultOwner,
     command: SecretsCommand,
 ) -> Result<Exit, Failure> {
-    let secrets = Secrets::load(config, owner)?;
+    let secrets = VaultContext::load(config, owner)?;
     let done = run(&secrets, command).await;
     let (name, command) = (secrets.access.name(), secrets.access.command());
     done.map_err(|failure| {
@@ -104,7 +37,7 @@ pub async fn secrets(
     })
 }
 
-async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure> {
+async fn run(secrets: &VaultContext, command: SecretsCommand) -> Result<Exit, Failure> {
     match command {
         SecretsCommand::Init(arguments) => methods::init(secrets, &arguments).await?,
         SecretsCommand::Set {
@@ -169,7 +102,7 @@ pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Res
     )))
 }
 
-async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+async fn set(secrets: &VaultContext, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expiry = expires
         .map(Expiry::parse)
@@ -184,7 +117,7 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
     Ok(())
 }
 
-async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(), Failure> {
+async fn remove(secrets: &VaultContext, name: &str, is_confirmed: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let open = secrets.access.open(PromptMode::Allowed).await?;
     vault::remove_secret(&open, &name, is_confirmed).await?;
@@ -192,7 +125,7 @@ async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(),
     Ok(())
 }
 
-async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+async fn rotate(secrets: &VaultContext, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expiry = expires.map(Expiry::parse).transpose()?;
     // Fail early if there is no vault, whatever the value is.
@@ -213,7 +146,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
 }
 
 async fn store(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     open: &OpenVault,
     name: &SecretName,
     piped: Option<SecretValue>,
@@ -259,7 +192,7 @@ pub(super) fn piped_value(
 /// Asks a yes-or-no question at the terminal, and prints a note if the answer is no. Fails with `refusal` if there is
 /// no terminal.
 pub(super) async fn confirm(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     question: &str,
     refusal: Failure,
 ) -> Result<bool, Failure> {
@@ -273,7 +206,7 @@ pub(super) async fn confirm(
 
 /// Reads the answer to a question at the terminal, in lower case. Fails with `refusal` if there is no terminal.
 pub(super) async fn read_answer(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     question: &str,
     refusal: Failure,
 ) -> Result<String, Failure> {
@@ -295,7 +228,7 @@ pub(super) async fn read_answer(
     Ok(answer.await?.trim().to_lowercase())
 }
 
-async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
+async fn unlock(secrets: &VaultContext) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
     let open = access.open(PromptMode::AllowedForUnlock).await?;
@@ -310,7 +243,7 @@ async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn lock(secrets: &Secrets) -> Result<(), Failure> {
+async fn lock(secrets: &VaultContext) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
     let name = access.name();
@@ -333,7 +266,7 @@ async fn lock(secrets: &Secrets) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
+async fn destroy(secrets: &VaultContext, yes: bool) -> Result<(), Failure> {
     let access = &secrets.access;
     // A damaged vault can be deleted too.
     let sealed = access.read(RecordSelection::None).await.ok().flatten();

@@ -4,6 +4,7 @@
 mod addresses;
 pub mod bindings;
 mod cache;
+mod context;
 mod credentials;
 mod entries;
 mod expiry;
@@ -12,6 +13,7 @@ mod grants;
 pub mod import;
 mod keyring;
 mod locked;
+pub mod methods;
 mod passphrase;
 mod places;
 mod programs;
@@ -21,6 +23,7 @@ mod references;
 mod source;
 
 pub use addresses::derive_address;
+pub use context::{VaultContext, VaultOwner};
 pub use credentials::{CredentialParts, Credentials};
 pub use entries::{
     check_token, describe_contents, describe_stored, existing_entry, find_entry,

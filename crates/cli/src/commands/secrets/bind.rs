@@ -1,6 +1,6 @@
 //! `lango secrets bind` and `unbind`: where the value of a secret may be used.
 
-use super::{Secrets, read_answer, refuse_value};
+use super::{read_answer, refuse_value};
 use crate::args::BindArguments;
 use crate::screen;
 use lango::app::App;
@@ -8,11 +8,11 @@ use lango::app::Failure;
 use lango::app::vault::bindings::{
     build_bindings, expiry_warning, network_hint, place_hints, service_drafts,
 };
-use lango::app::vault::{PromptMode, existing_entry, program_warnings};
+use lango::app::vault::{PromptMode, VaultContext, existing_entry, program_warnings};
 use lango_secrets::{Binding, SecretName};
 use lango_vault::{BindingDraft, VaultError};
 
-pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Failure> {
+pub async fn bind(secrets: &VaultContext, arguments: &BindArguments) -> Result<(), Failure> {
     refuse_value(&arguments.name, &[], "secrets set")?;
     let name = SecretName::new(&arguments.name)?;
     let (drafts, note) = drafts(arguments)?;
@@ -64,7 +64,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
 
 /// Removes one binding or all of them; asks which if there are several.
 pub async fn unbind(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     name: &str,
     number: Option<usize>,
     all: bool,
@@ -119,7 +119,7 @@ fn no_binding(name: &SecretName, answer: &str) -> Failure {
 
 /// Asks which bindings to remove; without a terminal, fails and lists them with their numbers.
 async fn ask_which(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     name: &SecretName,
     bindings: &[Binding],
 ) -> Result<BindingSelection, Failure> {

@@ -1,18 +1,17 @@
 //! `lango secrets import-env`: moves keys into the vault, from environment variables and from plain files that lango
 //! wrote itself.
 
-use super::Secrets;
 use crate::screen;
 use lango::app::Failure;
 use lango::app::vault::import::{
     ImportResult, Replace, delete_token_file, import_token, import_variable, variables,
 };
-use lango::app::vault::{self, SERVER_TOKEN};
+use lango::app::vault::{self, SERVER_TOKEN, VaultContext};
 use lango_mcp::is_sealed;
 use lango_vault::SecretName;
 
 /// Runs the command.
-pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> {
+pub async fn import(secrets: &VaultContext, names: &[String]) -> Result<(), Failure> {
     let variables = variables(&secrets.loaded.settings, &secrets.process_env.env, names)?;
     let token_file = secrets.loaded.paths.server_token();
     let takes_token = names.is_empty() && token_file.exists();
@@ -58,7 +57,11 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-fn print_result(secrets: &Secrets, name: &SecretName, result: ImportResult) -> Result<(), Failure> {
+fn print_result(
+    secrets: &VaultContext,
+    name: &SecretName,
+    result: ImportResult,
+) -> Result<(), Failure> {
     let access = &secrets.access;
     screen::print(&match &result {
         ImportResult::Stored { new, .. } => vault::describe_stored(new),

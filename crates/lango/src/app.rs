@@ -36,6 +36,7 @@ pub mod sandbox_setup;
 mod served_app;
 pub mod server;
 pub mod sessions;
+pub mod setup;
 pub mod signals;
 pub mod terminal_state;
 pub mod token;

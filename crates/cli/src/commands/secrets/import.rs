@@ -72,7 +72,7 @@ fn print_result(
         ),
     })?;
     if let ImportResult::Stored { new, old } = &result {
-        let warning = vault::lost_expiry_warning(access, old.as_ref(), new);
+        let warning = vault::lost_expiry_warning(access, old.as_deref(), new);
         warning.iter().for_each(|warning| screen::say(warning));
     }
     Ok(())

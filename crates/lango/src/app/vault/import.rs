@@ -14,8 +14,8 @@ use std::path::Path;
 /// The result of importing a value.
 pub enum ImportResult {
     Stored {
-        new: SecretEntry,
-        old: Option<SecretEntry>,
+        new: Box<SecretEntry>,
+        old: Option<Box<SecretEntry>>,
     },
     AlreadyStored,
     /// The vault has a different value, which was not replaced.
@@ -78,7 +78,10 @@ async fn store(
         let message = format!("{name} was stored, but reading it back gave a different value");
         return Err(Failure::failed(message).next("run the command again"));
     }
-    Ok(ImportResult::Stored { new, old })
+    Ok(ImportResult::Stored {
+        new: Box::new(new),
+        old: old.map(Box::new),
+    })
 }
 
 /// Returns the variables to import with their values: the named ones, or those of the configuration that are set.

@@ -24,13 +24,13 @@ mod skills;
 mod store;
 mod tokens;
 mod trash;
-mod trust;
 mod watch;
 
 use crate::args::{Arguments, Command};
 use crate::exit::Exit;
 use crate::screen;
 use lango::app::Failure;
+use lango::app::vault::VaultOwner;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -66,9 +66,9 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Skills { json }) => skills::skills(config, json).await,
         Some(Command::Secrets { server, command }) => {
             let owner = if server {
-                secrets::VaultOwner::Server
+                VaultOwner::Server
             } else {
-                secrets::VaultOwner::User
+                VaultOwner::User
             };
             secrets::secrets(config, owner, command).await
         }

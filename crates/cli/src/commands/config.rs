@@ -1,11 +1,11 @@
 //! `lango config`: shows the effective configuration and its origins, checks it, and manages trust in project files.
 
-use super::trust;
 use crate::args::ConfigCommand;
 use crate::exit::Exit;
 use crate::screen;
 use lango::app::App;
 use lango::app::Failure;
+use lango::app::project_trust::{revoke_trust, trust_project};
 use lango_config::{Layout, ProcessEnv};
 
 /// Runs the command.
@@ -40,8 +40,8 @@ pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, 
                 .chain(&app.wildcard_rule_warnings())
                 .for_each(|warning| screen::say(&format!("warning: {warning}")));
         }
-        ConfigCommand::Trust { revoke: false } => trust::trust_project(flags)?,
-        ConfigCommand::Trust { revoke: true } => trust::revoke_trust(flags)?,
+        ConfigCommand::Trust { revoke: false } => screen::print(&trust_project(flags)?)?,
+        ConfigCommand::Trust { revoke: true } => screen::print(&revoke_trust(flags)?)?,
     }
     Ok(Exit::Ok)
 }

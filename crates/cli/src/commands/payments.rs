@@ -1,14 +1,14 @@
 //! `lango payments`: shows and manages the wallet and the ledger. No command makes a payment, and no key is ever
 //! printed.
 
-use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
+use super::secrets::{piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::Exit;
 use crate::screen::{self, Layout};
 use chrono::DateTime;
 use lango::app::Failure;
 use lango::app::payment::{PaymentSource, PaymentStatus, StoredWallet, rpc_url_step};
-use lango::app::vault::read_typed;
+use lango::app::vault::{VaultContext, VaultOwner, read_typed};
 use lango_core::{Payment, PaymentAccount, PaymentQuery, PaymentStore};
 use lango_payment::{
     KeyBytes, Payments, address_of, amount_text, checksummed, key_text, parse_key, payment_json,
@@ -23,7 +23,7 @@ pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<E
     match command {
         PaymentsCommand::Wallet { command } => wallet(config, command).await?,
         PaymentsCommand::History { limit, json } => {
-            let secrets = Secrets::load(config, VaultOwner::User)?;
+            let secrets = VaultContext::load(config, VaultOwner::User)?;
             history(&secrets.payment_source(), limit, json).await?;
         }
         PaymentsCommand::Balance { json } => balance(&open(config).await?, json).await?,
@@ -34,7 +34,7 @@ pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<E
 
 /// Opens the payments. Fails if something is missing or the vault is locked.
 async fn open(config: Vec<String>) -> Result<Payments, Failure> {
-    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let secrets = VaultContext::load(config, VaultOwner::User)?;
     let status = PaymentStatus::of(&secrets.payment_source()).await?;
     status.payments().cloned()
 }
@@ -124,7 +124,7 @@ async fn wallet(config: Vec<String>, command: WalletCommand) -> Result<(), Failu
         WalletCommand::Create { name, json } => {
             refuse_value(&name, &[], "payments wallet import")?;
             let random = Key::random()?;
-            let secrets = Secrets::load(config, VaultOwner::User)?;
+            let secrets = VaultContext::load(config, VaultOwner::User)?;
             store(&secrets, &name, &KeyBytes::new(*random.expose()), json).await
         }
         WalletCommand::Import { name, json, extra } => {
@@ -137,7 +137,7 @@ async fn wallet(config: Vec<String>, command: WalletCommand) -> Result<(), Failu
 
 /// Prints the address. Needs neither the chain nor the key, but says so if the address could not be authenticated.
 async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
-    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let secrets = VaultContext::load(config, VaultOwner::User)?;
     let wallet = StoredWallet::read(&secrets.payment_source()).await?;
     let address = wallet.address.to_string();
     if as_json {
@@ -156,7 +156,7 @@ async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
 
 async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Failure> {
     let secret_name = SecretName::new(name)?;
-    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let secrets = VaultContext::load(config, VaultOwner::User)?;
     let value = match piped_value("payments wallet import", &secret_name)? {
         Some(value) => value,
         None => read_typed(&secrets.access.echo_guard(), "private key").await?,
@@ -178,7 +178,7 @@ async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Fa
 
 /// Stores a key under an unused name: replacing a key would lose access to its wallet's funds.
 async fn store(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     name: &str,
     key: &KeyBytes,
     as_json: bool,

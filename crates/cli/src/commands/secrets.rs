@@ -2,96 +2,24 @@
 //! printed.
 
 mod bind;
-mod expiry;
 mod import;
 mod master;
 mod methods;
-mod programs;
 mod show;
 
 use crate::args::SecretsCommand;
 use crate::exit::Exit;
 use crate::screen;
-use expiry::Expiry;
 use lango::app::Failure;
-use lango::app::payment;
-use lango::app::roster::Roster;
-use lango::app::sessions::Storage;
 use lango::app::signals::StopSignals;
-use lango::app::token;
-use lango::app::vault::{self, PromptMode, VaultAccess};
-use lango_config::{LoadedConfig, ProcessEnv};
+use lango::app::vault::{self, Expiry, PromptMode, VaultContext, VaultOwner};
+use lango_core::RecordSelection;
 use lango_core::text::sanitize;
-use lango_core::{AgentName, RecordSelection};
-use lango_engine::Tree;
 use lango_vault::{
-    MethodKind, NewSecret, OpenVault, SealedVault, SecretEntry, SecretKind, SecretName,
-    SecretValue, date_and_time,
+    MethodKind, NewSecret, OpenVault, SecretEntry, SecretName, SecretValue, date_and_time,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
-
-/// Which vault the commands work with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VaultOwner {
-    /// The vault of `session.user`.
-    User,
-    /// The vault of `server.user`.
-    Server,
-}
-
-/// The context of the commands.
-pub(super) struct Secrets {
-    /// The `-c` flags.
-    flags: Vec<String>,
-    loaded: LoadedConfig,
-    process_env: ProcessEnv,
-    pub(super) access: VaultAccess,
-    storage: Storage,
-}
-
-impl Secrets {
-    pub(super) fn load(flags: Vec<String>, owner: VaultOwner) -> Result<Self, Failure> {
-        let process_env = ProcessEnv::from_process(flags.clone())?;
-        let loaded = lango_config::load(&process_env)?;
-        let roster = Roster::read(&loaded, &process_env.cwd)?;
-        let root = roster.topology.as_ref();
-        let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
-        let storage = Storage::from_settings(&loaded.settings.session, AgentName::from(root))?;
-        let access =
-            VaultAccess::new(&loaded, &process_env, &storage).without_echo_between_prompts();
-        let access = match owner {
-            VaultOwner::User => access,
-            VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
-        };
-        Ok(Self {
-            flags,
-            loaded,
-            process_env,
-            access,
-            storage,
-        })
-    }
-
-    /// Returns what is needed to open the payments.
-    pub(super) fn payment_source(&self) -> payment::PaymentSource<'_> {
-        payment::PaymentSource {
-            loaded: &self.loaded,
-            vault: self.access.clone(),
-            storage: &self.storage,
-            prompt_mode: PromptMode::Allowed,
-            reports: None,
-        }
-    }
-
-    /// Opens the vault, and creates it first if there is none.
-    pub(super) async fn open_or_create(&self) -> Result<OpenVault, Failure> {
-        match self.access.read(RecordSelection::None).await? {
-            Some(_) => self.access.open(PromptMode::Allowed).await,
-            None => methods::create_by_default(self).await,
-        }
-    }
-}
 
 /// Runs the command.
 pub async fn secrets(
@@ -99,7 +27,7 @@ pub async fn secrets(
     owner: VaultOwner,
     command: SecretsCommand,
 ) -> Result<Exit, Failure> {
-    let secrets = Secrets::load(config, owner)?;
+    let secrets = VaultContext::load(config, owner)?;
     let done = run(&secrets, command).await;
     let (name, command) = (secrets.access.name(), secrets.access.command());
     done.map_err(|failure| {
@@ -109,7 +37,7 @@ pub async fn secrets(
     })
 }
 
-async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure> {
+async fn run(secrets: &VaultContext, command: SecretsCommand) -> Result<Exit, Failure> {
     match command {
         SecretsCommand::Init(arguments) => methods::init(secrets, &arguments).await?,
         SecretsCommand::Set {
@@ -174,7 +102,7 @@ pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Res
     )))
 }
 
-async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+async fn set(secrets: &VaultContext, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expiry = expires
         .map(Expiry::parse)
@@ -182,46 +110,29 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
         .unwrap_or(Expiry::Never);
     let piped = piped_value("secrets set", &name)?;
     let open = secrets.open_or_create().await?;
-    let old = find(&open, &name).await?;
+    let old = vault::find_entry(&open, &name).await?;
     let entry = store(secrets, &open, &name, piped, expiry).await?;
-    warn_about_lost_expiry(secrets, old.as_ref(), &entry);
+    let warning = vault::lost_expiry_warning(&secrets.access, old.as_ref(), &entry);
+    warning.iter().for_each(|warning| screen::say(warning));
     Ok(())
 }
 
-async fn find(open: &OpenVault, name: &SecretName) -> Result<Option<SecretEntry>, Failure> {
-    let entries = open.entries().await?;
-    Ok(entries.into_iter().find(|entry| entry.name == *name))
-}
-
-async fn remove(secrets: &Secrets, name: &str, is_confirmed: bool) -> Result<(), Failure> {
+async fn remove(secrets: &VaultContext, name: &str, is_confirmed: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let open = secrets.access.open(PromptMode::Allowed).await?;
-    let entries = open.entries().await?;
-    let is_wallet =
-        |entry: &SecretEntry| entry.name == name && entry.kind == SecretKind::PaymentKey;
-    if !is_confirmed && entries.iter().any(is_wallet) {
-        let message =
-            format!("`{name}` is the key of a wallet: without it, the wallet's funds are lost");
-        return Err(Failure::usage(message).next(format!(
-            "if the wallet is empty, run `lango secrets rm {name} --yes`"
-        )));
-    }
-    open.remove(&name).await?;
+    vault::remove_secret(&open, &name, is_confirmed).await?;
     screen::print(&format!("deleted {name}"))?;
     Ok(())
 }
 
-async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
+async fn rotate(secrets: &VaultContext, name: &str, expires: Option<&str>) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let expiry = expires.map(Expiry::parse).transpose()?;
     // Fail early if there is no vault, whatever the value is.
     secrets.access.sealed().await?;
     let piped = piped_value("secrets rotate", &name)?;
     let open = secrets.access.open(PromptMode::Allowed).await?;
-    let old = find(&open, &name).await?;
-    let old = old.ok_or_else(|| lango_vault::VaultError::NotFound {
-        name: name.to_string(),
-    })?;
+    let old = vault::existing_entry(&open, &name).await?;
     let keeps_lifetime = expiry.is_none() && old.expires.is_some();
     let expiry = expiry.unwrap_or_else(|| Expiry::same_lifetime_as(&old));
     let entry = store(secrets, &open, &name, piped, expiry).await?;
@@ -235,7 +146,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
 }
 
 async fn store(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     open: &OpenVault,
     name: &SecretName,
     piped: Option<SecretValue>,
@@ -248,37 +159,14 @@ async fn store(
         }
         None => vault::read_secret_value(&secrets.access.echo_guard(), name).await?,
     };
-    check_token(name, &value)?;
+    vault::check_token(name, &value)?;
     let secret = NewSecret {
         expires: expiry.time(),
         ..NewSecret::new(value)
     };
     let entry = open.set(name, secret).await?;
-    print_stored(&entry)?;
+    screen::print(&vault::describe_stored(&entry))?;
     Ok(entry)
-}
-
-fn print_stored(entry: &SecretEntry) -> Result<(), Failure> {
-    let name = &entry.name;
-    screen::print(&match entry.version {
-        1 => format!("stored {name}"),
-        version => format!("stored {name} (version {version}; the previous value was deleted)"),
-    })?;
-    Ok(())
-}
-
-/// Warns if a new value does not expire although the previous one did.
-fn warn_about_lost_expiry(secrets: &Secrets, old: Option<&SecretEntry>, new: &SecretEntry) {
-    if let Some(before) = old.and_then(|old| old.expires)
-        && new.expires.is_none()
-    {
-        screen::say(&format!(
-            "{} no longer expires; the previous value would have expired on {}. `{} rotate` keeps the lifetime",
-            new.name,
-            date_and_time(before),
-            secrets.access.command()
-        ));
-    }
 }
 
 /// Returns the value from standard input, unless that is a terminal. It is read before the vault is touched, so that
@@ -297,22 +185,14 @@ pub(super) fn piped_value(
             "for example: `pass show {name} | lango {command} {name}`"
         )));
     }
-    check_token(name, &value)?;
+    vault::check_token(name, &value)?;
     Ok(Some(value))
-}
-
-/// Fails for a server token that the server would not accept.
-fn check_token(name: &SecretName, value: &SecretValue) -> Result<(), Failure> {
-    if name.as_str() == vault::SERVER_TOKEN {
-        token::check(value.expose_text().unwrap_or_default())?;
-    }
-    Ok(())
 }
 
 /// Asks a yes-or-no question at the terminal, and prints a note if the answer is no. Fails with `refusal` if there is
 /// no terminal.
 pub(super) async fn confirm(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     question: &str,
     refusal: Failure,
 ) -> Result<bool, Failure> {
@@ -326,7 +206,7 @@ pub(super) async fn confirm(
 
 /// Reads the answer to a question at the terminal, in lower case. Fails with `refusal` if there is no terminal.
 pub(super) async fn read_answer(
-    secrets: &Secrets,
+    secrets: &VaultContext,
     question: &str,
     refusal: Failure,
 ) -> Result<String, Failure> {
@@ -348,7 +228,7 @@ pub(super) async fn read_answer(
     Ok(answer.await?.trim().to_lowercase())
 }
 
-async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
+async fn unlock(secrets: &VaultContext) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
     let open = access.open(PromptMode::AllowedForUnlock).await?;
@@ -363,7 +243,7 @@ async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn lock(secrets: &Secrets) -> Result<(), Failure> {
+async fn lock(secrets: &VaultContext) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
     let name = access.name();
@@ -386,11 +266,13 @@ async fn lock(secrets: &Secrets) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
+async fn destroy(secrets: &VaultContext, yes: bool) -> Result<(), Failure> {
     let access = &secrets.access;
     // A damaged vault can be deleted too.
     let sealed = access.read(RecordSelection::None).await.ok().flatten();
-    let contents = sealed.as_ref().map_or_else(String::new, describe_contents);
+    let contents = sealed
+        .as_ref()
+        .map_or_else(String::new, vault::describe_contents);
     let user = access.vault.user();
     if !yes {
         let message = format!("this permanently deletes the vault of `{user}`{contents}");
@@ -403,23 +285,4 @@ async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
     access.vault.delete().await?;
     screen::print(&format!("deleted the vault of `{user}`{contents}"))?;
     Ok(())
-}
-
-/// Describes what deleting a vault would lose.
-fn describe_contents(sealed: &SealedVault) -> String {
-    let entries = sealed.entries();
-    let is_wallet = |entry: &&SecretEntry| entry.kind == SecretKind::PaymentKey;
-    let wallets: Vec<&str> = sealed
-        .entries()
-        .filter(is_wallet)
-        .map(|entry| entry.name.as_str())
-        .collect();
-    let count = entries.count();
-    match wallets.as_slice() {
-        [] => format!(" with {count} secrets"),
-        wallets => format!(
-            " with {count} secrets, among them the keys of the wallets {}",
-            wallets.join(", ")
-        ),
-    }
 }

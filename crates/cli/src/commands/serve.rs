@@ -5,7 +5,7 @@ use crate::args::ServeArguments;
 use crate::exit::Exit;
 use crate::screen::{self, one_line};
 use lango::app::Failure;
-use lango::app::server::{Endpoint, PreparedServer};
+use lango::app::server::{Endpoint, PreparedServer, new_link};
 use lango::app::signals::{StartSignals, StopSignals};
 use lango::app::vault::{key_settings, secret_of};
 use lango::app::{App, Persistence};
@@ -58,7 +58,7 @@ pub async fn serve_command(
     let mut signals = StopSignals::listen()?;
     screen::say(&banner);
     if purpose != Purpose::Serve {
-        let link = super::tokens::new_link(&database, &owner, &server.url).await?;
+        let link = new_link(&database, &owner, &server.url).await?;
         let shown = crate::logs::link_to_show(&link);
         screen::say(&format!(
             "page    {shown} (signs in one browser; valid for 10 minutes)"

@@ -6,11 +6,9 @@ use crate::screen;
 use lango::app::App;
 use lango::app::Failure;
 use lango::app::model_offers::{ModelOffer, ProviderOffers, list_offers};
-use lango_config::Origin;
+use lango::app::setup;
 use lango_core::text::sanitize;
-use lango_core::{Message, Model, ModelEvent, ModelRequest};
-use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::io::IsTerminal;
 use std::time::Instant;
 
 /// How many models of a provider are listed; `lango models` lists all.
@@ -30,14 +28,14 @@ pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exi
     };
     let model = app.model_selector().model_by_name(&name)?;
     let started = Instant::now();
-    test_call(&*model).await?;
+    setup::test_call(&*model).await?;
     screen::say(&format!(
         "✓ {} answered in {:.1} s",
         model.name(),
         started.elapsed().as_secs_f64()
     ));
-    let text = file_text(&app, model.name());
-    write(&path, &text)?;
+    let text = setup::file_text(&app, model.name());
+    setup::write(&path, &text)?;
     screen::print(&format!("wrote {}", path.display()))?;
     Ok(Exit::Ok)
 }
@@ -81,58 +79,4 @@ async fn ask(app: &App) -> Result<String, Failure> {
         _ if line.is_empty() => names[0].to_owned(),
         _ => line.to_owned(),
     })
-}
-
-/// Makes one short call to the model.
-async fn test_call(model: &dyn Model) -> Result<(), Failure> {
-    use futures_util::StreamExt;
-    let request = ModelRequest {
-        instruction: "Answer with one word.".into(),
-        messages: vec![Message::user("hello")],
-        ..ModelRequest::default()
-    };
-    let mut stream = model.call(request);
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(ModelEvent::Reply(_)) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => {
-                return Err(Failure::config(error.to_string())
-                    .next("nothing was written; fix the problem and run `lango setup` again"));
-            }
-        }
-    }
-    Err(Failure::config("the model sent no reply").next("nothing was written"))
-}
-
-/// Returns the content of the file: the model, and the settings of its provider from the command line.
-fn file_text(app: &App, model: &str) -> String {
-    let provider = model.split('/').next().unwrap_or_default();
-    let mut text = format!("agent.model = {}\n", toml::Value::from(model));
-    for value in &app.loaded.values {
-        let is_of_provider = value.name.starts_with(&format!("providers.{provider}."));
-        if is_of_provider
-            && value.origin == Origin::Flag
-            && let Some(rendered) = value.render()
-        {
-            text.push_str(&format!("{} = {rendered}\n", value.name));
-        }
-    }
-    text
-}
-
-/// Writes a temporary file and renames it, so that no reader sees a partial file.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let failed = |error: std::io::Error| {
-        Failure::config(format!("cannot write `{}`: {error}", path.display()))
-            .next("set LANGO_HOME to a writable folder")
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let temporary = path.with_extension("toml.new");
-    let mut file = std::fs::File::create(&temporary).map_err(failed)?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(failed)?;
-    std::fs::rename(&temporary, path).map_err(failed)
 }

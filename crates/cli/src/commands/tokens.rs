@@ -5,13 +5,10 @@ use crate::exit::Exit;
 use crate::screen::{self, Layout, age, one_line};
 use lango::app::App;
 use lango::app::Failure;
-use lango_api::sign_in_link;
-use lango_api::tokens::{LINK_LIFETIME, NewToken, issue};
-use lango_core::{
-    AccessToken, Clock, Scopes, StoreError, Timestamp, TokenKind, TokenStore, UserId,
-};
+use lango::app::server::{link_address, new_link, revoke_token};
+use lango_api::tokens::{NewToken, issue};
+use lango_core::{AccessToken, Clock, Timestamp, TokenKind, TokenStore, UserId};
 use lango_engine::SystemClock;
-use lango_store::Store;
 
 /// Runs the command.
 pub async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit, Failure> {
@@ -36,53 +33,20 @@ pub async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit,
             create(&app, new, json).await?;
         }
         TokensCommand::List { json } => list(&app, json).await?,
-        TokensCommand::Revoke { id } => revoke(&app, &id).await?,
+        TokensCommand::Revoke { id } => {
+            let token = revoke_token(&app, &id).await?;
+            let line = line(&token, SystemClock.now(), [0; 3]);
+            screen::print(&format!("revoked: {line}"))?;
+        }
         TokensCommand::Link { url } => {
             app.sessions().await?;
-            let url = url.unwrap_or_else(|| server_url(&app));
-            if !url.starts_with("http://") && !url.starts_with("https://") {
-                let message =
-                    format!("`{url}` is not an address that starts with http:// or https://");
-                return Err(
-                    Failure::usage(message).next("lango tokens link --url http://127.0.0.1:18789")
-                );
-            }
+            let url = link_address(&app, url)?;
             let link = new_link(&app.storage.database, &app.user(), &url).await?;
             screen::print(&link)?;
             screen::say("open it in a browser within 10 minutes; it signs one browser in");
         }
     }
     Ok(Exit::Ok)
-}
-
-/// Creates a sign-in link for a user of a server.
-pub async fn new_link(store: &Store, user: &UserId, url: &str) -> Result<String, StoreError> {
-    let new = NewToken {
-        user: user.clone(),
-        name: "sign-in link".into(),
-        kind: TokenKind::Link,
-        scopes: Scopes::all(),
-        lifetime: Some(LINK_LIFETIME),
-    };
-    let issued = issue(store, &SystemClock, new).await?;
-    Ok(sign_in_link(url, &issued.secret))
-}
-
-/// Returns the address of the server according to the configuration.
-fn server_url(app: &App) -> String {
-    let server = &app.loaded.settings.server;
-    match &server.public_url {
-        Some(url) => url.clone(),
-        None => {
-            let host = server.host.as_deref().unwrap_or("127.0.0.1");
-            let host = if host == "0.0.0.0" || host == "::" {
-                "127.0.0.1"
-            } else {
-                host
-            };
-            format!("http://{host}:{}", server.port)
-        }
-    }
 }
 
 async fn create(app: &App, new: NewToken, as_json: bool) -> Result<(), Failure> {
@@ -162,26 +126,4 @@ fn line(token: &AccessToken, now: Timestamp, widths: [usize; 3]) -> String {
     format!(
         "{id}  {kind:<7}  {name:<name_width$}  {user:<user_width$}  {scopes:<scopes_width$}  {age}{expiry}"
     )
-}
-
-async fn revoke(app: &App, prefix: &str) -> Result<(), Failure> {
-    let store = app.existing_store()?;
-    let tokens = store.tokens().await?;
-    let fits = |token: &&AccessToken| !prefix.is_empty() && token.id.starts_with(prefix);
-    let found: Vec<&AccessToken> = tokens.iter().filter(fits).collect();
-    match found.as_slice() {
-        [token] => {
-            store.revoke_token(&token.id).await?;
-            Ok(screen::print(&format!(
-                "revoked: {}",
-                line(token, SystemClock.now(), [0; 3])
-            ))?)
-        }
-        [] => Err(Failure::usage(format!("there is no token `{prefix}`"))
-            .next("run `lango tokens list` to see the tokens")),
-        _ => Err(
-            Failure::usage(format!("more than one token id starts with `{prefix}`"))
-                .next("give more characters of the id"),
-        ),
-    }
 }

@@ -1,15 +1,19 @@
 //! Sessions as files: which ones to select, how they are exported, and how they are imported again.
 
+mod delete;
 mod export;
 mod import;
+mod output;
 
 use crate::app::App;
 use crate::app::failure::Failure;
+pub use delete::{delete_sessions, time_before, ttl};
 pub use export::{ExportError, LineSink, send_export, write_session};
 pub use import::{ImportProgress, import};
 use lango_config::StoreLocation;
 use lango_core::{SessionId, StoreError, UserId};
 use lango_store::Store;
+pub use output::{PartFile, check_line};
 use std::sync::Arc;
 
 impl App {

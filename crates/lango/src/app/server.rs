@@ -3,6 +3,7 @@
 //! [`PreparedServer`] listens but answers nothing yet; [`Server::run`] answers until it is stopped.
 
 mod endpoint;
+mod link;
 
 use crate::app::model_selector::ChosenModel;
 use crate::app::payment::ReconcileTask;
@@ -22,6 +23,7 @@ use lango_server::{
     ConnectionLimits, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve,
 };
 use lango_store::{LiveChanges, ServerLock, Store};
+pub use link::{link_address, new_link, revoke_token};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

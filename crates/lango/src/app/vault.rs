@@ -2,25 +2,39 @@
 //! terminal, and caches the unlock.
 
 mod addresses;
+pub mod bindings;
 mod cache;
+mod context;
 mod credentials;
+mod entries;
+mod expiry;
 mod failed_unlocks;
 mod grants;
+pub mod import;
 mod keyring;
 mod locked;
+pub mod methods;
 mod passphrase;
 mod places;
+mod programs;
 mod prompt;
 mod prompts;
 mod references;
 mod source;
 
 pub use addresses::derive_address;
+pub use context::{VaultContext, VaultOwner};
 pub use credentials::{CredentialParts, Credentials};
+pub use entries::{
+    check_token, describe_contents, describe_stored, existing_entry, find_entry,
+    lost_expiry_warning, remove_secret,
+};
+pub use expiry::Expiry;
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use locked::LockedVault;
 pub use places::{BindingPlaces, no_server, server_fields};
+pub use programs::program_warnings;
 pub use prompt::{EchoGuard, can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
 pub use prompts::{read_secret_value, read_typed, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};

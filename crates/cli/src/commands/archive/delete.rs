@@ -2,15 +2,13 @@
 
 use crate::args::DeleteArguments;
 use crate::screen::{self, Ticker, count, one_line};
-use lango::app::archive::find_sessions;
+use lango::app::archive::{delete_sessions, find_sessions, time_before, ttl};
 use lango::app::retention::{self, DeletedCounts};
 use lango::app::{App, Failure, FailureKind};
-use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timestamp};
-use lango_engine::SystemClock;
+use lango_core::{SessionId, Timestamp};
 use lango_store::Store;
-use lango_store::archive::{ExpiredPage, WipeOutcome, remove_hidden};
+use lango_store::archive::{ExpiredPage, WipeOutcome};
 use std::io::{BufRead, IsTerminal, Write};
-use std::time::Duration;
 
 /// How many sessions the confirmation lists by name.
 const MAX_NAMED: usize = 10;
@@ -41,7 +39,10 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
             if !arguments.yes {
                 confirm(&store, &ids, ids.len()).await?;
             }
-            let sessions = delete_sessions(&store, &ids).await?;
+            let mut ticker = Ticker::new();
+            let mut show = |done| ticker.show(|| format!("{done} of {} deleted", ids.len()));
+            let sessions = delete_sessions(&store, &ids, &mut show).await?;
+            ticker.clear();
             DeletedCounts {
                 sessions,
                 ..DeletedCounts::default()
@@ -59,42 +60,6 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         WipeOutcome::LeftToServer => "the database server reclaims the space automatically",
     };
     Ok(screen::print(&format!("deleted {deleted}; {left}"))?)
-}
-
-fn ttl(app: &App) -> Result<Duration, Failure> {
-    let ttl = app.loaded.settings.session.ttl;
-    ttl.ok_or_else(|| {
-        Failure::usage("session.ttl is not set, so no session ever expires")
-            .next("lango sessions delete --older-than 30d, or set session.ttl")
-    })
-}
-
-/// Returns the time that lies `age` in the past.
-fn time_before(age: Duration) -> Timestamp {
-    let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-    Timestamp(SystemClock.now().0.saturating_sub(age))
-}
-
-/// Deletes these sessions, after acquiring the leases of all of them.
-async fn delete_sessions(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
-    let mut leases = Vec::with_capacity(ids.len());
-    for id in ids {
-        leases.push(store.acquire(id, BusyPolicy::Refuse).await?);
-    }
-    let mut ticker = Ticker::new();
-    for (done, (id, lease)) in ids.iter().zip(&leases).enumerate() {
-        // Deleting the earlier sessions took time.
-        if !lease.is_valid() {
-            return Err(StoreError::LeaseLost { id: id.clone() }.into());
-        }
-        if !store.hide_session(id, None).await? {
-            return Err(StoreError::NotFound { id: id.clone() }.into());
-        }
-        remove_hidden(store, id).await?;
-        ticker.show(|| format!("{} of {} deleted", done + 1, ids.len()));
-    }
-    ticker.clear();
-    Ok(ids.len() as u64)
 }
 
 async fn confirm_expired(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {

@@ -1,13 +1,12 @@
 //! `lango secrets rotate --master`: replaces the master key and wraps the new one for every remaining unlock method.
 
-use super::Secrets;
 use crate::screen;
 use lango::app::Failure;
-use lango::app::vault::{self, PromptMode};
+use lango::app::vault::{self, PromptMode, VaultContext};
 use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
 
 /// Runs the command. If the unlock was cached or a passphrase was typed, the unlock with the new key is cached too.
-pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
+pub async fn rotate(secrets: &VaultContext, without: &[u16]) -> Result<(), Failure> {
     let access = &secrets.access;
     let open = access.open(PromptMode::Allowed).await?;
     let sealed = access.sealed().await?;
@@ -40,7 +39,11 @@ pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
 }
 
 /// Prompts for the passphrase of an unlock method, and again if it is wrong.
-async fn ask(secrets: &Secrets, sealed: &SealedVault, id: u16) -> Result<UnlockSecret, Failure> {
+async fn ask(
+    secrets: &VaultContext,
+    sealed: &SealedVault,
+    id: u16,
+) -> Result<UnlockSecret, Failure> {
     let access = &secrets.access;
     let question = format!("passphrase of the {}, unlock method {id}: ", access.name());
     let mut tries = 1;

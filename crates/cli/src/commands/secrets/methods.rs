@@ -1,22 +1,21 @@
 //! Creates the vault, and manages its unlock methods.
 
-use super::{Secrets, confirm};
+use super::confirm;
 use crate::args::{MethodArguments, MethodsCommand};
 use crate::screen::{self, Layout, age};
 use lango::app::Failure;
-use lango::app::vault::{self, PromptMode};
-use lango_config::NEW_VAULT_PASSPHRASE;
+use lango::app::vault::methods::{
+    add_keyring, add_passphrase, cache_unlock, first_passphrase, method_advice, name_variable,
+    new_key_file, refuse_visible, working_methods,
+};
+use lango::app::vault::{PromptMode, VaultContext};
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
-use lango_vault::{
-    Key, MethodId, MethodKind, OpenVault, SecretValue, UnlockMethod, UnlockSecret, VaultError,
-    key_file, list_methods,
-};
+use lango_vault::{MethodId, UnlockMethod, VaultError, list_methods};
 use serde_json::json;
-use std::path::Path;
 
 /// Creates the vault with the requested methods; a passphrase by default.
-pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
+pub async fn init(secrets: &VaultContext, arguments: &MethodArguments) -> Result<(), Failure> {
     let found = secrets.access.read(RecordSelection::None).await?;
     if found.is_some() {
         return Err(VaultError::Exists.into());
@@ -44,71 +43,19 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
         cache_unlock(secrets, &open).await?;
     }
     if arguments.keyring {
-        add_keyring(secrets, &open).await?;
+        let id = add_keyring(secrets, &open).await?;
+        screen::print(&format!("added unlock method {id} (keyring)"))?;
     }
-    print_method_advice(secrets, arguments.key_file.as_deref(), with_passphrase)?;
+    let advice = method_advice(secrets, arguments.key_file.as_deref(), with_passphrase);
+    advice.iter().for_each(|line| screen::say(line));
     Ok(())
-}
-
-/// Creates the vault for a command that needs one: with the passphrase in the environment, the configured key file,
-/// or else a prompt.
-pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> {
-    let access = &secrets.access;
-    let (secret, what) = match (access.passphrase_variable(), &access.key_file) {
-        (Some(variable), _) => (
-            first_passphrase(secrets).await?,
-            format!("the passphrase in {variable}"),
-        ),
-        (None, Some(path)) => {
-            let secret = match path.try_exists() {
-                Ok(true) => UnlockSecret::KeyFile(key_file::read(path)?),
-                _ => new_key_file(path)?,
-            };
-            (secret, "its key file".to_owned())
-        }
-        (None, None) => (
-            first_passphrase(secrets).await?,
-            "its passphrase".to_owned(),
-        ),
-    };
-    let has_passphrase = secret.kind() == MethodKind::Passphrase;
-    let is_typed = has_passphrase && access.passphrase_variable().is_none();
-    let created = access.vault.create(vec![secret]).await;
-    if let Err(VaultError::Exists) = created {
-        // Another process created it first.
-        return access.open(PromptMode::Allowed).await;
-    }
-    let open = created.map_err(|error| name_variable(secrets, error))?;
-    screen::say(&format!("created the {}; {what} unlocks it", access.name()));
-    print_method_advice(secrets, None, has_passphrase)?;
-    if is_typed {
-        cache_unlock(secrets, &open).await?;
-    }
-    Ok(open)
-}
-
-/// Caches the unlock after a passphrase was typed.
-async fn cache_unlock(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
-    let sealed = secrets.access.sealed().await?;
-    if secrets.access.cache_unlock(&sealed, open) {
-        screen::say(&secrets.access.cache_notice());
-    }
-    Ok(())
-}
-
-/// Converts the error. If a passphrase from an environment variable is too short, the failure names the variable.
-fn name_variable(secrets: &Secrets, error: VaultError) -> Failure {
-    match (error, secrets.access.passphrase_variable()) {
-        (error @ VaultError::ShortPassphrase { .. }, Some(variable)) => {
-            let message = format!("{variable} cannot be used: {error}");
-            Failure::usage(message).next(format!("set {variable} to a longer one"))
-        }
-        (error, _) => error.into(),
-    }
 }
 
 /// Lists, adds or removes methods.
-pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Result<(), Failure> {
+pub async fn methods(
+    secrets: &VaultContext,
+    command: Option<MethodsCommand>,
+) -> Result<(), Failure> {
     match command.unwrap_or(MethodsCommand::List { json: false }) {
         MethodsCommand::List { json } => list(secrets, json).await,
         MethodsCommand::Add(arguments) => add(secrets, &arguments).await,
@@ -117,7 +64,7 @@ pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Resu
 }
 
 /// Removes a method. The user has to confirm it if no other method is known to work on this machine.
-async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Failure> {
+async fn remove(secrets: &VaultContext, id: u16, is_confirmed: bool) -> Result<(), Failure> {
     let (access, command) = (&secrets.access, secrets.access.command());
     let open = access.open(PromptMode::Allowed).await?;
     let methods = open.methods().await?;
@@ -151,21 +98,7 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the methods that work on this machine: the one that just unlocked the vault, and those whose secrets are
-/// available.
-async fn working_methods(secrets: &Secrets, open: &OpenVault) -> Result<Vec<u16>, Failure> {
-    let access = &secrets.access;
-    let sealed = access.sealed().await?;
-    let mut given = access.stored_secrets(&sealed, &mut Vec::new());
-    given.extend(access.environment_passphrase());
-    let mut working: Vec<u16> = open.unlocked_by().into_iter().collect();
-    for secret in given {
-        working.extend(sealed.method_of(secret).await?);
-    }
-    Ok(working)
-}
-
-async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
+async fn list(secrets: &VaultContext, as_json: bool) -> Result<(), Failure> {
     let sealed = secrets.access.sealed().await?;
     let now = SystemClock.now();
     if as_json {
@@ -184,7 +117,7 @@ async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failure> {
+async fn add(secrets: &VaultContext, arguments: &MethodArguments) -> Result<(), Failure> {
     if !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring {
         let message = "no unlock method was given";
         return Err(Failure::usage(message)
@@ -195,13 +128,7 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
     }
     let open = secrets.access.open(PromptMode::Allowed).await?;
     if arguments.passphrase {
-        let passphrase = added_passphrase(secrets).await?;
-        let sealed = secrets.access.sealed().await?;
-        if let Some(id) = sealed.method_of(passphrase.duplicate()).await? {
-            let message = format!("this passphrase already is unlock method {id}");
-            return Err(Failure::usage(message).next("choose another one"));
-        }
-        let id = open.add_method(passphrase).await?;
+        let id = add_passphrase(secrets, &open).await?;
         screen::print(&format!("added unlock method {id} (passphrase)"))?;
     }
     if let Some(path) = &arguments.key_file {
@@ -209,106 +136,10 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
         screen::print(&format!("added unlock method {id} (key file)"))?;
     }
     if arguments.keyring {
-        add_keyring(secrets, &open).await?;
+        let id = add_keyring(secrets, &open).await?;
+        screen::print(&format!("added unlock method {id} (keyring)"))?;
     }
-    print_method_advice(secrets, arguments.key_file.as_deref(), false)
-}
-
-/// Adds the keyring method. The key is stored in the keyring first, so that the method works once it is added.
-async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
-    let failed = |problem: String| {
-        Failure::config(problem)
-            .next("use a passphrase or a key file on machines without a desktop session")
-    };
-    let sealed = secrets.access.sealed().await?;
-    let key = Key::random()?;
-    let keyring = &secrets.access.keyring;
-    keyring.store(sealed.id(), &key).map_err(failed)?;
-    let id = open.add_method(UnlockSecret::Keyring(key)).await?;
-    screen::print(&format!("added unlock method {id} (keyring)"))?;
-    Ok(())
-}
-
-/// Returns the passphrase for a new vault: the one in the environment, or a typed one.
-async fn first_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
-    match secrets.access.environment_passphrase() {
-        Some(passphrase) => Ok(passphrase),
-        None => typed_passphrase(secrets, secrets.access.own_passphrase_variable()).await,
-    }
-}
-
-/// Returns the passphrase to add to a vault. It has its own variable, because the usual one unlocks the vault.
-async fn added_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
-    match &secrets.process_env.new_vault_passphrase {
-        Some(passphrase) => {
-            let passphrase = SecretValue::new(passphrase.expose());
-            Ok(UnlockSecret::Passphrase(passphrase))
-        }
-        None => typed_passphrase(secrets, NEW_VAULT_PASSPHRASE).await,
-    }
-}
-
-async fn typed_passphrase(secrets: &Secrets, variable: &str) -> Result<UnlockSecret, Failure> {
-    if vault::can_ask() {
-        return vault::new_passphrase(&secrets.access).await;
-    }
-    let message = "there is no terminal to ask for a new passphrase";
-    Err(Failure::config(message).next(format!(
-        "set {variable}, or use a key file with `--key-file PATH`"
-    )))
-}
-
-/// Refuses a key file in the working directory, where agents could read it. The file that `vault.keyFile` names is
-/// accepted, because it is hidden from them.
-fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let workspace = secrets.process_env.cwd.canonicalize();
-    let (Ok(folder), Ok(workspace)) = (folder, workspace) else {
-        return Ok(());
-    };
-    let is_configured = secrets.access.key_file.as_deref() == Some(path);
-    if is_configured || !folder.starts_with(workspace) {
-        return Ok(());
-    }
-    let path = path.display();
-    let message = format!("agents that work in this folder could read the key file {path}");
-    let next = "choose a path outside of the working folder, such as ~/.config/lango/vault.key";
-    Err(Failure::usage(message).next(next))
-}
-
-fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
-    let key = key_file::create(path).map_err(|error| match error {
-        VaultError::System(message) => {
-            Failure::config(message).next("name a path in an existing, writable folder")
-        }
-        error => error.into(),
-    })?;
-    Ok(UnlockSecret::KeyFile(key))
-}
-
-/// Prints how to use the new methods safely.
-fn print_method_advice(
-    secrets: &Secrets,
-    path: Option<&Path>,
-    has_passphrase: bool,
-) -> Result<(), Failure> {
-    if let Some(path) = path {
-        let path = std::path::absolute(path).unwrap_or(path.to_owned());
-        let configured = secrets.access.key_file.as_ref();
-        if configured != Some(&path) {
-            let file = secrets.loaded.paths.user_file.display();
-            screen::say(&format!(
-                "to use it, set vault.keyFile = {} in {file}",
-                toml::Value::from(path.display().to_string())
-            ));
-        }
-        screen::say(
-            "keep the key file out of backups of the database, and out of folders that agents work in",
-        );
-    }
-    if has_passphrase {
-        screen::say("a passphrase that is lost cannot be recovered");
-    }
+    let advice = method_advice(secrets, arguments.key_file.as_deref(), false);
+    advice.iter().for_each(|line| screen::say(line));
     Ok(())
 }

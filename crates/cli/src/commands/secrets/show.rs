@@ -1,9 +1,8 @@
 //! Lists the secrets and the audit log: names and times, never values.
 
-use super::Secrets;
 use crate::screen::{self, Layout, age};
 use lango::app::Failure;
-use lango::app::vault::{LockedVault, OpenResult, PromptMode};
+use lango::app::vault::{LockedVault, OpenResult, PromptMode, VaultContext};
 use lango_core::text::sanitize;
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
@@ -13,7 +12,7 @@ use serde_json::json;
 
 /// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a note
 /// that it was not verified.
-pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
+pub async fn list(secrets: &VaultContext, as_json: bool) -> Result<(), Failure> {
     let Some(sealed) = secrets.access.read(RecordSelection::All).await? else {
         if as_json {
             return Ok(screen::print("[]")?);
@@ -134,7 +133,7 @@ fn binding_row(binding: &Binding) -> serde_json::Value {
 }
 
 /// Prints one secret with its bindings, without the value.
-pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<(), Failure> {
+pub async fn describe(secrets: &VaultContext, name: &str, as_json: bool) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let sealed = secrets.access.sealed().await?;
     let (entries, locked) = match secrets.access.try_open(PromptMode::Never).await? {
@@ -164,7 +163,7 @@ pub async fn describe(secrets: &Secrets, name: &str, as_json: bool) -> Result<()
 }
 
 /// Prints the audit log.
-pub async fn log(secrets: &Secrets, limit: usize, as_json: bool) -> Result<(), Failure> {
+pub async fn log(secrets: &VaultContext, limit: usize, as_json: bool) -> Result<(), Failure> {
     let events = secrets.access.events(limit).await?;
     if as_json {
         let rows = events.iter().map(|event| {

@@ -1,30 +1,22 @@
-//! `lango config trust`: trusts the current content of the project's files and reports what that enables, or revokes
-//! the trust.
+//! Trust in a project's files: trusts their current content and describes what that enables, or revokes the trust.
 
-use crate::screen;
-use lango::app::Failure;
-use lango::app::roster::{self, Roster};
+use crate::app::Failure;
+use crate::app::roster::{self, Roster};
 use lango_config::{LoadedConfig, Paths, ProcessEnv, TrustedFiles};
-use lango_core::text::sanitize;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Trusts the current content of the project's configuration, agents, topology and `AGENTS.md`.
-pub fn trust_project(flags: Vec<String>) -> Result<(), Failure> {
+/// Trusts the current content of the project's configuration, agents, topology and `AGENTS.md`, and describes what
+/// is trusted now. If a file is invalid or cannot be read, the earlier trust stays as it was.
+pub fn trust_project(flags: Vec<String>) -> Result<String, Failure> {
     let process_env = ProcessEnv::from_process(flags)?;
     let paths = Paths::locate(&process_env)?;
     let before = TrustedFiles::read(&paths);
     let ignored_settings = lango_config::load(&process_env).map(|loaded| loaded.ignored_settings());
     let mut trust = before.clone();
     match trust_all(&process_env, &paths, &mut trust) {
-        Ok(trusted) => {
-            let ignored_settings = ignored_settings.unwrap_or_default();
-            Ok(screen::print(&sanitize(
-                &trusted.describe(&ignored_settings),
-            ))?)
-        }
+        Ok(trusted) => Ok(trusted.describe(&ignored_settings.unwrap_or_default())),
         Err(failure) => {
-            // Files that cannot be read, or are invalid, are not trusted.
             before
                 .write()
                 .map_err(|error| trust_failure(&paths.trust_file(), &error))?;
@@ -33,8 +25,8 @@ pub fn trust_project(flags: Vec<String>) -> Result<(), Failure> {
     }
 }
 
-/// Stops trusting all files of the project.
-pub fn revoke_trust(flags: Vec<String>) -> Result<(), Failure> {
+/// Stops trusting all files of the project, and describes what changed.
+pub fn revoke_trust(flags: Vec<String>) -> Result<String, Failure> {
     let process_env = ProcessEnv::from_process(flags)?;
     let paths = Paths::locate(&process_env)?;
     let mut trust = TrustedFiles::read(&paths);
@@ -55,11 +47,11 @@ pub fn revoke_trust(flags: Vec<String>) -> Result<(), Failure> {
         .write()
         .map_err(|error| trust_failure(&paths.trust_file(), &error))?;
     let project = paths.project(&process_env.cwd).display();
-    Ok(screen::print(&if was_trusted {
+    Ok(if was_trusted {
         format!("no file of {project} is trusted any more")
     } else {
         format!("no file of {project} was trusted")
-    })?)
+    })
 }
 
 /// The project files that are now trusted.

@@ -1,8 +1,7 @@
 //! When a secret expires: after a time, at the end of a day in UTC, or never.
 
+use crate::app::Failure;
 use chrono::{NaiveDate, NaiveTime};
-use lango::app::Failure;
-use lango_config;
 use lango_core::{Clock, Timestamp};
 use lango_engine::SystemClock;
 use lango_vault::SecretEntry;

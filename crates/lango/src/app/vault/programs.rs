@@ -1,7 +1,6 @@
 //! Warnings about programs that a secret is bound to: programs that do not exist, and interpreters. An interpreter
 //! executes whatever its arguments say, so a binding to it limits nothing.
 
-use crate::screen;
 use lango_secrets::{Binding, BindingTarget};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,22 +13,24 @@ const INTERPRETERS: [&str; 28] = [
     "env", "xargs", "make", "npx",
 ];
 
-/// Warns about the program of a binding, if it names one.
-pub fn warn_about_program(env: &BTreeMap<OsString, OsString>, binding: &Binding) {
+/// Returns the warnings about the program of a binding; none if the binding names no program.
+pub fn program_warnings(env: &BTreeMap<OsString, OsString>, binding: &Binding) -> Vec<String> {
+    let mut warnings = Vec::new();
     let BindingTarget::Program { program, variable } = &binding.target else {
-        return;
+        return warnings;
     };
     if is_interpreter(program) {
-        screen::say(&format!(
+        warnings.push(format!(
             "warning: `{program}` executes whatever its arguments say, so an agent can do anything with the value in {variable} \
              once you allow a call; bind the program that needs it, or the host: --host"
         ));
     }
     if !is_installed(env, program) {
-        screen::say(&format!(
+        warnings.push(format!(
             "warning: there is no program `{program}` in PATH; the binding has no effect until it is installed"
         ));
     }
+    warnings
 }
 
 /// Returns whether a program is an interpreter, with or without a version suffix such as in `python3.12`.

@@ -2,7 +2,7 @@
 
 use super::{RunnerParts, TurnEnd};
 use crate::turn::{TurnInput, TurnStep};
-use lango_core::{ModelFault, SessionId, TurnId};
+use lango_core::{SessionId, TurnId};
 use tracing::field::{Empty, debug};
 use tracing::{Span, info, info_span, warn};
 

@@ -2,7 +2,7 @@
 //! templates and regular expressions stay as they are, so the browser runs the code as it was written.
 
 /// Strips a script. A line break stays wherever a statement may end at it.
-pub fn script(source: &str) -> String {
+pub(crate) fn script(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     let mut gap = Gap::None;
@@ -163,7 +163,7 @@ fn pattern_length(rest: &str) -> usize {
 }
 
 /// Strips a style sheet.
-pub fn style(source: &str) -> String {
+pub(crate) fn style(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     let mut has_gap = false;
@@ -196,7 +196,7 @@ pub fn style(source: &str) -> String {
 }
 
 /// Strips markup: the indentation of its lines.
-pub fn markup(source: &str) -> String {
+pub(crate) fn markup(source: &str) -> String {
     let lines = source
         .lines()
         .map(str::trim)

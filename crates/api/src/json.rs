@@ -13,13 +13,13 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// A JSON body.
-pub struct Json<T>(pub T);
+pub(crate) struct Json<T>(pub T);
 
 /// The parameters of a query.
-pub struct Query<T>(pub T);
+pub(crate) struct Query<T>(pub T);
 
 /// The parameters of a path.
-pub struct Path<T>(pub T);
+pub(crate) struct Path<T>(pub T);
 
 /// Bodies of at least this size are read one at a time, because they can take a hundred times as much memory when
 /// parsed.

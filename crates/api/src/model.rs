@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct SessionItem {
+pub(crate) struct SessionItem {
     /// Its id.
     pub id: String,
     /// The user who owns the session.
@@ -82,7 +82,7 @@ impl From<SessionSummary> for SessionItem {
 
 /// A page of a list of sessions.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SessionPage {
+pub(crate) struct SessionPage {
     /// The sessions, the most recently used first.
     pub sessions: Vec<SessionItem>,
     /// The cursor of the next page; none if this is the last page.
@@ -93,7 +93,7 @@ pub struct SessionPage {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct SessionFilter {
+pub(crate) struct SessionFilter {
     /// The maximum number of sessions to return.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<u32>,
@@ -110,7 +110,7 @@ pub struct SessionFilter {
 /// The new title of a session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rename {
+pub(crate) struct Rename {
     /// The title, in one line of at most 200 characters.
     #[schema(min_length = 1, max_length = 200, pattern = r"\S")]
     pub title: String,
@@ -119,7 +119,7 @@ pub struct Rename {
 /// Where to fork a session.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ForkRequest {
+pub(crate) struct ForkRequest {
     /// The last turn to copy, which must have ended.
     pub turn: String,
 }
@@ -128,7 +128,7 @@ pub struct ForkRequest {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct EventFilter {
+pub(crate) struct EventFilter {
     /// Only events after this `seq`, starting with the first of them.
     #[param(minimum = 0, format = "uint64")]
     pub after: Option<u64>,
@@ -142,7 +142,7 @@ pub struct EventFilter {
 
 /// A page of a session's events.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct EventPage {
+pub(crate) struct EventPage {
     /// The events in order, as stored.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Event>,
@@ -152,7 +152,7 @@ pub struct EventPage {
 
 /// The events of a turn.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TurnEvents {
+pub(crate) struct TurnEvents {
     /// The events in order, as stored.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Event>,
@@ -162,7 +162,7 @@ pub struct TurnEvents {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct StreamFilter {
+pub(crate) struct StreamFilter {
     /// A session whose events are also streamed.
     pub session: Option<String>,
     /// Only events of that session after this `seq`. The header `Last-Event-ID` takes precedence.
@@ -173,7 +173,7 @@ pub struct StreamFilter {
 /// A turn to start.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewTurnRequest {
+pub(crate) struct NewTurnRequest {
     /// The session. If it is missing, a new session is created.
     #[serde(default)]
     pub session: Option<String>,
@@ -188,7 +188,7 @@ pub struct NewTurnRequest {
 /// A file of a message.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewAttachment {
+pub(crate) struct NewAttachment {
     /// Its name.
     pub name: String,
     /// Its media type. This is only a hint: the bytes determine the actual type.
@@ -202,7 +202,7 @@ pub struct NewAttachment {
 
 /// A turn that was started.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct StartedTurn {
+pub(crate) struct StartedTurn {
     /// Its session.
     pub session: String,
     /// Its id.
@@ -214,7 +214,7 @@ pub struct StartedTurn {
 /// The status of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TurnStatus {
+pub(crate) enum TurnStatus {
     /// Its message is stored, and it runs.
     Running,
     /// It waits for another turn of the session, and nothing of it is stored yet.
@@ -227,7 +227,7 @@ pub enum TurnStatus {
 
 /// Requests that wait for an answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct PendingList {
+pub(crate) struct PendingList {
     /// The first 100 requests, the oldest first.
     pub pending: Vec<PendingItem>,
     /// The total number of requests.
@@ -256,7 +256,7 @@ impl PendingList {
 
 /// A request that waits for an answer.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct PendingItem {
+pub(crate) struct PendingItem {
     /// The user who owns the session.
     pub user: String,
     /// The request as in the log, with its session, its turn and the time when it was made.
@@ -267,7 +267,7 @@ pub struct PendingItem {
 
 /// A request, and what its call would change.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct PendingDetails {
+pub(crate) struct PendingDetails {
     /// The request.
     #[serde(flatten)]
     #[schema(value_type = Object)]
@@ -280,7 +280,7 @@ pub struct PendingDetails {
 
 /// The requests that wait for an answer, and the grants.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ApprovalList {
+pub(crate) struct ApprovalList {
     /// Requests that wait for an answer, the oldest first.
     pub pending: Vec<PendingItem>,
     /// The total number of requests that wait.
@@ -291,7 +291,7 @@ pub struct ApprovalList {
 
 /// An answer that applies to later calls.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct GrantItem {
+pub(crate) struct GrantItem {
     /// The grant.
     #[serde(flatten)]
     #[schema(value_type = Object)]
@@ -304,7 +304,7 @@ pub struct GrantItem {
 /// An answer to a request.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerRequest {
+pub(crate) struct AnswerRequest {
     /// The answer.
     pub answer: AnswerWord,
     /// The pattern of calls that `session` and `always` allow. If it is missing, the pattern of the request applies.
@@ -318,7 +318,7 @@ pub struct AnswerRequest {
 /// An answer in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AnswerWord {
+pub(crate) enum AnswerWord {
     /// This call may run.
     Once,
     /// Calls that match the pattern may run in this session.
@@ -337,7 +337,7 @@ pub enum AnswerWord {
 
 /// A model call.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ModelCallDetails {
+pub(crate) struct ModelCallDetails {
     /// The `seq` of the reply.
     pub seq: u64,
     /// The agent that called.
@@ -358,7 +358,7 @@ pub struct ModelCallDetails {
 
 /// The sums of usage.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UsageList {
+pub(crate) struct UsageList {
     /// The sums by day, agent and model.
     pub rows: Vec<UsageItem>,
     /// Whether the sums cover the whole requested period.
@@ -367,7 +367,7 @@ pub struct UsageList {
 
 /// The usage of one agent with one model on one day.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct UsageItem {
+pub(crate) struct UsageItem {
     /// The day in UTC, such as `2026-11-17`.
     pub day: String,
     /// The agent.
@@ -405,7 +405,7 @@ impl UsageItem {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct UsageFilter {
+pub(crate) struct UsageFilter {
     /// The number of days to sum, up to today.
     #[param(minimum = 1, maximum = 365, default = 30)]
     pub days: Option<u32>,
@@ -415,14 +415,14 @@ pub struct UsageFilter {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct KnowledgeFilter {
+pub(crate) struct KnowledgeFilter {
     /// Words or a question. If it is missing, the collections and documents are listed.
     pub search: Option<String>,
 }
 
 /// The sender of the request, and the program that answers.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Me {
+pub(crate) struct Me {
     /// The user that the token acts as.
     pub user: String,
     /// The name of the token.
@@ -439,7 +439,7 @@ pub struct Me {
 
 /// What the server is doing.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ServerStatus {
+pub(crate) struct ServerStatus {
     /// The version of lango.
     pub version: String,
     /// When the server started, in milliseconds since 1970.

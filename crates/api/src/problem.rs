@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// The media type of problem details.
-pub const PROBLEM_JSON: &str = "application/problem+json";
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 /// The result of a handler.
-pub type Result<T, E = Problem> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
     fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {

@@ -18,7 +18,7 @@ use lango_core::{Scopes, TokenKind, TokenStore, UserId};
 use serde::Deserialize;
 
 /// The path of sign-in links.
-pub const SIGN_IN: &str = "/sign-in";
+pub(crate) const SIGN_IN: &str = "/sign-in";
 
 pub(crate) fn router(api: Api) -> Router {
     Router::new().route(SIGN_IN, get(sign_in)).with_state(api)

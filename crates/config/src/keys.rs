@@ -80,7 +80,7 @@ pub(super) struct KeyMatch {
 
 impl KeyMatch {
     /// Returns the full name, with the id filled in.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.key.name.replace(ID, &self.id)
     }
 }

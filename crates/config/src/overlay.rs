@@ -76,7 +76,7 @@ impl std::fmt::Display for IgnoredSetting {
 }
 
 impl<'a> Overlay<'a> {
-    pub fn new(process_env: &'a ProcessEnv, defaults: Settings) -> Self {
+    pub(crate) fn new(process_env: &'a ProcessEnv, defaults: Settings) -> Self {
         Self {
             process_env,
             settings: defaults,
@@ -87,7 +87,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Merges a file; `trust_of` derives its trust level from the content. A missing file changes nothing.
-    pub fn read_file(&mut self, path: &Path, trust_of: impl FnOnce(&str) -> TrustLevel) {
+    pub(crate) fn read_file(&mut self, path: &Path, trust_of: impl FnOnce(&str) -> TrustLevel) {
         let text = match read_config_text(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
@@ -134,7 +134,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Merges the `LANGO_*` variables.
-    pub fn read_environment(&mut self) {
+    pub(crate) fn read_environment(&mut self) {
         let mut seen: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &self.process_env.env {
             let name = name.to_string_lossy();
@@ -171,7 +171,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Merges the `-c` flags.
-    pub fn read_flags(&mut self) {
+    pub(crate) fn read_flags(&mut self) {
         for flag in &self.process_env.flags {
             let pair = flag
                 .split_once('=')
@@ -190,7 +190,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Returns the settings and the origin of each, or all problems.
-    pub fn finish(
+    pub(crate) fn finish(
         mut self,
     ) -> Result<(Settings, Vec<ConfigValue>, Vec<IgnoredSetting>), ConfigProblems> {
         ConfigProblems::refuse_if_any(self.problems)?;

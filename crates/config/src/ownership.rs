@@ -76,7 +76,7 @@ impl fmt::Display for ForeignReason {
 
 impl Owner {
     /// Returns the user of this process.
-    pub fn of_process(process_env: &ProcessEnv) -> Self {
+    pub(crate) fn of_process(process_env: &ProcessEnv) -> Self {
         let user = rustix::process::geteuid().as_raw();
         let variable = process_env.env.get(OsStr::new("SUDO_UID"));
         let sudo_user = variable.and_then(|number| number.to_str()?.parse().ok());
@@ -90,7 +90,7 @@ impl Owner {
 
     /// Returns why this path is not under the user's sole control, judging by the path itself and its parent
     /// directory.
-    pub fn foreign_reason(&self, path: &Path) -> Option<ForeignReason> {
+    pub(crate) fn foreign_reason(&self, path: &Path) -> Option<ForeignReason> {
         let folder = path.parent().unwrap_or(path);
         let checked = self.check(path).and_then(|own| match own {
             Some(reason) => Ok(Some(reason)),

@@ -34,7 +34,7 @@ pub(super) struct ValueContext<'a> {
 
 impl ValueContext<'_> {
     /// Resolves `text` to an absolute path.
-    pub fn resolve(&self, text: &str) -> Result<PathBuf, Expected> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf, Expected> {
         let path = match (text, text.strip_prefix("~/")) {
             ("", _) => return Err("a path".into()),
             ("~", _) => self.home()?.into(),

@@ -212,7 +212,7 @@ impl CallDecision {
 
 impl Denial {
     /// Returns the result for the model.
-    pub fn for_model(&self) -> String {
+    pub(crate) fn for_model(&self) -> String {
         match self {
             Self::ToolGone(_) => format!("not run: {self}"),
             Self::Rule(_) => format!("not run: {self}; do not try it in another way"),

@@ -43,7 +43,8 @@ use offer::Offer;
 pub(crate) use request_size::{RequestSpace, message_bytes, tokens, without_files};
 use state::State;
 use std::sync::Arc;
-pub use steps::{ModelStep, RemoteStep, StepKey, ToolStep, TurnInput, TurnStep};
+pub(crate) use steps::StepKey;
+pub use steps::{ModelStep, RemoteStep, ToolStep, TurnInput, TurnStep};
 
 /// One user input and everything up to its answer, without I/O.
 pub struct Turn {

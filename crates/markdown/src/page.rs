@@ -38,7 +38,7 @@ enum Container {
 
 impl Page {
     /// Starts a block, separated from the previous one. The first block in a container shares the container's gap.
-    pub fn begin_block(&mut self) {
+    pub(crate) fn begin_block(&mut self) {
         if self.gap.is_some() && !self.is_between_blocks {
             return;
         }
@@ -54,7 +54,7 @@ impl Page {
     }
 
     /// Starts a paragraph; inside an item it makes the list a loose one, with blank lines between its items.
-    pub fn begin_paragraph(&mut self) {
+    pub(crate) fn begin_paragraph(&mut self) {
         if let [.., Container::List { is_loose, .. }, Container::Item { .. }] =
             self.containers.as_mut_slice()
         {
@@ -63,12 +63,12 @@ impl Page {
         self.begin_block();
     }
 
-    pub fn begin_quote(&mut self) {
+    pub(crate) fn begin_quote(&mut self) {
         self.begin_block();
         self.containers.push(Container::Quote);
     }
 
-    pub fn begin_list(&mut self, first_number: Option<u64>) {
+    pub(crate) fn begin_list(&mut self, first_number: Option<u64>) {
         self.begin_block();
         self.containers.push(Container::List {
             next_number: first_number,
@@ -76,7 +76,7 @@ impl Page {
         });
     }
 
-    pub fn begin_item(&mut self) {
+    pub(crate) fn begin_item(&mut self) {
         self.begin_block();
         let marker = match self.containers.last_mut() {
             Some(Container::List {
@@ -96,12 +96,12 @@ impl Page {
         });
     }
 
-    pub fn end_block(&mut self) {
+    pub(crate) fn end_block(&mut self) {
         self.is_between_blocks = true;
     }
 
     /// Leaves the innermost quote, list or item. An empty item still shows its marker.
-    pub fn end_container(&mut self) {
+    pub(crate) fn end_container(&mut self) {
         if let Some(Container::Item {
             marker: Some(_), ..
         }) = self.containers.last()
@@ -113,7 +113,7 @@ impl Page {
     }
 
     /// Writes text, which may contain newlines, with these attributes.
-    pub fn write(&mut self, text: &str, attributes: TextAttributes) {
+    pub(crate) fn write(&mut self, text: &str, attributes: TextAttributes) {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
                 self.break_line();
@@ -125,21 +125,21 @@ impl Page {
     }
 
     /// Writes text that already contains its escape sequences.
-    pub fn write_styled(&mut self, text: &str) {
+    pub(crate) fn write_styled(&mut self, text: &str) {
         if !text.is_empty() {
             self.begin_line();
             self.out.push_str(text);
         }
     }
 
-    pub fn break_line(&mut self) {
+    pub(crate) fn break_line(&mut self) {
         self.write_gap();
         self.out.push('\n');
         self.at_line_start = true;
     }
 
     /// Returns the whole text without trailing line breaks.
-    pub fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         self.out.truncate(self.out.trim_end_matches('\n').len());
         self.out
     }

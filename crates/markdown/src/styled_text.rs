@@ -42,18 +42,18 @@ pub(super) struct TextAttributes([u32; ATTRIBUTES.len()]);
 
 impl TextAttributes {
     /// Adds an attribute.
-    pub fn add(&mut self, attribute: TextAttribute) {
+    pub(crate) fn add(&mut self, attribute: TextAttribute) {
         self.0[attribute as usize] += 1;
     }
 
     /// Removes an attribute. An attribute that was added several times must be removed as many times.
-    pub fn remove(&mut self, attribute: TextAttribute) {
+    pub(crate) fn remove(&mut self, attribute: TextAttribute) {
         let count = &mut self.0[attribute as usize];
         *count = count.saturating_sub(1);
     }
 
     /// Returns these attributes plus one more.
-    pub fn and(mut self, attribute: TextAttribute) -> Self {
+    pub(crate) fn and(mut self, attribute: TextAttribute) -> Self {
         self.add(attribute);
         self
     }
@@ -68,7 +68,7 @@ pub(super) struct StyledText {
 
 impl StyledText {
     /// Adds a piece of text that contains no newline.
-    pub fn push(&mut self, piece: &str, attributes: TextAttributes) {
+    pub(crate) fn push(&mut self, piece: &str, attributes: TextAttributes) {
         if piece.is_empty() {
             return;
         }

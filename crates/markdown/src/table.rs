@@ -15,32 +15,32 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub fn new(alignments: Vec<Alignment>) -> Self {
+    pub(crate) fn new(alignments: Vec<Alignment>) -> Self {
         Self {
             alignments,
             rows: Vec::new(),
         }
     }
 
-    pub fn begin_row(&mut self) {
+    pub(crate) fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
 
-    pub fn begin_cell(&mut self) {
+    pub(crate) fn begin_cell(&mut self) {
         if let Some(row) = self.rows.last_mut() {
             row.push(StyledText::default());
         }
     }
 
     /// Adds text to the last cell. A cell has one line.
-    pub fn write(&mut self, text: &str, attributes: TextAttributes) {
+    pub(crate) fn write(&mut self, text: &str, attributes: TextAttributes) {
         if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
             cell.push(&text.replace(['\n', '\t'], " "), attributes);
         }
     }
 
     /// Writes the table to a page: the heading, a rule, the rows.
-    pub fn draw(&self, page: &mut Page) {
+    pub(crate) fn draw(&self, page: &mut Page) {
         let widths = self.column_widths();
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {

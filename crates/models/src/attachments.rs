@@ -18,7 +18,7 @@ pub(crate) enum AttachmentPart<'a> {
 
 impl AttachmentPart<'_> {
     /// Returns an image as a `data:` URL.
-    pub fn data_url(media_type: &str, data: &str) -> String {
+    pub(crate) fn data_url(media_type: &str, data: &str) -> String {
         format!("data:{media_type};base64,{data}")
     }
 }

@@ -64,7 +64,7 @@ impl Endpoint {
     /// Maximum size of a reply that is not streamed.
     const BODY_BYTES: usize = 16 * 1024 * 1024;
 
-    pub fn new(parts: EndpointParts) -> Self {
+    pub(crate) fn new(parts: EndpointParts) -> Self {
         let base_url = parts.base_url.trim_end_matches('/').to_owned();
         let origin = Url::parse(&base_url).ok();
         let key = parts.key.map(|key| match &origin {
@@ -83,7 +83,7 @@ impl Endpoint {
     }
 
     /// Returns the host of the address, without the port.
-    pub fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         let rest = self.base_url.split_once("://").map_or("", |(_, rest)| rest);
         let authority = rest.split('/').next().unwrap_or_default();
         let host = authority
@@ -93,7 +93,7 @@ impl Endpoint {
     }
 
     /// Sends a request and waits for the response's headers. A status other than success becomes a fault.
-    pub async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
+    pub(crate) async fn post(&self, request: &WireRequest) -> Result<Response, ModelFault> {
         let url = self.url(&request.path)?;
         let headers = self.header_map(&url).await?;
         let sending = self
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// Fetches a JSON document.
-    pub async fn get(&self, path: &str) -> Result<Value, ModelFault> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, ModelFault> {
         let url = self.url(path)?;
         let headers = self.header_map(&url).await?;
         let sending = self.client(&url)?.get(url).headers(headers).send();
@@ -116,12 +116,15 @@ impl Endpoint {
     }
 
     /// Returns the next bytes of a response; `None` at its end.
-    pub async fn chunk(&self, response: &mut Response) -> Result<Option<Vec<u8>>, ModelFault> {
+    pub(crate) async fn chunk(
+        &self,
+        response: &mut Response,
+    ) -> Result<Option<Vec<u8>>, ModelFault> {
         self.chunk_within(response, self.timeouts.idle).await
     }
 
     /// Returns the next bytes of a response; `None` at its end. Fails with [`ModelFault::TimedOut`] after `wait`.
-    pub async fn chunk_within(
+    pub(crate) async fn chunk_within(
         &self,
         response: &mut Response,
         wait: Duration,
@@ -130,7 +133,7 @@ impl Endpoint {
     }
 
     /// Reads the rest of a response as text, with secrets masked.
-    pub async fn body(&self, mut response: Response) -> Result<String, ModelFault> {
+    pub(crate) async fn body(&self, mut response: Response) -> Result<String, ModelFault> {
         let limits = BodyLimits {
             bytes: Self::BODY_BYTES,
             idle: Some(self.timeouts.idle),
@@ -141,7 +144,7 @@ impl Endpoint {
     }
 
     /// Masks secrets in a text, which is usually JSON.
-    pub fn masked(&self, text: String) -> String {
+    pub(crate) fn masked(&self, text: String) -> String {
         self.masks.mask_json_text(&text).unwrap_or(text)
     }
 

@@ -18,7 +18,7 @@ impl Names {
     const CHARACTERS: usize = 60;
 
     /// Creates the mapping for the functions that a request offers and for those called in its history.
-    pub fn of(request: &ModelRequest) -> Self {
+    pub(crate) fn of(request: &ModelRequest) -> Self {
         let offered = request.functions.iter().map(|function| &*function.name);
         let past = request.messages.iter().flat_map(names_in);
         let all: Vec<&str> = offered.chain(past).collect();
@@ -37,12 +37,12 @@ impl Names {
     }
 
     /// Returns the name to send for a function.
-    pub fn sent<'a>(&'a self, name: &'a str) -> &'a str {
+    pub(crate) fn sent<'a>(&'a self, name: &'a str) -> &'a str {
         self.sent.get(name).map_or(name, String::as_str)
     }
 
     /// Returns the original name of a function that was sent under this name.
-    pub fn original<'a>(&'a self, sent: &'a str) -> &'a str {
+    pub(crate) fn original<'a>(&'a self, sent: &'a str) -> &'a str {
         self.original.get(sent).map_or(sent, String::as_str)
     }
 

@@ -57,7 +57,7 @@ impl Target<'_> {
     const RAISED_TOKENS: u64 = 32_768;
 
     /// Returns the output limit to request; `None` leaves it to the provider.
-    pub fn output_limit(&self, request: &ModelRequest) -> Option<u64> {
+    pub(crate) fn output_limit(&self, request: &ModelRequest) -> Option<u64> {
         let max_tokens = self.max_output_tokens.unwrap_or(u64::MAX);
         let requested = request.settings.max_output_tokens;
         if !request.raise_output_limit {
@@ -72,13 +72,13 @@ impl Target<'_> {
     }
 
     /// Returns the schema of the answer if the model can enforce it. All providers require that it describes an object.
-    pub fn native_schema<'a>(&self, request: &'a ModelRequest) -> Option<&'a Value> {
+    pub(crate) fn native_schema<'a>(&self, request: &'a ModelRequest) -> Option<&'a Value> {
         let schema = request.answer_schema.as_deref()?;
         (self.takes_schema && schema["type"] == "object").then_some(schema)
     }
 
     /// Returns the opaque data of an earlier reply if this model wrote it. No other model may receive it.
-    pub fn own<'a>(&self, opaque: Option<&'a OpaqueData>, kind: &str) -> Option<&'a Value> {
+    pub(crate) fn own<'a>(&self, opaque: Option<&'a OpaqueData>, kind: &str) -> Option<&'a Value> {
         let opaque = opaque.filter(|opaque| *opaque.kind == *kind)?;
         let is_own = opaque
             .model
@@ -116,7 +116,11 @@ impl From<Value> for RequestBody {
 
 impl RequestBody {
     /// Sets the field `tools` to a list. `write` adds the JSON text of one of its elements.
-    pub fn declare<T>(&mut self, tools: impl Iterator<Item = T>, write: impl Fn(&mut String, T)) {
+    pub(crate) fn declare<T>(
+        &mut self,
+        tools: impl Iterator<Item = T>,
+        write: impl Fn(&mut String, T),
+    ) {
         let mut text = String::from("[");
         for (at, tool) in tools.enumerate() {
             if at > 0 {
@@ -129,7 +133,7 @@ impl RequestBody {
     }
 
     /// Returns the JSON text to send.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         // Serializing a value cannot fail.
         let mut text = serde_json::to_string(&self.fields).unwrap_or_default();
         if let Some(tools) = &self.tools
@@ -174,19 +178,19 @@ pub(crate) struct ReplyBudget {
 impl ReplyBudget {
     const BYTES: usize = 4 * 1024 * 1024;
 
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { left: Self::BYTES }
     }
 
     /// Appends text; fails if the budget is used up.
-    pub fn add(&mut self, text: &mut String, more: &str) -> Result<(), ModelFault> {
+    pub(crate) fn add(&mut self, text: &mut String, more: &str) -> Result<(), ModelFault> {
         self.take(more.len())?;
         text.push_str(more);
         Ok(())
     }
 
     /// Clones a value; fails if the budget is used up.
-    pub fn copy(&mut self, value: &Value) -> Result<Value, ModelFault> {
+    pub(crate) fn copy(&mut self, value: &Value) -> Result<Value, ModelFault> {
         self.take(value.to_string().len())?;
         Ok(value.clone())
     }

@@ -195,11 +195,11 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    pub fn is_enabled(&self, check: Check) -> bool {
+    pub(crate) fn is_enabled(&self, check: Check) -> bool {
         !self.disabled.contains(&check)
     }
 
-    pub fn check(&self, url: &Url) -> Result<Destination, Refusal> {
+    pub(crate) fn check(&self, url: &Url) -> Result<Destination, Refusal> {
         let refuse = |reason| Err(Refusal::new(quote(url), reason));
         let is_https = match url.scheme() {
             "https" => true,
@@ -277,7 +277,10 @@ impl Guard {
         (!is_permitted).then_some(RefusalReason::Address { address, class })
     }
 
-    pub async fn resolve(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Refusal> {
+    pub(crate) async fn resolve(
+        &self,
+        destination: &Destination,
+    ) -> Result<Vec<SocketAddr>, Refusal> {
         let addresses = match destination.host() {
             Host::Address(address) => vec![*address],
             Host::Name(name) => self.lookup(name, destination).await?,
@@ -307,7 +310,7 @@ impl Guard {
         Err(Refusal::new(destination.to_string(), reason))
     }
 
-    pub async fn connect(
+    pub(crate) async fn connect(
         &self,
         destination: &Destination,
         budget: &Budget,
@@ -384,7 +387,7 @@ fn quote(url: &Url) -> String {
 
 impl Guard {
     /// Returns the TLS configuration, which is created on first use.
-    pub fn tls(&self) -> io::Result<Arc<rustls::ClientConfig>> {
+    pub(crate) fn tls(&self) -> io::Result<Arc<rustls::ClientConfig>> {
         if let Some(config) = self.tls.get() {
             return Ok(Arc::clone(config));
         }

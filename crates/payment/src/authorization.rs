@@ -48,12 +48,12 @@ impl Authorization {
         keccak_all(&[b"\x19\x01", &self.network.domain_separator(), &structure])
     }
 
-    pub fn sign(&self, signer: &Signer) -> Signature {
+    pub(crate) fn sign(&self, signer: &Signer) -> Signature {
         signer.sign(&self.digest())
     }
 
     /// Encodes the contract call that executes the transfer.
-    pub fn call_data(&self, signature: &[u8; 65]) -> Vec<u8> {
+    pub(crate) fn call_data(&self, signature: &[u8; 65]) -> Vec<u8> {
         let method = keccak(b"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)");
         let mut data = method[..4].to_vec();
         for word in [

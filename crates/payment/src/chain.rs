@@ -42,12 +42,12 @@ pub(crate) enum CountScope {
 }
 
 impl Chain {
-    pub fn new(network: Network, rpc: Rpc) -> Self {
+    pub(crate) fn new(network: Network, rpc: Rpc) -> Self {
         Self { network, rpc }
     }
 
     /// Fails if the RPC serves another chain.
-    pub async fn check_id(&self) -> Result<(), PaymentError> {
+    pub(crate) async fn check_id(&self) -> Result<(), PaymentError> {
         let found = self.quantity("eth_chainId", json!([])).await?;
         let expected = self.network.chain_id();
         if found == u128::from(expected) {
@@ -57,7 +57,7 @@ impl Chain {
         Err(PaymentError::WrongChain { expected, found })
     }
 
-    pub async fn latest_block(&self) -> Result<Block, PaymentError> {
+    pub(crate) async fn latest_block(&self) -> Result<Block, PaymentError> {
         let method = "eth_getBlockByNumber";
         let block = self.rpc.call(method, json!(["latest", false])).await?;
         let field = |name: &str| quantity_of(method, &block[name]);
@@ -68,12 +68,12 @@ impl Chain {
         })
     }
 
-    pub async fn tip(&self) -> Result<u128, PaymentError> {
+    pub(crate) async fn tip(&self) -> Result<u128, PaymentError> {
         self.quantity("eth_maxPriorityFeePerGas", json!([])).await
     }
 
     /// Returns the USDC balance of a wallet.
-    pub async fn balance(&self, wallet: &Address) -> Result<Usdc, PaymentError> {
+    pub(crate) async fn balance(&self, wallet: &Address) -> Result<Usdc, PaymentError> {
         let data = call_data(b"balanceOf(address)", &[wallet.word()]);
         let word = self.token_call(&data, "latest".into()).await?;
         // A balance that does not fit is clamped; no wallet has that much.
@@ -83,13 +83,13 @@ impl Chain {
     }
 
     /// Returns the ether balance of a wallet.
-    pub async fn ether(&self, wallet: &Address) -> Result<Wei, PaymentError> {
+    pub(crate) async fn ether(&self, wallet: &Address) -> Result<Wei, PaymentError> {
         let params = json!([wallet.lower(), "latest"]);
         self.quantity("eth_getBalance", params).await.map(Wei)
     }
 
     /// Returns whether an authorization had been used as of a block.
-    pub async fn is_used(
+    pub(crate) async fn is_used(
         &self,
         wallet: &Address,
         nonce: &[u8; 32],
@@ -104,7 +104,7 @@ impl Chain {
     }
 
     /// Returns the number of transactions of an account, which is its next nonce.
-    pub async fn transactions(
+    pub(crate) async fn transactions(
         &self,
         wallet: &Address,
         scope: CountScope,
@@ -119,7 +119,11 @@ impl Chain {
     }
 
     /// Estimates the gas of a call to the token contract. Fails if the call would fail.
-    pub async fn estimate_gas(&self, from: &Address, data: &[u8]) -> Result<u64, PaymentError> {
+    pub(crate) async fn estimate_gas(
+        &self,
+        from: &Address,
+        data: &[u8],
+    ) -> Result<u64, PaymentError> {
         let method = "eth_estimateGas";
         let data = format!("0x{}", hex(data));
         let call =
@@ -129,14 +133,14 @@ impl Chain {
     }
 
     /// Sends a signed transaction.
-    pub async fn broadcast(&self, raw: &[u8]) -> Result<(), PaymentError> {
+    pub(crate) async fn broadcast(&self, raw: &[u8]) -> Result<(), PaymentError> {
         let raw = format!("0x{}", hex(raw));
         let sent = self.rpc.call("eth_sendRawTransaction", json!([raw])).await;
         sent.map(drop)
     }
 
     /// Returns the result of a transaction, or `None` if it is not in a block.
-    pub async fn receipt(&self, hash: &str) -> Result<Option<Receipt>, PaymentError> {
+    pub(crate) async fn receipt(&self, hash: &str) -> Result<Option<Receipt>, PaymentError> {
         let method = "eth_getTransactionReceipt";
         let receipt = self.rpc.call(method, json!([hash])).await?;
         if receipt.is_null() {
@@ -149,7 +153,7 @@ impl Chain {
     }
 
     /// Returns the maximum fee per gas that a transaction offers, in wei, or `None` if the node does not know the transaction.
-    pub async fn offered_fee(&self, hash: &str) -> Result<Option<u128>, PaymentError> {
+    pub(crate) async fn offered_fee(&self, hash: &str) -> Result<Option<u128>, PaymentError> {
         let method = "eth_getTransactionByHash";
         let found = self.rpc.call(method, json!([hash])).await?;
         if found.is_null() {

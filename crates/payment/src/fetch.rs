@@ -48,7 +48,7 @@ pub(crate) struct PaidFetch {
 
 impl PaidFetch {
     /// Reports the host to contact, and that the user must allow the call unless an allowed budget covers it.
-    pub async fn inspect(&self, caller: &Caller, arguments: &FetchArguments) -> Inspection {
+    pub(crate) async fn inspect(&self, caller: &Caller, arguments: &FetchArguments) -> Inspection {
         let target = match self.target(arguments) {
             Ok(target) => target,
             // The call fails when it runs, so the user need not be asked.
@@ -83,7 +83,7 @@ impl PaidFetch {
     }
 
     /// Shows the budget that the user would allow, and what would remain of the limits.
-    pub async fn preview(&self, arguments: &FetchArguments) -> Result<String, ToolError> {
+    pub(crate) async fn preview(&self, arguments: &FetchArguments) -> Result<String, ToolError> {
         let target = self.target(arguments)?;
         let status = self.payments.status("", &purpose_of(&target.host)).await?;
         let left = self.payments.left_after(target.budget, &status);
@@ -95,7 +95,7 @@ impl PaidFetch {
         ))
     }
 
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         caller: &Caller,
         arguments: &FetchArguments,

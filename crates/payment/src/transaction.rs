@@ -31,14 +31,14 @@ pub(crate) struct Fees {
 
 impl Fees {
     /// Returns the maximum fee of the transaction.
-    pub fn max_total(&self) -> Wei {
+    pub(crate) fn max_total(&self) -> Wei {
         Wei(self.fee.saturating_mul(self.gas.into()))
     }
 }
 
 impl Transaction {
     /// Signs the transaction. Returns the bytes to send and their hash.
-    pub fn sign(&self, signer: &Signer) -> (Vec<u8>, String) {
+    pub(crate) fn sign(&self, signer: &Signer) -> (Vec<u8>, String) {
         let signature = signer.sign(&keccak(&self.encode(None)));
         let raw = self.encode(Some(&signature));
         let hash = format!("0x{}", hex(&keccak(&raw)));

@@ -29,14 +29,14 @@ pub(crate) struct Signature {
 }
 
 impl Signer {
-    pub fn new(key: &KeyBytes) -> Result<Self, PaymentError> {
+    pub(crate) fn new(key: &KeyBytes) -> Result<Self, PaymentError> {
         let signing = SigningKey::from_slice(&key[..]);
         signing.map(Self).map_err(|_| PaymentError::Key {
             detail: "it is not a secp256k1 key".to_owned(),
         })
     }
 
-    pub fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Address {
         let point = self.0.verifying_key().to_sec1_point(false);
         let hash = keccak(&point.as_bytes()[1..]);
         let mut address = [0; 20];
@@ -45,7 +45,7 @@ impl Signer {
     }
 
     /// Signs a digest with a deterministic nonce (RFC 6979).
-    pub fn sign(&self, digest: &[u8; 32]) -> Signature {
+    pub(crate) fn sign(&self, digest: &[u8; 32]) -> Signature {
         let (signature, recovery) = self.0.sign_prehash_recoverable(digest);
         let (r, s) = signature.split_bytes();
         Signature {
@@ -58,7 +58,7 @@ impl Signer {
 
 impl Signature {
     /// Returns `r`, `s` and 27 or 28, the format that contracts expect.
-    pub fn to_bytes(self) -> [u8; 65] {
+    pub(crate) fn to_bytes(self) -> [u8; 65] {
         let mut bytes = [0; 65];
         bytes[..32].copy_from_slice(&self.r);
         bytes[32..64].copy_from_slice(&self.s);

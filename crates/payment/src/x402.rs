@@ -51,7 +51,7 @@ enum Version {
 
 impl Demand {
     /// Parses the demand in a response with status 402 and chooses the first supported payment option.
-    pub fn read(response: &FetchedResponse, network: Network) -> Result<Self, PaymentError> {
+    pub(crate) fn read(response: &FetchedResponse, network: Network) -> Result<Self, PaymentError> {
         let (version, demand) = match response.headers.get(DEMAND_V2) {
             Some(header) => (Version::Two, decode(header)?),
             None => {
@@ -89,7 +89,7 @@ impl Demand {
     }
 
     /// Builds the header with the payment.
-    pub fn payment(
+    pub(crate) fn payment(
         &self,
         authorization: &Authorization,
         signature: &[u8; 65],

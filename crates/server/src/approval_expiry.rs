@@ -24,7 +24,7 @@ pub(crate) struct ApprovalExpiry {
 }
 
 impl ApprovalExpiry {
-    pub fn new(user: UserId, after: Duration, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(user: UserId, after: Duration, clock: Arc<dyn Clock>) -> Self {
         Self {
             user,
             after,
@@ -35,7 +35,7 @@ impl ApprovalExpiry {
 
     /// Ends the turns whose approvals have expired, if a scan is due. If that fails for a turn, the next scan tries
     /// again.
-    pub async fn scan(
+    pub(crate) async fn scan(
         &mut self,
         context: &dyn ServerContext,
         tasks: &dyn TaskStore,

@@ -24,12 +24,12 @@ impl Default for Conversations {
 
 impl Conversations {
     /// Removes and returns the conversation of a session.
-    pub fn take(&self, session: &SessionId) -> Option<Conversation> {
+    pub(crate) fn take(&self, session: &SessionId) -> Option<Conversation> {
         self.lock().remove(session)
     }
 
     /// Caches a conversation, unless its history is too long or its next turn has to read the log anyway.
-    pub fn put(&self, conversation: Conversation) {
+    pub(crate) fn put(&self, conversation: Conversation) {
         if conversation.is_current() && conversation.history_bytes() <= MAX_HISTORY_BYTES {
             let session = conversation.session().clone();
             self.lock().insert(session, conversation);

@@ -21,7 +21,11 @@ pub(crate) struct TaskCommit<'a> {
 }
 
 impl<'a> TaskCommit<'a> {
-    pub fn new(log: Arc<dyn TaskLog>, reporter: &'a Reporter, pending: UpdateBacklog) -> Self {
+    pub(crate) fn new(
+        log: Arc<dyn TaskLog>,
+        reporter: &'a Reporter,
+        pending: UpdateBacklog,
+    ) -> Self {
         Self {
             log,
             reporter,
@@ -38,7 +42,7 @@ impl<'a> TaskCommit<'a> {
     }
 
     /// Returns whether the end of the turn was stored with the task.
-    pub fn is_reported(&self) -> bool {
+    pub(crate) fn is_reported(&self) -> bool {
         self.is_reported.load(Ordering::Relaxed)
     }
 }

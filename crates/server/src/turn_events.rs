@@ -14,7 +14,7 @@ pub(crate) struct TurnEvents<'a> {
 }
 
 impl<'a> TurnEvents<'a> {
-    pub fn new(reporter: &'a Reporter) -> Self {
+    pub(crate) fn new(reporter: &'a Reporter) -> Self {
         Self {
             reporter,
             has_streamed: false,
@@ -22,7 +22,11 @@ impl<'a> TurnEvents<'a> {
     }
 
     /// Reports all events, and passes each to `publish`. After a failed report it only publishes the rest.
-    pub async fn report(mut self, mut events: UpdateReceiver, publish: impl Fn(&TurnUpdate)) {
+    pub(crate) async fn report(
+        mut self,
+        mut events: UpdateReceiver,
+        publish: impl Fn(&TurnUpdate),
+    ) {
         let mut is_reporting = true;
         while let Some(update) = events.recv().await {
             publish(&update);

@@ -38,7 +38,7 @@ pub(crate) struct Waiter {
 
 impl Waiter {
     /// Waits until this waiter is at the front. Waiters get there in the order in which they call this.
-    pub async fn front(self) -> QueueFront {
+    pub(crate) async fn front(self) -> QueueFront {
         QueueFront {
             _front: Arc::clone(&self.front).lock_owned().await,
             _waiter: self,
@@ -47,7 +47,7 @@ impl Waiter {
 }
 
 impl Queues {
-    pub fn enter(
+    pub(crate) fn enter(
         self: &Arc<Self>,
         session: &SessionId,
         busy_policy: BusyPolicy,

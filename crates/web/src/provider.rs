@@ -110,7 +110,7 @@ pub(crate) enum Freshness {
 }
 
 impl Freshness {
-    pub fn days(self) -> u64 {
+    pub(crate) fn days(self) -> u64 {
         match self {
             Self::Day => 1,
             Self::Week => 7,

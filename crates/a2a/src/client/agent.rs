@@ -53,7 +53,7 @@ pub(crate) struct CardStaleness {
 }
 
 impl CardStaleness {
-    pub fn new(wake: Arc<Notify>) -> Self {
+    pub(crate) fn new(wake: Arc<Notify>) -> Self {
         Self {
             is_stale: AtomicBool::new(false),
             wake,

@@ -46,7 +46,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub fn new(agent: &'a A2aAgent, sender: EventSender) -> Self {
+    pub(super) fn new(agent: &'a A2aAgent, sender: EventSender) -> Self {
         Self {
             agent,
             sender,
@@ -65,7 +65,7 @@ impl<'a> Call<'a> {
     }
 
     /// Reads a stream until the task or the stream ends.
-    pub async fn listen(&mut self, mut events: EventStream) -> CallProgress {
+    pub(super) async fn listen(&mut self, mut events: EventStream) -> CallProgress {
         let timeouts = self.agent.wire.timeouts;
         let mut is_first = true;
         loop {
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
     }
 
     /// Handles one item that the server sent.
-    pub async fn handle_item(
+    pub(super) async fn handle_item(
         &mut self,
         value: &serde_json::Value,
         may_be_outdated: bool,
@@ -165,7 +165,7 @@ impl<'a> Call<'a> {
 
     /// Ends the call if the task has ended or waits for input. If the task has no text and this was not a poll, the
     /// call stays open, so that the task is polled once more.
-    pub async fn check_end(&mut self, is_poll: bool) -> CallProgress {
+    pub(super) async fn check_end(&mut self, is_poll: bool) -> CallProgress {
         let status = FinalStatus {
             state: self.status.state,
             draft: &self.draft,
@@ -208,7 +208,7 @@ impl<'a> Call<'a> {
     }
 
     /// Withdraws the draft text, if any was sent.
-    pub async fn withdraw(&mut self) {
+    pub(super) async fn withdraw(&mut self) {
         let withdrawn = self.draft.before_answer("");
         self.emit(withdrawn.into_iter().collect()).await;
     }

@@ -59,7 +59,7 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    pub fn read(fetched: &FetchedCard) -> Result<Self, CardError> {
+    pub(crate) fn read(fetched: &FetchedCard) -> Result<Self, CardError> {
         let card = &fetched.card;
         let interfaces = card.get("supportedInterfaces").and_then(Value::as_array);
         if interfaces.is_none() {

@@ -53,7 +53,7 @@ impl Default for Draft {
 
 impl Draft {
     /// Replaces all artifacts. Returns the events that update the shown text.
-    pub fn replace_all(&mut self, artifacts: Vec<Artifact>) -> Vec<RemoteEvent> {
+    pub(super) fn replace_all(&mut self, artifacts: Vec<Artifact>) -> Vec<RemoteEvent> {
         self.artifacts.clear();
         self.text_bytes = 0;
         self.file_bytes = 0;
@@ -65,7 +65,7 @@ impl Draft {
     }
 
     /// Replaces one artifact, or appends to it. Returns the events that update the shown text.
-    pub fn apply(&mut self, artifact: Artifact, is_more: bool) -> Vec<RemoteEvent> {
+    pub(super) fn apply(&mut self, artifact: Artifact, is_more: bool) -> Vec<RemoteEvent> {
         let is_plain_growth = is_more && self.artifacts.len() == 1 && {
             let only = &self.artifacts[0];
             only.id == artifact.id && only.text.len() == self.shown.len()
@@ -79,7 +79,7 @@ impl Draft {
     }
 
     /// Returns the text of all artifacts, without repetitions.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let mut joined = String::new();
         let mut seen: Vec<&str> = Vec::new();
@@ -99,18 +99,18 @@ impl Draft {
         text
     }
 
-    pub fn files(&self) -> impl Iterator<Item = &RemoteFile> {
+    pub(super) fn files(&self) -> impl Iterator<Item = &RemoteFile> {
         self.artifacts.iter().flat_map(|artifact| &artifact.files)
     }
 
     /// Returns whether some content exceeded a limit and was dropped.
-    pub fn is_truncated(&self) -> bool {
+    pub(super) fn is_truncated(&self) -> bool {
         self.is_truncated
     }
 
     /// Returns the event that withdraws the shown text, to be sent before the answer. Returns `None` if the answer
     /// starts with the shown text.
-    pub fn before_answer(&mut self, answer: &str) -> Option<RemoteEvent> {
+    pub(super) fn before_answer(&mut self, answer: &str) -> Option<RemoteEvent> {
         let holds = answer.starts_with(&self.shown);
         self.shown.clear();
         (!holds).then_some(RemoteEvent::Withdrawn)

@@ -24,7 +24,7 @@ enum FileContent {
 
 impl RemoteFile {
     /// Returns the number of received bytes.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match &self.content {
             FileContent::Bytes(bytes) => bytes.len(),
             FileContent::Url(_) => 0,

@@ -20,7 +20,7 @@ const MAX_TASK_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Call<'_> {
     /// Follows the task until it has ended, asks a question, or cannot be polled any more.
-    pub async fn follow(&mut self) -> CallResult {
+    pub(super) async fn follow(&mut self) -> CallResult {
         let started = Instant::now();
         let interval = self.agent.wire.timeouts.poll_interval;
         let mut wait = interval;
@@ -56,7 +56,7 @@ impl Call<'_> {
     }
 
     /// Asks the server for the current task.
-    pub async fn poll(&mut self) -> Result<CallProgress, Refusal> {
+    pub(super) async fn poll(&mut self) -> Result<CallProgress, Refusal> {
         let Some(task) = self.task.clone() else {
             return Err(Refusal::new(
                 RefusalKind::NotFound,

@@ -25,7 +25,7 @@ pub(crate) struct Clients {
 impl Clients {
     /// Returns the client for a URL. For checked addresses, creates a client that connects only to those, whatever the
     /// name resolves to later. That client uses no proxy, because a proxy would resolve the name again.
-    pub fn for_route(
+    pub(super) fn for_route(
         &self,
         url: &Url,
         route: &Route,
@@ -60,7 +60,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    pub fn new(settings: &RemoteSettings, home: Url) -> Self {
+    pub(crate) fn new(settings: &RemoteSettings, home: Url) -> Self {
         let token = settings.token.clone();
         let headers = settings.headers.iter();
         let headers =
@@ -75,7 +75,7 @@ impl Credentials {
 
     /// Returns the headers for a request to this URL; empty if it has another origin. Fails if a value cannot be used
     /// now.
-    pub async fn headers_for(&self, url: &Url) -> Result<HeaderMap, UnusableCredential> {
+    pub(crate) async fn headers_for(&self, url: &Url) -> Result<HeaderMap, UnusableCredential> {
         let mut all = HeaderMap::new();
         let token = self.token.iter().map(|token| (None, token));
         let others = self.headers.iter();
@@ -112,7 +112,7 @@ impl Credentials {
     }
 
     /// Explains to the user what to do about a 401 or 403 from this URL.
-    pub fn next_step(&self, url: &Url) -> String {
+    pub(crate) fn next_step(&self, url: &Url) -> String {
         let source = &self.token_source;
         let secrets = match (&self.token, self.headers.is_empty()) {
             (None, true) => return format!("it requires a token; provide it in {source}"),

@@ -14,12 +14,12 @@ pub(crate) struct EventMasks {
 }
 
 impl EventMasks {
-    pub fn new(masks: Masks) -> Self {
+    pub(super) fn new(masks: Masks) -> Self {
         Self { masks, text: None }
     }
 
     /// Masks an event. Returns several events if text that was held back must be sent before the answer.
-    pub fn mask(&mut self, event: Event) -> Vec<Event> {
+    pub(super) fn mask(&mut self, event: Event) -> Vec<Event> {
         match event {
             Ok(RemoteEvent::Text(chunk)) => {
                 let masks = &self.masks;

@@ -27,7 +27,7 @@ pub(crate) enum TaskOutcome {
 
 impl FinalStatus<'_> {
     /// Returns the outcome, or `None` while the task is running.
-    pub fn outcome(&self) -> Option<TaskOutcome> {
+    pub(super) fn outcome(&self) -> Option<TaskOutcome> {
         let outcome = match self.state {
             RemoteState::Running => return None,
             RemoteState::Completed => TaskOutcome::Answer(self.result()),
@@ -50,7 +50,7 @@ impl FinalStatus<'_> {
         Some(outcome)
     }
 
-    pub fn has_text(&self) -> bool {
+    pub(super) fn has_text(&self) -> bool {
         self.text.is_some() || !self.draft.text().is_empty()
     }
 

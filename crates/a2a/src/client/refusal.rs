@@ -40,19 +40,19 @@ pub(crate) enum RefusalKind {
 }
 
 impl Refusal {
-    pub fn new(kind: RefusalKind, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: RefusalKind, detail: impl Into<String>) -> Self {
         Self {
             detail: detail.into(),
             kind,
         }
     }
 
-    pub fn lost(detail: impl Into<String>) -> Self {
+    pub(crate) fn lost(detail: impl Into<String>) -> Self {
         Self::new(RefusalKind::Lost, detail)
     }
 
     /// Returns whether the agent may have moved to another URL.
-    pub fn suggests_move(&self) -> bool {
+    pub(crate) fn suggests_move(&self) -> bool {
         let kinds = [
             RefusalKind::NotSent,
             RefusalKind::NotFound,
@@ -63,7 +63,7 @@ impl Refusal {
     }
 
     /// Returns whether the same request may succeed later.
-    pub fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(
             self.kind,
             RefusalKind::NotSent | RefusalKind::Lost | RefusalKind::Busy { .. }

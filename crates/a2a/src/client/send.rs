@@ -13,7 +13,7 @@ use lango_core::{AttachedFile, RemoteThread, Text};
 
 impl Call<'_> {
     /// Sends a message and follows its task to the end.
-    pub async fn send(
+    pub(super) async fn send(
         &mut self,
         key: &str,
         text: &str,
@@ -107,7 +107,7 @@ impl Call<'_> {
     }
 
     /// Resumes a call after an interruption, by following its task.
-    pub async fn resume(&mut self, thread: &RemoteThread) -> CallResult {
+    pub(super) async fn resume(&mut self, thread: &RemoteThread) -> CallResult {
         self.context = Some(thread.context.clone());
         self.task = thread.task.clone();
         self.is_announced = true;

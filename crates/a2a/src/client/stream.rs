@@ -37,7 +37,7 @@ pub(crate) enum StreamEnd {
 }
 
 impl EventStream {
-    pub fn new(response: Response, binding: Binding, masks: Masks) -> Self {
+    pub(crate) fn new(response: Response, binding: Binding, masks: Masks) -> Self {
         Self {
             response,
             binding,
@@ -49,7 +49,7 @@ impl EventStream {
     }
 
     /// Waits for the next event. `timeout` limits the wait for each chunk of bytes.
-    pub async fn next(&mut self, timeout: Duration) -> Result<Value, StreamEnd> {
+    pub(crate) async fn next(&mut self, timeout: Duration) -> Result<Value, StreamEnd> {
         loop {
             if let Some(data) = self.parser.next_data() {
                 if data.trim().is_empty() {

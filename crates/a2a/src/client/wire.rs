@@ -58,7 +58,7 @@ pub(crate) struct WireParts {
 }
 
 impl Wire {
-    pub fn new(parts: WireParts) -> Self {
+    pub(crate) fn new(parts: WireParts) -> Self {
         Self {
             client: parts.client,
             interface: parts.interface,
@@ -69,7 +69,7 @@ impl Wire {
     }
 
     /// Sends a request. If the server clearly refuses its form, sends it again in the form that other servers expect.
-    pub async fn request(
+    pub(crate) async fn request(
         &self,
         operation: Operation<'_>,
         timeout: Duration,

@@ -116,7 +116,7 @@ impl TaskActor {
     /// Extra time, on top of the stop timeout, to wait for another replica to cancel its run.
     const OTHER_REPLICA_TIMEOUT: Duration = Duration::from_secs(10);
 
-    pub fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
         key: Key,
         commands: mpsc::Receiver<Command>,
@@ -141,7 +141,7 @@ impl TaskActor {
         }
     }
 
-    pub async fn run(mut self, source: TaskSource) {
+    pub(super) async fn run(mut self, source: TaskSource) {
         let task = match source {
             TaskSource::New(task) => Ok(*task),
             TaskSource::Store => self

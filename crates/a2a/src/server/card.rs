@@ -29,7 +29,7 @@ pub(super) struct ServedCard {
 }
 
 impl ServedCard {
-    pub fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
+    pub(super) fn new(settings: &ServerSettings, since: DateTime<Utc>) -> Self {
         let json = super::render::json(&card(settings));
         let mut hasher = DefaultHasher::new();
         json.hash(&mut hasher);
@@ -41,7 +41,7 @@ impl ServedCard {
     }
 
     /// Answers a request for the card.
-    pub fn response(&self, headers: &HeaderMap) -> Response {
+    pub(super) fn response(&self, headers: &HeaderMap) -> Response {
         let response = Response::builder()
             .header(CACHE_CONTROL, MAX_AGE)
             .header(ETAG, &self.tag)

@@ -15,12 +15,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub fn new(map: &'a Map<String, Value>, path: &'a str) -> Self {
+    pub(super) fn new(map: &'a Map<String, Value>, path: &'a str) -> Self {
         Self { map, path }
     }
 
     /// Returns the path of a field.
-    pub fn name(&self, key: &str) -> String {
+    pub(super) fn name(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()
         } else {
@@ -32,17 +32,17 @@ impl<'a> Fields<'a> {
         Refusal::field(self.name(key), problem)
     }
 
-    pub fn value(&self, key: &str) -> Option<&'a Value> {
+    pub(super) fn value(&self, key: &str) -> Option<&'a Value> {
         self.value_or_null(key).filter(|value| !value.is_null())
     }
 
     /// Returns the value of a field, even if it is `null`.
-    pub fn value_or_null(&self, key: &str) -> Option<&'a Value> {
+    pub(super) fn value_or_null(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).or_else(|| self.map.get(&proto_name(key)))
     }
 
     /// Returns a string. An empty string counts as absent.
-    pub fn text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -51,13 +51,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn required_text(&self, key: &str) -> Result<&'a str, Refusal> {
+    pub(super) fn required_text(&self, key: &str) -> Result<&'a str, Refusal> {
         self.text(key)?
             .ok_or_else(|| self.invalid(key, "is required and must not be empty"))
     }
 
     /// Returns an id chosen by the client. It is stored, so its length is limited.
-    pub fn id(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
+    pub(super) fn id(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
         const MAX_BYTES: usize = 256;
         let id = self.text(key)?;
         if id.is_some_and(|id| id.len() > MAX_BYTES) {
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         Ok(id)
     }
 
-    pub fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {
+    pub(super) fn object(&self, key: &str) -> Result<Option<&'a Map<String, Value>>, Refusal> {
         match self.value(key) {
             None => Ok(None),
             Some(Value::Object(map)) => Ok(Some(map)),
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn list(&self, key: &str) -> Result<&'a [Value], Refusal> {
+    pub(super) fn list(&self, key: &str) -> Result<&'a [Value], Refusal> {
         match self.value(key) {
             None => Ok(&[]),
             Some(Value::Array(values)) => Ok(values),
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn texts(&self, key: &str) -> Result<Vec<String>, Refusal> {
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, Refusal> {
         let texts = self.list(key)?.iter().map(|value| {
             let text = value.as_str().map(str::to_owned);
             text.ok_or_else(|| self.invalid(key, "must be an array of strings"))
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         texts.collect()
     }
 
-    pub fn flag(&self, key: &str) -> Result<bool, Refusal> {
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Refusal> {
         match self.value(key) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a whole number within bounds.
-    pub fn number(&self, key: &str, min: i32, max: i32) -> Result<Option<i32>, Refusal> {
+    pub(super) fn number(&self, key: &str, min: i32, max: i32) -> Result<Option<i32>, Refusal> {
         let Some(value) = self.value(key) else {
             return Ok(None);
         };
@@ -125,13 +125,13 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub fn history(&self) -> Result<Option<usize>, Refusal> {
+    pub(super) fn history(&self) -> Result<Option<usize>, Refusal> {
         let length = self.number("historyLength", 0, i32::MAX)?;
         Ok(length.and_then(|length| usize::try_from(length).ok()))
     }
 
     /// Returns a time, rounded up to a full millisecond, so that a filter includes nothing from before it.
-    pub fn time(&self, key: &str) -> Result<Option<Timestamp>, Refusal> {
+    pub(super) fn time(&self, key: &str) -> Result<Option<Timestamp>, Refusal> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -145,7 +145,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the value that belongs to one of these keywords.
-    pub fn keyword<T: Clone>(
+    pub(super) fn keyword<T: Clone>(
         &self,
         key: &str,
         keywords: &[(&str, T)],

@@ -17,7 +17,7 @@ pub(super) struct MessageIdentity {
 }
 
 impl MessageIdentity {
-    pub fn of(message: &Message) -> Self {
+    pub(super) fn of(message: &Message) -> Self {
         let mut hasher = Sha256::new();
         // Cannot fail, because all parts were parsed from JSON.
         let parts = serde_json::to_value(&message.parts).unwrap_or_default();

@@ -26,7 +26,7 @@ pub enum SharedTaskOpening {
 }
 
 impl TaskOpening {
-    pub fn new(task: TaskRecord, key: String, tasks: Arc<dyn TaskStore>) -> Self {
+    pub(super) fn new(task: TaskRecord, key: String, tasks: Arc<dyn TaskStore>) -> Self {
         Self {
             task,
             key,
@@ -37,13 +37,13 @@ impl TaskOpening {
     }
 
     /// Waits until this replica has stored the task. Supports one waiter.
-    pub async fn stored(&self) {
+    pub(super) async fn stored(&self) {
         self.stored.notified().await;
     }
 
     /// Stores the task in a separate transaction, unless it is already stored. If a joint write is in progress, waits
     /// for it.
-    pub async fn ensure_stored(&self) -> Result<TaskInsertOutcome, StoreError> {
+    pub(super) async fn ensure_stored(&self) -> Result<TaskInsertOutcome, StoreError> {
         let insert = || self.tasks.insert(self.task.clone(), &self.key);
         let opened = self.opened.get_or_try_init(insert).await?;
         self.stored.notify_one();
@@ -51,7 +51,7 @@ impl TaskOpening {
     }
 
     /// Returns whether the message already opened another task. If so, also wakes the caller of [`Self::stored`].
-    pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
+    pub(super) async fn is_duplicate(&self) -> Result<bool, StoreError> {
         let opened = self.tasks.opened_by(&self.task.user, &self.key).await?;
         if opened.is_none_or(|id| id == self.task.id) {
             return Ok(false);
@@ -64,7 +64,7 @@ impl TaskOpening {
     }
 
     /// Stores the task in the transaction of `store`, unless it is already stored.
-    pub async fn store_with<F>(&self, store: F) -> Result<SharedTaskOpening, StoreError>
+    pub(super) async fn store_with<F>(&self, store: F) -> Result<SharedTaskOpening, StoreError>
     where
         F: AsyncFnOnce(TaskRecord, &str) -> Result<TaskInsertOutcome, StoreError>,
     {

@@ -85,7 +85,10 @@ const MAX_DAMAGED: usize = 1024;
 
 impl Shared {
     /// Scans for interrupted tasks and resumes them.
-    pub async fn recover(self: &Arc<Self>, scope: Scope) -> Result<RecoveryReport, StoreError> {
+    pub(super) async fn recover(
+        self: &Arc<Self>,
+        scope: Scope,
+    ) -> Result<RecoveryReport, StoreError> {
         let mut recovered = RecoveryReport::default();
         if self.recovering.available_permits() == 0 {
             return Ok(recovered);

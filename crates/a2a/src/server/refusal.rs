@@ -98,7 +98,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
+    pub(super) fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -107,17 +107,17 @@ impl Refusal {
         }
     }
 
-    pub fn no_task(id: &str) -> Self {
+    pub(super) fn no_task(id: &str) -> Self {
         let message = format!("task `{}` does not exist", excerpt(id));
         Self::new(RefusalKind::TaskNotFound, message).about("taskId", excerpt(id))
     }
 
-    pub fn busy_task(id: &str) -> Self {
+    pub(super) fn busy_task(id: &str) -> Self {
         let message = "the task is still running; send the message when the task asks for input, or cancel the task";
         Self::new(RefusalKind::UnsupportedOperation, message).about("taskId", id)
     }
 
-    pub fn queue_full(full: QueueFull, limits: &ServerLimits) -> Self {
+    pub(super) fn queue_full(full: QueueFull, limits: &ServerLimits) -> Self {
         let message = match full {
             QueueFull::Server => format!(
                 "the server is at its limits of {} running and {} waiting tasks; retry in a moment",
@@ -131,7 +131,7 @@ impl Refusal {
         Self::new(RefusalKind::Busy, message)
     }
 
-    pub fn queue_timeout(limits: &ServerLimits) -> Self {
+    pub(super) fn queue_timeout(limits: &ServerLimits) -> Self {
         let message = format!(
             "no slot became free within {} s: the server is at its limit of {} running tasks; retry in a moment",
             limits.queue_timeout.as_secs(),
@@ -140,20 +140,20 @@ impl Refusal {
         Self::new(RefusalKind::Busy, message)
     }
 
-    pub fn damaged(id: &str) -> Self {
+    pub(super) fn damaged(id: &str) -> Self {
         let message = format!(
             "the stored task `{id}` cannot be read; the operator must inspect the database"
         );
         Self::new(RefusalKind::Damaged, message)
     }
 
-    pub fn stopping() -> Self {
+    pub(super) fn stopping() -> Self {
         let message = "the server is shutting down; retry when it is up again";
         Self::new(RefusalKind::Stopping, message)
     }
 
     /// Refuses a request because of one field. `problem` completes a sentence that starts with the field's name.
-    pub fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(super) fn field(field: impl Into<String>, problem: impl Into<String>) -> Self {
         let (field, problem) = (field.into(), problem.into());
         let message = format!("`{field}` {problem}");
         let mut refusal = Self::new(RefusalKind::InvalidParams, message);
@@ -162,24 +162,24 @@ impl Refusal {
     }
 
     /// Refuses a request because the store failed. The message hides the cause, which only the operator may see.
-    pub fn store_failure() -> Self {
+    pub(super) fn store_failure() -> Self {
         let message = "the server cannot read or store tasks at the moment; retry later";
         Self::new(RefusalKind::Unavailable, message)
     }
 
     /// Adds a metadata entry.
-    pub fn about(mut self, key: &'static str, value: impl Into<String>) -> Self {
+    pub(super) fn about(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.metadata.push((key, value.into()));
         self
     }
 
-    pub fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         self.kind.codes().http
     }
 
     /// Returns the HTTP status of a JSON-RPC response: 200 for errors of a call, or an error status if the server
     /// refused the request before it read a call, or cannot serve it now.
-    pub fn rpc_status(&self) -> StatusCode {
+    pub(super) fn rpc_status(&self) -> StatusCode {
         match self.kind {
             RefusalKind::TooLarge
             | RefusalKind::TooSlow
@@ -193,7 +193,7 @@ impl Refusal {
     }
 
     /// Builds the error object of a JSON-RPC response.
-    pub fn rpc_error(&self, now: Timestamp) -> Value {
+    pub(super) fn rpc_error(&self, now: Timestamp) -> Value {
         json!({
             "code": self.kind.codes().rpc,
             "message": self.message,
@@ -202,7 +202,7 @@ impl Refusal {
     }
 
     /// Builds the body of an HTTP+JSON response.
-    pub fn http_body(&self, now: Timestamp) -> Value {
+    pub(super) fn http_body(&self, now: Timestamp) -> Value {
         let codes = self.kind.codes();
         json!({ "error": {
             "code": codes.http.as_u16(),

@@ -26,7 +26,7 @@ pub(super) enum Repetition {
 
 impl Repetition {
     /// Creates an id for the new task.
-    pub fn task_id(&self) -> String {
+    pub(super) fn task_id(&self) -> String {
         match self {
             Self::NewWork { .. } => a2a::new_task_id(),
             Self::Attempt { of, .. } => {
@@ -36,7 +36,7 @@ impl Repetition {
     }
 
     /// Derives the idempotency key of the new task from the key of the previous one.
-    pub fn key(&self, previous: &str) -> String {
+    pub(super) fn key(&self, previous: &str) -> String {
         let (Self::NewWork { of } | Self::Attempt { of, .. }) = self;
         digest(&format!("{previous}/{of}"))
     }

@@ -60,7 +60,7 @@ impl Shared {
     /// How many times to send a command to a task whose actors keep stopping.
     const ATTEMPTS: usize = 8;
 
-    pub fn new(
+    pub(super) fn new(
         backend: Arc<dyn AgentBackend>,
         tasks: Arc<dyn TaskStore>,
         clock: Arc<dyn Clock>,
@@ -89,7 +89,7 @@ impl Shared {
 
     /// Sends a request to the actor of a task and waits for the answer. If the actor stops before it has seen the
     /// request, sends the request to a new one.
-    pub async fn ask<T>(
+    pub(super) async fn ask<T>(
         self: &Arc<Self>,
         key: &Key,
         request: Request,
@@ -120,7 +120,7 @@ impl Shared {
     }
 
     /// Starts the actor of a new task with its first request, and waits for the answer.
-    pub async fn open<T>(
+    pub(super) async fn open<T>(
         self: &Arc<Self>,
         key: &Key,
         task: Task,
@@ -155,7 +155,7 @@ impl Shared {
     }
 
     /// Removes an actor from the registry, unless a newer one has replaced it.
-    pub fn forget(&self, key: &Key, actor: &mpsc::Sender<Command>) {
+    pub(super) fn forget(&self, key: &Key, actor: &mpsc::Sender<Command>) {
         if let Entry::Occupied(known) = lock(&self.live).entry(key.clone())
             && known.get().same_channel(actor)
         {
@@ -164,7 +164,7 @@ impl Shared {
     }
 
     /// Registers a task as running here, until the returned guard is dropped.
-    pub fn register_run(
+    pub(super) fn register_run(
         self: &Arc<Self>,
         key: &Key,
         context: &str,
@@ -179,16 +179,16 @@ impl Shared {
     }
 
     /// Returns the tasks that run here, and the conversation of each.
-    pub fn active_tasks(&self) -> HashMap<Key, String> {
+    pub(super) fn active_tasks(&self) -> HashMap<Key, String> {
         lock(&self.active).clone()
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         lock(&self.active).is_empty()
     }
 
     /// Waits until no task runs here.
-    pub async fn all_runs_ended(&self) {
+    pub(super) async fn all_runs_ended(&self) {
         loop {
             let ended = self.run_ended.notified();
             if self.is_idle() {
@@ -200,7 +200,7 @@ impl Shared {
 
     /// Sends a command to the actor of a task, if there is one. Drops the command if the channel is full: the next scan
     /// sends it again.
-    pub fn notify(&self, key: &Key, command: Command) {
+    pub(super) fn notify(&self, key: &Key, command: Command) {
         let actor = lock(&self.live).get(key).cloned();
         if let Some(actor) = actor {
             let _ = actor.try_send(command);
@@ -208,7 +208,7 @@ impl Shared {
     }
 
     /// Notifies the actors of the matching tasks that the store may have changed.
-    pub fn hint(&self, is_affected: impl Fn(&Key) -> bool) {
+    pub(super) fn hint(&self, is_affected: impl Fn(&Key) -> bool) {
         let keys: Vec<Key> = {
             let live = lock(&self.live);
             live.keys()
@@ -224,7 +224,7 @@ impl Shared {
         }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         *self.phase.borrow() == Phase::Open
     }
 }

@@ -61,7 +61,7 @@ struct WaitingTask {
 }
 
 impl Slots {
-    pub fn new(limit: usize, queue_limit: usize) -> Self {
+    pub(super) fn new(limit: usize, queue_limit: usize) -> Self {
         Self {
             limit: limit.max(1),
             queue_limit,
@@ -70,7 +70,7 @@ impl Slots {
     }
 
     /// Takes a slot for a run of this conversation if one is free; otherwise joins the queue.
-    pub fn enter(self: &Arc<Self>, key: ConversationKey) -> Result<SlotTicket, QueueFull> {
+    pub(super) fn enter(self: &Arc<Self>, key: ConversationKey) -> Result<SlotTicket, QueueFull> {
         let mut state = self.lock();
         let State {
             used,
@@ -169,18 +169,18 @@ impl State {
 
 impl SlotTicket {
     /// Returns whether this run waits for another run of its conversation, not for a free slot.
-    pub fn is_behind_own_run(&self) -> bool {
+    pub(super) fn is_behind_own_run(&self) -> bool {
         let state = self.slots.lock();
         let conversation = state.conversations.get(&self.key);
         self.pending.is_some() && conversation.is_some_and(|known| known.has_slot)
     }
 
-    pub fn is_granted(&self) -> bool {
+    pub(super) fn is_granted(&self) -> bool {
         self.pending.is_none()
     }
 
     /// Waits for the slot.
-    pub async fn granted(&mut self) {
+    pub(super) async fn granted(&mut self) {
         if let Some(pending) = &mut self.pending {
             // The sender cannot be dropped first: the slots own it, and this ticket keeps them alive.
             let _ = (&mut pending.granted).await;

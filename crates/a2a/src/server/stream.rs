@@ -47,7 +47,7 @@ struct LiveUpdates {
 
 impl Updates {
     /// Reserves a stream, or refuses the request if too many are open.
-    pub fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
+    pub(super) fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Refusal> {
         let streams: &Arc<Semaphore> = &shared.streams;
         Arc::clone(streams).try_acquire_owned().map_err(|_| {
             Refusal::new(
@@ -58,7 +58,7 @@ impl Updates {
     }
 
     /// Creates a stream with a single item.
-    pub fn single(json: String, permit: OwnedSemaphorePermit) -> Self {
+    pub(super) fn single(json: String, permit: OwnedSemaphorePermit) -> Self {
         Self {
             first: Some(json.into()),
             live: None,
@@ -67,7 +67,7 @@ impl Updates {
     }
 
     /// Creates a stream that starts with the whole task and continues with its updates.
-    pub fn new(
+    pub(super) fn new(
         shared: Arc<Shared>,
         key: Key,
         view: View,
@@ -91,7 +91,7 @@ impl Updates {
     }
 
     /// Waits for the next update. Returns `None` when the stream closes.
-    pub async fn next(&mut self) -> Option<Text> {
+    pub(super) async fn next(&mut self) -> Option<Text> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }

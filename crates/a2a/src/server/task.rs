@@ -64,12 +64,12 @@ pub(super) struct Task {
 
 impl Task {
     /// Creates a task that expects its first message as the first input. `key` is the idempotency key of that message.
-    pub fn open(document: TaskDocument, key: String) -> Self {
+    pub(super) fn open(document: TaskDocument, key: String) -> Self {
         Self::new(document, State::New { key })
     }
 
     /// Creates a task from its stored document.
-    pub fn restore(document: TaskDocument) -> Self {
+    pub(super) fn restore(document: TaskDocument) -> Self {
         let idle = Idle {
             is_fresh: true,
             ..Idle::new(RunOutcome::Stored, None)
@@ -94,7 +94,7 @@ impl Task {
     }
 
     /// Handles an input and returns the effects to perform.
-    pub fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         self.now = self.now.max(now);
         match input {
             Input::Result(result) => self.resolve(result),
@@ -118,12 +118,12 @@ impl Task {
         self.awaiting.is_some()
     }
 
-    pub fn document(&self) -> &TaskDocument {
+    pub(super) fn document(&self) -> &TaskDocument {
         &self.document
     }
 
     /// Returns the timers that must run now. The driver starts those that were not running before.
-    pub fn timers(&self) -> Vec<Timer> {
+    pub(super) fn timers(&self) -> Vec<Timer> {
         let mut timers = Vec::new();
         let mut want = |timer, is_wanted: bool| timers.extend(is_wanted.then_some(timer));
         match &self.state {
@@ -147,7 +147,7 @@ impl Task {
     }
 
     /// Returns whether the task must stay in memory.
-    pub fn residency(&self) -> Residency {
+    pub(super) fn residency(&self) -> Residency {
         match &self.state {
             State::Running(_) | State::Orphaned(_) => Residency::Needed,
             State::Retired => Residency::Over,

@@ -8,6 +8,6 @@ mod echoes;
 mod failures;
 mod headers;
 mod replies;
-pub mod script;
+pub(crate) mod script;
 mod streams;
-pub mod support;
+pub(crate) mod support;

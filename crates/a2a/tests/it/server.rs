@@ -14,5 +14,5 @@ mod replicas;
 mod restarting;
 mod sending;
 mod streaming;
-pub mod support;
+pub(crate) mod support;
 mod test_replica;

@@ -42,7 +42,7 @@ pub(super) enum DelegationStatus {
 
 impl Outline {
     /// Reads the outline of a waiting turn from the log.
-    pub async fn read(api: &Api, waiting: &PendingApproval) -> Result<Self> {
+    pub(super) async fn read(api: &Api, waiting: &PendingApproval) -> Result<Self> {
         let mut outline = Self::default();
         for event in api
             .store
@@ -62,7 +62,7 @@ impl Outline {
     }
 
     /// Applies an event.
-    pub fn note(&mut self, event: &Event) {
+    pub(super) fn note(&mut self, event: &Event) {
         match &event.body {
             EventBody::AgentMessage { calls, .. } => {
                 for call in calls {
@@ -95,29 +95,29 @@ impl Outline {
     }
 
     /// Marks a call as shown. Returns false if it was shown before.
-    pub fn show(&mut self, call: &CallId) -> bool {
+    pub(super) fn show(&mut self, call: &CallId) -> bool {
         self.shown.insert(call.clone())
     }
 
     /// Returns the name and the arguments of a call as its agent wrote them.
-    pub fn written(&self, call: &CallId) -> Option<(ToolName, Text)> {
+    pub(super) fn written(&self, call: &CallId) -> Option<(ToolName, Text)> {
         let (name, arguments) = self.written.get(call)?;
         Some((ToolName::new(Arc::clone(name)), Arc::clone(arguments)))
     }
 
     /// Returns the delegation that opened a frame.
-    pub fn delegation(&self, frame: &FrameId) -> Option<&Delegation> {
+    pub(super) fn delegation(&self, frame: &FrameId) -> Option<&Delegation> {
         self.delegations.get(frame)
     }
 }
 
 impl Delegation {
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.status == DelegationStatus::Running
     }
 
     /// Returns the payload of the activity event for this delegation.
-    pub fn content(&self) -> Value {
+    pub(super) fn content(&self) -> Value {
         let mut content = json!({ "agent": self.agent, "task": self.task, "round": self.round });
         match &self.status {
             DelegationStatus::Running => content["status"] = json!("running"),

@@ -34,7 +34,7 @@ pub(super) fn call_id(turn: &TurnId, call: &CallId) -> String {
 
 impl RunRenderer {
     /// Creates a renderer for a turn. `outline` is what earlier runs have already shown of it.
-    pub fn new(run: &RunInput, turn: TurnId, outline: Outline) -> Self {
+    pub(super) fn new(run: &RunInput, turn: TurnId, outline: Outline) -> Self {
         Self {
             started: events::run_started(run),
             finished: events::run_finished(run, events::success()),

@@ -35,7 +35,11 @@ struct Decision {
 
 impl Resumption {
     /// Reads the answers of a run. They must cover all pending approvals of its session.
-    pub async fn of(api: &Api, session: &ClientSession, entries: &[ResumeEntry]) -> Result<Self> {
+    pub(super) async fn of(
+        api: &Api,
+        session: &ClientSession,
+        entries: &[ResumeEntry],
+    ) -> Result<Self> {
         let approvals = api.store.approvals(&session.user).await?;
         let mut waiting = approvals.waiting;
         waiting.retain(|waiting| waiting.session == session.id);

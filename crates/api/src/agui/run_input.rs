@@ -61,7 +61,7 @@ impl RunInput {
     const MAX_ID: usize = 200;
 
     /// Reads the body of a request.
-    pub fn read(body: Value) -> Result<Self> {
+    pub(super) fn read(body: Value) -> Result<Self> {
         let input: WireInput = serde_json::from_value(body).map_err(|error| {
             // The error repeats the value, however long it is.
             let error: String = error.to_string().chars().take(300).collect();

@@ -37,7 +37,7 @@ pub(super) struct SessionFeed {
 
 impl SessionFeed {
     /// Starts the feed after the event `last`. Its task ends when the last subscriber is gone.
-    pub fn start(store: Arc<dyn SessionStore>, session: SessionId, last: u64) -> Arc<Self> {
+    pub(super) fn start(store: Arc<dyn SessionStore>, session: SessionId, last: u64) -> Arc<Self> {
         let feed = Arc::new(Self {
             session,
             items: broadcast::Sender::new(MAX_PENDING),
@@ -49,15 +49,15 @@ impl SessionFeed {
         feed
     }
 
-    pub fn subscribe(&self) -> broadcast::Receiver<FeedItem> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<FeedItem> {
         self.items.subscribe()
     }
 
-    pub fn wake(&self) {
+    pub(super) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    pub fn send_update(&self, update: DraftUpdate) {
+    pub(super) fn send_update(&self, update: DraftUpdate) {
         self.send(FeedItem::Update(Arc::new(update)));
     }
 

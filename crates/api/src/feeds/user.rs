@@ -44,7 +44,7 @@ struct SessionChangeItem {
 
 impl UserFeed {
     /// Starts the feed. Its task ends when the last subscriber is gone.
-    pub fn start(catalog: Arc<dyn SessionCatalog>, users: Vec<UserId>) -> Arc<Self> {
+    pub(super) fn start(catalog: Arc<dyn SessionCatalog>, users: Vec<UserId>) -> Arc<Self> {
         let feed = Arc::new(Self {
             users,
             items: broadcast::Sender::new(MAX_PENDING),
@@ -61,12 +61,12 @@ impl UserFeed {
         feed
     }
 
-    pub fn session_changed(&self, session: &SessionId) {
+    pub(super) fn session_changed(&self, session: &SessionId) {
         self.lock().sessions.insert(session.clone());
         self.wake.notify_one();
     }
 
-    pub fn anything_changed(&self) {
+    pub(super) fn anything_changed(&self) {
         self.lock().anything = true;
         self.wake.notify_one();
     }

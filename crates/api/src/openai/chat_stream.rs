@@ -25,7 +25,7 @@ pub(super) struct ChatStream {
 }
 
 impl ChatStream {
-    pub fn new(subject: Subject, with_usage: bool, is_answer_only: bool) -> Self {
+    pub(super) fn new(subject: Subject, with_usage: bool, is_answer_only: bool) -> Self {
         Self {
             subject,
             with_usage,

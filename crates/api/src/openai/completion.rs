@@ -28,7 +28,7 @@ pub(super) enum Ending {
 
 impl Completion {
     /// Reads the end of a turn. `usage` covers its model calls; it is needed only if the turn waits for approvals.
-    pub fn of(end: TurnEnd, usage: Usage) -> Result<Self, ApiError> {
+    pub(super) fn of(end: TurnEnd, usage: Usage) -> Result<Self, ApiError> {
         let report = match end {
             TurnEnd::Waiting(waiting) => {
                 let ids = waiting.iter().map(|waiting| waiting.request.id.to_string());
@@ -68,7 +68,7 @@ impl Completion {
     }
 
     /// Returns the ids of pending approvals.
-    pub fn approvals(&self) -> Vec<String> {
+    pub(super) fn approvals(&self) -> Vec<String> {
         match &self.ending {
             Ending::Waiting(ids) => ids.clone(),
             Ending::Answered | Ending::Limited => Vec::new(),
@@ -76,7 +76,7 @@ impl Completion {
     }
 
     /// Returns the usage in the format of chat completions.
-    pub fn chat_usage(&self) -> Value {
+    pub(super) fn chat_usage(&self) -> Value {
         json!({
             "prompt_tokens": self.usage.input_tokens,
             "completion_tokens": self.usage.output_tokens,
@@ -87,7 +87,7 @@ impl Completion {
     }
 
     /// Returns the usage in the format of responses.
-    pub fn response_usage(&self) -> Value {
+    pub(super) fn response_usage(&self) -> Value {
         json!({
             "input_tokens": self.usage.input_tokens,
             "input_tokens_details": {

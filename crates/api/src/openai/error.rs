@@ -39,7 +39,7 @@ pub(super) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
 impl ApiError {
     /// A parameter has a value that is not accepted.
-    pub fn invalid(param: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn invalid(param: &'static str, message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
             body: ErrorBody {
@@ -52,14 +52,14 @@ impl ApiError {
     }
 
     /// A parameter asks for something that is not supported.
-    pub fn unsupported(param: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn unsupported(param: &'static str, message: impl Into<String>) -> Self {
         let mut error = Self::invalid(param, message);
         error.body.code = Some("unsupported_parameter".to_owned());
         error
     }
 
     /// The model is not served here.
-    pub fn no_model(model: &str, served: &str) -> Self {
+    pub(super) fn no_model(model: &str, served: &str) -> Self {
         let shown: String = model.chars().take(200).collect();
         Self {
             status: StatusCode::NOT_FOUND,
@@ -73,7 +73,7 @@ impl ApiError {
     }
 
     /// The turn ended without an answer.
-    pub fn turn_failed(message: String, code: &str) -> Self {
+    pub(super) fn turn_failed(message: String, code: &str) -> Self {
         Self {
             status: StatusCode::FAILED_DEPENDENCY,
             body: ErrorBody {
@@ -86,7 +86,7 @@ impl ApiError {
     }
 
     /// An error after a turn was started. The turn may be resumed, so the client must not retry.
-    pub fn of_turn(problem: Problem) -> Self {
+    pub(super) fn of_turn(problem: Problem) -> Self {
         let mut error = Self::from(problem);
         if may_repeat(error.status) {
             error.status = StatusCode::FAILED_DEPENDENCY;
@@ -95,13 +95,13 @@ impl ApiError {
     }
 
     /// Returns the error with this parameter as its cause.
-    pub fn of_param(mut self, param: &'static str) -> Self {
+    pub(super) fn of_param(mut self, param: &'static str) -> Self {
         self.body.param = Some(param);
         self
     }
 
     /// Returns the body of the response.
-    pub fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         json!({ "error": self.body })
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Params(Map<String, Value>);
 
 impl Params {
     /// Reads the body of a request.
-    pub fn new(body: Value) -> Result<Self> {
+    pub(super) fn new(body: Value) -> Result<Self> {
         match body {
             Value::Object(params) => Ok(Self(params)),
             _ => Err(ApiError::invalid("body", "the body must be a JSON object")),
@@ -17,12 +17,12 @@ impl Params {
     }
 
     /// Returns a parameter of any type.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
     /// Returns a boolean parameter, false by default.
-    pub fn flag(&self, name: &'static str) -> Result<bool> {
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool> {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
@@ -34,7 +34,7 @@ impl Params {
     }
 
     /// Returns a string parameter.
-    pub fn text(&self, name: &'static str) -> Result<Option<&str>> {
+    pub(super) fn text(&self, name: &'static str) -> Result<Option<&str>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -46,7 +46,7 @@ impl Params {
     }
 
     /// Fails if a parameter is set, unless it is `null` or an empty list.
-    pub fn refuse_list(&self, name: &'static str, message: &str) -> Result<()> {
+    pub(super) fn refuse_list(&self, name: &'static str, message: &str) -> Result<()> {
         match self.get(name) {
             None => Ok(()),
             Some(Value::Array(list)) if list.is_empty() => Ok(()),
@@ -55,7 +55,7 @@ impl Params {
     }
 
     /// Fails if a parameter is true.
-    pub fn refuse_flag(&self, name: &'static str, message: &str) -> Result<()> {
+    pub(super) fn refuse_flag(&self, name: &'static str, message: &str) -> Result<()> {
         if self.flag(name)? {
             return Err(ApiError::unsupported(name, message));
         }

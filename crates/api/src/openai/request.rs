@@ -149,12 +149,12 @@ pub(super) async fn start(
 impl Subject {
     /// Returns an id for the response. It contains the session, so that a later request can name the session without
     /// stored state.
-    pub fn id(&self, prefix: &str) -> String {
+    pub(super) fn id(&self, prefix: &str) -> String {
         let parts = format!("{}\n{}", self.session, self.turn);
         format!("{prefix}{}", URL_SAFE_NO_PAD.encode(parts))
     }
 
-    pub fn details(&self, approvals: Vec<String>) -> LangoDetails<'_> {
+    pub(super) fn details(&self, approvals: Vec<String>) -> LangoDetails<'_> {
         LangoDetails {
             session: &self.session,
             turn: &self.turn,
@@ -163,7 +163,7 @@ impl Subject {
     }
 
     /// Adds the header with the session.
-    pub fn mark(&self, mut response: Response) -> Response {
+    pub(super) fn mark(&self, mut response: Response) -> Response {
         if let Ok(session) = HeaderValue::from_str(self.session.as_str()) {
             response.headers_mut().insert(SESSION, session);
         }

@@ -98,12 +98,12 @@ pub(super) struct AnswerNumber(pub usize);
 
 impl Objects {
     /// Returns the response of a running turn.
-    pub fn running(&self) -> Value {
+    pub(super) fn running(&self) -> Value {
         self.response("in_progress", json!([]))
     }
 
     /// Returns the response of a turn that ended, and its text if it has one.
-    pub fn ended(
+    pub(super) fn ended(
         &self,
         end: std::result::Result<TurnEnd, Problem>,
         usage: Usage,
@@ -125,7 +125,7 @@ impl Objects {
     }
 
     /// Returns the response of a turn that ended with this completion.
-    pub fn completed(&self, completion: &Completion, number: &AnswerNumber) -> Value {
+    pub(super) fn completed(&self, completion: &Completion, number: &AnswerNumber) -> Value {
         let message = self.message(number, "completed", &completion.text);
         let mut object = match &completion.ending {
             Ending::Answered => self.response("completed", json!([message])),
@@ -147,7 +147,7 @@ impl Objects {
     }
 
     /// Returns a message of the response.
-    pub fn message(&self, number: &AnswerNumber, status: &str, text: &str) -> Value {
+    pub(super) fn message(&self, number: &AnswerNumber, status: &str, text: &str) -> Value {
         let content = match status {
             "in_progress" => json!([]),
             _ => json!([text_part(text)]),
@@ -161,7 +161,7 @@ impl Objects {
         })
     }
 
-    pub fn message_id(&self, AnswerNumber(number): &AnswerNumber) -> String {
+    pub(super) fn message_id(&self, AnswerNumber(number): &AnswerNumber) -> String {
         format!("{}_{number}", self.subject.id("msg_"))
     }
 

@@ -25,7 +25,7 @@ pub(super) struct ResponseStream {
 }
 
 impl ResponseStream {
-    pub fn new(objects: Objects, is_answer_only: bool) -> Self {
+    pub(super) fn new(objects: Objects, is_answer_only: bool) -> Self {
         Self {
             objects,
             is_answer_only,

@@ -39,7 +39,7 @@ pub(crate) struct TurnFollower {
 
 impl TurnFollower {
     /// Follows a turn.
-    pub fn new(api: Api, caller: Caller, handle: TurnHandle) -> Self {
+    pub(crate) fn new(api: Api, caller: Caller, handle: TurnHandle) -> Self {
         Self {
             api,
             caller,
@@ -51,18 +51,21 @@ impl TurnFollower {
     }
 
     /// Also answers these approvals, one after the other, whenever the turn waits.
-    pub fn with_answers(mut self, answers: VecDeque<(PendingApproval, ApprovalAnswer)>) -> Self {
+    pub(crate) fn with_answers(
+        mut self,
+        answers: VecDeque<(PendingApproval, ApprovalAnswer)>,
+    ) -> Self {
         self.answers = answers;
         self
     }
 
     /// Returns the usage of the model calls that were shown so far.
-    pub fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         self.usage
     }
 
     /// Waits for the next update.
-    pub async fn next(&mut self) -> Update {
+    pub(crate) async fn next(&mut self) -> Update {
         tokio::select! {
             biased;
             () = sleep_until(self.keep_alive) => return self.stay_alive().await,
@@ -86,7 +89,7 @@ impl TurnFollower {
     }
 
     /// Waits until the turn ends.
-    pub async fn end(&mut self) -> Result<TurnEnd> {
+    pub(crate) async fn end(&mut self) -> Result<TurnEnd> {
         loop {
             match self.next().await {
                 Update::Ended(end) => return end,

@@ -40,7 +40,7 @@ pub(crate) enum Part {
 
 impl ClientMessage {
     /// Creates a message with one text.
-    pub fn text(role: Role, text: impl Into<String>) -> Self {
+    pub(crate) fn text(role: Role, text: impl Into<String>) -> Self {
         Self {
             role,
             parts: vec![Part::Text(text.into())],

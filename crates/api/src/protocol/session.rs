@@ -20,13 +20,13 @@ pub(crate) struct ClientSession {
 
 impl ClientSession {
     /// The maximum length of the name that a client gives a session, in bytes.
-    pub const MAX_NAME: usize = 200;
+    pub(crate) const MAX_NAME: usize = 200;
 
     /// Returns the session that a client names, or a new one if it names none.
     ///
     /// The id of a visible session selects that session. Any other name selects a private session of the caller. Its id
     /// is derived from user and name, so no caller can reach a session of another user.
-    pub async fn choose(api: &Api, caller: &Caller, name: Option<&str>) -> Result<Self> {
+    pub(crate) async fn choose(api: &Api, caller: &Caller, name: Option<&str>) -> Result<Self> {
         let Some(name) = name else {
             let id = SessionId::new(api.ids.fresh("s_"));
             return Ok(Self::new(id, caller));

@@ -24,7 +24,7 @@ pub(crate) struct Frames(String);
 
 impl Frames {
     /// Adds an event, with a name if the protocol uses names.
-    pub fn push(&mut self, name: Option<&str>, data: &impl Serialize) {
+    pub(crate) fn push(&mut self, name: Option<&str>, data: &impl Serialize) {
         if let Some(name) = name {
             self.0.push_str(&format!("event: {name}\n"));
         }
@@ -34,7 +34,7 @@ impl Frames {
     }
 
     /// Adds an event whose data is not JSON.
-    pub fn push_text(&mut self, data: &str) {
+    pub(crate) fn push_text(&mut self, data: &str) {
         self.0.push_str(&format!("data: {data}\n\n"));
     }
 
@@ -43,7 +43,7 @@ impl Frames {
     }
 
     /// Returns the bytes to send.
-    pub fn into_bytes(self) -> Bytes {
+    pub(crate) fn into_bytes(self) -> Bytes {
         Bytes::from(self.0)
     }
 }

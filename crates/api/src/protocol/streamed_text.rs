@@ -20,24 +20,24 @@ pub(crate) enum AnswerRemainder<'a> {
 
 impl StreamedText {
     /// Returns whether text by this author can continue the current draft.
-    pub fn is_by(&self, author: &AgentName) -> bool {
+    pub(crate) fn is_by(&self, author: &AgentName) -> bool {
         self.author.as_ref().is_none_or(|known| known == author)
     }
 
     /// Adds text to the draft. A draft by another author must be withdrawn first.
-    pub fn push(&mut self, author: &AgentName, text: &str) {
+    pub(crate) fn push(&mut self, author: &AgentName, text: &str) {
         self.author = Some(author.clone());
         self.current.push_str(text);
     }
 
     /// Forgets the draft. Returns whether there was one.
-    pub fn withdraw(&mut self) -> bool {
+    pub(crate) fn withdraw(&mut self) -> bool {
         self.author = None;
         !std::mem::take(&mut self.current).is_empty()
     }
 
     /// Compares the draft with the answer.
-    pub fn rest<'a>(&self, answer: &'a str) -> AnswerRemainder<'a> {
+    pub(crate) fn rest<'a>(&self, answer: &'a str) -> AnswerRemainder<'a> {
         match answer.strip_prefix(self.current.as_str()) {
             Some(rest) => AnswerRemainder::Continues(rest),
             None => AnswerRemainder::Replaced(answer),
@@ -45,7 +45,7 @@ impl StreamedText {
     }
 
     /// Returns the draft.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.current
     }
 }

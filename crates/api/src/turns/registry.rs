@@ -20,7 +20,7 @@ struct Entry {
 }
 
 impl Registry {
-    pub fn new(limit: usize) -> Arc<Self> {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,
             turns: Mutex::default(),
@@ -28,7 +28,7 @@ impl Registry {
     }
 
     /// Registers a new turn. Fails if it is registered already, or if the limit is reached.
-    pub fn enter(
+    pub(super) fn enter(
         self: &Arc<Self>,
         user: &UserId,
         session: &SessionId,
@@ -45,7 +45,7 @@ impl Registry {
     }
 
     /// Registers a turn that continues after an approval. The limit does not apply to it.
-    pub fn enter_again(
+    pub(super) fn enter_again(
         self: &Arc<Self>,
         user: &UserId,
         session: &SessionId,
@@ -74,7 +74,7 @@ impl Registry {
     }
 
     /// Stops a registered turn of one of these users. Returns false if there is none.
-    pub fn stop(&self, users: &[UserId], session: &SessionId, turn: &TurnId) -> bool {
+    pub(super) fn stop(&self, users: &[UserId], session: &SessionId, turn: &TurnId) -> bool {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()));
         let entry = entry.filter(|entry| users.contains(&entry.user));
@@ -85,7 +85,7 @@ impl Registry {
     }
 
     /// Stops all turns of a session that is being deleted.
-    pub fn stop_all(&self, session: &SessionId) {
+    pub(super) fn stop_all(&self, session: &SessionId) {
         for ((of, _), entry) in self.lock().iter() {
             if of == session {
                 entry.stop.cancel();
@@ -94,21 +94,25 @@ impl Registry {
     }
 
     /// Returns whether a registered turn has started, or `None` if it is not registered.
-    pub fn has_started(&self, session: &SessionId, turn: &TurnId) -> Option<bool> {
+    pub(super) fn has_started(&self, session: &SessionId, turn: &TurnId) -> Option<bool> {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()))?;
         Some(entry.is_running.load(Ordering::Relaxed))
     }
 
     /// Returns the inbox for answers to a registered turn.
-    pub fn answers_of(&self, session: &SessionId, turn: &TurnId) -> Option<Arc<AnswerInbox>> {
+    pub(super) fn answers_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Option<Arc<AnswerInbox>> {
         let turns = self.lock();
         let entry = turns.get(&(session.clone(), turn.clone()))?;
         Some(Arc::clone(&entry.answers))
     }
 
     /// Returns how many turns are running, and how many are queued.
-    pub fn counts(&self) -> (usize, usize) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         let turns = self.lock();
         let is_running = |entry: &&Entry| entry.is_running.load(Ordering::Relaxed);
         let running = turns.values().filter(is_running).count();
@@ -129,12 +133,12 @@ pub(super) struct TurnSlot {
 }
 
 impl TurnSlot {
-    pub fn stop(&self) -> CancelToken {
+    pub(super) fn stop(&self) -> CancelToken {
         self.stop.clone()
     }
 
     /// Records that the turn has stored its first events.
-    pub fn note_start(&self) {
+    pub(super) fn note_start(&self) {
         self.is_running.store(true, Ordering::Relaxed);
     }
 }

@@ -25,7 +25,7 @@ async fn send(
 }
 
 /// Runs a turn to its end, and returns its session and its id.
-pub async fn ask(
+pub(crate) async fn ask(
     api: &TestApi,
     token: &str,
     session: Option<&str>,

@@ -27,16 +27,16 @@ use std::sync::Arc;
 use tower::ServiceExt;
 
 /// The owner of the installation.
-pub const OWNER: &str = "local";
+pub(crate) const OWNER: &str = "local";
 
 /// The token of A2A, which has no scopes here.
-pub const A2A_TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const A2A_TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// The name of the configured model.
-pub const MODEL: &str = "test/scripted";
+pub(crate) const MODEL: &str = "test/scripted";
 
 /// An API with everything around it.
-pub struct TestApi {
+pub(crate) struct TestApi {
     pub store: Arc<Store>,
     pub model: Arc<ScriptedModel>,
     /// A tool that asks for approval.
@@ -46,17 +46,17 @@ pub struct TestApi {
 
 impl TestApi {
     /// Creates an API with this model and two tools: `fs_read`, and `fs_write`, which needs approval.
-    pub fn new(model: ScriptedModel) -> Self {
+    pub(crate) fn new(model: ScriptedModel) -> Self {
         Self::with_limits(model, Limits::default())
     }
 
     /// The same with other limits of turns.
-    pub fn with_limits(model: ScriptedModel, limits: Limits) -> Self {
+    pub(crate) fn with_limits(model: ScriptedModel, limits: Limits) -> Self {
         Self::with_reader(model, limits, CountingTool::new("fs_read"))
     }
 
     /// The same with another tool that needs no approval.
-    pub fn with_reader(model: ScriptedModel, limits: Limits, reader: CountingTool) -> Self {
+    pub(crate) fn with_reader(model: ScriptedModel, limits: Limits, reader: CountingTool) -> Self {
         let store = Arc::new(Store::in_memory());
         let model = Arc::new(model);
         let writer = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
@@ -105,12 +105,12 @@ impl TestApi {
     }
 
     /// Creates a token of the owner with these scopes, such as `read run approve`.
-    pub async fn token(&self, scopes: &str) -> String {
+    pub(crate) async fn token(&self, scopes: &str) -> String {
         self.token_of(OWNER, scopes).await
     }
 
     /// Creates a token of a user.
-    pub async fn token_of(&self, user: &str, scopes: &str) -> String {
+    pub(crate) async fn token_of(&self, user: &str, scopes: &str) -> String {
         let new = NewToken {
             user: UserId::from(user),
             name: "test".into(),
@@ -122,18 +122,18 @@ impl TestApi {
     }
 
     /// Sends a GET request.
-    pub async fn get(&self, token: &str, path: &str) -> TestResponse {
+    pub(crate) async fn get(&self, token: &str, path: &str) -> TestResponse {
         let request = Request::get(path).header(AUTHORIZATION, format!("Bearer {token}"));
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
     /// Sends a POST request with a JSON body.
-    pub async fn post(&self, token: &str, path: &str, body: &Value) -> TestResponse {
+    pub(crate) async fn post(&self, token: &str, path: &str, body: &Value) -> TestResponse {
         self.post_with(token, path, &[], body).await
     }
 
     /// The same with more headers.
-    pub async fn post_with(
+    pub(crate) async fn post_with(
         &self,
         token: &str,
         path: &str,
@@ -151,7 +151,7 @@ impl TestApi {
     }
 
     /// Sends a request, and reads the whole response.
-    pub async fn send(&self, request: Request<Body>) -> TestResponse {
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap();
@@ -163,7 +163,7 @@ impl TestApi {
     }
 
     /// Returns what the model was sent in its last call, as JSON.
-    pub fn last_request(&self) -> String {
+    pub(crate) fn last_request(&self) -> String {
         let asked = self.model.requests();
         format!("{:?}", asked.last().map(|request| &request.messages))
     }
@@ -171,7 +171,7 @@ impl TestApi {
 
 /// A response.
 #[derive(Debug)]
-pub struct TestResponse {
+pub(crate) struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: String,
@@ -179,23 +179,23 @@ pub struct TestResponse {
 
 impl TestResponse {
     /// Returns the body of a response that succeeded.
-    pub fn ok(&self) -> Value {
+    pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.body);
         self.json()
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
     }
 
     /// Returns the data of all events of a stream, `[DONE]` excluded.
-    pub fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         assert_eq!(self.status, 200, "{}", self.body);
         assert_eq!(self.header("content-type"), "text/event-stream");
         let data = self
@@ -208,7 +208,7 @@ impl TestResponse {
     }
 
     /// Asserts that it is an error in OpenAI's shape, and returns it.
-    pub fn openai_error(&self, status: u16) -> Value {
+    pub(crate) fn openai_error(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.body);
         let error = self.json()["error"].take();
         for field in ["message", "type", "param", "code"] {

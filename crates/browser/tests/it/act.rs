@@ -4,7 +4,7 @@ use crate::support::Bench;
 use serde_json::{Value, json};
 
 /// Returns the handle of the first line that contains a label.
-pub fn handle(text: &str, label: &str) -> String {
+pub(crate) fn handle(text: &str, label: &str) -> String {
     let line = text.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("no {label} in\n{text}"));
     let before = &line[..line.find(label).unwrap()];

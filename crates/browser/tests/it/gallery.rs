@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// The names of the pages.
 #[allow(dead_code, reason = "only the benchmark uses all of them")]
-pub const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 10] = [
     "news",
     "article",
     "results",
@@ -118,7 +118,7 @@ fn shell(title: &str, body: &str) -> String {
 }
 
 /// Returns the HTML of a page.
-pub fn page(name: &str) -> Option<String> {
+pub(crate) fn page(name: &str) -> Option<String> {
     Some(match name {
         "news" => shell("The Example Times", &news()),
         "article" => shell(&words(11, 8), &article()),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Returns the processes whose command line contains this folder.
-pub fn processes(folder: &Path) -> Vec<i32> {
+pub(crate) fn processes(folder: &Path) -> Vec<i32> {
     let named = folder.to_str().unwrap();
     let ids = all().into_iter();
     ids.filter(|id| command_line(*id).contains(named)).collect()
@@ -14,7 +14,7 @@ pub fn processes(folder: &Path) -> Vec<i32> {
 
 /// Returns the main Chromium process of the only browser in this folder. The command line of the sandbox around it
 /// contains the folder too, but it is a different program.
-pub fn main_process(folder: &Path) -> i32 {
+pub(crate) fn main_process(folder: &Path) -> i32 {
     let ids = processes(folder).into_iter();
     let mut mains = ids.filter(|id| {
         let program = fs::read_link(format!("/proc/{id}/exe")).unwrap_or_default();
@@ -29,20 +29,20 @@ pub fn main_process(folder: &Path) -> i32 {
 }
 
 /// Returns the renderer processes of a browser.
-pub fn renderers(main: i32) -> Vec<i32> {
+pub(crate) fn renderers(main: i32) -> Vec<i32> {
     let is_renderer = |id: &i32| command_line(*id).contains("--type=renderer");
     let ids = all().into_iter().filter(is_renderer);
     ids.filter(|id| is_below(*id, main)).collect()
 }
 
-pub fn kill(id: i32) {
+pub(crate) fn kill(id: i32) {
     let id = Pid::from_raw(id).unwrap();
     // The process may have ended by itself.
     let _ = kill_process(id, Signal::KILL);
 }
 
 /// Waits until all processes have ended and all directories are removed.
-pub async fn wait_until_gone(folder: &Path) {
+pub(crate) async fn wait_until_gone(folder: &Path) {
     let is_empty = || fs::read_dir(folder).is_ok_and(|entries| entries.count() == 0);
     wait_until("processes and directories end", || {
         processes(folder).is_empty() && is_empty()
@@ -50,7 +50,7 @@ pub async fn wait_until_gone(folder: &Path) {
     .await;
 }
 
-pub async fn wait_until(description: &str, condition: impl Fn() -> bool) {
+pub(crate) async fn wait_until(description: &str, condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
         assert!(started.elapsed() < Duration::from_secs(10), "{description}");

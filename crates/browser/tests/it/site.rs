@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A running site.
-pub struct Site {
+pub(crate) struct Site {
     pub port: u16,
     uploads: Uploads,
     _server: tokio::task::JoinHandle<()>,
@@ -24,7 +24,7 @@ pub struct Site {
 type Uploads = Arc<Mutex<Vec<Vec<u8>>>>;
 
 impl Site {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let uploads = Uploads::default();
@@ -38,17 +38,17 @@ impl Site {
     }
 
     /// Returns the URL of a page.
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://site.test:{}/{path}", self.port)
     }
 
     /// Returns the URL of the same page on another site.
-    pub fn other_url(&self, path: &str) -> String {
+    pub(crate) fn other_url(&self, path: &str) -> String {
         format!("http://other.test:{}/{path}", self.port)
     }
 
     /// Returns the bodies of all uploads so far.
-    pub fn uploads(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn uploads(&self) -> Vec<Vec<u8>> {
         self.uploads.lock().unwrap().clone()
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The browsers of a test, with a workspace and a local site.
-pub struct Bench {
+pub(crate) struct Bench {
     folder: TempDir,
     pub site: Site,
     pub seen_links: SeenLinks,
@@ -37,11 +37,11 @@ impl Resolver for Loopback {
 }
 
 impl Bench {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with_idle_time(Duration::from_secs(300)).await
     }
 
-    pub async fn with_idle_time(idle_time: Duration) -> Self {
+    pub(crate) async fn with_idle_time(idle_time: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
@@ -75,21 +75,21 @@ impl Bench {
     }
 
     /// Returns a path in the workspace.
-    pub fn inside(&self, name: &str) -> PathBuf {
+    pub(crate) fn inside(&self, name: &str) -> PathBuf {
         self.folder.path().join("workspace").join(name)
     }
 
     /// Returns the parent of the browsers' private directories.
-    pub fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         self.folder.path().join("browsers")
     }
 
     /// Drops everything except the temporary folder.
-    pub fn into_folder(self) -> TempDir {
+    pub(crate) fn into_folder(self) -> TempDir {
         self.folder
     }
 
-    pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
+    pub(crate) fn tool(&self, name: &str) -> &Arc<dyn Tool> {
         let mut tools = self.tools.iter();
         tools
             .find(|tool| tool.spec().name.as_str() == name)
@@ -97,11 +97,11 @@ impl Bench {
     }
 
     /// Calls a tool like the gate does, as if the user had approved the call.
-    pub async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.run_as("s_1", name, arguments).await
     }
 
-    pub async fn run_as(
+    pub(crate) async fn run_as(
         &self,
         session: &str,
         name: &str,
@@ -115,7 +115,7 @@ impl Bench {
     }
 
     /// Calls a tool and returns its text; panics if the call fails.
-    pub async fn text(&self, name: &str, arguments: Value) -> String {
+    pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
         match self.run(name, arguments).await {
             Ok(output) => output.text,
             Err(error) => panic!("{name}: {error}"),
@@ -123,7 +123,7 @@ impl Bench {
     }
 
     /// Calls a tool and returns its error; panics if the call succeeds.
-    pub async fn error(&self, name: &str, arguments: Value) -> String {
+    pub(crate) async fn error(&self, name: &str, arguments: Value) -> String {
         match self.run(name, arguments).await {
             Ok(output) => panic!("{name}: {}", output.text),
             Err(error) => error.message,
@@ -131,7 +131,7 @@ impl Bench {
     }
 
     /// Opens a page of the site and replaces its content.
-    pub async fn show(&self, html: &str) -> Page {
+    pub(crate) async fn show(&self, html: &str) -> Page {
         self.open("").await;
         let page = self.page();
         let params = json!({ "frameId": page.main_frame(), "html": html });
@@ -141,19 +141,19 @@ impl Bench {
     }
 
     /// Returns the active page.
-    pub fn page(&self) -> Page {
+    pub(crate) fn page(&self) -> Page {
         let browser = self.sessions.browser(&"s_1".into()).unwrap();
         browser.active_page().unwrap()
     }
 
     /// Opens a page of the site and returns the tool's text.
-    pub async fn open(&self, path: &str) -> String {
+    pub(crate) async fn open(&self, path: &str) -> String {
         let url = self.site.url(path);
         self.text("browser_navigate", json!({ "url": url })).await
     }
 }
 
-pub fn caller_of(session: &str) -> Caller {
+pub(crate) fn caller_of(session: &str) -> Caller {
     Caller {
         session: session.into(),
         ..lango_testkit::tool::caller()

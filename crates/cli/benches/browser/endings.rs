@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const IDLE_SECONDS: u64 = 2;
 
 /// Ends lango in each way, and returns the problems.
-pub fn run(harness: &Harness, is_long: bool) -> Vec<String> {
+pub(crate) fn run(harness: &Harness, is_long: bool) -> Vec<String> {
     let mut problems = Vec::new();
     let mut report = |name: &str, result: Result<Duration, String>| match result {
         Ok(time) => println!("  {name}: nothing left after {} ms", time.as_millis()),

@@ -15,23 +15,23 @@ use std::time::{Duration, Instant};
 
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the child processes of lango may live after it has exited.
-pub const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The test site and the model, shared by all parts of the harness.
-pub struct Harness {
+pub(crate) struct Harness {
     pub site: Site,
     model: ScriptedModel,
 }
 
 impl Harness {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let site = Site::start();
         let model = ScriptedModel::start(&site.host());
         Self { site, model }
     }
 
     /// Creates a home and a workspace, with additional lines of configuration.
-    pub fn test_env(&self, more: &str) -> TestEnv {
+    pub(crate) fn test_env(&self, more: &str) -> TestEnv {
         let configuration = format!(
             "agent.multiAgent = false\nagent.model = 'mock/any'\nagent.maxModelCalls = 100\n{more}\
              [providers.mock]\nkind = 'openai'\nbaseUrl = '{}'\n\
@@ -45,13 +45,13 @@ impl Harness {
 }
 
 /// A `lango run` process for one task.
-pub struct Run {
+pub(crate) struct Run {
     pub child: Child,
     pub processes: ProcessTracker,
 }
 
 impl Run {
-    pub fn start(test_env: &TestEnv, task: &Task) -> Self {
+    pub(crate) fn start(test_env: &TestEnv, task: &Task) -> Self {
         let child = test_env
             .lango()
             .args(["run", &task.question()])
@@ -64,7 +64,7 @@ impl Run {
     }
 
     /// Waits for the exit and records the child processes meanwhile. Returns the exit code, or `None` after a signal.
-    pub fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         let started = Instant::now();
         loop {
             self.processes.record();
@@ -81,21 +81,21 @@ impl Run {
 }
 
 /// A `lango serve` process with a client.
-pub struct RunningServer {
+pub(crate) struct RunningServer {
     pub process: ServerProcess,
     pub processes: ProcessTracker,
     pub client: Client,
 }
 
 /// A client that sends tasks to a server, from any thread.
-pub struct Client {
+pub(crate) struct Client {
     server_log: ServerLog,
     rpc_client: RpcClient,
     messages: AtomicUsize,
 }
 
 impl RunningServer {
-    pub fn start(test_env: &TestEnv) -> Self {
+    pub(crate) fn start(test_env: &TestEnv) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
@@ -115,7 +115,7 @@ impl RunningServer {
     }
 
     /// Shuts the server down, and waits until all its child processes have exited.
-    pub fn end(&mut self) -> Result<Duration, String> {
+    pub(crate) fn end(&mut self) -> Result<Duration, String> {
         self.processes.record();
         self.process.end(EXIT_TIMEOUT);
         match self.client.server_log.crashes() {
@@ -127,7 +127,7 @@ impl RunningServer {
 
 impl Client {
     /// Sends a task in a conversation and waits for the answer.
-    pub fn ask(&self, conversation: &str, task: &Task) -> Result<String, String> {
+    pub(crate) fn ask(&self, conversation: &str, task: &Task) -> Result<String, String> {
         let answered = self.send(conversation, task, false)?;
         let text = &answered["artifacts"][0]["parts"][0]["text"];
         match (state(&answered), text.as_str()) {
@@ -140,7 +140,7 @@ impl Client {
     }
 
     /// Sends a task without waiting for the answer. Returns the id of the A2A task.
-    pub fn start_task(&self, conversation: &str, task: &Task) -> Result<String, String> {
+    pub(crate) fn start_task(&self, conversation: &str, task: &Task) -> Result<String, String> {
         let started = self.send(conversation, task, true)?;
         let id = started["id"].as_str().map(str::to_owned);
         id.ok_or_else(|| format!("no task: {started}"))
@@ -169,7 +169,7 @@ impl Client {
     }
 
     /// Cancels a task. Returns how long it took until the task had ended.
-    pub fn cancel(&self, id: &str) -> Result<Duration, String> {
+    pub(crate) fn cancel(&self, id: &str) -> Result<Duration, String> {
         let started = Instant::now();
         let cancelled = self
             .rpc_client

@@ -8,7 +8,7 @@ use crate::site::PageKind;
 use std::time::Instant;
 
 /// The number of pages and the allowed growth.
-pub struct MemoryPlan {
+pub(crate) struct MemoryPlan {
     pub pages: usize,
     /// Number of pages after which every feature has been used once.
     pub warm_up: usize,
@@ -27,7 +27,7 @@ struct Sample {
 }
 
 /// Opens the pages, prints the memory over time, and returns the problems.
-pub fn run(harness: &Harness, plan: &MemoryPlan) -> Vec<String> {
+pub(crate) fn run(harness: &Harness, plan: &MemoryPlan) -> Vec<String> {
     let test_env = harness.test_env("");
     let mut server = RunningServer::start(&test_env);
     let id = server.process.id();

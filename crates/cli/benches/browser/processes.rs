@@ -16,7 +16,7 @@ struct Identity {
 
 /// The child processes of one lango process.
 #[derive(Debug)]
-pub struct ProcessTracker {
+pub(crate) struct ProcessTracker {
     root: u32,
     home: PathBuf,
     own_namespace: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct ProcessTracker {
 
 /// The number and memory of the child processes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ChildStats {
+pub(crate) struct ChildStats {
     pub processes: usize,
     /// The proportional set size in kibibytes: shared pages count in part for each process.
     pub kib: u64,
@@ -34,7 +34,7 @@ pub struct ChildStats {
 
 impl ProcessTracker {
     /// Tracks the child processes of the lango with this process id and home.
-    pub fn new(root: u32, home: &Path) -> Self {
+    pub(crate) fn new(root: u32, home: &Path) -> Self {
         Self {
             root,
             home: home.to_owned(),
@@ -45,7 +45,7 @@ impl ProcessTracker {
     }
 
     /// Records the current child processes.
-    pub fn record(&mut self) {
+    pub(crate) fn record(&mut self) {
         for id in all().into_iter().filter(|id| is_descendant(*id, self.root)) {
             if id != self.root {
                 self.known.extend(identity(id));
@@ -56,12 +56,12 @@ impl ProcessTracker {
     }
 
     /// Returns whether a process in a sandbox was recorded.
-    pub fn has_sandbox(&self) -> bool {
+    pub(crate) fn has_sandbox(&self) -> bool {
         !self.namespaces.is_empty()
     }
 
     /// Returns the id and command line of each child process that is still running.
-    pub fn running(&self) -> Vec<(u32, String)> {
+    pub(crate) fn running(&self) -> Vec<(u32, String)> {
         let is_of_run = |id: &u32| {
             let in_namespace = namespace(*id).is_some_and(|own| self.namespaces.contains(&own));
             let is_known = identity(*id).is_some_and(|own| self.known.contains(&own));
@@ -74,7 +74,7 @@ impl ProcessTracker {
     }
 
     /// Kills the main process of every browser.
-    pub fn kill_browser(&self) {
+    pub(crate) fn kill_browser(&self) {
         let running = self.running().into_iter();
         let is_first =
             |line: &str| line.contains("--remote-debugging-pipe") && !line.contains("--type=");
@@ -85,7 +85,7 @@ impl ProcessTracker {
     }
 
     /// Returns the number and memory of the running child processes.
-    pub fn stats(&self) -> ChildStats {
+    pub(crate) fn stats(&self) -> ChildStats {
         let running = self.running();
         ChildStats {
             processes: running.len(),
@@ -94,7 +94,7 @@ impl ProcessTracker {
     }
 
     /// Waits until all child processes have exited. Returns how long that took, or an error with those left.
-    pub fn wait_for_none(&self, limit: Duration) -> Result<Duration, String> {
+    pub(crate) fn wait_for_none(&self, limit: Duration) -> Result<Duration, String> {
         let started = Instant::now();
         loop {
             let running = self.running();
@@ -110,12 +110,12 @@ impl ProcessTracker {
 }
 
 /// Returns the resident memory of a process in kibibytes.
-pub fn resident_kib(id: u32) -> u64 {
+pub(crate) fn resident_kib(id: u32) -> u64 {
     field(&format!("/proc/{id}/status"), "VmRSS:").unwrap_or_default()
 }
 
 /// Returns the number of open files of a process.
-pub fn open_files(id: u32) -> usize {
+pub(crate) fn open_files(id: u32) -> usize {
     fs::read_dir(format!("/proc/{id}/fd")).map_or(0, Iterator::count)
 }
 

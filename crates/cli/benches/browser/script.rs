@@ -12,7 +12,7 @@ const REPEATED: usize = 600;
 
 /// The task of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Task {
+pub(crate) enum Task {
     /// Opens the page with this number and uses it according to its kind.
     Page(usize),
     /// Opens the page with this name.
@@ -24,7 +24,7 @@ pub enum Task {
 }
 
 impl Task {
-    pub fn question(&self) -> String {
+    pub(crate) fn question(&self) -> String {
         match self {
             Self::Page(number) => format!("task: page {number}"),
             Self::Open(name) => format!("task: open {name}"),
@@ -49,14 +49,14 @@ impl Task {
 }
 
 /// The model on loopback, with its own thread.
-pub struct ScriptedModel {
+pub(crate) struct ScriptedModel {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl ScriptedModel {
     /// Starts the model. Its URLs are on this host, the test site.
-    pub fn start(host: &str) -> Self {
+    pub(crate) fn start(host: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -73,7 +73,7 @@ impl ScriptedModel {
         }
     }
 
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.server.url()
     }
 }

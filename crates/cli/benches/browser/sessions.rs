@@ -8,7 +8,7 @@ use std::thread;
 const NAMES: [&str; 4] = ["ada", "barbara", "grace", "hedy"];
 
 /// Opens pages in all conversations concurrently, and returns the problems.
-pub fn run(harness: &Harness, rounds: usize) -> Vec<String> {
+pub(crate) fn run(harness: &Harness, rounds: usize) -> Vec<String> {
     let test_env = harness.test_env("");
     let mut server = RunningServer::start(&test_env);
     let client = &server.client;

@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The path of the page that never answers.
-pub const SILENT: &str = "silent";
+pub(crate) const SILENT: &str = "silent";
 
 /// The kind of a page, chosen by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageKind {
+pub(crate) enum PageKind {
     Small,
     Table,
     Large,
@@ -24,7 +24,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Small,
         Self::Table,
         Self::Popup,
@@ -35,19 +35,19 @@ impl PageKind {
         Self::Large,
     ];
 
-    pub fn of(number: usize) -> Self {
+    pub(crate) fn of(number: usize) -> Self {
         Self::ALL[number % Self::ALL.len()]
     }
 }
 
 /// A site that runs until the harness exits.
-pub struct Site {
+pub(crate) struct Site {
     port: u16,
     requests: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Site {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::default();
@@ -64,19 +64,19 @@ impl Site {
         site
     }
 
-    pub fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
     /// Returns how often a path was requested.
-    pub fn requests(&self, path: &str) -> usize {
+    pub(crate) fn requests(&self, path: &str) -> usize {
         let requests = self.requests.lock();
         let requests = requests.unwrap_or_else(PoisonError::into_inner);
         requests.get(path).copied().unwrap_or_default()
     }
 
     /// Waits until the silent page is requested more often than before.
-    pub fn wait_for_silent_request(&self, before: usize) {
+    pub(crate) fn wait_for_silent_request(&self, before: usize) {
         let started = Instant::now();
         while self.requests(SILENT) <= before {
             assert!(

@@ -24,7 +24,7 @@ const PROGRAM: &str = include_str!("program.py");
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub struct Harness {
+pub(crate) struct Harness {
     test_env: TestEnv,
     servers: Servers,
     model: ScriptedModel,
@@ -34,7 +34,7 @@ pub struct Harness {
 
 impl Harness {
     /// Starts the servers, writes the configuration, and stores and binds every canary.
-    pub fn start(plan: &Plan) -> Self {
+    pub(crate) fn start(plan: &Plan) -> Self {
         let uses = plan.uses.iter();
         let repositories = uses.filter(|secret_use| matches!(secret_use, Use::Git(_)));
         let servers = Servers::start(repositories.count());
@@ -130,7 +130,7 @@ impl Harness {
     }
 
     /// Uses every canary, and scans the sandboxed processes meanwhile.
-    pub fn use_all(&self, plan: &Plan) -> Vec<String> {
+    pub(crate) fn use_all(&self, plan: &Plan) -> Vec<String> {
         let port = free_port(&mut Random::new(u64::from(std::process::id())));
         let mut server = self.serve(port);
         let rpc_client = RpcClient::new(&self.test_env, &self.test_env.home(), port);
@@ -267,7 +267,7 @@ impl Harness {
     }
 
     /// Returns a problem for each canary that never reached a server.
-    pub fn unused(&self, plan: &Plan) -> Vec<String> {
+    pub(crate) fn unused(&self, plan: &Plan) -> Vec<String> {
         let received = self.servers.received_tokens();
         let requests = self.model.requests();
         let is_used = |index: usize| match plan.uses[index] {
@@ -284,7 +284,7 @@ impl Harness {
     }
 
     /// Scans all files, exports, command output and model requests.
-    pub fn scan_everything(&self, plan: &Plan) -> Vec<String> {
+    pub(crate) fn scan_everything(&self, plan: &Plan) -> Vec<String> {
         let mut problems = Vec::new();
         for arguments in [
             &["sessions", "export", "--all"][..],

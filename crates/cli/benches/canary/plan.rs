@@ -3,7 +3,7 @@
 use crate::common::random::Random;
 
 /// The encodings of the echo servers. Each use by curl and by the MCP program requests one.
-pub const ENCODINGS: [&str; 15] = [
+pub(crate) const ENCODINGS: [&str; 15] = [
     "raw",
     "base64",
     "base64-1",
@@ -27,7 +27,7 @@ const LETTERS: &[u8] =
 
 /// The use of a secret. The number distinguishes servers of the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
+pub(crate) enum Use {
     /// A git push with Basic authentication.
     Git(usize),
     /// A request by a command with a Bearer token, with the encoding of the echo.
@@ -43,7 +43,7 @@ pub enum Use {
 }
 
 impl Use {
-    pub const KINDS: [&'static str; 6] = [
+    pub(crate) const KINDS: [&'static str; 6] = [
         "git with Basic",
         "curl with Bearer",
         "the program of an MCP server",
@@ -52,7 +52,7 @@ impl Use {
         "model providers",
     ];
 
-    pub fn kind(self) -> &'static str {
+    pub(crate) fn kind(self) -> &'static str {
         let index = match self {
             Self::Git(_) => 0,
             Self::Curl(_) => 1,
@@ -66,19 +66,19 @@ impl Use {
 }
 
 /// All canaries: their uses, and their values in the same order.
-pub struct Plan {
+pub(crate) struct Plan {
     pub uses: Vec<Use>,
     pub values: Vec<String>,
 }
 
 impl Plan {
     /// Returns a plan with 200 canaries.
-    pub fn long() -> Self {
+    pub(crate) fn long() -> Self {
         Self::new([20, 100, 40, 15, 10, 15])
     }
 
     /// Returns a plan with 40 canaries that covers each kind of use and each encoding.
-    pub fn short() -> Self {
+    pub(crate) fn short() -> Self {
         Self::new([2, 15, 15, 3, 2, 3])
     }
 
@@ -106,7 +106,7 @@ impl Plan {
     }
 
     /// Returns the name of a secret, which is also that of its environment variable.
-    pub fn name(index: usize) -> String {
+    pub(crate) fn name(index: usize) -> String {
         format!("CN_{index:03}")
     }
 }

@@ -19,7 +19,7 @@ const RESCAN_AFTER: Duration = Duration::from_millis(100);
 
 /// The result of scanning the sandboxed processes.
 #[derive(Debug, Default)]
-pub struct ScanResult {
+pub(crate) struct ScanResult {
     /// The ids of the scanned processes.
     pub processes: BTreeSet<u32>,
     pub bytes: u64,
@@ -27,13 +27,13 @@ pub struct ScanResult {
 }
 
 /// A thread that scans processes until it is stopped.
-pub struct ProcessScan {
+pub(crate) struct ProcessScan {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<ScanResult>,
 }
 
 impl ProcessScan {
-    pub fn start(lango: u32, scanner: Arc<CanaryScanner>) -> Self {
+    pub(crate) fn start(lango: u32, scanner: Arc<CanaryScanner>) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
@@ -55,7 +55,7 @@ impl ProcessScan {
         Self { is_over, thread }
     }
 
-    pub fn stop(self) -> ScanResult {
+    pub(crate) fn stop(self) -> ScanResult {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }

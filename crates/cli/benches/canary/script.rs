@@ -9,17 +9,17 @@ use tokio::runtime::Runtime;
 
 /// The task of a turn.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub(crate) struct Task {
     pub agent: String,
     /// The tool and its arguments; none for a remote agent.
     pub call: Option<(String, Value)>,
 }
 
 /// The question that makes a provider echo its key.
-pub const ECHO_YOUR_KEY: &str = "echo your key";
+pub(crate) const ECHO_YOUR_KEY: &str = "echo your key";
 
 impl Task {
-    pub fn question(&self) -> String {
+    pub(crate) fn question(&self) -> String {
         let (tool, arguments) = match &self.call {
             Some((tool, arguments)) => (tool.as_str(), arguments.clone()),
             None => ("", json!({})),
@@ -41,13 +41,13 @@ impl Task {
 }
 
 /// The model on loopback, with its own thread.
-pub struct ScriptedModel {
+pub(crate) struct ScriptedModel {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl ScriptedModel {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -60,18 +60,18 @@ impl ScriptedModel {
         }
     }
 
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.server.url()
     }
 
     /// Returns the requests so far, including their keys.
-    pub fn requests(&self) -> Vec<RecordedRequest> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.server.requests()
     }
 }
 
 /// Returns the API key of a request.
-pub fn key(request: &RecordedRequest) -> Option<&str> {
+pub(crate) fn key(request: &RecordedRequest) -> Option<&str> {
     request.header("authorization")?.strip_prefix("Bearer ")
 }
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 const SERVERS: &str = include_str!("servers.py");
 
 /// The running servers.
-pub struct Servers {
+pub(crate) struct Servers {
     child: Child,
     folder: TempDir,
     /// The port of the server with TLS.
@@ -20,7 +20,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    pub fn start(repositories: usize) -> Self {
+    pub(crate) fn start(repositories: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         make_certificates(folder.path());
         for number in 0..repositories {
@@ -58,19 +58,19 @@ impl Servers {
     }
 
     /// Returns the path of the certificate authority's certificate.
-    pub fn authority(&self) -> PathBuf {
+    pub(crate) fn authority(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
     /// Returns the SHA-256 of every token that the servers received.
-    pub fn received_tokens(&self) -> BTreeSet<String> {
+    pub(crate) fn received_tokens(&self) -> BTreeSet<String> {
         let text = fs::read_to_string(self.folder.path().join("arrived")).unwrap_or_default();
         let digests = text.lines().filter_map(|line| line.split(' ').next());
         digests.map(str::to_owned).collect()
     }
 
     /// Returns the number of commits in a repository.
-    pub fn commits(&self, repository: usize) -> usize {
+    pub(crate) fn commits(&self, repository: usize) -> usize {
         let path = self.folder.path().join(format!("git/{repository}.git"));
         let mut command = Command::new("git");
         command

@@ -34,7 +34,7 @@ const FAULTS: [(Fault, &str); 4] = [
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// The replicas and the database, with the faults so far.
-pub struct Faults {
+pub(crate) struct Faults {
     replicas: Replicas,
     database: Cluster,
     lease: Duration,
@@ -44,7 +44,12 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub fn new(replicas: Replicas, database: Cluster, lease: Duration, random: Random) -> Self {
+    pub(crate) fn new(
+        replicas: Replicas,
+        database: Cluster,
+        lease: Duration,
+        random: Random,
+    ) -> Self {
         Self {
             replicas,
             database,
@@ -56,7 +61,7 @@ impl Faults {
     }
 
     /// Causes a fault, and pauses.
-    pub fn cause_one(&mut self, test_env: &TestEnv) {
+    pub(crate) fn cause_one(&mut self, test_env: &TestEnv) {
         // Choose among the kinds that occurred least often so far.
         let count = |(fault, _): &&(Fault, &str)| self.done.get(fault).copied().unwrap_or(0);
         let fewest = FAULTS.iter().map(|fault| count(&fault)).min().unwrap_or(0);
@@ -99,7 +104,7 @@ impl Faults {
     }
 
     /// Restarts all replicas. Returns them with the database, the history, and a summary of the faults.
-    pub fn finish(mut self, test_env: &TestEnv) -> (Replicas, Cluster, History, String) {
+    pub(crate) fn finish(mut self, test_env: &TestEnv) -> (Replicas, Cluster, History, String) {
         for number in 0..self.replicas.count() {
             self.replicas.kill(number);
             self.replicas.start_again(test_env, number);
@@ -123,7 +128,7 @@ fn terminate_connections(address: &str) {
 }
 
 /// Runs a statement and returns its rows, or `None` if the database does not answer.
-pub fn query(address: &str, statement: &str) -> Option<Vec<Vec<String>>> {
+pub(crate) fn query(address: &str, statement: &str) -> Option<Vec<Vec<String>>> {
     let mut psql = Command::new(programs().join("psql"));
     psql.args(["-X", "-A", "-t", "-F", " ", "-c", statement, address]);
     let output = psql.env("PGCONNECT_TIMEOUT", "5").output().unwrap();

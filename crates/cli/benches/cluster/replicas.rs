@@ -13,7 +13,7 @@ const REPLICAS: usize = 3;
 /// How long a start may take on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub struct Replicas {
+pub(crate) struct Replicas {
     server_log: ServerLog,
     replicas: Vec<Replica>,
     rpc_clients: Vec<RpcClient>,
@@ -26,7 +26,7 @@ struct Replica {
 }
 
 impl Replicas {
-    pub fn start(test_env: &TestEnv, random: &mut Random) -> Self {
+    pub(crate) fn start(test_env: &TestEnv, random: &mut Random) -> Self {
         let server_log = ServerLog::default();
         let homes =
             (1..REPLICAS).map(|number| test_env.home().with_file_name(format!("home-{number}")));
@@ -57,37 +57,37 @@ impl Replicas {
         }
     }
 
-    pub fn rpc_clients(&self) -> Vec<RpcClient> {
+    pub(crate) fn rpc_clients(&self) -> Vec<RpcClient> {
         self.rpc_clients.clone()
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.replicas.len()
     }
 
-    pub fn server(&mut self, number: usize) -> &mut ServerProcess {
+    pub(crate) fn server(&mut self, number: usize) -> &mut ServerProcess {
         &mut self.replicas[number].server
     }
 
     /// Sends SIGKILL to a replica.
-    pub fn kill(&mut self, number: usize) {
+    pub(crate) fn kill(&mut self, number: usize) {
         self.replicas[number].server.kill();
     }
 
     /// Starts a killed replica again, without waiting until it is ready.
-    pub fn start_again(&mut self, test_env: &TestEnv, number: usize) {
+    pub(crate) fn start_again(&mut self, test_env: &TestEnv, number: usize) {
         let replica = &mut self.replicas[number];
         replica.server =
             ServerProcess::start(test_env, &replica.home, replica.port, &self.server_log);
     }
 
     /// Waits until a replica is ready. Must be called once after each start.
-    pub fn is_ready(&mut self, number: usize) -> bool {
+    pub(crate) fn is_ready(&mut self, number: usize) -> bool {
         self.replicas[number].server.is_ready_within(START_TIMEOUT)
     }
 
     /// Shuts all replicas down and starts them again, so that their answers come from the store and not from memory.
-    pub fn restart_all(&mut self, test_env: &TestEnv) {
+    pub(crate) fn restart_all(&mut self, test_env: &TestEnv) {
         self.end_all();
         for number in 0..self.replicas.len() {
             self.start_again(test_env, number);
@@ -96,7 +96,7 @@ impl Replicas {
     }
 
     /// Shuts all replicas down and returns the crashes of the whole run.
-    pub fn end(mut self) -> Vec<String> {
+    pub(crate) fn end(mut self) -> Vec<String> {
         self.end_all();
         self.server_log.crashes()
     }

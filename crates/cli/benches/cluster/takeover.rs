@@ -13,20 +13,20 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Maximum time between the expiry of a lease and the take-over.
-pub const TAKEOVER_LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(5);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A period without a database, in which no take-over is possible. Milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
-pub struct Outage {
+pub(crate) struct Outage {
     pub from: u64,
     pub until: u64,
 }
 
 /// The faults of a run and the outages of its database.
 #[derive(Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     pub faults: Vec<(u64, &'static str)>,
     pub outages: Vec<Outage>,
 }
@@ -40,17 +40,17 @@ impl History {
 }
 
 /// Returns the current time in milliseconds since 1970.
-pub fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::try_from(now.as_millis()).unwrap()
 }
 
 /// The leases that expired during a turn: session and fencing token, and the time of expiry.
 #[derive(Debug, Default)]
-pub struct ExpiredLeases(BTreeMap<(String, u64), u64>);
+pub(crate) struct ExpiredLeases(BTreeMap<(String, u64), u64>);
 
 impl ExpiredLeases {
-    pub fn watch(address: &str, is_over: &AtomicBool) -> Self {
+    pub(crate) fn watch(address: &str, is_over: &AtomicBool) -> Self {
         let statement = "SELECT h.session, h.fence, round(extract(epoch FROM h.until) * 1000) \
                          FROM holds h WHERE h.until > '-infinity' AND h.until < clock_timestamp() \
                          AND EXISTS (SELECT FROM turns t WHERE t.session = h.session AND t.finished = 0)";
@@ -71,14 +71,14 @@ impl ExpiredLeases {
 
 /// The time from expiry to take-over for each expired lease, in milliseconds.
 #[derive(Debug, Default)]
-pub struct TakeOvers {
+pub(crate) struct TakeOvers {
     times: Vec<u64>,
     late: Vec<String>,
     never: Vec<String>,
 }
 
 impl TakeOvers {
-    pub fn of(expired: &ExpiredLeases, history: &History, log: &Log) -> Self {
+    pub(crate) fn of(expired: &ExpiredLeases, history: &History, log: &Log) -> Self {
         let mut take_overs = Self::default();
         for ((session, fence), expired_at) in &expired.0 {
             let events = log.sessions.get(session).map_or(&[][..], Vec::as_slice);
@@ -111,11 +111,11 @@ impl TakeOvers {
         take_overs
     }
 
-    pub fn are_in_time(&self) -> bool {
+    pub(crate) fn are_in_time(&self) -> bool {
         self.late.is_empty() && self.never.is_empty()
     }
 
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         let at = |share: usize| {
             let last = self.times.len().checked_sub(1);
             last.map_or(0, |last| self.times[last * share / 100])

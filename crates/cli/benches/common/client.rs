@@ -18,7 +18,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What the clients have sent and received.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     /// The jobs that were sent, acknowledged or not.
     pub sent: BTreeSet<u64>,
     /// The task of each job that a server acknowledged.
@@ -30,7 +30,7 @@ pub struct Ledger {
 }
 
 /// All clients of a run.
-pub struct Clients {
+pub(crate) struct Clients {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -46,7 +46,7 @@ struct Shared {
 
 impl Clients {
     /// Starts `count` clients with at most `max_open` open tasks each. Each request goes to a random server.
-    pub fn start(
+    pub(crate) fn start(
         count: u64,
         max_open: usize,
         servers: Vec<RpcClient>,
@@ -77,16 +77,16 @@ impl Clients {
     }
 
     /// Returns the number of tasks that no client has seen end.
-    pub fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }
 
-    pub fn acknowledged(&self) -> usize {
+    pub(crate) fn acknowledged(&self) -> usize {
         self.shared.ledger().acknowledged.len()
     }
 
     /// Lets every client finish its current message, and returns what they recorded.
-    pub fn finish(self) -> Ledger {
+    pub(crate) fn finish(self) -> Ledger {
         self.shared.is_over.store(true, Ordering::Relaxed);
         for client in self.threads {
             client.join().expect("a client does not panic");

@@ -7,7 +7,7 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Returns the CPU time that a process has used.
-pub fn time_of(process: u32) -> Duration {
+pub(crate) fn time_of(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     // The name is in brackets and may contain any character.
     let (_, after_name) = stat.rsplit_once(") ").unwrap();

@@ -15,7 +15,7 @@ const ALL: usize = 1_000_000;
 
 /// The input of the oracle.
 #[derive(Debug, Clone)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     pub ledger: Ledger,
     pub tasks: BTreeMap<u64, FinalTask>,
     pub effects: Vec<EffectLine>,
@@ -31,7 +31,7 @@ pub struct Evidence {
 
 /// The final state of a task.
 #[derive(Debug, Clone)]
-pub struct FinalTask {
+pub(crate) struct FinalTask {
     pub task: String,
     pub state: String,
     pub is_over: bool,
@@ -43,7 +43,7 @@ pub struct FinalTask {
 
 /// The content of the store.
 #[derive(Debug, Clone, Default)]
-pub struct Log {
+pub(crate) struct Log {
     pub sessions: BTreeMap<String, Vec<Event>>,
     /// Turns without an outcome.
     pub unfinished: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Log {
 
 impl Log {
     /// Reads all sessions of the A2A user.
-    pub async fn read<S: SessionStore + SessionCatalog>(store: &S) -> Self {
+    pub(crate) async fn read<S: SessionStore + SessionCatalog>(store: &S) -> Self {
         let mut log = Self::default();
         let user = UserId::from(A2A_USER);
         for session in store
@@ -79,7 +79,7 @@ impl Log {
     }
 
     /// Runs `lango sessions verify` and compares its result with the events that were read.
-    pub fn verify_with(mut self, test_env: &TestEnv) -> Self {
+    pub(crate) fn verify_with(mut self, test_env: &TestEnv) -> Self {
         let mut command = test_env.lango();
         let output = command.args(["sessions", "verify", "--all"]).output();
         let output = output.expect("lango starts");

@@ -2,15 +2,15 @@
 //! simulated user who answers approval requests, and the oracle that checks at the end that no message was lost and no
 //! effect was repeated.
 
-pub mod client;
-pub mod cpu;
-pub mod evidence;
-pub mod oracle;
-pub mod planted_faults;
-pub mod random;
-pub mod rpc_client;
-pub mod script;
-pub mod server_process;
-pub mod settling;
-pub mod simulated_user;
-pub mod test_env;
+pub(crate) mod client;
+pub(crate) mod cpu;
+pub(crate) mod evidence;
+pub(crate) mod oracle;
+pub(crate) mod planted_faults;
+pub(crate) mod random;
+pub(crate) mod rpc_client;
+pub(crate) mod script;
+pub(crate) mod server_process;
+pub(crate) mod settling;
+pub(crate) mod simulated_user;
+pub(crate) mod test_env;

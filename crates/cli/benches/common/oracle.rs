@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of the check. A run is good if `violations` is empty.
 #[derive(Debug, Default)]
-pub struct OracleReport {
+pub(crate) struct OracleReport {
     pub acknowledged: u64,
     /// Acknowledged messages whose turn never started, and whose task says so and why.
     pub not_started: u64,
@@ -27,7 +27,7 @@ pub struct OracleReport {
 
 /// A kind of broken guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Violation {
+pub(crate) enum Violation {
     /// An acknowledged message without a turn, or whose task does not report the turn's outcome.
     Lost,
     /// A message with more than one turn or task.
@@ -53,7 +53,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    pub const ALL: [(Self, &'static str); 11] = [
+    pub(crate) const ALL: [(Self, &'static str); 11] = [
         (Self::Lost, "lost"),
         (Self::TwoTurns, "turns twice"),
         (Self::Twice, "effects twice"),
@@ -76,16 +76,16 @@ impl OracleReport {
             .push(detail.into());
     }
 
-    pub fn count(&self, violation: Violation) -> usize {
+    pub(crate) fn count(&self, violation: Violation) -> usize {
         self.violations.get(&violation).map_or(0, Vec::len)
     }
 
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.violations.is_empty()
     }
 
     /// Prints a line for each count, and up to five violations of each kind.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         println!(
             "acknowledged      {} ({} reported as not started)",
             self.acknowledged, self.not_started
@@ -137,7 +137,7 @@ struct JobInLog {
 }
 
 /// Checks the evidence.
-pub fn check_evidence(evidence: &Evidence) -> OracleReport {
+pub(crate) fn check_evidence(evidence: &Evidence) -> OracleReport {
     let mut report = OracleReport {
         acknowledged: evidence.ledger.acknowledged.len() as u64,
         effects: evidence.effects.len() as u64,

@@ -74,7 +74,7 @@ const FAULTS: [PlantedFault; 13] = [
 ];
 
 /// Plants each fault in a copy of the evidence and returns those that the oracle did not detect.
-pub fn undetected_faults(evidence: &Evidence) -> Vec<&'static str> {
+pub(crate) fn undetected_faults(evidence: &Evidence) -> Vec<&'static str> {
     let before = check_evidence(evidence);
     let is_undetected = |(_, violation, plant): &&PlantedFault| {
         let mut planted = evidence.clone();
@@ -86,7 +86,7 @@ pub fn undetected_faults(evidence: &Evidence) -> Vec<&'static str> {
 }
 
 /// Plants the fault that `CHAOS_PLANT` names, to see a whole run fail.
-pub fn plant_requested_fault(evidence: &mut Evidence) {
+pub(crate) fn plant_requested_fault(evidence: &mut Evidence) {
     let Ok(requested) = std::env::var("CHAOS_PLANT") else {
         return;
     };

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 /// A JSON-RPC client with the address and token of a server.
 #[derive(Debug, Clone)]
-pub struct RpcClient {
+pub(crate) struct RpcClient {
     address: SocketAddr,
     token: String,
 }
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub enum RpcError {
+pub(crate) enum RpcError {
     /// The response is missing or incomplete.
     Disconnected,
     /// The server refused the request with this code and text.
@@ -25,7 +25,7 @@ pub enum RpcError {
 }
 
 impl RpcClient {
-    pub fn new(test_env: &TestEnv, home: &std::path::Path, port: u16) -> Self {
+    pub(crate) fn new(test_env: &TestEnv, home: &std::path::Path, port: u16) -> Self {
         let file = home.join("server-token");
         let mut tries = 0;
         let token = loop {
@@ -41,15 +41,20 @@ impl RpcClient {
         Self { address, token }
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    pub fn token(&self) -> &str {
+    pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    pub fn rpc(&self, method: &str, params: Value, timeout: Duration) -> Result<Value, RpcError> {
+    pub(crate) fn rpc(
+        &self,
+        method: &str,
+        params: Value,
+        timeout: Duration,
+    ) -> Result<Value, RpcError> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let reply = self.post(&body.to_string(), timeout);
         let reply = reply.map_err(|_| RpcError::Disconnected)?;
@@ -100,19 +105,19 @@ impl RpcClient {
     }
 
     /// Returns the current state of a task, or `None` if the server does not answer.
-    pub fn task(&self, id: &str) -> Option<Value> {
+    pub(crate) fn task(&self, id: &str) -> Option<Value> {
         let task = self.rpc("GetTask", json!({ "id": id }), Duration::from_secs(10));
         task.ok()
     }
 }
 
 /// Returns the state of a task, without the protocol's prefix.
-pub fn state(task: &Value) -> &str {
+pub(crate) fn state(task: &Value) -> &str {
     let word = task["status"]["state"].as_str().unwrap_or_default();
     word.strip_prefix("TASK_STATE_").unwrap_or(word)
 }
 
 /// Returns whether a task has ended.
-pub fn is_over(task: &Value) -> bool {
+pub(crate) fn is_over(task: &Value) -> bool {
     ["COMPLETED", "FAILED", "CANCELED", "REJECTED"].contains(&state(task))
 }

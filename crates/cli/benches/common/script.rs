@@ -10,17 +10,17 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The name of the effects file in the workspace.
-pub const EFFECTS_FILE: &str = "effects";
+pub(crate) const EFFECTS_FILE: &str = "effects";
 
 /// The model on loopback, with its own thread.
-pub struct ScriptedProvider {
+pub(crate) struct ScriptedProvider {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl ScriptedProvider {
     /// Starts the model. A reply takes between `min` and `max`, depending on the number of the job.
-    pub fn start(min: Duration, max: Duration) -> Self {
+    pub(crate) fn start(min: Duration, max: Duration) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -40,28 +40,28 @@ impl ScriptedProvider {
         }
     }
 
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.server.url()
     }
 }
 
 /// Returns the message that a client sends for a job.
-pub fn question(number: u64) -> String {
+pub(crate) fn question(number: u64) -> String {
     format!("please do job-{number}.")
 }
 
 /// Returns the final answer for a job.
-pub fn answer(number: u64) -> String {
+pub(crate) fn answer(number: u64) -> String {
     format!("done with job-{number}.")
 }
 
 /// Returns the content of a job's file.
-pub fn content(number: u64) -> String {
+pub(crate) fn content(number: u64) -> String {
     format!("job-{number}\n")
 }
 
 /// Returns the number of the last job that a text mentions.
-pub fn job_in(text: &str) -> Option<u64> {
+pub(crate) fn job_in(text: &str) -> Option<u64> {
     let (_, after) = text.rsplit_once("job-")?;
     let end = after.find(|c: char| !c.is_ascii_digit());
     after[..end.unwrap_or(after.len())].parse().ok()

@@ -18,7 +18,7 @@ const KEPT_LINES: usize = 50;
 
 /// The standard error of all servers of a run.
 #[derive(Debug, Clone, Default)]
-pub struct ServerLog(Arc<Mutex<Lines>>);
+pub(crate) struct ServerLog(Arc<Mutex<Lines>>);
 
 #[derive(Debug, Default)]
 struct Lines {
@@ -46,7 +46,7 @@ impl ServerLog {
     }
 
     /// Records that a server crashed, with the last lines of output.
-    pub fn record_crash(&self, reason: &str) {
+    pub(crate) fn record_crash(&self, reason: &str) {
         let last = self.last();
         let last = &last[last.len().saturating_sub(SHOWN_LINES)..];
         let crash = format!("{reason}: {}", last.join(" | "));
@@ -54,18 +54,18 @@ impl ServerLog {
     }
 
     /// Returns all panics and other crashes so far.
-    pub fn crashes(&self) -> Vec<String> {
+    pub(crate) fn crashes(&self) -> Vec<String> {
         self.lines().crashes.clone()
     }
 
     /// Returns the last lines of output.
-    pub fn last(&self) -> Vec<String> {
+    pub(crate) fn last(&self) -> Vec<String> {
         self.lines().last.iter().cloned().collect()
     }
 }
 
 /// A server process. It is killed when this value is dropped.
-pub struct ServerProcess {
+pub(crate) struct ServerProcess {
     child: Child,
     ready: Receiver<()>,
     server_log: ServerLog,
@@ -73,7 +73,12 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     /// Starts a server without waiting until it is ready.
-    pub fn start(test_env: &TestEnv, home: &Path, port: u16, server_log: &ServerLog) -> Self {
+    pub(crate) fn start(
+        test_env: &TestEnv,
+        home: &Path,
+        port: u16,
+        server_log: &ServerLog,
+    ) -> Self {
         let mut child = test_env
             .lango_with_home(home)
             .args(["serve", "--port", &port.to_string()])
@@ -101,12 +106,12 @@ impl ServerProcess {
     }
 
     /// Returns the process id.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until the server is ready. Records a crash if it exits first or the time runs out.
-    pub fn is_ready_within(&self, timeout: Duration) -> bool {
+    pub(crate) fn is_ready_within(&self, timeout: Duration) -> bool {
         let is_ready = self.ready.recv_timeout(timeout);
         if let Err(error) = is_ready {
             self.server_log
@@ -119,13 +124,13 @@ impl ServerProcess {
         self.child.try_wait().expect("a child can be waited for")
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         // Only this process reaps the child, so its id cannot have been reused.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
     /// Sends SIGKILL. Records a crash if the server had already exited.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(status) = self.exit_status() {
             self.server_log
                 .record_crash(&format!("exited by itself ({status})"));
@@ -139,7 +144,7 @@ impl ServerProcess {
     }
 
     /// Shuts the server down with SIGTERM. Records a crash if it exits with an error or not in time.
-    pub fn end(&mut self, timeout: Duration) {
+    pub(crate) fn end(&mut self, timeout: Duration) {
         self.signal(Signal::TERM);
         let step = Duration::from_millis(20);
         for _ in 0..timeout.as_millis() / step.as_millis() {
@@ -165,7 +170,7 @@ impl Drop for ServerProcess {
 }
 
 /// Returns a free port below the ephemeral range, so that no outgoing connection takes it while its server restarts.
-pub fn free_port(random: &mut Random) -> u16 {
+pub(crate) fn free_port(random: &mut Random) -> u16 {
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let mut candidate = || u16::try_from(20_000 + random.below(12_000)).expect("a port");
     let port = (0..100).map(|_| candidate()).find(is_free);

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Returns the state of each task once all have ended, or after `timeout`.
-pub fn settle(
+pub(crate) fn settle(
     test_env: &TestEnv,
     servers: &[RpcClient],
     ledger: &Ledger,

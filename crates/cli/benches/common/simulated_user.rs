@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The answers that the simulated user gave.
 #[derive(Debug, Clone, Default)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// The answers to each request, by its id. A request is asked again if the answering process was killed.
     pub given: BTreeMap<String, Vec<String>>,
     /// How many calls of unknown outcome had happened when the user was first asked about them.
@@ -25,7 +25,7 @@ pub struct Answers {
 }
 
 /// A user who finds approval requests and answers them.
-pub struct SimulatedUser {
+pub(crate) struct SimulatedUser {
     random: Random,
     /// The percentage of answering processes to kill.
     kill_percent: u64,
@@ -33,7 +33,7 @@ pub struct SimulatedUser {
 }
 
 impl SimulatedUser {
-    pub fn new(random: Random, kill_percent: u64) -> Self {
+    pub(crate) fn new(random: Random, kill_percent: u64) -> Self {
         Self {
             random,
             kill_percent,
@@ -42,7 +42,7 @@ impl SimulatedUser {
     }
 
     /// Answers requests until `is_over` is set.
-    pub fn work(mut self, test_env: &TestEnv, is_over: &AtomicBool) -> Self {
+    pub(crate) fn work(mut self, test_env: &TestEnv, is_over: &AtomicBool) -> Self {
         while !is_over.load(Ordering::Relaxed) {
             self.answer_all(test_env);
             thread::sleep(Duration::from_millis(200));
@@ -51,13 +51,13 @@ impl SimulatedUser {
     }
 
     /// Stops killing the answering processes.
-    pub fn without_kills(mut self) -> Self {
+    pub(crate) fn without_kills(mut self) -> Self {
         self.kill_percent = 0;
         self
     }
 
     /// Answers all waiting requests and returns how many there were.
-    pub fn answer_all(&mut self, test_env: &TestEnv) -> usize {
+    pub(crate) fn answer_all(&mut self, test_env: &TestEnv) -> usize {
         let Some(listed) = test_env.json(&["approvals", "list", "--json"]) else {
             return 0;
         };

@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 /// The folders that lango runs in. Each effect of a tool adds one line to the effects file, which only agents' commands
 /// write.
-pub struct TestEnv {
+pub(crate) struct TestEnv {
     root: TempDir,
     has_browser: bool,
 }
 
 /// One line of the effects file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EffectLine {
+pub(crate) struct EffectLine {
     /// The number of the job.
     pub number: u64,
     /// The idempotency key of the call.
@@ -25,7 +25,7 @@ pub struct EffectLine {
 
 impl TestEnv {
     /// Creates an environment with this model, everything allowed, and additional lines of configuration.
-    pub fn new(model_url: &str, more: &str) -> Self {
+    pub(crate) fn new(model_url: &str, more: &str) -> Self {
         Self::with_configuration(&format!(
             "[agent]\nmodel = 'mock/any'\n\
              [providers.mock]\nkind = 'openai'\nbaseUrl = '{model_url}'\n\
@@ -35,7 +35,7 @@ impl TestEnv {
     }
 
     /// Creates an environment with exactly this configuration.
-    pub fn with_configuration(configuration: &str) -> Self {
+    pub(crate) fn with_configuration(configuration: &str) -> Self {
         let test_env = Self {
             root: tempfile::tempdir().expect("a temporary folder"),
             has_browser: false,
@@ -49,13 +49,13 @@ impl TestEnv {
     }
 
     /// Enables the browser.
-    pub fn with_browser(mut self) -> Self {
+    pub(crate) fn with_browser(mut self) -> Self {
         self.has_browser = true;
         self
     }
 
     /// Counts the private directories of browsers, running or left behind.
-    pub fn browsers(&self) -> usize {
+    pub(crate) fn browsers(&self) -> usize {
         let entries = fs::read_dir(self.home().join("browsers"));
         let entries = entries.into_iter().flatten().flatten();
         let is_lock = |path: &Path| {
@@ -65,20 +65,20 @@ impl TestEnv {
         entries.filter(|entry| is_lock(&entry.path())).count()
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.home().join("lango.db")
     }
 
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.root.path().join("workspace")
     }
 
     /// Keeps the folders for inspection and returns their root.
-    pub fn keep(self) -> PathBuf {
+    pub(crate) fn keep(self) -> PathBuf {
         self.root.keep()
     }
 
@@ -87,12 +87,12 @@ impl TestEnv {
     }
 
     /// Returns the `lango` command in this environment, without arguments.
-    pub fn lango(&self) -> Command {
+    pub(crate) fn lango(&self) -> Command {
         self.lango_with_home(&self.home())
     }
 
     /// Returns the `lango` command with another home, as a replica on another machine has.
-    pub fn lango_with_home(&self, home: &Path) -> Command {
+    pub(crate) fn lango_with_home(&self, home: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lango"));
         command
             .env_clear()
@@ -105,14 +105,14 @@ impl TestEnv {
     }
 
     /// Runs a command and returns the JSON that it prints, or `None` if it failed.
-    pub fn json(&self, arguments: &[&str]) -> Option<Value> {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Option<Value> {
         let output = self.lango().args(arguments).output().expect("lango starts");
         let is_success = output.status.success();
         is_success.then(|| serde_json::from_slice(&output.stdout).expect("JSON"))
     }
 
     /// Returns the effects so far. Panics on an incomplete line: commands write a line with a single call.
-    pub fn effects(&self) -> Vec<EffectLine> {
+    pub(crate) fn effects(&self) -> Vec<EffectLine> {
         let text = fs::read_to_string(self.effects_file()).expect("the effects file");
         assert!(
             text.is_empty() || text.ends_with('\n'),
@@ -129,7 +129,7 @@ impl TestEnv {
     }
 
     /// Returns the jobs whose file exists with the right content.
-    pub fn written(&self) -> BTreeSet<u64> {
+    pub(crate) fn written(&self) -> BTreeSet<u64> {
         let files = fs::read_dir(self.workspace().join("written")).expect("the folder");
         let paths = files.map(|file| file.expect("a file").path());
         let written = paths.filter_map(|path| {
@@ -141,7 +141,7 @@ impl TestEnv {
     }
 
     /// Returns the names that may author events: all agents, and the user.
-    pub fn authors(&self) -> BTreeSet<String> {
+    pub(crate) fn authors(&self) -> BTreeSet<String> {
         let tree = self.json(&["agents", "--json"]).expect("the agents");
         let agents = tree["agents"].as_array().expect("a list").iter();
         let names = agents.chain([&tree["root"]]).map(|agent| &agent["name"]);

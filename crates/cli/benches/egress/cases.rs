@@ -14,7 +14,7 @@ const LIST: &str = include_str!("../../../net/tests/it/hostile_urls.txt");
 
 /// A URL to open, with its expected result.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     pub url: String,
     pub expected: Expected,
     /// The kinds of attack, as named by [`kinds`].
@@ -23,7 +23,7 @@ pub struct Case {
 
 /// What a URL may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// Nothing.
     Refused,
     /// Only public addresses: the first request is allowed, what follows is not.
@@ -36,7 +36,7 @@ pub enum Expected {
 
 impl Case {
     /// Creates a case whose URL must not reach anything.
-    pub fn refused(url: &str) -> Self {
+    pub(crate) fn refused(url: &str) -> Self {
         Self::new(url.to_owned(), Expected::Refused)
     }
 
@@ -63,19 +63,19 @@ impl Case {
     }
 
     /// Returns whether the URL must reach something.
-    pub fn must_be_fetched(&self) -> bool {
+    pub(crate) fn must_be_fetched(&self) -> bool {
         self.expected == Expected::Fetched
     }
 
     /// Returns the URL for another attempt, with a new number in names that change.
-    pub fn fresh_url(&self) -> String {
+    pub(crate) fn fresh_url(&self) -> String {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         self.url.replace(names::FRESH, &format!("n{number}"))
     }
 
     /// Returns whether the guard should have prevented a hit.
-    pub fn is_violated_by(&self, hit: &Hit) -> bool {
+    pub(crate) fn is_violated_by(&self, hit: &Hit) -> bool {
         let is_public =
             hit.kind == HitKind::Network && classify(hit.address) == AddressClass::Public;
         let is_own_page =
@@ -126,7 +126,7 @@ fn literal(address: &str) -> String {
 }
 
 /// Returns all cases.
-pub fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<Case> {
     let mut cases = controls();
     cases.extend(listed());
     cases.extend(resolving());
@@ -139,7 +139,7 @@ pub fn all() -> Vec<Case> {
 }
 
 /// Returns the cases of which some must get through without a check.
-pub fn for_check(check: Check) -> Vec<Case> {
+pub(crate) fn for_check(check: Check) -> Vec<Case> {
     match check {
         Check::Literals => listed(),
         Check::ResolvedAddresses => resolving(),
@@ -324,17 +324,17 @@ fn hosts(by_name: bool) -> impl Iterator<Item = String> {
 const HOSTS_PER_PAGE: usize = 3;
 
 /// Returns the only target of a short run. Each target costs the browser dozens of frames, windows and workers.
-pub fn one_host(by_name: bool) -> String {
+pub(crate) fn one_host(by_name: bool) -> String {
     hosts(by_name).nth(1).unwrap()
 }
 
 /// Returns a page that attacks one host.
-pub fn attack_page(by_name: bool) -> Case {
+pub(crate) fn attack_page(by_name: bool) -> Case {
     Case::public_only(attacking(&one_host(by_name)))
 }
 
 /// Returns pages that together attack every refused address.
-pub fn attack_pages(by_name: bool) -> Vec<Case> {
+pub(crate) fn attack_pages(by_name: bool) -> Vec<Case> {
     let hosts: Vec<String> = hosts(by_name).collect();
     let pages = hosts.chunks(HOSTS_PER_PAGE);
     pages
@@ -343,22 +343,22 @@ pub fn attack_pages(by_name: bool) -> Vec<Case> {
 }
 
 /// Returns the attack page on localhost. This is a secure context, which service workers and others need.
-pub fn secure_page() -> Case {
+pub(crate) fn secure_page() -> Case {
     let url = attacking(&one_host(false)).replace(PUBLIC, "localhost");
     Case::new(url, Expected::OwnPage)
 }
 
 /// Returns the attack page as a file of the workspace, which must not reach anything.
-pub fn workspace_page() -> Case {
+pub(crate) fn workspace_page() -> Case {
     Case::refused(WORKSPACE_PAGE)
 }
 
 /// Returns the case of a command that opens sockets itself.
-pub fn sockets() -> Case {
+pub(crate) fn sockets() -> Case {
     Case::refused(COMMAND_SOCKETS)
 }
 
 /// Returns one refused address of each class.
-pub fn targets() -> impl Iterator<Item = &'static str> {
+pub(crate) fn targets() -> impl Iterator<Item = &'static str> {
     TARGETS.into_iter()
 }

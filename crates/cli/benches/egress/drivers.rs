@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// A way to open URLs.
-pub trait Driver {
+pub(crate) trait Driver {
     /// Returns the name for the report.
     fn name(&self) -> String;
 
@@ -45,7 +45,7 @@ pub trait Driver {
 }
 
 /// Returns a guard without some of its checks, and with no limit on requests.
-pub fn egress(without: &[Check]) -> Egress {
+pub(crate) fn egress(without: &[Check]) -> Egress {
     let limits = EgressLimits {
         requests: u64::MAX,
         connect_time: Duration::from_millis(if without.is_empty() { 2000 } else { 200 }),
@@ -59,14 +59,14 @@ pub fn egress(without: &[Check]) -> Egress {
 }
 
 /// The guarded client, in this process.
-pub struct InProcess {
+pub(crate) struct InProcess {
     egress: Egress,
     budget: Budget,
     runtime: Runtime,
 }
 
 impl InProcess {
-    pub fn new(without: &[Check]) -> Self {
+    pub(crate) fn new(without: &[Check]) -> Self {
         let egress = egress(without);
         Self {
             budget: Budget::new(egress.limits()),
@@ -91,7 +91,7 @@ impl Driver for InProcess {
 
 /// How curl uses the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Sends `http` requests with absolute URLs.
     Plain,
     /// Uses `CONNECT` for everything.
@@ -99,7 +99,7 @@ pub enum Form {
 }
 
 /// curl through the proxy.
-pub struct ProxiedCurl {
+pub(crate) struct ProxiedCurl {
     form: Form,
     address: String,
     is_listed: bool,
@@ -108,12 +108,12 @@ pub struct ProxiedCurl {
 }
 
 impl ProxiedCurl {
-    pub fn new(without: &[Check], form: Form) -> Self {
+    pub(crate) fn new(without: &[Check], form: Form) -> Self {
         Self::start(without, form, None)
     }
 
     /// Starts a proxy that allows only a list of hosts.
-    pub fn listed(without: &[Check]) -> Self {
+    pub(crate) fn listed(without: &[Check]) -> Self {
         Self::start(
             without,
             Form::Plain,
@@ -191,7 +191,7 @@ impl Driver for ProxiedCurl {
 }
 
 /// The real binary: sends `lango serve` a message with a file at the URL.
-pub struct ServeDriver {
+pub(crate) struct ServeDriver {
     child: Child,
     address: String,
     token: String,
@@ -200,7 +200,7 @@ pub struct ServeDriver {
 }
 
 impl ServeDriver {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (home, workspace) = (folder.path().join("home"), folder.path().join("workspace"));
         fs::create_dir_all(&workspace).unwrap();

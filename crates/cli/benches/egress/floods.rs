@@ -17,17 +17,17 @@ const BOMB_BYTES: u64 = 10 << 30;
 /// Size of a header that is too long.
 const HEADER_BYTES: usize = 10 << 20;
 /// Number of images or sockets that a page opens.
-pub const REQUESTS_PER_PAGE: usize = 10_000;
+pub(crate) const REQUESTS_PER_PAGE: usize = 10_000;
 /// Bytes per write.
 const PIECE: usize = 64 * 1024;
 
 /// Returns the URL of a flood.
-pub fn url(name: &str) -> String {
+pub(crate) fn url(name: &str) -> String {
     format!("http://{PUBLIC}{PREFIX}{name}")
 }
 
 /// Answers a request for a flood until the client disconnects. Returns false if the path names no flood.
-pub fn answer(stream: &mut TcpStream, path: &str, head: &str) -> bool {
+pub(crate) fn answer(stream: &mut TcpStream, path: &str, head: &str) -> bool {
     let Some(name) = path.strip_prefix(PREFIX) else {
         return false;
     };

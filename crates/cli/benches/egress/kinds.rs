@@ -5,7 +5,7 @@ use crate::cases::Case;
 use std::collections::BTreeSet;
 
 /// Returns the kinds of a URL from the guard's list, given its class.
-pub fn from_list_entry(class: &str, url: &str) -> Vec<String> {
+pub(crate) fn from_list_entry(class: &str, url: &str) -> Vec<String> {
     let scheme = url.split(':').next().unwrap_or_default();
     if class == "scheme" {
         return vec![format!("scheme {scheme}")];
@@ -79,7 +79,7 @@ fn spelling_v6(literal: &str) -> &'static str {
 }
 
 /// Returns a subset of the cases with at least one of each kind, and with all that must be fetched.
-pub fn cover(cases: &[Case]) -> Vec<Case> {
+pub(crate) fn cover(cases: &[Case]) -> Vec<Case> {
     let mut seen: BTreeSet<&String> = BTreeSet::new();
     let mut chosen = vec![false; cases.len()];
     // First choose cases whose kinds are all new, to keep the subset small.
@@ -102,7 +102,7 @@ pub fn cover(cases: &[Case]) -> Vec<Case> {
 }
 
 /// Returns the number of different kinds among the cases.
-pub fn count(cases: &[Case]) -> usize {
+pub(crate) fn count(cases: &[Case]) -> usize {
     let kinds: BTreeSet<&String> = cases.iter().flat_map(|case| &case.kinds).collect();
     kinds.len()
 }

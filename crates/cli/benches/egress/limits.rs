@@ -144,7 +144,7 @@ fn exhausting(is_long: bool) -> Vec<Flood> {
 }
 
 /// Runs every flood through its tool.
-pub fn run(report: &mut Report, extent: Extent, network: &TestNetwork) {
+pub(crate) fn run(report: &mut Report, extent: Extent, network: &TestNetwork) {
     println!(
         "\n{:<38} {:<18} {:>7} {:>9} {:>10}",
         "flood", "tool", "seconds", "requests", "MiB, lango"

@@ -17,7 +17,7 @@ const TYPE_AAAA: u16 = 28;
 const LEAK: &str = ".leak.example";
 
 /// Starts the name server. Lookups below [`LEAK`] are appended to the log.
-pub fn serve(log: &Path) {
+pub(crate) fn serve(log: &Path) {
     let mut log = OpenOptions::new().append(true).open(log).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
     thread::spawn(move || {
@@ -32,20 +32,20 @@ pub fn serve(log: &Path) {
 }
 
 /// Returns a name with this address.
-pub fn with_address(address: &str) -> String {
+pub(crate) fn with_address(address: &str) -> String {
     format!("a-{}.x.example", label(address))
 }
 
 /// Returns a name with both addresses.
-pub fn with_addresses(first: &str, second: &str) -> String {
+pub(crate) fn with_addresses(first: &str, second: &str) -> String {
     format!("m-{}-and-{}.x.example", label(first), label(second))
 }
 
 /// Placeholder in a URL for a number that differs each time the URL is opened.
-pub const FRESH: &str = "{fresh}";
+pub(crate) const FRESH: &str = "{fresh}";
 
 /// Returns a name whose address changes after the first lookup.
-pub fn changing(first: &str, second: &str) -> String {
+pub(crate) fn changing(first: &str, second: &str) -> String {
     format!("r-{}-then-{}.{FRESH}.example", label(first), label(second))
 }
 

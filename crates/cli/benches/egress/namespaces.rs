@@ -8,10 +8,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
 /// A public address of this machine, which the guard must refuse.
-pub const OWN_ADDRESS: &str = "93.184.215.14";
+pub(crate) const OWN_ADDRESS: &str = "93.184.215.14";
 
 /// Starts this program again in new namespaces for each part of the run. The parts run concurrently.
-pub fn enter() -> ExitCode {
+pub(crate) fn enter() -> ExitCode {
     let has_part = std::env::args().any(|argument| PARTS.contains(&argument.as_str()));
     let [first, second] = PARTS;
     let is_good = if has_part {
@@ -59,7 +59,7 @@ fn is_root() -> bool {
 }
 
 /// Links this network namespace with that of another process, and makes it the default route.
-pub fn connect(other: &Child) {
+pub(crate) fn connect(other: &Child) {
     let pid = other.id().to_string();
     ip(&["link", "set", "lo", "up"]);
     ip(&[
@@ -74,7 +74,7 @@ pub fn connect(other: &Child) {
 }
 
 /// Makes this network namespace answer on every address.
-pub fn answer_everywhere() {
+pub(crate) fn answer_everywhere() {
     ip(&["link", "set", "lo", "up"]);
     ip(&["addr", "add", "198.51.100.1/24", "dev", "v1"]);
     ip(&["addr", "add", "2001:db8:c::1/64", "dev", "v1", "nodad"]);
@@ -96,7 +96,7 @@ pub fn answer_everywhere() {
 }
 
 /// Makes the resolver in this mount namespace use the name server of the run.
-pub fn use_own_names(folder: &Path) {
+pub(crate) fn use_own_names(folder: &Path) {
     run("mount", &["--make-rprivate", "/"]);
     let hosts = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
     for (name, text) in [

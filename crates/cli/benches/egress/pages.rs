@@ -7,10 +7,10 @@ const WORKER: &str = include_str!("attack_worker.js");
 /// The path of the workers' script.
 const WORKER_PATH: &str = "/worker.js";
 /// The path that an attack page requests if it could read a file of the machine.
-pub const LEAK_PATH: &str = "/leaked";
+pub(crate) const LEAK_PATH: &str = "/leaked";
 
 /// Returns the complete response to a request for a path.
-pub fn response(path: &str) -> String {
+pub(crate) fn response(path: &str) -> String {
     let html = |headers: &str, body: &str| page("text/html", headers, body);
     if path.starts_with(WORKER_PATH) {
         return page("text/javascript", "", WORKER);
@@ -61,7 +61,7 @@ fn attack(hosts: &str, workers: &str) -> String {
 }
 
 /// Returns the names and contents of the files of an attack page in the workspace.
-pub fn attack_files(hosts: &str) -> [(&'static str, String); 2] {
+pub(crate) fn attack_files(hosts: &str) -> [(&'static str, String); 2] {
     let script = WORKER_PATH.trim_start_matches('/');
     [
         (ATTACK_FILE, attack(hosts, script)),
@@ -70,15 +70,15 @@ pub fn attack_files(hosts: &str) -> [(&'static str, String); 2] {
 }
 
 /// The name of the attack page in the workspace.
-pub const ATTACK_FILE: &str = "attack.html";
+pub(crate) const ATTACK_FILE: &str = "attack.html";
 
 /// Returns a URL at the public address that redirects to a target, in one of the forms of [`response`].
-pub fn redirecting(form: &str, target: &str) -> String {
+pub(crate) fn redirecting(form: &str, target: &str) -> String {
     format!("http://{PUBLIC}/to/{form}/{}", encode(target))
 }
 
 /// Returns the URL of a page at the public address that attacks the hosts of a comma-separated list.
-pub fn attacking(hosts: &str) -> String {
+pub(crate) fn attacking(hosts: &str) -> String {
     format!("http://{PUBLIC}/attack/{}", encode(hosts))
 }
 

@@ -11,7 +11,7 @@ const TIME: Duration = Duration::from_secs(7);
 /// The only interfaces in the namespace of the run. Another one would belong to the machine's network.
 const INTERFACES: [&str; 2] = ["lo", "v0"];
 
-pub struct PlainBrowser;
+pub(crate) struct PlainBrowser;
 
 impl Driver for PlainBrowser {
     fn name(&self) -> String {

@@ -17,7 +17,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The failures of all runs, and the vectors that arrived.
 #[derive(Default)]
-pub struct Report {
+pub(crate) struct Report {
     failures: Vec<String>,
     arrivals: Arrivals,
 }
@@ -31,7 +31,7 @@ struct Tally {
 
 impl Report {
     /// Opens all cases with all checks: nothing may get through, and allowed URLs must be fetched.
-    pub fn run(&mut self, driver: &mut dyn Driver, cases: &[Case], network: &TestNetwork) {
+    pub(crate) fn run(&mut self, driver: &mut dyn Driver, cases: &[Case], network: &TestNetwork) {
         let started = Instant::now();
         let tally = open_all(driver, cases, network);
         let (name, count) = (driver.name(), cases.len());
@@ -54,7 +54,7 @@ impl Report {
 
     /// Opens cases with one check off: some must get through, or the check is not tested. Returns the vectors that
     /// arrived.
-    pub fn run_without(
+    pub(crate) fn run_without(
         &mut self,
         check: &str,
         driver: &mut dyn Driver,
@@ -78,7 +78,7 @@ impl Report {
     }
 
     /// Opens attack pages in lango's browser without the checks of addresses: what the guard blocks must arrive.
-    pub fn run_without_guard(
+    pub(crate) fn run_without_guard(
         &mut self,
         driver: &mut dyn Driver,
         cases: &[Case],
@@ -90,7 +90,7 @@ impl Report {
 
     /// Opens attack pages in a browser outside of the sandbox: datagrams and lookups, which only the sandbox's network
     /// blocks, must arrive.
-    pub fn run_without_sandbox(
+    pub(crate) fn run_without_sandbox(
         &mut self,
         driver: &mut dyn Driver,
         cases: &[Case],
@@ -112,17 +112,17 @@ impl Report {
     }
 
     /// Adds a failure.
-    pub fn fail(&mut self, failure: String) {
+    pub(crate) fn fail(&mut self, failure: String) {
         self.failures.push(failure);
     }
 
     /// Prints which vectors arrived, and adds a failure for each one that got past the guard or is not tested.
-    pub fn report_vectors(&mut self) {
+    pub(crate) fn report_vectors(&mut self) {
         self.failures.extend(self.arrivals.report());
     }
 
     /// Prints the failures and returns the exit code.
-    pub fn finish(self) -> ExitCode {
+    pub(crate) fn finish(self) -> ExitCode {
         if self.failures.is_empty() {
             println!("success: nothing got through, and each check is needed");
             return ExitCode::SUCCESS;

@@ -23,10 +23,10 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// The DNS port. On this machine, the name server of the run uses it.
 const NAMES_PORT: u16 = 53;
 /// A public address in the second namespace. It serves redirects and attack pages.
-pub const PUBLIC: &str = "93.184.216.34";
+pub(crate) const PUBLIC: &str = "93.184.216.34";
 
 /// The namespaces, with what arrived in them.
-pub struct TestNetwork {
+pub(crate) struct TestNetwork {
     log: PathBuf,
     vectors: RefCell<BTreeSet<String>>,
     kinds: RefCell<Vec<HitKind>>,
@@ -36,7 +36,7 @@ pub struct TestNetwork {
 
 /// A connection, datagram or lookup that arrived.
 #[derive(Debug, Clone)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// The address that was reached, or the unspecified address if only the port is known.
     pub address: IpAddr,
     pub port: u16,
@@ -45,7 +45,7 @@ pub struct Hit {
 
 /// The kind of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HitKind {
+pub(crate) enum HitKind {
     /// A connection to this machine.
     Local,
     /// A connection to the network.
@@ -70,7 +70,7 @@ impl HitKind {
 
 impl TestNetwork {
     /// Sets up both namespaces and their listeners.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         namespaces::use_own_names(folder.path());
         let log = folder.path().join("hits");
@@ -100,22 +100,22 @@ impl TestNetwork {
     }
 
     /// Returns the path of the file to which all hits are appended.
-    pub fn log(&self) -> &Path {
+    pub(crate) fn log(&self) -> &Path {
         &self.log
     }
 
     /// Returns the vectors of the attack page that arrived since the last call.
-    pub fn take_vectors(&self) -> BTreeSet<String> {
+    pub(crate) fn take_vectors(&self) -> BTreeSet<String> {
         self.vectors.take()
     }
 
     /// Returns the kinds of all hits since the last call.
-    pub fn take_kinds(&self) -> Vec<HitKind> {
+    pub(crate) fn take_kinds(&self) -> Vec<HitKind> {
         self.kinds.take()
     }
 
     /// Returns the hits since the last call. Waits for `at_least` hits, but no longer than `within`.
-    pub fn hits(&self, at_least: usize, within: Duration) -> Vec<Hit> {
+    pub(crate) fn hits(&self, at_least: usize, within: Duration) -> Vec<Hit> {
         let start = Instant::now();
         loop {
             let hits = self.read();
@@ -169,7 +169,7 @@ fn wait_for_byte(child: &mut Child) {
 }
 
 /// Runs as the process of the second namespace.
-pub fn serve() -> ExitCode {
+pub(crate) fn serve() -> ExitCode {
     let mut out = std::io::stdout();
     out.write_all(b".").and_then(|()| out.flush()).unwrap();
     let mut byte = [0];

@@ -8,15 +8,15 @@ use std::fs;
 use std::time::Duration;
 
 /// A pseudo-URL for the attack page in the workspace.
-pub const WORKSPACE_PAGE: &str = "workspace:attack";
+pub(crate) const WORKSPACE_PAGE: &str = "workspace:attack";
 /// A pseudo-URL for a command that opens sockets itself.
-pub const COMMAND_SOCKETS: &str = "command:sockets";
+pub(crate) const COMMAND_SOCKETS: &str = "command:sockets";
 
 /// Number of URLs in a batch of tool calls.
 const BATCH: usize = 20;
 
 /// `search_fetch`.
-pub struct Fetcher<C>(pub C);
+pub(crate) struct Fetcher<C>(pub C);
 
 impl<C: ToolCaller> Driver for Fetcher<C> {
     fn name(&self) -> String {
@@ -40,7 +40,7 @@ impl<C: ToolCaller> Driver for Fetcher<C> {
 
 /// How a command opens its URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
+pub(crate) enum Program {
     /// curl with the proxy of the environment.
     Curl,
     /// curl with a tunnel for everything.
@@ -52,14 +52,14 @@ pub enum Program {
 }
 
 /// `exec` with a program that opens a list of URLs.
-pub struct CommandLine<C> {
+pub(crate) struct CommandLine<C> {
     caller: C,
     program: Program,
     count: usize,
 }
 
 impl<C: ToolCaller> CommandLine<C> {
-    pub fn new(caller: C, program: Program) -> Self {
+    pub(crate) fn new(caller: C, program: Program) -> Self {
         let workspace = caller.workspace();
         for (name, text) in [
             ("sockets.py", include_str!("attack_sockets.py")),
@@ -144,14 +144,14 @@ impl<C: ToolCaller> Driver for CommandLine<C> {
 const PAGES_PER_BROWSER: usize = 3;
 
 /// `browser_navigate`.
-pub struct Navigator<C> {
+pub(crate) struct Navigator<C> {
     caller: C,
     is_for_pages: bool,
     count: usize,
 }
 
 impl<C: ToolCaller> Navigator<C> {
-    pub fn new(caller: C) -> Self {
+    pub(crate) fn new(caller: C) -> Self {
         let workspace = caller.workspace();
         let hosts = format!("{},{}", crate::test_network::PUBLIC, cases::one_host(false));
         for (name, text) in pages::attack_files(&hosts) {
@@ -180,7 +180,7 @@ impl<C: ToolCaller> Navigator<C> {
     }
 
     /// Opens attack pages one at a time and waits, because their attempts continue after the call.
-    pub fn for_pages(mut self) -> Self {
+    pub(crate) fn for_pages(mut self) -> Self {
         self.is_for_pages = true;
         self
     }

@@ -30,7 +30,7 @@ const CALLS_PER_REPLY: usize = 25;
 const CALL_TIMEOUT: Duration = Duration::from_secs(130);
 
 /// A way to call lango's tools.
-pub trait ToolCaller {
+pub(crate) trait ToolCaller {
     /// Calls a tool once for each of the arguments. Returns the result or error of each call.
     fn call_all(&mut self, tool: &str, arguments: Vec<Value>) -> Vec<String>;
 
@@ -43,7 +43,7 @@ pub trait ToolCaller {
 }
 
 /// A `lango run` whose model makes the requested calls.
-pub struct ScriptedTurn {
+pub(crate) struct ScriptedTurn {
     folder: TempDir,
     running: Option<RunningTurn>,
     count: usize,
@@ -60,7 +60,7 @@ struct RunningTurn {
 
 impl ScriptedTurn {
     /// Creates the folders. The first call starts lango.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["home", "workspace"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -74,7 +74,7 @@ impl ScriptedTurn {
     }
 
     /// Creates a turn with other settings of the guard, given as a part of `lango.toml`.
-    pub fn with_settings(settings: &str) -> Self {
+    pub(crate) fn with_settings(settings: &str) -> Self {
         Self {
             settings: settings.to_owned(),
             ..Self::new()
@@ -82,14 +82,14 @@ impl ScriptedTurn {
     }
 
     /// Starts lango before the first call, so that its start is not part of the measured time.
-    pub fn start_now(&mut self) {
+    pub(crate) fn start_now(&mut self) {
         if self.running.is_none() {
             self.running = Some(self.start());
         }
     }
 
     /// Returns the peak memory of lango in MiB.
-    pub fn peak_memory(&self) -> u64 {
+    pub(crate) fn peak_memory(&self) -> u64 {
         let running = self.running.as_ref().unwrap();
         let status = format!("/proc/{}/status", running.child.id());
         let status = fs::read_to_string(status).unwrap();
@@ -241,14 +241,14 @@ action = "allow"
 }
 
 /// The command, browser and web tools in this process, behind a guard without some of its checks.
-pub struct InProcessTools {
+pub(crate) struct InProcessTools {
     tools: Vec<Arc<dyn Tool>>,
     runtime: Runtime,
     folder: TempDir,
 }
 
 impl InProcessTools {
-    pub fn new(without: &[Check]) -> Self {
+    pub(crate) fn new(without: &[Check]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir(&workspace).unwrap();

@@ -32,7 +32,7 @@ const IMPOSSIBLE: [(&str, &str); 3] = [
 ];
 
 /// Returns the vector of a hit without a path, by its port.
-pub fn from_hit(hit: &Hit) -> Option<&'static str> {
+pub(crate) fn from_hit(hit: &Hit) -> Option<&'static str> {
     let is_public = classify(hit.address) == AddressClass::Public;
     match (hit.kind, hit.port) {
         (HitKind::Lookup, _) => Some("dns-prefetch"),
@@ -53,7 +53,7 @@ pub fn from_hit(hit: &Hit) -> Option<&'static str> {
 
 /// The vectors that arrived in each kind of run.
 #[derive(Default)]
-pub struct Arrivals {
+pub(crate) struct Arrivals {
     /// In lango's browser with all checks of the guard.
     pub guarded: BTreeSet<String>,
     /// In lango's browser without the checks of addresses.
@@ -64,7 +64,7 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Prints the table, and returns the failures: vectors that got past the guard or were not tested.
-    pub fn report(&self) -> Vec<String> {
+    pub(crate) fn report(&self) -> Vec<String> {
         let mark = |arrived: &BTreeSet<String>, vector: &str| {
             if arrived.contains(vector) {
                 "arrived"

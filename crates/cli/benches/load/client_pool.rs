@@ -20,7 +20,7 @@ const TASK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A rate and its latencies.
 #[derive(Debug, Clone, Copy)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     pub per_second: f64,
     pub p50: Duration,
     pub p99: Duration,
@@ -38,7 +38,7 @@ impl Throughput {
     }
 
     /// Returns the better value of two measurements in each field.
-    pub fn better(self, other: Self) -> Self {
+    pub(crate) fn better(self, other: Self) -> Self {
         Self {
             per_second: self.per_second.max(other.per_second),
             p50: self.p50.min(other.p50),
@@ -48,7 +48,7 @@ impl Throughput {
 }
 
 /// Clients with connections to all replicas. The name makes their messages and conversations unique.
-pub struct ClientPool {
+pub(crate) struct ClientPool {
     clients: Vec<Client>,
     replicas: usize,
     name: String,
@@ -60,7 +60,7 @@ struct Client {
 }
 
 impl ClientPool {
-    pub async fn connect(replicas: &[RpcClient], clients: usize, name: &str) -> Self {
+    pub(crate) async fn connect(replicas: &[RpcClient], clients: usize, name: &str) -> Self {
         let mut pool = Vec::new();
         for number in 0..clients {
             let mut connections = Vec::new();
@@ -80,7 +80,7 @@ impl ClientPool {
     }
 
     /// Lets each client send this many messages, one after the other. Returns the rate of completed turns.
-    pub async fn turns(&mut self, each: usize) -> Throughput {
+    pub(crate) async fn turns(&mut self, each: usize) -> Throughput {
         let started = Instant::now();
         let mut running = Vec::new();
         for mut client in std::mem::take(&mut self.clients) {
@@ -101,7 +101,7 @@ impl ClientPool {
 
     /// Sends bursts of messages and waits only for their acknowledgements; after each burst, checks that every
     /// acknowledged task completes. Returns the rate of acknowledgements.
-    pub async fn acknowledgements(&mut self, bursts: usize) -> Throughput {
+    pub(crate) async fn acknowledgements(&mut self, bursts: usize) -> Throughput {
         let (mut times, mut elapsed) = (Vec::new(), Duration::ZERO);
         for burst in 0..bursts {
             let started = Instant::now();

@@ -16,19 +16,19 @@ const MAX_ATTEMPTS: usize = 6_000;
 
 /// What the response to a message waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitFor {
+pub(crate) enum WaitFor {
     Acknowledgement,
     Completion,
 }
 
-pub struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
     token: String,
 }
 
 impl Connection {
-    pub async fn open(server: &RpcClient) -> Self {
+    pub(crate) async fn open(server: &RpcClient) -> Self {
         let address = server.address();
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -40,7 +40,7 @@ impl Connection {
     }
 
     /// Sends "hello" in a conversation. Returns the task, and how long the response took.
-    pub async fn send_hello(
+    pub(crate) async fn send_hello(
         &mut self,
         conversation: &str,
         message: &str,
@@ -71,7 +71,7 @@ impl Connection {
         panic!("{message} was never acknowledged");
     }
 
-    pub async fn task(&mut self, id: &str) -> Value {
+    pub(crate) async fn task(&mut self, id: &str) -> Value {
         let answer = self.call("GetTask", &json!({ "id": id })).await;
         assert!(answer["result"]["id"].is_string(), "{answer}");
         answer["result"].clone()

@@ -14,13 +14,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The store that the replicas share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Store {
+pub(crate) enum Store {
     Sqlite,
     Postgres,
 }
 
 impl Store {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
             Self::Postgres => "PostgreSQL",
@@ -29,7 +29,7 @@ impl Store {
 }
 
 /// Running replicas.
-pub struct Replicas {
+pub(crate) struct Replicas {
     pub store: Store,
     servers: Vec<ServerProcess>,
     rpc_clients: Vec<RpcClient>,
@@ -40,7 +40,12 @@ pub struct Replicas {
 
 impl Replicas {
     /// Starts this many replicas with a new database.
-    pub fn start(store: Store, count: usize, cluster: &Cluster, random: &mut Random) -> Self {
+    pub(crate) fn start(
+        store: Store,
+        count: usize,
+        cluster: &Cluster,
+        random: &mut Random,
+    ) -> Self {
         let mut configuration = "[agent]\nmodel = 'offline/rules'\n".to_owned();
         if store == Store::Postgres {
             let address = schema_address(&cluster.address(), &format!("replicas_{count}"));
@@ -82,12 +87,12 @@ impl Replicas {
         self.servers.push(server);
     }
 
-    pub fn rpc_clients(&self) -> &[RpcClient] {
+    pub(crate) fn rpc_clients(&self) -> &[RpcClient] {
         &self.rpc_clients
     }
 
     /// Returns the CPU time of all replicas.
-    pub fn cpu_time(&self) -> Duration {
+    pub(crate) fn cpu_time(&self) -> Duration {
         self.servers
             .iter()
             .map(|server| cpu::time_of(server.id()))
@@ -95,7 +100,7 @@ impl Replicas {
     }
 
     /// Shuts all replicas down.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         for server in &mut self.servers {
             server.end(START_TIMEOUT);
         }

@@ -19,7 +19,7 @@ const IDLE: Duration = Duration::from_secs(4);
 const STATISTICS_DELAY: Duration = Duration::from_millis(1_100);
 
 /// Counts the transactions of a turn, and prints the result.
-pub async fn count(cluster: &Cluster, random: &mut Random) {
+pub(crate) async fn count(cluster: &Cluster, random: &mut Random) {
     let replicas = Replicas::start(Store::Postgres, 1, cluster, random);
     let mut connection = Connection::open(&replicas.rpc_clients()[0]).await;
     let mut counter = Counter {

@@ -39,7 +39,7 @@ struct Replicas {
 }
 
 /// Makes payments and returns the violations.
-pub fn run(count: u64, chain: &Chain, random: &mut Random) -> Vec<String> {
+pub(crate) fn run(count: u64, chain: &Chain, random: &mut Random) -> Vec<String> {
     let key = KnownKey::funded(101, chain);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let model = runtime.block_on(WireServer::start(|request| reply(request).into()));

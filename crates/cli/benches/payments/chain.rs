@@ -13,14 +13,14 @@ use std::process::{Child, Command, Stdio};
 const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 
 /// The first account of the chain. It mints tokens and pays the fees of hosts. All keys here are publicly known.
-pub const MINTER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+pub(crate) const MINTER: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const MINTER_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
 /// The hash of the event `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// A Node program. It is killed when this value is dropped.
-pub struct Program {
+pub(crate) struct Program {
     child: Child,
     pub port: u16,
 }
@@ -48,7 +48,7 @@ impl Program {
         Self { child, port }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }
@@ -61,15 +61,15 @@ impl Drop for Program {
 }
 
 /// Starts a host that requires payment.
-pub fn paid_host(chain: &Chain, random: &mut Random) -> Program {
+pub(crate) fn paid_host(chain: &Chain, random: &mut Random) -> Program {
     Program::start("paid.js", random, &[&chain.url(), MINTER_KEY])
 }
 
-pub struct Chain(Program);
+pub(crate) struct Chain(Program);
 
 /// A transfer from a wallet, as recorded on the chain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Transfer {
+pub(crate) struct Transfer {
     /// The nonce of its authorization, which is the payment's id in the ledger.
     pub id: String,
     pub recipient: String,
@@ -77,19 +77,19 @@ pub struct Transfer {
 }
 
 impl Chain {
-    pub fn start(random: &mut Random) -> Self {
+    pub(crate) fn start(random: &mut Random) -> Self {
         Self(Program::start("chain.js", random, &[]))
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.0.url()
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.0.port
     }
 
-    pub fn call(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&self, method: &str, params: Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = post(self.0.port, &request.to_string());
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
@@ -98,7 +98,7 @@ impl Chain {
     }
 
     /// Gives a wallet USDC, and ETH for fees.
-    pub fn fund(&self, wallet: &str, units: u64) {
+    pub(crate) fn fund(&self, wallet: &str, units: u64) {
         self.call("hardhat_setBalance", json!([wallet, "0xde0b6b3a7640000"]));
         let data = format!("0x40c10f19{}{units:064x}", word(wallet));
         let mint = json!({ "from": MINTER, "to": TOKEN, "data": data });
@@ -106,28 +106,28 @@ impl Chain {
     }
 
     /// Returns the number of the wallet's transactions in blocks.
-    pub fn transactions(&self, wallet: &str) -> u64 {
+    pub(crate) fn transactions(&self, wallet: &str) -> u64 {
         let count = self.call("eth_getTransactionCount", json!([wallet, "latest"]));
         number(&count)
     }
 
     /// Advances the chain's clock and mines a block.
-    pub fn advance_time(&self, seconds: u64) {
+    pub(crate) fn advance_time(&self, seconds: u64) {
         self.call("evm_increaseTime", json!([seconds]));
         self.mine();
     }
 
-    pub fn mine(&self) {
+    pub(crate) fn mine(&self) {
         self.call("evm_mine", json!([]));
     }
 
     /// Sets whether each transaction is mined immediately.
-    pub fn set_automine(&self, is_on: bool) {
+    pub(crate) fn set_automine(&self, is_on: bool) {
         self.call("evm_setAutomine", json!([is_on]));
     }
 
     /// Returns all transfers that a wallet authorized.
-    pub fn transfers(&self, wallet: &str) -> Vec<Transfer> {
+    pub(crate) fn transfers(&self, wallet: &str) -> Vec<Transfer> {
         let filter = json!({
             "fromBlock": "0x0", "toBlock": "latest", "address": TOKEN,
             "topics": [null, format!("0x{}", word(wallet))],
@@ -172,7 +172,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Posts JSON and returns the body of the response.
-pub fn post(port: u16, body: &str) -> String {
+pub(crate) fn post(port: u16, body: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server accepts");
     let head = format!(
         "POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
@@ -189,7 +189,7 @@ pub fn post(port: u16, body: &str) -> String {
 }
 
 /// Sends a GET request and returns the body of the response.
-pub fn get(port: u16, path: &str) -> String {
+pub(crate) fn get(port: u16, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the server accepts");
     let head = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("the server reads");

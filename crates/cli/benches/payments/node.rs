@@ -8,14 +8,14 @@ use std::thread;
 
 /// The proxy. Its clones share the setting of which calls it drops.
 #[derive(Clone)]
-pub struct LossyNode {
+pub(crate) struct LossyNode {
     pub port: u16,
     lost: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl LossyNode {
     /// Starts a proxy for the chain at a port.
-    pub fn start(chain: u16) -> Self {
+    pub(crate) fn start(chain: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let node = Self {
             port: listener.local_addr().expect("an address").port(),
@@ -31,12 +31,12 @@ impl LossyNode {
         node
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// Drops calls of this method from now on, or none.
-    pub fn lose(&self, method: Option<&'static str>) {
+    pub(crate) fn lose(&self, method: Option<&'static str>) {
         *self.lost.lock().expect("no panic") = method;
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const REPLICAS: usize = 3;
 
 /// The parameters of a race.
-pub struct Race {
+pub(crate) struct Race {
     pub payments: u64,
     pub kills: u64,
     /// The guard to remove: `limits` or `keys`.
@@ -23,7 +23,7 @@ pub struct Race {
 
 /// The counts of a race.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     pub reports: BTreeMap<String, u64>,
     pub kills: u64,
     pub retried: u64,
@@ -33,7 +33,12 @@ pub struct Counts {
 }
 
 /// Runs a race and returns the violations. There are none if all guards work.
-pub fn run(race: &Race, chain: &Chain, database: String, random: &mut Random) -> Vec<String> {
+pub(crate) fn run(
+    race: &Race,
+    chain: &Chain,
+    database: String,
+    random: &mut Random,
+) -> Vec<String> {
     let key = KnownKey::funded(race.wallet, chain);
     let jobs = jobs(race.payments, random);
     let requested: u64 = jobs.iter().map(|job| job.units).sum();

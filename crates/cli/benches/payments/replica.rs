@@ -17,11 +17,11 @@ use std::thread;
 use std::time::Duration;
 
 /// Number of concurrent payments of a replica.
-pub const MAX_CONCURRENT: usize = 8;
+pub(crate) const MAX_CONCURRENT: usize = 8;
 
 /// The configuration of all replicas of a race.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RaceConfig {
+pub(crate) struct RaceConfig {
     pub database: String,
     pub rpc: String,
     pub key: String,
@@ -37,7 +37,7 @@ pub struct RaceConfig {
 
 /// One payment of the race.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Job {
+pub(crate) struct Job {
     pub number: u64,
     pub units: u64,
     pub recipient: u64,
@@ -47,14 +47,14 @@ pub struct Job {
 
 /// The result of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Report {
+pub(crate) struct Report {
     pub number: u64,
     /// The state of the payment, `limit`, or the text of another error.
     pub outcome: String,
 }
 
 /// Runs as a replica: reads jobs from standard input and writes reports to standard output.
-pub fn work(config: &str) {
+pub(crate) fn work(config: &str) {
     let config: RaceConfig = serde_json::from_str(config).expect("a configuration");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -94,11 +94,11 @@ async fn pay(payments: &Payments, job: Job, has_keys: bool) -> String {
 }
 
 impl RaceConfig {
-    pub fn store(&self) -> Arc<dyn PaymentStore> {
+    pub(crate) fn store(&self) -> Arc<dyn PaymentStore> {
         Arc::new(Store::at(&self.database, "root".into()).expect("a database"))
     }
 
-    pub fn payments(&self) -> Payments {
+    pub(crate) fn payments(&self) -> Payments {
         let store = self.store();
         let store: Arc<dyn PaymentStore> = match self.removed_guard.as_deref() {
             Some("limits") => Arc::new(UnlockedLimits(store)),
@@ -172,7 +172,7 @@ impl PaymentStore for UnlockedLimits {
 }
 
 /// The process of a replica.
-pub struct ReplicaProcess {
+pub(crate) struct ReplicaProcess {
     child: Child,
     stdin: ChildStdin,
     /// The jobs that it has not reported yet.
@@ -183,7 +183,7 @@ pub struct ReplicaProcess {
 
 impl ReplicaProcess {
     /// Starts a replica. Its reports are sent to the channel together with its id.
-    pub fn start(config: &RaceConfig, id: usize, reports: &Sender<(usize, Report)>) -> Self {
+    pub(crate) fn start(config: &RaceConfig, id: usize, reports: &Sender<(usize, Report)>) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut child = Command::new(program)
             .args(["replica", &serde_json::to_string(config).expect("JSON")])
@@ -212,7 +212,7 @@ impl ReplicaProcess {
         }
     }
 
-    pub fn assign(&mut self, job: Job) {
+    pub(crate) fn assign(&mut self, job: Job) {
         let line = serde_json::to_string(&job).expect("JSON") + "\n";
         // If the replica has crashed, no report arrives and the race fails.
         let _ = self.stdin.write_all(line.as_bytes());
@@ -220,7 +220,7 @@ impl ReplicaProcess {
     }
 
     /// Sends SIGKILL and returns the unreported jobs.
-    pub fn kill(mut self) -> Vec<Job> {
+    pub(crate) fn kill(mut self) -> Vec<Job> {
         let _ = self.child.kill();
         let _ = self.child.wait();
         std::mem::take(&mut self.jobs)
@@ -228,6 +228,6 @@ impl ReplicaProcess {
 }
 
 /// Returns whether a report ends a job.
-pub fn is_end(report: &Report) -> bool {
+pub(crate) fn is_end(report: &Report) -> bool {
     report.outcome == "limit" || PaymentState::from_name(&report.outcome).is_some()
 }

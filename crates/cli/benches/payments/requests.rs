@@ -19,7 +19,7 @@ struct Agent {
 }
 
 /// Runs all tests and returns how many there were.
-pub async fn run(chain: &Chain, host: &Program) -> usize {
+pub(crate) async fn run(chain: &Chain, host: &Program) -> usize {
     for version in ["v1", "v2"] {
         a_request_is_paid_once(chain, host, version).await;
     }

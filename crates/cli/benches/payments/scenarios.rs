@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs all scenarios and returns how many there were.
-pub async fn run(chain: &Chain) -> usize {
+pub(crate) async fn run(chain: &Chain) -> usize {
     the_same_call_pays_once(chain).await;
     a_lost_broadcast_is_unknown_and_the_next_payment_fills_its_nonce(chain).await;
     an_unconfirmed_payment_is_unknown_and_settled_later(chain).await;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A limit that no payment reaches.
-pub const NO_LIMIT: u64 = u64::MAX >> 16;
+pub(crate) const NO_LIMIT: u64 = u64::MAX >> 16;
 
-pub const NO_LIMITS: PaymentLimits = PaymentLimits {
+pub(crate) const NO_LIMITS: PaymentLimits = PaymentLimits {
     payment: NO_LIMIT,
     day: NO_LIMIT,
     recipient: NO_LIMIT,
@@ -22,7 +22,7 @@ pub const NO_LIMITS: PaymentLimits = PaymentLimits {
 
 /// The private key of a test wallet, in hexadecimal.
 #[derive(Clone)]
-pub struct KnownKey(pub String);
+pub(crate) struct KnownKey(pub String);
 
 impl WalletKey for KnownKey {
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
@@ -32,19 +32,19 @@ impl WalletKey for KnownKey {
 
 impl KnownKey {
     /// Returns the key with this number.
-    pub fn number(number: u8) -> Self {
+    pub(crate) fn number(number: u8) -> Self {
         Self(format!(
             "0x{:064x}",
             0xabcd_0000_u64 + u64::from(number) + 1
         ))
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let key = parse_key(&self.0).expect("a key");
         address_of(&key).expect("an address").lower()
     }
 
-    pub fn account(&self) -> PaymentAccount {
+    pub(crate) fn account(&self) -> PaymentAccount {
         PaymentAccount {
             network: "base-sepolia".into(),
             wallet: self.address().into(),
@@ -52,7 +52,7 @@ impl KnownKey {
     }
 
     /// Returns the key with this number, after funding its wallet on the chain.
-    pub fn funded(number: u8, chain: &Chain) -> Self {
+    pub(crate) fn funded(number: u8, chain: &Chain) -> Self {
         let key = Self::number(number);
         chain.fund(&key.address(), 1_000_000_000_000);
         key
@@ -60,7 +60,7 @@ impl KnownKey {
 }
 
 /// The parameters of [`Payments`] in a test.
-pub struct Setup {
+pub(crate) struct Setup {
     pub url: String,
     pub key: KnownKey,
     pub store: Arc<dyn PaymentStore>,
@@ -70,7 +70,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn new(url: String, key: &KnownKey, store: Arc<dyn PaymentStore>) -> Self {
+    pub(crate) fn new(url: String, key: &KnownKey, store: Arc<dyn PaymentStore>) -> Self {
         Self {
             url,
             key: key.clone(),
@@ -81,7 +81,7 @@ impl Setup {
         }
     }
 
-    pub fn payments(&self) -> Payments {
+    pub(crate) fn payments(&self) -> Payments {
         Payments::new(PaymentParts {
             network: Network::BaseSepolia,
             rpc: Rpc::new(&self.url).expect("an address on this machine"),
@@ -96,12 +96,12 @@ impl Setup {
 }
 
 /// Returns the address of a recipient.
-pub fn recipient(number: u64) -> String {
+pub(crate) fn recipient(number: u64) -> String {
     format!("0x{:040x}", 0xbeef_0000 + number)
 }
 
 /// Returns the order of a call: `units` of USDC to a recipient.
-pub fn order(key: &str, units: u64, to: u64) -> PaymentOrder {
+pub(crate) fn order(key: &str, units: u64, to: u64) -> PaymentOrder {
     PaymentOrder {
         user: "local".into(),
         session: key.into(),

@@ -20,7 +20,7 @@ const ALL: usize = 100_000;
 
 /// The totals over all cuts.
 #[derive(Debug, Default)]
-pub struct CheckResult {
+pub(crate) struct CheckResult {
     pub sessions: u64,
     pub events: u64,
     /// Interrupted turns that were resumed.
@@ -31,7 +31,7 @@ pub struct CheckResult {
 }
 
 /// Opens the truncated database, compares it with what was stored, and runs turns in it.
-pub async fn check(
+pub(crate) async fn check(
     recording: &Recording,
     cut: &Cut,
     random: &mut Random,

@@ -10,7 +10,7 @@ const FRAME_HEADER: usize = 24;
 
 /// A truncation of the write-ahead log of one snapshot.
 #[derive(Debug, Clone)]
-pub struct Cut {
+pub(crate) struct Cut {
     pub snapshot: usize,
     /// How many bytes are kept.
     pub length: usize,
@@ -18,7 +18,7 @@ pub struct Cut {
 }
 
 /// Returns `count` cuts. Up to half of them are at frame boundaries, the others at random bytes.
-pub fn cuts(snapshots: &[Snapshot], count: usize, random: &mut Random) -> Vec<Cut> {
+pub(crate) fn cuts(snapshots: &[Snapshot], count: usize, random: &mut Random) -> Vec<Cut> {
     let boundaries = |snapshot: usize| {
         let wal = &snapshots[snapshot].wal;
         let lengths = (HEADER..=wal.len()).step_by(frame_bytes(wal));
@@ -49,7 +49,7 @@ pub fn cuts(snapshots: &[Snapshot], count: usize, random: &mut Random) -> Vec<Cu
 }
 
 /// Returns a cut that keeps the whole log of the last snapshot.
-pub fn whole(snapshots: &[Snapshot]) -> Cut {
+pub(crate) fn whole(snapshots: &[Snapshot]) -> Cut {
     Cut {
         snapshot: snapshots.len() - 1,
         length: snapshots.last().unwrap().wal.len(),

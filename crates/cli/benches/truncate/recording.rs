@@ -22,9 +22,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The author that the store assigns to old events without one. There are none here.
-pub const ROOT: &str = "lango-orchestrator";
+pub(crate) const ROOT: &str = "lango-orchestrator";
 
-pub const USER: &str = "local";
+pub(crate) const USER: &str = "local";
 
 const SESSIONS: usize = 6;
 const TURNS: usize = 4;
@@ -32,14 +32,14 @@ const SNAPSHOTS: usize = 5;
 
 /// A stored batch, and the length of the write-ahead log after it.
 #[derive(Debug, Clone)]
-pub struct StoredBatch {
+pub(crate) struct StoredBatch {
     pub events: EventBatch,
     pub wal_length: usize,
 }
 
 /// The database files at one moment.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     pub database: Vec<u8>,
     pub wal: Vec<u8>,
     /// How many batches had been acknowledged before the snapshot was taken.
@@ -48,13 +48,13 @@ pub struct Snapshot {
 
 /// All stored batches, and snapshots taken meanwhile.
 #[derive(Debug, Clone)]
-pub struct Recording {
+pub(crate) struct Recording {
     pub batches: Vec<StoredBatch>,
     pub snapshots: Vec<Snapshot>,
 }
 
 impl Recording {
-    pub fn sessions(&self) -> BTreeSet<SessionId> {
+    pub(crate) fn sessions(&self) -> BTreeSet<SessionId> {
         let sessions = self.batches.iter();
         sessions
             .map(|batch| batch.events[0].session.clone())
@@ -63,7 +63,7 @@ impl Recording {
 }
 
 /// Runs turns, and takes snapshots meanwhile and at the end.
-pub async fn record(random: &mut Random) -> Recording {
+pub(crate) async fn record(random: &mut Random) -> Recording {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = Arc::new(Store::open_sqlite(&path, ROOT.into()).unwrap());
@@ -121,7 +121,7 @@ fn take_snapshot(path: &Path, acknowledged: usize) -> Snapshot {
 }
 
 /// Returns the path of a database's write-ahead log.
-pub fn wal(database: &Path) -> PathBuf {
+pub(crate) fn wal(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push("-wal");
     name.into()
@@ -155,7 +155,7 @@ async fn run_conversation(
 }
 
 /// Runs a turn to its end and answers its approval requests.
-pub async fn run_turn(
+pub(crate) async fn run_turn(
     conversation: &mut Conversation,
     question: &str,
     shown: &UpdateSender,
@@ -169,7 +169,7 @@ pub async fn run_turn(
 }
 
 /// Answers approval requests until the turn has ended.
-pub async fn answer_all(
+pub(crate) async fn answer_all(
     conversation: &mut Conversation,
     mut end: TurnEnd,
     shown: &UpdateSender,
@@ -198,7 +198,7 @@ pub async fn answer_all(
 
 /// Returns a runner whose orchestrator delegates to an operator. The operator calls a tool of each effect class;
 /// `fs_write` needs an approval.
-pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
+pub(crate) fn runner(store: Arc<dyn SessionStore>) -> Runner {
     let tool =
         |name, effect| -> Arc<dyn Tool> { Arc::new(CountingTool::new(name).with_effect(effect)) };
     let tools = vec![

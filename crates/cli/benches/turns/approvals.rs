@@ -12,7 +12,7 @@ const WORK: Load = Load {
 /// How long to wait for the memory updates that run in the background after a turn.
 const SETTLING: Duration = Duration::from_secs(10);
 
-pub fn run(pending: usize) {
+pub(crate) fn run(pending: usize) {
     let mut setup = Setup::new(Duration::from_millis(5));
     setup.needs_approval = true;
     let mut server = Server::start(&setup, None);

@@ -7,17 +7,17 @@ use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// The prefix of conversations whose messages need an approval.
-pub const ASKING: &str = "asking";
+pub(crate) const ASKING: &str = "asking";
 
 /// How many clients send how many messages each, one after the other.
 #[derive(Debug, Clone, Copy)]
-pub struct Load {
+pub(crate) struct Load {
     pub clients: usize,
     pub turns: usize,
 }
 
 /// The measurements that a client process prints.
-pub struct LoadResult {
+pub(crate) struct LoadResult {
     pub refused: usize,
     /// Turns that wait for an approval.
     pub waiting: usize,
@@ -28,7 +28,7 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
-    pub fn parse(line: &str) -> Self {
+    pub(crate) fn parse(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap();
         let number = |name: &str| value[name].as_f64().unwrap();
         Self {
@@ -42,7 +42,7 @@ impl LoadResult {
 }
 
 /// Sends the load: address, token, name of the conversations, clients, turns. Prints one line of JSON.
-pub fn run(arguments: &[String]) {
+pub(crate) fn run(arguments: &[String]) {
     let [address, token, name, clients, turns] = arguments else {
         panic!("client ADDRESS TOKEN NAME CLIENTS TURNS");
     };

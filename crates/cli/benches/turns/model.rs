@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Serves on a free port, which is printed, until the process is killed.
-pub fn run(latency_ms: &str) {
+pub(crate) fn run(latency_ms: &str) {
     let latency = Duration::from_millis(latency_ms.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

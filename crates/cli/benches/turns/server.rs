@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub struct Setup {
+pub(crate) struct Setup {
     latency: Duration,
     /// Unsafe calls wait for an approval. Otherwise they are allowed.
     pub needs_approval: bool,
@@ -23,7 +23,7 @@ pub struct Setup {
     pub cores: Option<[&'static str; 2]>,
 }
 
-pub struct Server {
+pub(crate) struct Server {
     process: ServerProcess,
     rpc_client: RpcClient,
     model: Child,
@@ -34,7 +34,7 @@ pub struct Server {
 }
 
 impl Setup {
-    pub fn new(latency: Duration) -> Self {
+    pub(crate) fn new(latency: Duration) -> Self {
         Self {
             latency,
             needs_approval: false,
@@ -45,7 +45,7 @@ impl Setup {
     }
 
     /// Counts the system calls of a server per turn with `strace`.
-    pub fn count_system_calls(&self, load: Load) -> String {
+    pub(crate) fn count_system_calls(&self, load: Load) -> String {
         let server = Server::start(self, None);
         server.load(load, "warm");
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -86,7 +86,7 @@ fn call_count(line: &str) -> Option<(u64, &str)> {
 }
 
 impl Server {
-    pub fn start(setup: &Setup, cluster: Option<&Cluster>) -> Self {
+    pub(crate) fn start(setup: &Setup, cluster: Option<&Cluster>) -> Self {
         let (server_cores, client_cores) = match setup.cores {
             Some([server, client]) => (Some(server), Some(client)),
             None => (None, None),
@@ -147,7 +147,7 @@ impl Server {
     }
 
     /// Shuts the server down and starts it again on the same data.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.process.end(START_TIMEOUT);
         let port = self.rpc_client.address().port();
         self.process = ServerProcess::start(
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// Sends a load from a separate process. `name` is the prefix of its conversations.
-    pub fn load(&self, load: Load, name: &str) -> LoadResult {
+    pub(crate) fn load(&self, load: Load, name: &str) -> LoadResult {
         let address = self.rpc_client.address().to_string();
         let (clients, turns) = (load.clients.to_string(), load.turns.to_string());
         let token = self.rpc_client.token();
@@ -176,12 +176,12 @@ impl Server {
         LoadResult::parse(String::from_utf8_lossy(&output.stdout).trim())
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.rpc_client.address().to_string()
     }
 
     /// Creates an access token for the API.
-    pub fn api_token(&self) -> String {
+    pub(crate) fn api_token(&self) -> String {
         let mut command = self.test_env.lango_with_home(&self.test_env.home());
         let created = command
             .args(["tokens", "create", "bench"])
@@ -192,11 +192,11 @@ impl Server {
     }
 
     /// Returns the CPU time of the server.
-    pub fn cpu_time(&self) -> Duration {
+    pub(crate) fn cpu_time(&self) -> Duration {
         cpu::time_of(self.process.id())
     }
 
-    pub fn peak_megabytes(&self) -> u64 {
+    pub(crate) fn peak_megabytes(&self) -> u64 {
         let status = self.proc_file("status");
         let line = status
             .lines()
@@ -207,7 +207,7 @@ impl Server {
     }
 
     /// Returns the server's resident memory in kilobytes, and its number of open file descriptors.
-    pub fn resources(&self) -> (u64, usize) {
+    pub(crate) fn resources(&self) -> (u64, usize) {
         let status = self.proc_file("status");
         let line = status.lines().find(|line| line.starts_with("VmRSS"));
         let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
@@ -231,7 +231,7 @@ impl Drop for Server {
 }
 
 /// Starts this program in another role, limited to these cores.
-pub fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
+pub(crate) fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = match cores {
         Some(cores) => {

@@ -20,7 +20,7 @@ struct Sample {
 }
 
 /// Runs this many turns and prints a line for each twentieth of them.
-pub fn run(turns: usize) {
+pub(crate) fn run(turns: usize) {
     let server = Server::start(&Setup::new(Duration::ZERO), None);
     let round_turns = ROUND.clients * ROUND.turns;
     let rounds = turns.div_ceil(round_turns).max(4);

@@ -21,7 +21,7 @@ const ROUNDS: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Measures this many readers on this many sessions.
-pub fn run(readers: usize, sessions: usize) {
+pub(crate) fn run(readers: usize, sessions: usize) {
     let mut setup = Setup::new(Duration::from_millis(20));
     setup.max_streams = Some(2 * readers);
     let server = Server::start(&setup, None);
@@ -71,7 +71,7 @@ pub fn run(readers: usize, sessions: usize) {
 }
 
 /// Runs the client: address, token, readers, sessions.
-pub fn watch(arguments: &[String]) {
+pub(crate) fn watch(arguments: &[String]) {
     let [address, token, readers, sessions] = arguments else {
         panic!("watch ADDRESS TOKEN READERS SESSIONS");
     };

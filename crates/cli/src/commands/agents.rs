@@ -25,7 +25,10 @@ use std::sync::Arc;
 const LARGEST_LIST_KIB: u64 = 1024;
 
 /// Runs the command.
-pub async fn agents(config: Vec<String>, arguments: AgentsArguments) -> Result<Exit, Failure> {
+pub(super) async fn agents(
+    config: Vec<String>,
+    arguments: AgentsArguments,
+) -> Result<Exit, Failure> {
     if let Some(AgentsCommand::New { name, project }) = &arguments.command {
         return new_file(config, name, *project);
     }

@@ -18,7 +18,7 @@ use lango_engine::{RunnerError, SystemClock};
 use std::time::Instant;
 
 /// Runs the command.
-pub async fn approvals(
+pub(super) async fn approvals(
     config: Vec<String>,
     command: Option<ApprovalsCommand>,
 ) -> Result<Exit, Failure> {

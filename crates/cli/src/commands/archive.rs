@@ -4,9 +4,9 @@ mod delete;
 mod export;
 mod import;
 
-pub use delete::delete;
-pub use export::export;
-pub use import::import;
+pub(super) use delete::delete;
+pub(super) use export::export;
+pub(super) use import::import;
 
 use crate::args::VerifyArguments;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ use lango_core::StoreError;
 use lango_store::archive::{LogContents, verify_record};
 
 /// Verifies logs; prints for each how many events it has, or where it is damaged.
-pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failure> {
+pub(super) async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failure> {
     let store = app.existing_store()?;
     let mut ids =
         SessionIds::select(app, arguments.selection.all, &arguments.selection.ids).await?;

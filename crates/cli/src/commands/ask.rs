@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What happens when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApprovalMode {
+pub(super) enum ApprovalMode {
     /// Ask the user at the terminal.
     Terminal,
     /// Ask the user at the terminal; the turn cannot wait, because nothing is persisted.
@@ -41,7 +41,7 @@ enum Reply {
 
 impl ApprovalMode {
     /// Returns [`Terminal`](Self::Terminal) if this process has a terminal, or else [`Deny`](Self::Deny).
-    pub fn detect() -> Self {
+    pub(super) fn detect() -> Self {
         let has_terminal = std::io::stderr().is_terminal()
             && (std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok());
         if has_terminal {
@@ -53,7 +53,7 @@ impl ApprovalMode {
 }
 
 /// Asks the user at the terminal, or decides without one, as the [`ApprovalMode`] says.
-pub struct TerminalApprover<'a> {
+pub(super) struct TerminalApprover<'a> {
     mode: ApprovalMode,
     context: PromptContext<'a>,
     /// The updates that are not on the screen yet.
@@ -64,7 +64,11 @@ pub struct TerminalApprover<'a> {
 }
 
 impl<'a> TerminalApprover<'a> {
-    pub fn new(mode: ApprovalMode, context: PromptContext<'a>, backlog: UpdateBacklog) -> Self {
+    pub(super) fn new(
+        mode: ApprovalMode,
+        context: PromptContext<'a>,
+        backlog: UpdateBacklog,
+    ) -> Self {
         Self {
             mode,
             context,
@@ -76,12 +80,12 @@ impl<'a> TerminalApprover<'a> {
     }
 
     /// Whether the user is being asked.
-    pub fn is_prompting(&self) -> bool {
+    pub(super) fn is_prompting(&self) -> bool {
         self.is_prompting.load(Ordering::Relaxed)
     }
 
     /// Returns the calls that were denied because no user could be asked; fails if a prompt failed.
-    pub fn finish(self) -> Result<Vec<PendingApproval>, Failure> {
+    pub(super) fn finish(self) -> Result<Vec<PendingApproval>, Failure> {
         let failure = self.failure.into_inner();
         match failure.unwrap_or_else(PoisonError::into_inner) {
             Some(failure) => Err(failure),
@@ -94,7 +98,7 @@ impl<'a> TerminalApprover<'a> {
 
     /// Prompts for what an allowed call needs, such as a passphrase, while the turn waits. Returns the user's answer, or
     /// a denial if the prompt was declined.
-    pub async fn prepare(
+    pub(super) async fn prepare(
         &self,
         user: &UserId,
         approval: &PendingApproval,
@@ -401,7 +405,7 @@ fn edit(editor: &mut DefaultEditor, pattern: &Text) -> rustyline::Result<Text> {
 }
 
 /// Formats the user's reason for the model.
-pub fn reason(why: &str) -> Option<Text> {
+pub(super) fn reason(why: &str) -> Option<Text> {
     let why = why.trim();
     (!why.is_empty()).then(|| format!("the user said no: {why}").into())
 }

@@ -18,7 +18,7 @@ use line::{Line, LineInput};
 use std::sync::Arc;
 
 /// Opens a chat in a new session.
-pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
+pub(super) async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
     let mut signals = StopSignals::listen()?;
     let load = App::load_for(config, Persistence::Everything);
     let mut app = signals.guard(load).await?;
@@ -40,7 +40,7 @@ async fn chat_in(app: &mut App, signals: &mut StopSignals) -> Result<Exit, Failu
 }
 
 /// Opens a chat in an existing session.
-pub async fn resume(
+pub(super) async fn resume(
     app: &mut App,
     sessions: &Sessions,
     session: SessionId,

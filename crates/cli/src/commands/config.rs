@@ -9,7 +9,7 @@ use lango::app::project_trust::{revoke_trust, trust_project};
 use lango_config::{Layout, ProcessEnv};
 
 /// Runs the command.
-pub async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
+pub(super) async fn config(flags: Vec<String>, command: ConfigCommand) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Show { origin, json } => {
             let layout = match (origin, json) {

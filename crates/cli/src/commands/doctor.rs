@@ -6,7 +6,7 @@ use lango::app::Failure;
 use lango::app::doctor::{CheckStatus, Finding, rows, run_checks};
 
 /// Runs the command.
-pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
+pub(super) async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let (findings, kind) = run_checks(config).await;
     if as_json {
         screen::print(&screen::json(&rows(&findings), Layout::Indented)?)?;

@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 /// Builds the question from the arguments and, unless it is a terminal, standard input.
-pub async fn question(prompt: &[String], quiet: bool) -> Result<UserInput, Failure> {
+pub(super) async fn question(prompt: &[String], quiet: bool) -> Result<UserInput, Failure> {
     let prompt = prompt.join(" ");
     let wants_stdin_alone = prompt.is_empty() || prompt == "-";
     let is_terminal = std::io::stdin().is_terminal();

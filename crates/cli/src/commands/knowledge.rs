@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Runs the command.
-pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result<Exit, Failure> {
+pub(super) async fn knowledge(
+    config: Vec<String>,
+    command: KnowledgeCommand,
+) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let Some(known) = &app.knowledge else {
         return Err(Failure::config("there is no library"));

@@ -10,14 +10,14 @@ use lango::app::Failure;
 use std::path::Path;
 
 /// Prints the completion script for a shell.
-pub fn completions(shell: Shell) -> Result<Exit, Failure> {
+pub(super) fn completions(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "lango", &mut script);
     print(&script)
 }
 
 /// Prints the page of `lango`, or writes the pages of all commands into a folder.
-pub fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
+pub(super) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
     let mut command = args::command().disable_help_subcommand(true);
     // Sets the full names, such as `lango sessions list`.
     command.build();

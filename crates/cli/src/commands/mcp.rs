@@ -27,7 +27,7 @@ fn redacted_target(server: &ServerOverview) -> String {
 }
 
 /// Runs the command.
-pub async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
+pub(super) async fn mcp(config: Vec<String>, command: McpCommand) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     match command {
         McpCommand::List { json } => list(&app, json),

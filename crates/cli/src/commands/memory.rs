@@ -7,7 +7,7 @@ use lango_core::{SessionId, UserId};
 use std::time::Duration;
 
 /// Observes and condenses what is due. Ctrl-C postpones it: nothing is lost, and nothing is done twice.
-pub async fn remember(app: &App, user: &UserId, session: &SessionId, quiet: bool) {
+pub(super) async fn remember(app: &App, user: &UserId, session: &SessionId, quiet: bool) {
     let work = app.remember(user, session);
     tokio::pin!(work);
     let notice_delay = tokio::time::sleep(Duration::from_secs(1));

@@ -8,7 +8,7 @@ use lango::app::model_offers::{ProviderOffers, list_offers};
 use lango::app::model_table::{Line, lines, rows};
 
 /// Runs the command.
-pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
+pub(super) async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let providers = list_offers(&app.model_selector()).await;
     // Chosen from the lists that were just read, so that the choice agrees with the output.

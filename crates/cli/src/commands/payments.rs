@@ -19,7 +19,10 @@ use serde_json::json;
 const MAX_SHOWN: usize = 10_000;
 
 /// Runs the command.
-pub async fn payments(config: Vec<String>, command: PaymentsCommand) -> Result<Exit, Failure> {
+pub(super) async fn payments(
+    config: Vec<String>,
+    command: PaymentsCommand,
+) -> Result<Exit, Failure> {
     match command {
         PaymentsCommand::Wallet { command } => wallet(config, command).await?,
         PaymentsCommand::History { limit, json } => {

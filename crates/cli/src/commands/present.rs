@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// How to print a turn.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Presentation {
+pub(super) struct Presentation {
     /// Print one JSON object at the end.
     pub json: bool,
     /// Print each event as JSON when it is stored.
@@ -29,7 +29,7 @@ pub struct Presentation {
 
 impl Presentation {
     /// Returns a callback that prints events: as JSON on stdout if requested, and as progress on stderr unless quiet.
-    pub fn event_printer(self) -> impl FnMut(TurnUpdate) -> std::io::Result<()> {
+    pub(super) fn event_printer(self) -> impl FnMut(TurnUpdate) -> std::io::Result<()> {
         let mut progress = Progress::new();
         move |item| {
             let events = match item {
@@ -60,7 +60,7 @@ impl Presentation {
     }
 
     /// Prints the result of a turn and returns the exit code.
-    pub fn present(
+    pub(super) fn present(
         self,
         watched: &WatchedTurn,
         model: &str,
@@ -123,7 +123,7 @@ fn print_structured(answer: &str, outcome: &Outcome) -> std::io::Result<()> {
 }
 
 /// Describes the pending approvals and how to answer them.
-pub fn describe_pending(waiting: &[PendingApproval]) -> String {
+pub(super) fn describe_pending(waiting: &[PendingApproval]) -> String {
     let mut lines: Vec<String> = waiting
         .iter()
         .map(|waiting| {
@@ -144,7 +144,7 @@ pub fn describe_pending(waiting: &[PendingApproval]) -> String {
 }
 
 /// Returns the command that answers the first pending approval.
-pub fn answer_command(waiting: &[PendingApproval]) -> String {
+pub(super) fn answer_command(waiting: &[PendingApproval]) -> String {
     match waiting.first().map(|first| &first.request) {
         Some(request) if !request.question.is_permission() => format!(
             "lango approvals answer {} retry (or skip, or happened --because \"…\")",

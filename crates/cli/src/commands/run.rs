@@ -24,12 +24,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Returns the arguments of `lango` without a command if standard input is not a terminal.
-pub fn piped_arguments() -> RunArguments {
+pub(super) fn piped_arguments() -> RunArguments {
     RunArguments::default()
 }
 
 /// Runs the command.
-pub async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
+pub(super) async fn run(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Failure> {
     let as_json = arguments.json || arguments.jsonl;
     let result = turn(config, arguments).await;
     if let (true, Err(failure)) = (as_json, &result) {

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 
 /// Runs the command.
-pub async fn secrets(
+pub(super) async fn secrets(
     config: Vec<String>,
     owner: VaultOwner,
     command: SecretsCommand,

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Why the server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(super) enum Purpose {
     /// For programs: no page is opened.
     Serve,
     /// For a user: prints a sign-in link and, if there is a desktop, opens it.
@@ -29,7 +29,7 @@ pub enum Purpose {
 }
 
 /// Runs the command.
-pub async fn serve_command(
+pub(super) async fn serve_command(
     config: Vec<String>,
     arguments: ServeArguments,
     purpose: Purpose,

@@ -18,7 +18,10 @@ use std::sync::Arc;
 const MAX_UNFINISHED: usize = 1_000;
 
 /// Runs the command.
-pub async fn sessions(config: Vec<String>, command: SessionsCommand) -> Result<Exit, Failure> {
+pub(super) async fn sessions(
+    config: Vec<String>,
+    command: SessionsCommand,
+) -> Result<Exit, Failure> {
     let mut app = match command {
         SessionsCommand::Resume { .. } => App::load_for(config, Persistence::Everything).await?,
         _ => App::load(config).await?,

@@ -15,7 +15,7 @@ use std::time::Instant;
 const MAX_OFFERS: usize = 20;
 
 /// Runs the command.
-pub async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
+pub(super) async fn setup(config: Vec<String>, arguments: SetupArguments) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let path = app.loaded.paths.user_file.clone();
     if path.exists() && !arguments.force {

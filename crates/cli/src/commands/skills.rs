@@ -9,7 +9,7 @@ use lango_tools::SkillOwner;
 use serde_json::json;
 
 /// Runs the command.
-pub async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
+pub(super) async fn skills(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     let word = |owner: SkillOwner| match owner {
         SkillOwner::User => "yours",

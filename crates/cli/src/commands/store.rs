@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Runs the command.
-pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, Failure> {
+pub(super) async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, Failure> {
     match command {
         StoreCommand::Backup { to } => back_up(&App::load(config).await?, to).await?,
         StoreCommand::Restore { from } => {

@@ -11,7 +11,7 @@ use lango_core::{AccessToken, Clock, Timestamp, TokenKind, TokenStore, UserId};
 use lango_engine::SystemClock;
 
 /// Runs the command.
-pub async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit, Failure> {
+pub(super) async fn tokens(config: Vec<String>, command: TokensCommand) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     match command {
         TokensCommand::Create {

@@ -12,7 +12,10 @@ use lango_tools::TrashItem;
 use std::path::PathBuf;
 
 /// Runs the command.
-pub async fn trash(config: Vec<String>, command: Option<TrashCommand>) -> Result<Exit, Failure> {
+pub(super) async fn trash(
+    config: Vec<String>,
+    command: Option<TrashCommand>,
+) -> Result<Exit, Failure> {
     let app = App::load(config).await?;
     match command.unwrap_or(TrashCommand::List { json: false }) {
         TrashCommand::List { json } => list(&app, json)?,

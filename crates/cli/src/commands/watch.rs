@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::io::ErrorKind;
 
 /// A request to start or continue a turn.
-pub enum TurnRequest<'a> {
+pub(super) enum TurnRequest<'a> {
     /// A question, which starts a turn.
     Question(&'a UserInput),
     /// The answer to an approval, which continues the waiting turn.
@@ -22,7 +22,7 @@ pub enum TurnRequest<'a> {
 }
 
 /// The result of watching a turn.
-pub struct WatchedTurn {
+pub(super) struct WatchedTurn {
     pub end: TurnEnd,
     /// Calls that were denied because no user could be asked.
     pub denied: Vec<PendingApproval>,
@@ -30,7 +30,7 @@ pub struct WatchedTurn {
 
 /// What prompts to the user need.
 #[derive(Clone, Copy)]
-pub struct PromptContext<'a> {
+pub(super) struct PromptContext<'a> {
     /// The workspace, for approvals that apply to a folder.
     pub folder: &'a str,
     /// The vaults that a call may need to unlock.
@@ -39,7 +39,7 @@ pub struct PromptContext<'a> {
 
 /// Runs a turn until it ends or has to wait. If the output is closed, the turn still runs to its end, without an
 /// error.
-pub async fn watch(
+pub(super) async fn watch(
     conversation: &mut Conversation,
     request: TurnRequest<'_>,
     approval_mode: ApprovalMode,
@@ -125,7 +125,7 @@ async fn stop_requested() {
 }
 
 /// Waits for a termination signal (SIGTERM or SIGHUP).
-pub async fn termination_requested() {
+pub(super) async fn termination_requested() {
     use tokio::signal::unix::{SignalKind, signal};
     let other = |kind| async move {
         match signal(kind) {

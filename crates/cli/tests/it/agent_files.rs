@@ -30,7 +30,7 @@ accepts: the name of a file
 ";
 
 /// An agent without tools, with its own model.
-pub const POET: &str = "\
+pub(crate) const POET: &str = "\
 ---
 description: Writes verse
 always_include: true
@@ -39,7 +39,7 @@ model: muse/small
 Rhyme, whatever happens.
 ";
 
-pub fn with_agent_files() -> Lango {
+pub(crate) fn with_agent_files() -> Lango {
     let lango = Lango::new();
     lango.home_file("agents/researcher.md", RESEARCHER);
     lango.home_file("agents/operator.md", OPERATOR);
@@ -48,7 +48,7 @@ pub fn with_agent_files() -> Lango {
     lango
 }
 
-pub fn in_home(lango: &Lango, path: &str) -> PathBuf {
+pub(crate) fn in_home(lango: &Lango, path: &str) -> PathBuf {
     lango.home().join("agents").join(path)
 }
 
@@ -67,7 +67,7 @@ fn agent<'a>(tree: &'a Value, name: &str) -> &'a Value {
 
 /// Asserts that a command fails with a configuration error that contains these parts and a next step.
 #[track_caller]
-pub fn assert_refused(lango: &Lango, arguments: &[&str], parts: &[&str]) {
+pub(crate) fn assert_refused(lango: &Lango, arguments: &[&str], parts: &[&str]) {
     let ran = lango.run(arguments).exits(3);
     for part in parts {
         assert!(ran.stderr.contains(part), "no `{part}` in {ran:#?}");

@@ -5,17 +5,17 @@ use crate::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
 
-pub const CREATE: &str = "create notes/a.md with the word hi";
+pub(crate) const CREATE: &str = "create notes/a.md with the word hi";
 const ALLOW: &str = r#"approval.rules=[{action="allow",tool="fs_write"}]"#;
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
-pub fn workspace_file(lango: &Lango, path: &str) -> Option<String> {
+pub(crate) fn workspace_file(lango: &Lango, path: &str) -> Option<String> {
     fs::read_to_string(lango.workspace().join(path)).ok()
 }
 
 /// Runs a question in a terminal until lango asks for an approval. Returns the terminal and what it has shown.
-pub fn run_until_asked(lango: &Lango, question: &str) -> (Terminal, String) {
+pub(crate) fn run_until_asked(lango: &Lango, question: &str) -> (Terminal, String) {
     let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
     let shown = terminal.prompt();
     (terminal, shown)
@@ -28,7 +28,7 @@ fn only_session_events(lango: &Lango) -> Vec<Value> {
     lango.events(text(&listed[0]["id"]))
 }
 
-pub fn waiting_approvals(lango: &Lango) -> Vec<Value> {
+pub(crate) fn waiting_approvals(lango: &Lango) -> Vec<Value> {
     let listed = lango.run(&["approvals", "list", "--json"]).ok().json();
     listed["waiting"].as_array().unwrap().clone()
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const OTHER: &str = "session.store=sqlite:other.db";
 
 /// Adds flags that make a command use another database in the same workspace.
-pub fn in_other<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn in_other<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [&["-c", OTHER], arguments].concat()
 }
 
@@ -47,7 +47,7 @@ fn finished_sessions(lango: &Lango) -> [String; 2] {
 }
 
 /// Creates a session in which a call waits for the user, and returns its id.
-pub fn waiting_session(lango: &Lango) -> String {
+pub(crate) fn waiting_session(lango: &Lango) -> String {
     let question = "create notes/a.md with the word hi";
     let mut terminal = Terminal::start(lango, 100, &["run", question], &[]);
     terminal.prompt();
@@ -300,7 +300,7 @@ fn complete_sessions_before_a_bad_line_are_imported() {
 }
 
 /// Adds this many turns to a session directly in the database, without the binary.
-pub fn add_turns(path: &Path, session: &str, turns: usize) {
+pub(crate) fn add_turns(path: &Path, session: &str, turns: usize) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let store = Store::sqlite(path, "lango-orchestrator".into()).unwrap();

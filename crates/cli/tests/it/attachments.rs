@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 /// A PNG of one pixel.
-pub const PIXEL: &[u8] =
+pub(crate) const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
     \0\0\0\nIDATx\x9cc\0\x01\0\0\x05\0\x01\r\n-\xb4\0\0\0\0IEND\xaeB`\x82";
-pub const PIXEL_BASE64: &str =
+pub(crate) const PIXEL_BASE64: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAACklEQVR4nGMAAQAABQABDQottAAAAABJRU5ErkJggg==";
 
 /// Returns the bodies of the requests that a provider received.

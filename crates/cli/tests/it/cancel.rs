@@ -47,14 +47,14 @@ fn is_reading(process: u32) -> bool {
 }
 
 /// Locks the database, so that a turn has to wait.
-pub fn lock_database(lango: &Lango) -> Connection {
+pub(crate) fn lock_database(lango: &Lango) -> Connection {
     let connection = Connection::open(lango.database()).unwrap();
     connection.busy_timeout(TIMEOUT).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     connection
 }
 
-pub fn unlock_database(connection: Connection) {
+pub(crate) fn unlock_database(connection: Connection) {
     connection.execute_batch("ROLLBACK").unwrap();
 }
 

@@ -8,37 +8,37 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The file that fills the disk.
-pub const BALLAST: &str = "ballast";
+pub(crate) const BALLAST: &str = "ballast";
 
 /// A file system in memory. It is unmounted when this value is dropped.
-pub struct Disk(TempDir);
+pub(crate) struct Disk(TempDir);
 
 impl Disk {
     /// Mounts a file system of this size, such as `256k`.
-    pub fn with_size(size: &str) -> Self {
+    pub(crate) fn with_size(size: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = format!("size={size}");
         mount(&["-t", "tmpfs", "-o", &options, "tmpfs"], folder.path());
         Self(folder)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Fills the disk with a file and returns its path. Deleting the file frees the space.
-    pub fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         fill(self.path())
     }
 
     /// Remounts the file system read-only.
-    pub fn make_read_only(&self) {
+    pub(crate) fn make_read_only(&self) {
         mount(&["-o", "remount,ro"], self.path());
     }
 }
 
 /// Fills the file system of a folder with a file and returns the file's path.
-pub fn fill(folder: &Path) -> PathBuf {
+pub(crate) fn fill(folder: &Path) -> PathBuf {
     let path = folder.join(BALLAST);
     let mut file = File::create(&path).unwrap();
     while file.write_all(&[7; 4096]).is_ok() {}
@@ -53,12 +53,12 @@ impl Drop for Disk {
 
 /// A real file system in an image file, which becomes read-only at its first error even if files are open, like a
 /// failing disk. A healthy file system cannot be remounted read-only while a file is open for writing.
-pub struct FailingDisk {
+pub(crate) struct FailingDisk {
     folder: TempDir,
 }
 
 impl FailingDisk {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let disk = Self {
             folder: tempfile::tempdir().unwrap(),
         };
@@ -70,7 +70,7 @@ impl FailingDisk {
         disk
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("disk")
     }
 
@@ -85,7 +85,7 @@ impl FailingDisk {
     }
 
     /// Returns a function that makes the file system fail.
-    pub fn failure(&self) -> impl FnOnce() + Send + 'static {
+    pub(crate) fn failure(&self) -> impl FnOnce() + Send + 'static {
         let path = self.path();
         move || {
             let mut find = Command::new("findmnt");
@@ -102,7 +102,7 @@ impl FailingDisk {
     }
 
     /// Repairs the file system. No process may have files open on it.
-    pub fn repair(&mut self) {
+    pub(crate) fn repair(&mut self) {
         succeed(Command::new("umount").arg(self.path()));
         let mut check = Command::new("e2fsck");
         // Exit code 1 means that errors were corrected.

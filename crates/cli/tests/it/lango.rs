@@ -12,20 +12,20 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The binary under test.
-pub const BINARY: &str = env!("CARGO_BIN_EXE_lango");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_lango");
 
 /// Time limit for a command before it counts as hanging.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A temporary home and workspace for the binary.
-pub struct Lango {
+pub(crate) struct Lango {
     root: Arc<TempDir>,
     home: PathBuf,
 }
 
 impl Lango {
     /// Creates an empty home, and a workspace with `notes.md`, `budget.csv` and `src/main.rs`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = Arc::new(tempfile::tempdir().unwrap());
         let home = root.path().join("home");
         let lango = Self { root, home };
@@ -36,20 +36,20 @@ impl Lango {
     }
 
     /// Creates a new workspace with its home at this path.
-    pub fn with_home(home: &Path) -> Self {
+    pub(crate) fn with_home(home: &Path) -> Self {
         let mut lango = Self::new();
         lango.home = home.to_owned();
         lango
     }
 
     /// Changes the home and keeps the workspace.
-    pub fn using_home(mut self, home: &Path) -> Self {
+    pub(crate) fn using_home(mut self, home: &Path) -> Self {
         home.clone_into(&mut self.home);
         self
     }
 
     /// Returns another value for the same home and workspace.
-    pub fn sibling(&self) -> Self {
+    pub(crate) fn sibling(&self) -> Self {
         Self {
             root: Arc::clone(&self.root),
             home: self.home.clone(),
@@ -57,27 +57,27 @@ impl Lango {
     }
 
     /// Returns the folder of lango's files. It does not exist until lango creates it.
-    pub fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
     /// Returns the path of the default store's database.
-    pub fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.home.join("lango.db")
     }
 
     /// Returns the folder that the agents work in.
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.root.path().join("workspace")
     }
 
     /// Writes a file into the workspace.
-    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
         write(&self.workspace().join(path), content);
     }
 
     /// Creates a folder `many/` with so many files that listing them takes a while.
-    pub fn create_many_files(&self) {
+    pub(crate) fn create_many_files(&self) {
         let folder = self.workspace().join("many");
         fs::create_dir(&folder).unwrap();
         for number in 0..20_000 {
@@ -86,19 +86,19 @@ impl Lango {
     }
 
     /// Writes a file into the home.
-    pub fn home_file(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn home_file(&self, path: &str, content: impl AsRef<[u8]>) {
         write(&self.home.join(path), content);
     }
 
     /// Returns the command without starting it. Its standard input is empty.
-    pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
+    pub(crate) fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Command {
         let mut command = Command::new(BINARY);
         self.prepare(&mut command).args(arguments);
         command
     }
 
     /// Gives a command the environment, working folder and standard input that lango gets.
-    pub fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(crate) fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -110,12 +110,12 @@ impl Lango {
     }
 
     /// Runs a command until it exits.
-    pub fn run(&self, arguments: &[&str]) -> RunResult {
+    pub(crate) fn run(&self, arguments: &[&str]) -> RunResult {
         finish(&mut self.command(arguments), b"")
     }
 
     /// Runs a command with this standard input.
-    pub fn piped(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> RunResult {
+    pub(crate) fn piped(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> RunResult {
         finish(
             self.command(arguments).stdin(Stdio::piped()),
             input.as_ref(),
@@ -123,24 +123,24 @@ impl Lango {
     }
 
     /// Asks a question in a new session and returns the JSON that `--json` prints.
-    pub fn ask(&self, question: &str) -> Value {
+    pub(crate) fn ask(&self, question: &str) -> Value {
         self.run(&["run", "--json", question]).ok().json()
     }
 
     /// Asks a question in a new session and returns the session's id.
-    pub fn session(&self, question: &str) -> String {
+    pub(crate) fn session(&self, question: &str) -> String {
         text(&self.ask(question)["session"]).to_owned()
     }
 
     /// Returns the stored events of a session.
-    pub fn events(&self, session: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, session: &str) -> Vec<Value> {
         self.run(&["sessions", "show", session, "--jsonl"])
             .ok()
             .json_lines()
     }
 
     /// Returns every file below the home with its content.
-    pub fn stored_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn stored_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut folders = vec![self.home.clone()];
         while let Some(folder) = folders.pop() {
@@ -160,7 +160,7 @@ impl Lango {
 
 /// The exit status and output of a command.
 #[derive(Debug)]
-pub struct RunResult {
+pub(crate) struct RunResult {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     pub stdout: String,
@@ -170,13 +170,13 @@ pub struct RunResult {
 impl RunResult {
     /// Asserts that the command succeeded.
     #[track_caller]
-    pub fn ok(self) -> Self {
+    pub(crate) fn ok(self) -> Self {
         self.exits(0)
     }
 
     /// Asserts that the command exited with this code and did not panic.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
         assert!(!self.stderr.contains("panicked"), "{self:#?}");
         self
@@ -185,7 +185,7 @@ impl RunResult {
     /// Asserts that the command failed with this code and printed nothing on stdout, and that its error contains each
     /// of these texts and a next step.
     #[track_caller]
-    pub fn refused(self, code: i32, names: &[&str]) -> Self {
+    pub(crate) fn refused(self, code: i32, names: &[&str]) -> Self {
         let ran = self.exits(code);
         assert_eq!(ran.stdout, "", "{ran:#?}");
         assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
@@ -198,20 +198,20 @@ impl RunResult {
 
     /// Parses the output as one JSON value.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
     /// Parses the output as one JSON value per line.
     #[track_caller]
-    pub fn json_lines(&self) -> Vec<Value> {
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
         let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         self.stdout.lines().map(parse).collect()
     }
 }
 
 /// Runs a command until it exits. Kills a command that hangs, and fails the test.
-pub fn finish(command: &mut Command, input: &[u8]) -> RunResult {
+pub(crate) fn finish(command: &mut Command, input: &[u8]) -> RunResult {
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -221,7 +221,7 @@ pub fn finish(command: &mut Command, input: &[u8]) -> RunResult {
 }
 
 /// Waits for a running child. Output that is not piped counts as empty.
-pub fn finish_child(mut child: Child, input: &[u8]) -> RunResult {
+pub(crate) fn finish_child(mut child: Child, input: &[u8]) -> RunResult {
     use std::os::unix::process::ExitStatusExt;
     let stdin = child.stdin.take();
     let input = input.to_owned();
@@ -264,19 +264,19 @@ fn write(path: &Path, content: impl AsRef<[u8]>) {
 
 /// Returns the text of a JSON string.
 #[track_caller]
-pub fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value
         .as_str()
         .unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
 /// Returns the value of a field for each event.
-pub fn field_values<'a>(events: &'a [Value], field: &str) -> Vec<&'a str> {
+pub(crate) fn field_values<'a>(events: &'a [Value], field: &str) -> Vec<&'a str> {
     events.iter().map(|event| text(&event[field])).collect()
 }
 
 /// Returns the events of this type.
-pub fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events
         .iter()
         .filter(|event| event["type"] == kind)

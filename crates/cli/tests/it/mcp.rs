@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-pub const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
+pub(crate) const ALLOW: &str = r#"approval.rules=[{action="allow",tool="toy_*"}]"#;
 
 /// Creates a home with the scripted server `toy`, which is assigned to the navigator. It is installed where agents
 /// cannot write, and logs its messages to `log` in its private directory.
-pub fn with_toy(more: &str) -> Lango {
+pub(crate) fn with_toy(more: &str) -> Lango {
     let lango = Lango::new();
     let settings = format!(
         "[mcp.servers.toy]\n{}, '--log', 'log', '--describe-file', 'description']\nagent = 'navigator'\n{more}\n",
@@ -26,7 +26,7 @@ pub fn with_toy(more: &str) -> Lango {
 }
 
 /// Installs the scripted server outside of the workspace. Returns the settings that start it.
-pub fn install_server(lango: &Lango) -> String {
+pub(crate) fn install_server(lango: &Lango) -> String {
     let folder = lango.home().with_file_name("installed");
     fs::create_dir_all(&folder).unwrap();
     let folder = folder.canonicalize().unwrap();
@@ -37,7 +37,7 @@ pub fn install_server(lango: &Lango) -> String {
 }
 
 /// Returns a path in the private directory of the server.
-pub fn private_path(lango: &Lango, name: &str) -> PathBuf {
+pub(crate) fn private_path(lango: &Lango, name: &str) -> PathBuf {
     lango.home().join("mcp-servers/toy").join(name)
 }
 
@@ -47,7 +47,7 @@ fn describe_echo(lango: &Lango, description: &str) {
 }
 
 /// Returns how often the server was started.
-pub fn start_count(lango: &Lango) -> usize {
+pub(crate) fn start_count(lango: &Lango) -> usize {
     let log = fs::read_to_string(private_path(lango, "log")).unwrap_or_default();
     let messages = log
         .lines()
@@ -58,7 +58,12 @@ pub fn start_count(lango: &Lango) -> usize {
 }
 
 /// Runs a turn in which the navigator calls a tool, with a scripted model. Returns the result and the events.
-pub fn turn(lango: &Lango, tool: &str, arguments: Value, more: &[&str]) -> (RunResult, Vec<Value>) {
+pub(crate) fn turn(
+    lango: &Lango,
+    tool: &str,
+    arguments: Value,
+    more: &[&str],
+) -> (RunResult, Vec<Value>) {
     let script = vec![
         delegate_and_finish("navigator", "use the tool"),
         call(tool, arguments),

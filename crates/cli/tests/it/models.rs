@@ -10,13 +10,13 @@ use tokio::runtime::Runtime;
 const KINDS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
 /// A scripted provider that runs on its own threads while the binary runs.
-pub struct Provider {
+pub(crate) struct Provider {
     _runtime: Runtime,
     pub server: WireServer,
 }
 
 impl Provider {
-    pub fn new<T: Into<ScriptedAnswer>>(answers: Vec<T>) -> Self {
+    pub(crate) fn new<T: Into<ScriptedAnswer>>(answers: Vec<T>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -39,7 +39,7 @@ fn one_tool() -> Vec<ModelReply> {
 }
 
 /// Returns flags that make `mock/any` the model.
-pub fn flags(kind: &str, url: &str) -> Vec<String> {
+pub(crate) fn flags(kind: &str, url: &str) -> Vec<String> {
     [
         format!("providers.mock.kind={kind}"),
         format!("providers.mock.baseUrl={url}"),
@@ -50,7 +50,7 @@ pub fn flags(kind: &str, url: &str) -> Vec<String> {
     .collect()
 }
 
-pub fn run(lango: &Lango, flags: &[String], more: &[&str]) -> RunResult {
+pub(crate) fn run(lango: &Lango, flags: &[String], more: &[&str]) -> RunResult {
     let arguments: Vec<&str> = ["run"]
         .into_iter()
         .chain(flags.iter().map(String::as_str))

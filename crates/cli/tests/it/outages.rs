@@ -177,12 +177,12 @@ fn a_server_stops_when_a_newer_lango_upgrades_its_database() {
     );
 }
 
-pub fn psql(address: &str, statement: &str) {
+pub(crate) fn psql(address: &str, statement: &str) {
     query(address, statement);
 }
 
 /// Runs a statement, and returns what psql prints.
-pub fn query(address: &str, statement: &str) -> String {
+pub(crate) fn query(address: &str, statement: &str) -> String {
     let mut psql = Command::new(postgres::programs().join("psql"));
     let ran = psql.args(["-qAt", "-v", "ON_ERROR_STOP=1", "-c", statement, address]);
     let ran = ran.output().unwrap();

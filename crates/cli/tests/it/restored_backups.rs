@@ -18,13 +18,13 @@ use tokio::runtime::Runtime;
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// A model that runs one command in each turn, and calls a hook before its first answer.
-pub struct CommandModel {
+pub(crate) struct CommandModel {
     _runtime: Runtime,
     server: WireServer,
 }
 
 impl CommandModel {
-    pub fn new(command: &'static str, hook: impl FnOnce() + Send + 'static) -> Self {
+    pub(crate) fn new(command: &'static str, hook: impl FnOnce() + Send + 'static) -> Self {
         let runtime = Runtime::new().unwrap();
         let hook: Mutex<Option<Hook>> = Mutex::new(Some(Box::new(hook)));
         let script = move |request: &RecordedRequest| {
@@ -45,7 +45,7 @@ impl CommandModel {
     }
 
     /// Returns arguments with this model, a single agent, and commands that need no approval.
-    pub fn arguments(&self, more: &[&str]) -> Vec<String> {
+    pub(crate) fn arguments(&self, more: &[&str]) -> Vec<String> {
         let mut arguments = flags("openai", self.server.url());
         let rule = "approval.rules=[{action=\"allow\",tool=\"exec\"}]";
         for key in ["agent.multiAgent=false", rule] {
@@ -56,14 +56,14 @@ impl CommandModel {
     }
 }
 
-pub fn start(lango: Lango, arguments: &[String]) -> TestServer {
+pub(crate) fn start(lango: Lango, arguments: &[String]) -> TestServer {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     TestServer::start_with(lango, &arguments)
 }
 
 /// Polls a task until it is in this state.
 #[track_caller]
-pub fn wait_for_state(server: &TestServer, id: &Value, state: &str) -> Value {
+pub(crate) fn wait_for_state(server: &TestServer, id: &Value, state: &str) -> Value {
     let started = Instant::now();
     loop {
         let got = server.rpc("GetTask", json!({ "id": id }));

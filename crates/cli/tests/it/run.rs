@@ -267,7 +267,7 @@ fn a_shell_pipeline_works() {
 }
 
 /// Returns the numbers of model calls, tool calls and rounds.
-pub fn counts(summary: &serde_json::Value) -> (u64, u64, u64) {
+pub(crate) fn counts(summary: &serde_json::Value) -> (u64, u64, u64) {
     let count = |field: &str| summary[field].as_u64().unwrap();
     (count("model_calls"), count("tool_calls"), count("rounds"))
 }

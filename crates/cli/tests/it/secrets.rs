@@ -7,15 +7,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-pub const PASSPHRASE: &str = "correct horse battery";
+pub(crate) const PASSPHRASE: &str = "correct horse battery";
 
 /// Runs a command with the passphrase in the environment.
-pub fn run(lango: &Lango, arguments: &[&str]) -> RunResult {
+pub(crate) fn run(lango: &Lango, arguments: &[&str]) -> RunResult {
     with_passphrase(lango, PASSPHRASE, arguments, b"")
 }
 
 /// Runs a command with this passphrase in the environment and this standard input.
-pub fn with_passphrase(
+pub(crate) fn with_passphrase(
     lango: &Lango,
     passphrase: &str,
     arguments: &[&str],
@@ -26,7 +26,7 @@ pub fn with_passphrase(
     finish(command.stdin(Stdio::piped()), input)
 }
 
-pub fn set(lango: &Lango, name: &str, value: &str) -> RunResult {
+pub(crate) fn set(lango: &Lango, name: &str, value: &str) -> RunResult {
     with_passphrase(
         lango,
         PASSPHRASE,
@@ -36,7 +36,7 @@ pub fn set(lango: &Lango, name: &str, value: &str) -> RunResult {
 }
 
 /// Returns the name and version of every secret, as `list` shows them.
-pub fn listed(lango: &Lango) -> Vec<(String, u64)> {
+pub(crate) fn listed(lango: &Lango) -> Vec<(String, u64)> {
     let listed = run(lango, &["secrets", "list", "--json"]).ok().json();
     let rows = listed.as_array().unwrap().iter();
     rows.map(|row| {
@@ -50,7 +50,7 @@ pub fn listed(lango: &Lango) -> Vec<(String, u64)> {
 }
 
 /// Waits until `list` shows that a secret has expired.
-pub fn wait_until_expired(lango: &Lango) {
+pub(crate) fn wait_until_expired(lango: &Lango) {
     let since = Instant::now();
     while !run(lango, &["secrets", "list"])
         .ok()

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A `lango serve` on a free port, with its own home and workspace. It is killed when this value is dropped.
-pub struct TestServer {
+pub(crate) struct TestServer {
     pub lango: Lango,
     child: Child,
     address: String,
@@ -25,12 +25,12 @@ pub struct TestServer {
 
 impl TestServer {
     /// Starts a server in a new home, with the built-in model.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_with(Lango::new(), &[])
     }
 
     /// Starts a server in this home, with additional arguments.
-    pub fn start_with(lango: Lango, arguments: &[&str]) -> Self {
+    pub(crate) fn start_with(lango: Lango, arguments: &[&str]) -> Self {
         let all = [
             &["serve", "--port", "0", "-c", "agent.model=offline/rules"],
             arguments,
@@ -56,27 +56,27 @@ impl TestServer {
         }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Returns the output of its start.
-    pub fn banner(&self) -> &str {
+    pub(crate) fn banner(&self) -> &str {
         &self.banner
     }
 
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let file = self.lango.home().join("server-token");
         fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
     /// Returns the number of tasks in its database.
-    pub fn task_count(&self) -> usize {
+    pub(crate) fn task_count(&self) -> usize {
         self.query("SELECT id FROM tasks").len()
     }
 
     /// Returns the context ids of these tasks.
-    pub fn contexts(&self) -> Vec<String> {
+    pub(crate) fn contexts(&self) -> Vec<String> {
         self.query("SELECT DISTINCT context FROM tasks")
     }
 
@@ -88,14 +88,14 @@ impl TestServer {
     }
 
     /// Makes a JSON-RPC call with the token.
-    pub fn rpc(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (_, body) = self.post(&body.to_string());
         serde_json::from_str(&body).unwrap()
     }
 
     /// Sends a message and returns the text of the answer.
-    pub fn ask(&self, text: &str) -> String {
+    pub(crate) fn ask(&self, text: &str) -> String {
         let sent = self.rpc("SendMessage", message(text));
         let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
         answer
@@ -104,14 +104,14 @@ impl TestServer {
             .to_owned()
     }
 
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
     /// Returns an HTTP request with the token, which closes the connection.
-    pub fn request(&self, body: &str) -> String {
+    pub(crate) fn request(&self, body: &str) -> String {
         format!(
             "POST / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nA2A-Version: 1.0\r\n\
              Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -122,7 +122,7 @@ impl TestServer {
     }
 
     /// Sends a request and returns the head and the body of the response.
-    pub fn post(&self, body: &str) -> (String, String) {
+    pub(crate) fn post(&self, body: &str) -> (String, String) {
         let mut stream = self.connect();
         stream.write_all(self.request(body).as_bytes()).unwrap();
         let mut reply = String::new();
@@ -132,7 +132,7 @@ impl TestServer {
     }
 
     /// Waits until the server prints this text. Returns its whole output so far.
-    pub fn wait_for_output(&mut self, text: &str) -> String {
+    pub(crate) fn wait_for_output(&mut self, text: &str) -> String {
         let _watchdog = Watchdog::of(&self.child);
         let mut output = self.banner.clone();
         while !output.contains(text) {
@@ -143,14 +143,14 @@ impl TestServer {
     }
 
     /// Sends SIGTERM and waits. Returns the output until the exit, and the exit code.
-    pub fn end(&mut self) -> (String, Option<i32>) {
+    pub(crate) fn end(&mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         self.wait()
     }
 
     /// Waits until the server exits. Returns the output until then, and the exit code.
-    pub fn wait(&mut self) -> (String, Option<i32>) {
+    pub(crate) fn wait(&mut self) -> (String, Option<i32>) {
         let _watchdog = Watchdog::of(&self.child);
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
@@ -188,7 +188,7 @@ impl Drop for Watchdog {
 }
 
 /// Returns a message with a new id. The same id again would be the same task.
-pub fn message(text: &str) -> Value {
+pub(crate) fn message(text: &str) -> Value {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let id = format!("m-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })

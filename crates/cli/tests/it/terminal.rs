@@ -14,7 +14,7 @@ use std::time::Instant;
 const READY: &str = "\u{1b}[?2004h";
 
 /// A terminal with a running program.
-pub struct Terminal {
+pub(crate) struct Terminal {
     keyboard: File,
     output: Receiver<Vec<u8>>,
     child: Child,
@@ -23,12 +23,17 @@ pub struct Terminal {
 
 impl Terminal {
     /// Opens a terminal of this width and starts lango with these arguments and variables.
-    pub fn start(lango: &Lango, columns: u16, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(
+        lango: &Lango,
+        columns: u16,
+        arguments: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         Self::start_program(lango, columns, &[&[BINARY], arguments].concat(), env)
     }
 
     /// Opens a terminal and starts another program with lango's environment.
-    pub fn start_program(
+    pub(crate) fn start_program(
         lango: &Lango,
         columns: u16,
         command_line: &[&str],
@@ -71,12 +76,12 @@ impl Terminal {
     }
 
     /// Types these keys.
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Sends a signal to the program.
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = i32::try_from(self.child.id()).unwrap();
         let id = rustix::process::Pid::from_raw(id).unwrap();
         rustix::process::kill_process(id, signal).unwrap();
@@ -84,20 +89,20 @@ impl Terminal {
 
     /// Waits for the prompt and returns what appeared before it.
     #[track_caller]
-    pub fn prompt(&mut self) -> String {
+    pub(crate) fn prompt(&mut self) -> String {
         self.wait_for(READY)
     }
 
     /// Types a line at the prompt and returns what appears before the next prompt.
     #[track_caller]
-    pub fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
         self.press(&format!("{line}\r"));
         self.prompt()
     }
 
     /// Waits for this text, and returns everything that appeared up to its end.
     #[track_caller]
-    pub fn wait_for(&mut self, text: &str) -> String {
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let since = Instant::now();
         loop {
             if let Some(at) = find(&self.seen, text.as_bytes()) {
@@ -118,7 +123,7 @@ impl Terminal {
 
     /// Waits for the exit. Returns the exit code and the remaining output.
     #[track_caller]
-    pub fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let since = Instant::now();
         while let Ok(bytes) = {
             let left = TIMEOUT.saturating_sub(since.elapsed());

@@ -48,10 +48,10 @@ enum Content {
 }
 
 impl Dom {
-    pub const ROOT: NodeId = 0;
+    pub(super) const ROOT: NodeId = 0;
 
     /// Parses a page. Scripts do not run, so the content of `noscript` is parsed as markup.
-    pub fn parse(html: &str) -> Self {
+    pub(super) fn parse(html: &str) -> Self {
         let options = ParseOpts {
             tree_builder: TreeBuilderOpts {
                 scripting_enabled: false,
@@ -83,34 +83,34 @@ impl Dom {
         Self { nodes, was_cut }
     }
 
-    pub fn children(&self, node: NodeId) -> &[NodeId] {
+    pub(super) fn children(&self, node: NodeId) -> &[NodeId] {
         &self.nodes[node].children
     }
 
-    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+    pub(super) fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.nodes[node].parent
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Returns the tag name of an element in lower case; empty for other nodes.
-    pub fn name(&self, node: NodeId) -> &str {
+    pub(super) fn name(&self, node: NodeId) -> &str {
         match &self.nodes[node].content {
             Content::Element { name, .. } => &name.local,
             _ => "",
         }
     }
 
-    pub fn text(&self, node: NodeId) -> Option<&str> {
+    pub(super) fn text(&self, node: NodeId) -> Option<&str> {
         match &self.nodes[node].content {
             Content::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub fn attribute(&self, node: NodeId, name: &str) -> Option<&str> {
+    pub(super) fn attribute(&self, node: NodeId, name: &str) -> Option<&str> {
         let Content::Element { attributes, .. } = &self.nodes[node].content else {
             return None;
         };
@@ -122,7 +122,11 @@ impl Dom {
 
     /// Returns `from` and its descendants in document order. Leaves out each node for which `is_skipped` returns true,
     /// together with its descendants.
-    pub fn walk(&self, from: NodeId, mut is_skipped: impl FnMut(NodeId) -> bool) -> Vec<NodeId> {
+    pub(super) fn walk(
+        &self,
+        from: NodeId,
+        mut is_skipped: impl FnMut(NodeId) -> bool,
+    ) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut stack = vec![from];
         while let Some(node) = stack.pop() {
@@ -136,19 +140,19 @@ impl Dom {
     }
 
     /// Returns the first element with this tag name.
-    pub fn first(&self, name: &str) -> Option<NodeId> {
+    pub(super) fn first(&self, name: &str) -> Option<NodeId> {
         let all = self.walk(Self::ROOT, |_| false);
         all.into_iter().find(|node| self.name(*node) == name)
     }
 
     /// Returns whether a node or one of its descendants has this tag name.
-    pub fn contains(&self, node: NodeId, name: &str) -> bool {
+    pub(super) fn contains(&self, node: NodeId, name: &str) -> bool {
         let all = self.walk(node, |_| false);
         all.into_iter().any(|node| self.name(node) == name)
     }
 
     /// Returns all text below a node on one line.
-    pub fn line(&self, node: NodeId) -> String {
+    pub(super) fn line(&self, node: NodeId) -> String {
         let mut text = String::new();
         for node in self.walk(node, |_| false) {
             text.push_str(self.text(node).unwrap_or_default());

@@ -20,7 +20,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub fn is_dropped(&self, node: NodeId) -> bool {
+    pub(super) fn is_dropped(&self, node: NodeId) -> bool {
         self.dropped[node]
     }
 }

@@ -43,7 +43,7 @@ struct OpenLink {
 
 impl Writer {
     /// Adds text, collapsing spaces and line breaks to one space.
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         for character in text.chars() {
             if !character.is_whitespace() {
                 // Zero-width characters can hide text from a reader, and direction marks can reorder it.
@@ -56,7 +56,7 @@ impl Writer {
         }
     }
 
-    pub fn line_break(&mut self) {
+    pub(super) fn line_break(&mut self) {
         let length = self.line.trim_end_matches(' ').len();
         self.line.truncate(length);
         if !self.line.is_empty() && self.heading == 0 {
@@ -66,23 +66,23 @@ impl Writer {
         }
     }
 
-    pub fn code(&mut self, text: &str) {
+    pub(super) fn code(&mut self, text: &str) {
         let fence = if text.contains('`') { "``" } else { "`" };
         self.line.push_str(fence);
         self.line.push_str(text);
         self.line.push_str(fence);
     }
 
-    pub fn start_heading(&mut self, level: usize) {
+    pub(super) fn start_heading(&mut self, level: usize) {
         self.end_block();
         self.heading = level;
     }
 
-    pub fn start_quote(&mut self) {
+    pub(super) fn start_quote(&mut self) {
         self.start(Container::Quote { is_written: false });
     }
 
-    pub fn start_item(&mut self, marker: &str) {
+    pub(super) fn start_item(&mut self, marker: &str) {
         self.start(Container::Item {
             marker: marker.to_owned(),
             is_written: false,
@@ -96,12 +96,12 @@ impl Writer {
             .push(if is_deep { Container::Flat } else { container });
     }
 
-    pub fn end_container(&mut self) {
+    pub(super) fn end_container(&mut self) {
         self.end_block();
         self.containers.pop();
     }
 
-    pub fn start_link(&mut self, url: String) {
+    pub(super) fn start_link(&mut self, url: String) {
         self.end_link();
         self.link = Some(OpenLink {
             url,
@@ -110,7 +110,7 @@ impl Writer {
         });
     }
 
-    pub fn end_link(&mut self) {
+    pub(super) fn end_link(&mut self) {
         self.write_link();
         self.link = None;
     }
@@ -145,7 +145,7 @@ impl Writer {
     }
 
     /// Adds links to the list, except those that repeat one of the last 50.
-    pub fn add_links(&mut self, links: impl IntoIterator<Item = Link>) {
+    pub(super) fn add_links(&mut self, links: impl IntoIterator<Item = Link>) {
         for link in links {
             let is_new = !self
                 .links
@@ -160,7 +160,7 @@ impl Writer {
     }
 
     /// Ends the current block, if there is one.
-    pub fn end_block(&mut self) {
+    pub(super) fn end_block(&mut self) {
         self.write_link();
         let line = std::mem::take(&mut self.line);
         let text = line.trim();
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    pub fn code_block(&mut self, language: &str, text: &str) {
+    pub(super) fn code_block(&mut self, language: &str, text: &str) {
         self.end_block();
         let text = text.trim_matches('\n').trim_end();
         if !text.is_empty() {
@@ -189,7 +189,7 @@ impl Writer {
     }
 
     /// Writes a complete block, with the quote marks and indentation of its containers on every line.
-    pub fn block(&mut self, text: &str) {
+    pub(super) fn block(&mut self, text: &str) {
         let starts_item = self.containers.iter().any(
             |container| matches!(container, Container::Item { is_written, .. } if !is_written),
         );
@@ -231,7 +231,7 @@ impl Writer {
         }
     }
 
-    pub fn finish(mut self) -> (String, Vec<Link>) {
+    pub(super) fn finish(mut self) -> (String, Vec<Link>) {
         self.end_link();
         self.end_block();
         (self.out, self.links)

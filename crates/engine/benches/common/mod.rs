@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 
 /// The store of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BenchStore<'a> {
+pub(crate) enum BenchStore<'a> {
     Memory,
     Sqlite,
     /// The database at this address.
@@ -27,7 +27,7 @@ pub enum BenchStore<'a> {
 }
 
 /// A store of sessions with its catalog.
-pub trait Sessions: SessionStore + SessionCatalog {}
+pub(crate) trait Sessions: SessionStore + SessionCatalog {}
 
 impl<S: SessionStore + SessionCatalog> Sessions for S {}
 
@@ -35,7 +35,7 @@ impl<S: SessionStore + SessionCatalog> Sessions for S {}
 const CONCURRENT_SESSIONS: usize = 200;
 
 /// An open session to run turns in.
-pub struct Bench {
+pub(crate) struct Bench {
     runtime: Runtime,
     store: Arc<dyn Sessions>,
     runner: Runner,
@@ -47,12 +47,12 @@ pub struct Bench {
 
 impl Bench {
     /// Creates a session with this many events of earlier turns.
-    pub fn with_history(place: BenchStore<'_>, events: usize) -> Self {
+    pub(crate) fn with_history(place: BenchStore<'_>, events: usize) -> Self {
         Self::with_other_sessions(place, events, 0)
     }
 
     /// Creates a session next to this many other sessions with one turn each.
-    pub fn with_other_sessions(place: BenchStore<'_>, events: usize, others: usize) -> Self {
+    pub(crate) fn with_other_sessions(place: BenchStore<'_>, events: usize, others: usize) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -90,14 +90,14 @@ impl Bench {
     }
 
     /// Opens the session again.
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let session = self.conversation.session().clone();
         let opened = self.runtime.block_on(self.runner.open(session));
         assert!(!opened.expect("the session opens").is_interrupted());
     }
 
     /// Lists the most recently used sessions.
-    pub fn list(&mut self) {
+    pub(crate) fn list(&mut self) {
         let listed = self.store.list(
             self.conversation.user(),
             lango_core::SessionQuery::recent(20),
@@ -107,14 +107,14 @@ impl Bench {
     }
 
     /// Lists unfinished turns.
-    pub fn list_unfinished(&mut self) {
+    pub(crate) fn list_unfinished(&mut self) {
         let unfinished = self.store.unfinished(None, 100);
         let unfinished = self.runtime.block_on(unfinished).expect("a list");
         assert!(unfinished.is_empty());
     }
 
     /// Runs one turn to its end.
-    pub fn turn(&mut self, question: &str) {
+    pub(crate) fn turn(&mut self, question: &str) {
         let stop = CancelToken::new();
         let turn = self.conversation.turn(question, &stop, &self.sender);
         let report = self.runtime.block_on(turn).expect("the turn runs");

@@ -57,7 +57,7 @@ pub(super) struct FieldParser {
 }
 
 impl FieldParser {
-    pub fn new(fields: Vec<Field>) -> Self {
+    pub(crate) fn new(fields: Vec<Field>) -> Self {
         let mut parser = Self::default();
         for field in fields {
             parser.parse_field(field);
@@ -66,11 +66,11 @@ impl FieldParser {
     }
 
     /// Returns the line of a field, if the file has it.
-    pub fn line_of(&self, field: &str) -> Option<usize> {
+    pub(crate) fn line_of(&self, field: &str) -> Option<usize> {
         self.lines.get(field).copied()
     }
 
-    pub fn report(&mut self, line: usize, detail: impl Into<String>) {
+    pub(crate) fn report(&mut self, line: usize, detail: impl Into<String>) {
         self.problems.push(FileProblem {
             line,
             detail: detail.into(),
@@ -78,13 +78,13 @@ impl FieldParser {
     }
 
     /// Returns the problems from top to bottom.
-    pub fn into_problems(mut self) -> Vec<FileProblem> {
+    pub(crate) fn into_problems(mut self) -> Vec<FileProblem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
     }
 
     /// Checks the name. It comes from the file name; a `name` field may only repeat it.
-    pub fn check_name(&mut self, stem: &str, line: usize) {
+    pub(crate) fn check_name(&mut self, stem: &str, line: usize) {
         match self.name.take() {
             Some(name) if name != stem => self.report(
                 line,
@@ -103,7 +103,7 @@ impl FieldParser {
     }
 
     /// Returns the role, without a full stop.
-    pub fn description(&mut self) -> String {
+    pub(crate) fn description(&mut self) -> String {
         let advice = "say in a sentence what the agent is for";
         match (self.description.take(), self.line_of("description")) {
             (Some(text), line) => {
@@ -127,7 +127,7 @@ impl FieldParser {
 
     /// Whether the agent exists even without tools. That is the default for an agent without prefixes, which only has
     /// an instruction.
-    pub fn always_include(&self) -> bool {
+    pub(crate) fn always_include(&self) -> bool {
         self.always_include.unwrap_or(self.prefixes.is_empty())
     }
 

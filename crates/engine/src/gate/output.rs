@@ -16,7 +16,7 @@ pub(crate) struct CallResult {
 
 impl CallResult {
     /// Creates a result that lango wrote itself.
-    pub fn from_lango(status: CallStatus, output: String) -> Self {
+    pub(crate) fn from_lango(status: CallStatus, output: String) -> Self {
         Self {
             status,
             output: output.into(),
@@ -26,7 +26,7 @@ impl CallResult {
     }
 
     /// Converts a tool's output, and enforces the limits on text and files.
-    pub fn from_output(output: ToolOutput) -> Self {
+    pub(crate) fn from_output(output: ToolOutput) -> Self {
         let ToolOutput { text, trust, files } = output;
         let text = cap(text, Gate::OUTPUT_BYTES);
         if files.is_empty() {
@@ -49,7 +49,7 @@ impl CallResult {
     }
 
     /// Appends lines to the text.
-    pub fn add_lines(&mut self, lines: &[String]) {
+    pub(crate) fn add_lines(&mut self, lines: &[String]) {
         if !lines.is_empty() {
             let text = std::iter::once(&*self.output).filter(|text| !text.is_empty());
             let all: Vec<&str> = text.chain(lines.iter().map(String::as_str)).collect();

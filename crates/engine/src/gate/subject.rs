@@ -41,7 +41,7 @@ enum Kind {
 const SHELL_CONTROL: [char; 11] = ['\n', '\r', ';', '&', '|', '`', '$', '(', ')', '<', '>'];
 
 impl SubjectText {
-    pub fn of(spec: &ToolSpec, arguments: &Value, inspection: &Inspection) -> Self {
+    pub(crate) fn of(spec: &ToolSpec, arguments: &Value, inspection: &Inspection) -> Self {
         let (text, kind) = match spec.subject {
             RuleSubject::Site => match &inspection.site {
                 Some(site) => (site.host.to_string(), Kind::Site),
@@ -64,7 +64,7 @@ impl SubjectText {
     }
 
     /// Whether a pattern that allows matches.
-    pub fn is_allowed_by(&self, pattern: &str) -> bool {
+    pub(crate) fn is_allowed_by(&self, pattern: &str) -> bool {
         if let (Kind::ShellLine | Kind::Words, Some(command)) =
             (self.kind, harmless::marked_command(pattern))
         {
@@ -83,7 +83,7 @@ impl SubjectText {
     }
 
     /// Whether a grant with this pattern covers the call, which would run `content`.
-    pub fn is_granted_by(
+    pub(crate) fn is_granted_by(
         &self,
         subject: RuleSubject,
         pattern: &str,
@@ -97,7 +97,7 @@ impl SubjectText {
 
     /// Whether a pattern that asks or denies matches a spelling of the text, a command of the line, or the arguments as
     /// a whole. Relative paths are relative to `folder`.
-    pub fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
+    pub(crate) fn is_narrowed_by(&self, pattern: &str, arguments: &Value, folder: &str) -> bool {
         // Here, `git log …` matches every `git log`.
         let wide = harmless::marked_command(pattern).map(|command| format!("{command} *"));
         let pattern = wide.as_deref().unwrap_or(pattern);
@@ -126,7 +126,7 @@ impl SubjectText {
     }
 
     /// Returns the pattern to offer if the user wants an answer to cover later calls too.
-    pub fn offered_pattern(&self, content: Option<&Text>) -> String {
+    pub(crate) fn offered_pattern(&self, content: Option<&Text>) -> String {
         let exactly = || literal(&self.text);
         let pattern = match self.kind {
             Kind::Json | Kind::LiteralOnly | Kind::Site => exactly(),

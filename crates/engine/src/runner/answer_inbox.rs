@@ -79,7 +79,7 @@ impl Conversation {
 pub(super) struct AnswerListener<'a>(&'a AnswerInbox);
 
 impl AnswerListener<'_> {
-    pub async fn next(&self) -> PendingAnswer {
+    pub(crate) async fn next(&self) -> PendingAnswer {
         loop {
             if let Some(given) = self.0.lock().given.pop_front() {
                 return given;
@@ -89,7 +89,7 @@ impl AnswerListener<'_> {
     }
 
     /// Closes the inbox unless it contains an answer. Returns whether it closed.
-    pub fn close_if_empty(&self) -> bool {
+    pub(crate) fn close_if_empty(&self) -> bool {
         let mut inbox = self.0.lock();
         inbox.is_open = !inbox.given.is_empty();
         !inbox.is_open

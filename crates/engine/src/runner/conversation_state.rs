@@ -42,7 +42,7 @@ pub(super) enum TurnIdSource {
 impl TurnIdSource {
     /// Whether a turn can be retried from the current log after its first append failed with this error. A deleted
     /// session is recreated for a client of the server, but not for a user who has it open.
-    pub fn allows_retry(self, error: &StoreError) -> bool {
+    pub(crate) fn allows_retry(self, error: &StoreError) -> bool {
         match error {
             StoreError::Conflict { .. } => true,
             StoreError::NotFound { .. } => self == Self::Caller,

@@ -17,7 +17,7 @@ pub(super) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Creates a draft. Nothing is published unless `is_published`.
-    pub fn new(author: AgentName, updates: &'a UpdateSender, is_published: bool) -> Self {
+    pub(crate) fn new(author: AgentName, updates: &'a UpdateSender, is_published: bool) -> Self {
         Self {
             author,
             updates,
@@ -27,7 +27,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub fn push(&mut self, text: &str) {
+    pub(crate) fn push(&mut self, text: &str) {
         if !self.is_published {
             return;
         }
@@ -44,7 +44,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Withdraws the draft and publishes why the call is retried.
-    pub fn retry(&mut self, reason: &str) {
+    pub(crate) fn retry(&mut self, reason: &str) {
         self.buffer.clear();
         self.withdraw();
         let agent = self.author.clone();
@@ -52,7 +52,7 @@ impl<'a> Draft<'a> {
         self.updates.send(TurnUpdate::Retrying { agent, reason });
     }
 
-    pub fn withdraw(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         if std::mem::take(&mut self.has_started) {
             self.updates.send(TurnUpdate::DraftWithdrawn);
         }

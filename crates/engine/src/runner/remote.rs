@@ -25,7 +25,7 @@ pub(super) struct RemoteProgress {
 
 impl RemoteProgress {
     /// Returns the channel on which this step reports progress, if it does.
-    pub fn sender_for(&mut self, step: &TurnStep) -> Option<mpsc::Sender<TurnInput>> {
+    pub(crate) fn sender_for(&mut self, step: &TurnStep) -> Option<mpsc::Sender<TurnInput>> {
         let TurnStep::CallRemote(_) = step else {
             return None;
         };
@@ -35,7 +35,7 @@ impl RemoteProgress {
     }
 
     /// Waits for the next report. Never resolves if there is no channel.
-    pub async fn next(&mut self) -> TurnInput {
+    pub(crate) async fn next(&mut self) -> TurnInput {
         match &mut self.channel {
             // This struct also has a sender, so the channel never closes.
             Some((_, receiver)) => match receiver.recv().await {
@@ -47,7 +47,7 @@ impl RemoteProgress {
     }
 
     /// Returns the next report if one has already arrived.
-    pub fn try_next(&mut self) -> Option<TurnInput> {
+    pub(crate) fn try_next(&mut self) -> Option<TurnInput> {
         let (_, receiver) = self.channel.as_mut()?;
         receiver.try_recv().ok()
     }
@@ -60,7 +60,7 @@ pub(super) struct RemoteTasks {
 
 impl RemoteTasks {
     /// Finds the accepted tasks in the log of a turn.
-    pub fn of(turn: &Turn) -> Self {
+    pub(crate) fn of(turn: &Turn) -> Self {
         let steps = turn.ready().into_iter().filter_map(|step| match step {
             TurnStep::CallRemote(step) => step
                 .accepted
@@ -73,7 +73,7 @@ impl RemoteTasks {
     }
 
     /// Updates the tasks from an input of the turn.
-    pub fn note(&mut self, input: &TurnInput) {
+    pub(crate) fn note(&mut self, input: &TurnInput) {
         match input {
             TurnInput::RemoteAccepted { step, thread } => {
                 let task = (step.agent.clone(), thread.clone());
@@ -87,7 +87,7 @@ impl RemoteTasks {
     }
 
     /// Cancels all tasks, because the turn is over.
-    pub async fn cancel(self, parts: &RunnerParts) {
+    pub(crate) async fn cancel(self, parts: &RunnerParts) {
         let each = self.tasks.values().filter_map(|(agent, thread)| {
             let remote = find(parts, agent)?;
             Some(cancel(remote, Some(thread)))

@@ -14,27 +14,27 @@ pub(super) struct RunningSteps<F: Future> {
 }
 
 impl<F: Future> RunningSteps<F> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             steps: FuturesUnordered::new(),
             results: VecDeque::new(),
         }
     }
 
-    pub fn push(&mut self, step: F) {
+    pub(crate) fn push(&mut self, step: F) {
         self.steps.push(step);
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.steps.len() + self.results.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Waits for the result of a step. Returns `None` if no step is running.
-    pub async fn next(&mut self) -> Option<F::Output> {
+    pub(crate) async fn next(&mut self) -> Option<F::Output> {
         match self.results.pop_front() {
             Some(result) => Some(result),
             None => self.steps.next().await,
@@ -42,12 +42,12 @@ impl<F: Future> RunningSteps<F> {
     }
 
     /// Removes and returns the results of finished steps.
-    pub fn take_results(&mut self) -> Vec<F::Output> {
+    pub(crate) fn take_results(&mut self) -> Vec<F::Output> {
         self.results.drain(..).collect()
     }
 
     /// Awaits other work while polling the steps.
-    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         loop {
             tokio::select! {

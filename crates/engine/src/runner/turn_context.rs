@@ -21,7 +21,11 @@ pub(super) struct TurnContext<'a> {
 
 impl<'a> TurnContext<'a> {
     /// Creates the context of a turn whose events are stored alone.
-    pub fn new(lease: &'a BoxLease, cancel: &'a CancelToken, updates: &'a UpdateSender) -> Self {
+    pub(crate) fn new(
+        lease: &'a BoxLease,
+        cancel: &'a CancelToken,
+        updates: &'a UpdateSender,
+    ) -> Self {
         Self {
             lease,
             cancel,
@@ -31,7 +35,7 @@ impl<'a> TurnContext<'a> {
     }
 
     /// Fails with [`RunnerError::Duplicate`] if another turn already has this message.
-    pub async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
+    pub(crate) async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
         match self.commit {
             Some(commit) if commit.is_duplicate().await? => Err(RunnerError::Duplicate),
             _ => Ok(()),
@@ -39,7 +43,7 @@ impl<'a> TurnContext<'a> {
     }
 
     /// Awaits work on a session, and stops it when the lease of the session is lost.
-    pub async fn while_leased<T>(
+    pub(crate) async fn while_leased<T>(
         &self,
         session: &SessionId,
         work: impl Future<Output = Result<T, RunnerError>>,

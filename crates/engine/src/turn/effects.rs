@@ -28,7 +28,7 @@ struct EffectCall {
 
 impl EffectLog {
     /// Records the start of a call, which may be a retry.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         call: &CallId,
         agent: AgentName,
@@ -46,7 +46,7 @@ impl EffectLog {
     }
 
     /// Records the end of a call.
-    pub fn end(&mut self, call: &CallId, status: CallStatus) {
+    pub(crate) fn end(&mut self, call: &CallId, status: CallStatus) {
         let mut effects = self.0.iter_mut();
         if let Some(record) = effects.find(|record| record.call == *call) {
             record.status = Some(status);
@@ -54,7 +54,7 @@ impl EffectLog {
     }
 
     /// Describes the most recent calls; `None` if there are none.
-    pub fn describe(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let lines: Vec<String> = self.0.iter().filter_map(EffectCall::describe).collect();
         if lines.is_empty() {
             return None;

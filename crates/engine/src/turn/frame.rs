@@ -67,17 +67,17 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         matches!(self.state, SlotState::Running { .. })
     }
 
     /// Whether the result came after event number `event` of the turn.
-    pub fn is_answered_after(&self, event: u32) -> bool {
+    pub(crate) fn is_answered_after(&self, event: u32) -> bool {
         matches!(self.state, SlotState::Answered { at, .. } if at > event)
     }
 
     /// Whether the call is running and not idempotent.
-    pub fn has_effect(&self) -> bool {
+    pub(crate) fn has_effect(&self) -> bool {
         matches!(
             self.state,
             SlotState::Running {
@@ -121,7 +121,7 @@ pub(super) enum FrameEnd {
 }
 
 impl Frame {
-    pub fn new(id: FrameId, agent: AgentName, task: Text, trust: Trust) -> Self {
+    pub(crate) fn new(id: FrameId, agent: AgentName, task: Text, trust: Trust) -> Self {
         Self {
             id,
             agent,
@@ -145,12 +145,12 @@ impl Frame {
         }
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.end.is_none()
     }
 
     /// Whether the next step of the frame is a call of its model.
-    pub fn awaits_model(&self) -> bool {
+    pub(crate) fn awaits_model(&self) -> bool {
         self.is_open()
             && !self.is_remote
             && self
@@ -160,14 +160,14 @@ impl Frame {
     }
 
     /// Returns the calls of the last reply.
-    pub fn slots(&self) -> &[Slot] {
+    pub(crate) fn slots(&self) -> &[Slot] {
         match self.entries.last() {
             Some(Entry::Reply { slots, .. }) => slots,
             _ => &[],
         }
     }
 
-    pub fn slot_mut(&mut self, call: &CallId) -> Option<&mut Slot> {
+    pub(crate) fn slot_mut(&mut self, call: &CallId) -> Option<&mut Slot> {
         match self.entries.last_mut() {
             Some(Entry::Reply { slots, .. }) => slots.iter_mut().find(|slot| slot.call.id == *call),
             _ => None,
@@ -175,7 +175,7 @@ impl Frame {
     }
 
     /// Returns the pending approvals of the last reply, with the time of each request.
-    pub fn pending_requests(&self) -> impl Iterator<Item = (&ApprovalRequest, Timestamp)> {
+    pub(crate) fn pending_requests(&self) -> impl Iterator<Item = (&ApprovalRequest, Timestamp)> {
         let slots = self.slots().iter().filter(|_| self.is_open());
         slots.filter_map(|slot| match &slot.state {
             SlotState::AwaitingApproval { request, since, .. } => Some((request, *since)),
@@ -186,7 +186,7 @@ impl Frame {
     /// Returns the calls of the last reply that can run now. Calls run concurrently, except that a non-idempotent call
     /// waits for those before it, and those after it wait for it. A call with a pending approval keeps its place in
     /// this order.
-    pub fn startable(&self) -> Vec<&Slot> {
+    pub(crate) fn startable(&self) -> Vec<&Slot> {
         let mut startable = Vec::new();
         let mut is_asked = false;
         for slot in self.slots() {

@@ -25,7 +25,7 @@ impl Repetition {
     const CIRCLES: [(usize, usize); 3] = [(1, 3), (2, 2), (3, 2)];
     const WINDOW: usize = 6;
 
-    pub fn push(&mut self, tool: ToolName, arguments: Arc<Value>, output: Text) {
+    pub(crate) fn push(&mut self, tool: ToolName, arguments: Arc<Value>, output: Text) {
         if self.window.len() == Self::WINDOW {
             self.window.pop_front();
         }
@@ -36,7 +36,7 @@ impl Repetition {
         });
     }
 
-    pub fn is_circle(&self) -> bool {
+    pub(crate) fn is_circle(&self) -> bool {
         Self::CIRCLES
             .iter()
             .any(|&(length, times)| self.ends_with_circle(length, times))

@@ -29,7 +29,7 @@ pub(crate) struct RequestSpace {
 
 impl RequestSpace {
     /// The limits of every request, regardless of the model.
-    pub const MAX: Self = Self {
+    pub(crate) const MAX: Self = Self {
         bytes: usize::MAX,
         images: 20,
         file_bytes: 20_000_000,
@@ -37,7 +37,7 @@ impl RequestSpace {
 
     /// Reserves space for messages with this estimated size and these files. Returns whether everything fits; if not,
     /// reserves nothing.
-    pub fn reserve(&mut self, bytes: usize, files: &[Attachment]) -> bool {
+    pub(crate) fn reserve(&mut self, bytes: usize, files: &[Attachment]) -> bool {
         let mut left = *self;
         let fits = bytes <= left.bytes && files.iter().all(|file| left.reserve_file(file));
         if fits {
@@ -59,7 +59,7 @@ impl RequestSpace {
 
     /// Reserves space for the files of messages: first those of the question, then those of results, newest first.
     /// Drops files that do not fit.
-    pub fn reserve_files(&mut self, messages: &mut [Message]) {
+    pub(crate) fn reserve_files(&mut self, messages: &mut [Message]) {
         if messages
             .iter()
             .all(|message| attachments(message).is_empty())

@@ -22,20 +22,20 @@ pub(super) enum RestoreQuestion {
 }
 
 impl RestoreQuestion {
-    pub fn asked(request: &ApprovalRequest, since: Timestamp) -> Self {
+    pub(crate) fn asked(request: &ApprovalRequest, since: Timestamp) -> Self {
         Self::Asked {
             request: Box::new(request.clone()),
             since,
         }
     }
 
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         matches!(self, Self::Asked { .. })
     }
 
     /// Whether the answer to this request settles the question. A turn that only waited for approvals continues with
     /// any answer, because the user gave it after the restore.
-    pub fn is_settled_by(&self, answered: &ApprovalId) -> bool {
+    pub(crate) fn is_settled_by(&self, answered: &ApprovalId) -> bool {
         match self {
             Self::Marked => true,
             Self::Asked { request, .. } => request.id == *answered,

@@ -8,7 +8,7 @@ use lango_core::{Attachment, CallId, CallStatus, FrameId, Limit, Text};
 use std::sync::Arc;
 
 impl State {
-    pub fn remote_returned(
+    pub(crate) fn remote_returned(
         &mut self,
         frame: &FrameId,
         status: CallStatus,
@@ -26,7 +26,7 @@ impl State {
     }
 
     /// Attaches a result to its call, in the frame that made the call.
-    pub fn answer(
+    pub(crate) fn answer(
         &mut self,
         frame: &FrameId,
         call: &CallId,
@@ -61,13 +61,13 @@ impl State {
         });
     }
 
-    pub fn end_at(&mut self, frame: &FrameId, limit: Limit) {
+    pub(crate) fn end_at(&mut self, frame: &FrameId, limit: Limit) {
         self.limit_hit = Some(limit);
         self.end(frame, FrameEnd::Limited(limit));
     }
 
     /// Ends a frame. For a sub-agent, this answers the call that opened it.
-    pub fn end(&mut self, frame: &FrameId, end: FrameEnd) {
+    pub(crate) fn end(&mut self, frame: &FrameId, end: FrameEnd) {
         if !frame.is_root() {
             let ended = self.frame(frame);
             let agent = ended.map_or(&self.root, |frame| &frame.agent).clone();

@@ -26,19 +26,19 @@ pub(super) struct Setup {
 
 impl Setup {
     /// Returns the price of this agent's model, if it is known.
-    pub fn price_of(&self, agent: &AgentName) -> Option<Price> {
+    pub(crate) fn price_of(&self, agent: &AgentName) -> Option<Price> {
         let own = self.models.get(agent).map(|own| own.price);
         own.unwrap_or(self.price)
     }
 
     /// Returns the context window of this agent's model in tokens, if it is known.
-    pub fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
+    pub(crate) fn context_tokens_of(&self, agent: &AgentName) -> Option<u64> {
         let own = self.models.get(agent).map(|own| own.context_tokens);
         own.unwrap_or(self.context_tokens)
     }
 
     /// Returns the model settings of this agent.
-    pub fn settings_of(&self, agent: &AgentName) -> ModelSettings {
+    pub(crate) fn settings_of(&self, agent: &AgentName) -> ModelSettings {
         let own = self.agent_settings.get(agent).copied();
         own.unwrap_or(self.settings)
     }

@@ -60,7 +60,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(root: AgentName, limits: Limits) -> Self {
+    pub(crate) fn new(root: AgentName, limits: Limits) -> Self {
         Self {
             root,
             limits,
@@ -92,12 +92,12 @@ impl State {
         }
     }
 
-    pub fn frame(&self, id: &FrameId) -> Option<&Frame> {
+    pub(crate) fn frame(&self, id: &FrameId) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.id == *id)
     }
 
     /// Applies an event. This is the only function that changes the state, and it sees only the event.
-    pub fn evolve(&mut self, event: &Event) {
+    pub(crate) fn evolve(&mut self, event: &Event) {
         self.events += 1;
         self.pass_time(event);
         if is_progress(&event.body) {
@@ -403,7 +403,7 @@ impl State {
     }
 
     /// Whether only an approval can continue the turn.
-    pub fn is_parked(&self) -> bool {
+    pub(crate) fn is_parked(&self) -> bool {
         let is_idle = |frame: &Frame| {
             !frame.is_remote && !frame.awaits_model() && frame.startable().is_empty()
         };
@@ -441,7 +441,7 @@ impl State {
         });
     }
 
-    pub fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {
+    pub(crate) fn change(&mut self, id: &FrameId, change: impl FnOnce(&mut Frame)) {
         if let Some(frame) = self.frames.iter_mut().find(|frame| frame.id == *id) {
             change(frame);
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 impl State {
     /// Opens the root frame for a message with this label.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         question: &Text,
         attachments: &[Attachment],
@@ -35,18 +35,18 @@ impl State {
     }
 
     /// Returns the label of a frame; untrusted if the frame does not exist.
-    pub fn trust_of(&self, frame: &FrameId) -> Trust {
+    pub(crate) fn trust_of(&self, frame: &FrameId) -> Trust {
         self.frame(frame)
             .map_or(Trust::Untrusted, |frame| frame.trust)
     }
 
     /// Lowers the label of a frame, because its agent has seen something with this label.
-    pub fn lower_trust(&mut self, frame: &FrameId, shown: Trust) {
+    pub(crate) fn lower_trust(&mut self, frame: &FrameId, shown: Trust) {
         self.change(frame, |frame| frame.trust = frame.trust.and(shown));
     }
 
     /// Returns the label of a text that quotes all frames.
-    pub fn trust_of_all(&self) -> Trust {
+    pub(crate) fn trust_of_all(&self) -> Trust {
         self.frames
             .iter()
             .fold(Trust::Trusted, |trust, frame| trust.and(frame.trust))

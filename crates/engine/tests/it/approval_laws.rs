@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rules that ask about some calls and deny others.
-pub fn rules() -> Arc<ApprovalRules> {
+pub(crate) fn rules() -> Arc<ApprovalRules> {
     Arc::new(ApprovalRules::new(vec![
         rule(RuleAction::Ask, "exec_*"),
         rule(RuleAction::AskEachTime, "payment_*"),
@@ -21,7 +21,7 @@ pub fn rules() -> Arc<ApprovalRules> {
 }
 
 /// Answers at random, or ends the turn.
-pub fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> TurnInput {
+pub(crate) fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> TurnInput {
     match choices.next(20) {
         18 => return TurnInput::Cancelled,
         19 => return TurnInput::Interrupted,
@@ -51,7 +51,7 @@ pub fn answer(waiting: &PendingApproval, choices: &mut Choices<'_>) -> TurnInput
 
 /// Checks that denied calls never run, that calls run only after an approval of exactly that call, and that every
 /// request has one answer.
-pub fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
+pub(crate) fn check_approvals(events: &[Event]) -> Result<(), TestCaseError> {
     let mut asked: HashMap<&str, &ApprovalRequest> = HashMap::new();
     let mut allowed: Vec<&ApprovalRequest> = Vec::new();
     for event in events {

@@ -225,7 +225,7 @@ fn delegate_to_both(agents: [&'static str; 2]) -> ScriptedModel {
 }
 
 /// Copies events into another session, as a process that ended would leave them.
-pub async fn copy_to_session(
+pub(crate) async fn copy_to_session(
     store: &dyn SessionStore,
     events: impl Iterator<Item = Event>,
 ) -> SessionId {

@@ -16,7 +16,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// A bench with a tool that changes something.
-pub fn writing_bench() -> (Bench, Arc<CountingTool>) {
+pub(crate) fn writing_bench() -> (Bench, Arc<CountingTool>) {
     let tool = CountingTool::new("fs_write")
         .with_effect(Effect::NonIdempotent)
         .with_risk(Risk::Moderate);
@@ -33,7 +33,7 @@ fn write(path: &str) -> ModelReply {
 }
 
 /// The replies of a turn in which the operator makes one call.
-pub fn one_write(path: &str) -> [ModelReply; 3] {
+pub(crate) fn one_write(path: &str) -> [ModelReply; 3] {
     [
         delegate_and_finish("operator", "write"),
         write(path),
@@ -41,7 +41,7 @@ pub fn one_write(path: &str) -> [ModelReply; 3] {
     ]
 }
 
-pub async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
+pub(crate) async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
     let (sender, _shown) = turn_updates();
     conversation
         .turn(question, &CancelToken::new(), &sender)
@@ -49,7 +49,7 @@ pub async fn ask(conversation: &mut Conversation, question: &str) -> TurnEnd {
         .unwrap()
 }
 
-pub async fn answer(conversation: &mut Conversation, answer: ApprovalAnswer) -> TurnEnd {
+pub(crate) async fn answer(conversation: &mut Conversation, answer: ApprovalAnswer) -> TurnEnd {
     let request = conversation.waiting()[0].request.id.clone();
     let (sender, _shown) = turn_updates();
     let stop = CancelToken::new();
@@ -60,14 +60,14 @@ pub async fn answer(conversation: &mut Conversation, answer: ApprovalAnswer) -> 
 }
 
 #[track_caller]
-pub fn waiting(end: TurnEnd) -> Vec<PendingApproval> {
+pub(crate) fn waiting(end: TurnEnd) -> Vec<PendingApproval> {
     match end {
         TurnEnd::Waiting(waiting) => waiting,
         TurnEnd::Finished(report) => panic!("it ended: {report:?}"),
     }
 }
 
-pub fn kinds(events: &[Event]) -> Vec<&str> {
+pub(crate) fn kinds(events: &[Event]) -> Vec<&str> {
     events.iter().map(|event| event.body.kind()).collect()
 }
 
@@ -77,7 +77,7 @@ fn no(reason: &str) -> ApprovalAnswer {
     }
 }
 
-pub fn in_session(pattern: &str) -> ApprovalAnswer {
+pub(crate) fn in_session(pattern: &str) -> ApprovalAnswer {
     ApprovalAnswer::Session {
         pattern: pattern.into(),
     }

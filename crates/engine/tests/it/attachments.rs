@@ -20,7 +20,7 @@ use std::sync::Arc;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nsome pixels";
 
 /// A reference to an image.
-pub fn image(name: &str) -> Attachment {
+pub(crate) fn image(name: &str) -> Attachment {
     Attachment {
         name: name.into(),
         media_type: "image/png".into(),

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A runner for `specialists` with these tools.
-pub struct Bench {
+pub(crate) struct Bench {
     pub tools: Vec<Arc<dyn Tool>>,
     pub models: BTreeMap<AgentName, Arc<dyn Model>>,
     pub model_settings: ModelSettings,
@@ -40,7 +40,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self {
             tools,
             models: BTreeMap::new(),
@@ -61,7 +61,7 @@ impl Bench {
         }
     }
 
-    pub fn runner(&self, model: impl Model + 'static) -> Runner {
+    pub(crate) fn runner(&self, model: impl Model + 'static) -> Runner {
         let specs = self
             .tools
             .iter()
@@ -97,7 +97,7 @@ impl Bench {
 }
 
 /// A model that the test shares, to inspect its requests.
-pub struct Shared(pub Arc<ScriptedModel>);
+pub(crate) struct Shared(pub Arc<ScriptedModel>);
 
 impl Model for Shared {
     fn name(&self) -> &str {
@@ -113,12 +113,12 @@ impl Model for Shared {
     }
 }
 
-pub fn local() -> UserId {
+pub(crate) fn local() -> UserId {
     UserId::from("local")
 }
 
 /// Runs a turn and collects its updates.
-pub async fn turn(
+pub(crate) async fn turn(
     conversation: &mut Conversation,
     question: &str,
 ) -> (TurnReport, Vec<TurnUpdate>) {
@@ -126,7 +126,7 @@ pub async fn turn(
 }
 
 /// Runs a turn on an input of any origin.
-pub async fn turn_on(
+pub(crate) async fn turn_on(
     conversation: &mut Conversation,
     question: UserInput,
 ) -> (TurnReport, Vec<TurnUpdate>) {
@@ -141,14 +141,14 @@ pub async fn turn_on(
 }
 
 /// Returns the report of a finished turn.
-pub fn finished(end: TurnEnd) -> TurnReport {
+pub(crate) fn finished(end: TurnEnd) -> TurnReport {
     match end {
         TurnEnd::Finished(report) => report,
         TurnEnd::Waiting(waiting) => panic!("it waits: {waiting:?}"),
     }
 }
 
-pub async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {
+pub(crate) async fn log(bench: &Bench, session: &SessionId) -> Vec<Event> {
     bench
         .store
         .read(

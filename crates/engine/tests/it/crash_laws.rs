@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Simulates a crash while these steps are running. A later process resumes from the log; calls that may have had an
 /// effect do not start again.
-pub fn crash(
+pub(crate) fn crash(
     tree: &Arc<Tree>,
     rules: &Arc<ApprovalRules>,
     events: &mut Vec<Event>,
@@ -31,7 +31,7 @@ pub fn crash(
 }
 
 /// Returns how many calls were repeated on the user's request.
-pub fn retries(events: &[Event]) -> usize {
+pub(crate) fn retries(events: &[Event]) -> usize {
     let is_retry = |event: &&Event| {
         let body = &event.body;
         matches!(

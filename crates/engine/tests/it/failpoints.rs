@@ -3,7 +3,7 @@
 //! its store verify the checker itself.
 
 mod planted;
-pub mod points;
+pub(crate) mod points;
 mod world;
 
 use lango_core::{ApprovalAnswer, Effect};

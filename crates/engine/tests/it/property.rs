@@ -76,13 +76,13 @@ const PRICE: Price = Price {
     tier: None,
 };
 
-pub struct Choices<'a> {
+pub(crate) struct Choices<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Choices<'_> {
-    pub fn next(&mut self, below: usize) -> usize {
+    pub(crate) fn next(&mut self, below: usize) -> usize {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
         self.at += 1;
         usize::from(byte) % below
@@ -141,7 +141,7 @@ impl Choices<'_> {
 }
 
 /// Starts a turn with these rules.
-pub fn start_with_rules(rules: &Arc<ApprovalRules>) -> TurnStart {
+pub(crate) fn start_with_rules(rules: &Arc<ApprovalRules>) -> TurnStart {
     TurnStart {
         rules: Arc::clone(rules),
         ..start(Vec::new())

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// The complete log of a turn in which the operator calls a tool once.
-pub async fn whole_turn(effect: Effect) -> Vec<Event> {
+pub(crate) async fn whole_turn(effect: Effect) -> Vec<Event> {
     let bench = Bench::new(tools(effect).1);
     let script = [
         delegate("operator", "x"),
@@ -26,13 +26,16 @@ pub async fn whole_turn(effect: Effect) -> Vec<Event> {
     log(&bench, conversation.session()).await
 }
 
-pub fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
+pub(crate) fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
     let tool = Arc::new(CountingTool::new("fs_do").with_effect(effect));
     (Arc::clone(&tool), vec![tool])
 }
 
 /// A bench whose store has these events, and no process that runs the turn.
-pub async fn bench_with_log(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
+pub(crate) async fn bench_with_log(
+    tools: Vec<Arc<dyn Tool>>,
+    events: &[Event],
+) -> (Bench, SessionId) {
     let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
     let id = events[0].session.clone();
     let new = NewSession {
@@ -49,7 +52,7 @@ pub async fn bench_with_log(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Ben
     (bench, id)
 }
 
-pub async fn resume(conversation: &mut Conversation) -> TurnEnd {
+pub(crate) async fn resume(conversation: &mut Conversation) -> TurnEnd {
     let (sender, _shown) = turn_updates();
     let end = conversation
         .resume(&CancelToken::new(), &sender)
@@ -58,7 +61,7 @@ pub async fn resume(conversation: &mut Conversation) -> TurnEnd {
     end.expect("there is something to go on with")
 }
 
-pub async fn answer(
+pub(crate) async fn answer(
     conversation: &mut Conversation,
     waiting: &PendingApproval,
     answer: ApprovalAnswer,
@@ -71,18 +74,18 @@ pub async fn answer(
         .unwrap()
 }
 
-pub fn finished(end: TurnEnd) -> TurnReport {
+pub(crate) fn finished(end: TurnEnd) -> TurnReport {
     end.finished().expect("it has an outcome")
 }
 
 /// Returns the events up to the moment before the tool runs.
-pub fn about_to_run(whole: &[Event]) -> &[Event] {
+pub(crate) fn about_to_run(whole: &[Event]) -> &[Event] {
     let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
     let at = whole.iter().position(is_call).unwrap();
     &whole[..=at]
 }
 
-pub fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
+pub(crate) fn results(events: &[Event]) -> Vec<(CallStatus, String)> {
     let result = |event: &Event| match &event.body {
         EventBody::ToolReturned { status, output, .. } => Some((*status, output.to_string())),
         _ => None,

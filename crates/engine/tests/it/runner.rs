@@ -16,7 +16,7 @@ use lango_testkit::tool::CountingTool;
 use serde_json::json;
 use std::sync::Arc;
 
-pub fn drafts(updates: &[TurnUpdate]) -> String {
+pub(crate) fn drafts(updates: &[TurnUpdate]) -> String {
     let piece = |item: &TurnUpdate| match item {
         TurnUpdate::Draft { text, .. } => text.clone(),
         TurnUpdate::DraftWithdrawn => "<withdrawn>".to_owned(),

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A schema that one of the random texts matches.
-pub fn array_schema() -> Arc<Value> {
+pub(crate) fn array_schema() -> Arc<Value> {
     Arc::new(json!({ "type": "array" }))
 }
 
 /// Checks that an agent's answer comes from the root and matches the schema.
-pub fn check_answer(tree: &Tree, events: &[Event]) -> Result<(), TestCaseError> {
+pub(crate) fn check_answer(tree: &Tree, events: &[Event]) -> Result<(), TestCaseError> {
     let has_schema = matches!(
         events.first().map(|event| &event.body),
         Some(EventBody::UserMessage { settings: Some(settings), .. }) if settings.answer_schema.is_some()

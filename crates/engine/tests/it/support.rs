@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// One tool for every agent of `specialists`, and one without an owner.
-pub const TOOLS: [&str; 8] = [
+pub(crate) const TOOLS: [&str; 8] = [
     "exec_shell",
     "fs_read",
     "browser_navigate",
@@ -26,25 +26,25 @@ pub const TOOLS: [&str; 8] = [
 
 /// The kinds of trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     Specialists,
     Classic,
     ClassicToolLess,
     Single,
 }
 
-pub const SHAPES: [Shape; 4] = [
+pub(crate) const SHAPES: [Shape; 4] = [
     Shape::Specialists,
     Shape::Classic,
     Shape::ClassicToolLess,
     Shape::Single,
 ];
 
-pub fn tree(shape: Shape) -> Arc<Tree> {
+pub(crate) fn tree(shape: Shape) -> Arc<Tree> {
     tree_with(shape, &TOOLS, &[], 3)
 }
 
-pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) -> Arc<Tree> {
+pub(crate) fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) -> Arc<Tree> {
     let card = |name: &&str| RemoteCard {
         name: (*name).into(),
         description: "Translates".to_owned(),
@@ -70,7 +70,7 @@ pub fn tree_with(shape: Shape, tools: &[&str], remotes: &[&str], rounds: u32) ->
 }
 
 /// Returns the agent that owns `fs_read`.
-pub fn file_agent(shape: Shape) -> &'static str {
+pub(crate) fn file_agent(shape: Shape) -> &'static str {
     match shape {
         Shape::Specialists => "operator",
         Shape::Classic | Shape::ClassicToolLess => "executor",
@@ -79,7 +79,7 @@ pub fn file_agent(shape: Shape) -> &'static str {
 }
 
 /// A turn that was played to its end.
-pub struct PlayedTurn {
+pub(crate) struct PlayedTurn {
     pub turn: Turn,
     pub events: Vec<Event>,
     pub requests: Vec<(ModelStep, ModelRequest)>,
@@ -91,7 +91,7 @@ type Tools<'a> = Box<dyn FnMut(&ToolStep) -> (CallStatus, String) + 'a>;
 type Remotes<'a> = Box<dyn FnMut(&RemoteStep) -> Result<String, String> + 'a>;
 
 /// The setup of a turn to play.
-pub struct Play<'a> {
+pub(crate) struct Play<'a> {
     pub tree: Arc<Tree>,
     pub limits: Limits,
     pub exchanges: Vec<lango_core::Exchange>,
@@ -109,7 +109,7 @@ pub struct Play<'a> {
 
 impl<'a> Play<'a> {
     /// Takes replies from a function of the step and the request.
-    pub fn new(
+    pub(crate) fn new(
         tree: Arc<Tree>,
         models: impl FnMut(&ModelStep, &ModelRequest) -> ModelReply + 'a,
     ) -> Self {
@@ -129,7 +129,7 @@ impl<'a> Play<'a> {
     }
 
     /// Takes replies from a list, in the order in which models are called. After its end every model replies "done".
-    pub fn scripted(tree: Arc<Tree>, replies: Vec<ModelReply>) -> Self {
+    pub(crate) fn scripted(tree: Arc<Tree>, replies: Vec<ModelReply>) -> Self {
         let mut replies: VecDeque<ModelReply> = replies.into();
         Self::new(tree, move |_, _| {
             replies
@@ -139,22 +139,25 @@ impl<'a> Play<'a> {
     }
 
     /// Sets additional settings in the turn's first event.
-    pub fn settings(mut self, settings: TurnSettings) -> Self {
+    pub(crate) fn settings(mut self, settings: TurnSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
     }
 
-    pub fn tools(mut self, tools: impl FnMut(&ToolStep) -> (CallStatus, String) + 'a) -> Self {
+    pub(crate) fn tools(
+        mut self,
+        tools: impl FnMut(&ToolStep) -> (CallStatus, String) + 'a,
+    ) -> Self {
         self.tools = Box::new(tools);
         self
     }
 
-    pub fn remote(
+    pub(crate) fn remote(
         mut self,
         remote: impl FnMut(&RemoteStep) -> Result<String, String> + 'a,
     ) -> Self {
@@ -167,7 +170,7 @@ impl<'a> Play<'a> {
         labels.fold(Trust::Trusted, Trust::and)
     }
 
-    pub fn begin(&self, question: &str) -> (Turn, Vec<Event>) {
+    pub(crate) fn begin(&self, question: &str) -> (Turn, Vec<Event>) {
         let settings = TurnSettings {
             limits: self.limits,
             model: "test/scripted".into(),
@@ -190,7 +193,7 @@ impl<'a> Play<'a> {
     }
 
     /// Performs the first ready step until the turn has ended.
-    pub fn run(mut self, question: &str) -> PlayedTurn {
+    pub(crate) fn run(mut self, question: &str) -> PlayedTurn {
         let (mut turn, mut events) = self.begin(question);
         let mut requests = Vec::new();
         let mut tools_run = Vec::new();
@@ -251,7 +254,7 @@ impl<'a> Play<'a> {
 }
 
 /// A cut-off stream, or a request that is too long.
-pub fn model_fault(is_too_long: bool) -> ModelFault {
+pub(crate) fn model_fault(is_too_long: bool) -> ModelFault {
     if !is_too_long {
         return ModelFault::Incomplete;
     }
@@ -261,7 +264,7 @@ pub fn model_fault(is_too_long: bool) -> ModelFault {
     }
 }
 
-pub fn rule(action: RuleAction, tool: &str) -> ApprovalRule {
+pub(crate) fn rule(action: RuleAction, tool: &str) -> ApprovalRule {
     ApprovalRule {
         action,
         agent: None,
@@ -271,7 +274,7 @@ pub fn rule(action: RuleAction, tool: &str) -> ApprovalRule {
     }
 }
 
-pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
+pub(crate) fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
     TurnStart {
         session: SessionId::from("s_1"),
         turn: TurnId::from("t_1"),
@@ -282,12 +285,12 @@ pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
 }
 
 impl PlayedTurn {
-    pub fn outcome(&self) -> &Outcome {
+    pub(crate) fn outcome(&self) -> &Outcome {
         self.turn.outcome().expect("it has ended")
     }
 
     /// Returns the answer for the user and its author.
-    pub fn answer(&self) -> (String, String) {
+    pub(crate) fn answer(&self) -> (String, String) {
         let Some(EventBody::TurnFinished {
             answer: Some(seq), ..
         }) = self.events.last().map(|event| &event.body)
@@ -308,16 +311,16 @@ impl PlayedTurn {
     }
 
     /// Returns the name of the root agent.
-    pub fn turn_root(&self) -> String {
+    pub(crate) fn turn_root(&self) -> String {
         self.requests[0].0.agent.to_string()
     }
 
-    pub fn answered(&self) -> bool {
+    pub(crate) fn answered(&self) -> bool {
         matches!(self.outcome(), Outcome::Answered { .. })
     }
 
     /// Returns the numbers of accepted replies, tool calls and rounds.
-    pub fn counts(&self) -> (u32, u32, u32) {
+    pub(crate) fn counts(&self) -> (u32, u32, u32) {
         match self.events.last().map(|event| &event.body) {
             Some(EventBody::TurnFinished {
                 model_calls,
@@ -329,11 +332,11 @@ impl PlayedTurn {
         }
     }
 
-    pub fn kinds(&self) -> Vec<&'static str> {
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
         self.events.iter().map(|event| event.body.kind()).collect()
     }
 
-    pub fn faults(&self) -> Vec<lango_core::TurnFault> {
+    pub(crate) fn faults(&self) -> Vec<lango_core::TurnFault> {
         let fault = |event: &Event| match &event.body {
             EventBody::TurnCorrected { fault, .. } => Some(*fault),
             _ => None,
@@ -342,7 +345,7 @@ impl PlayedTurn {
     }
 
     /// Returns the results in the last request of the root.
-    pub fn last_results(&self) -> Vec<(String, bool)> {
+    pub(crate) fn last_results(&self) -> Vec<(String, bool)> {
         let last = self
             .requests
             .iter()
@@ -353,7 +356,7 @@ impl PlayedTurn {
     }
 }
 
-pub fn results_in(request: &ModelRequest) -> Vec<(String, bool)> {
+pub(crate) fn results_in(request: &ModelRequest) -> Vec<(String, bool)> {
     let result = |message: &Message| match message {
         Message::Result { text, failed, .. } => Some((text.to_string(), *failed)),
         _ => None,
@@ -361,7 +364,7 @@ pub fn results_in(request: &ModelRequest) -> Vec<(String, bool)> {
     request.messages.iter().filter_map(result).collect()
 }
 
-pub fn function_names(request: &ModelRequest) -> Vec<String> {
+pub(crate) fn function_names(request: &ModelRequest) -> Vec<String> {
     request
         .functions
         .iter()
@@ -370,7 +373,7 @@ pub fn function_names(request: &ModelRequest) -> Vec<String> {
 }
 
 /// Checks what providers require: every call is followed by its result, and no message is empty.
-pub fn check_request(request: &ModelRequest) {
+pub(crate) fn check_request(request: &ModelRequest) {
     let mut ids = std::collections::BTreeSet::new();
     let mut waiting: Vec<&str> = Vec::new();
     assert!(!request.instruction.is_empty());

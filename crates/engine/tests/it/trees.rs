@@ -13,7 +13,7 @@ use lango_testkit::tool::specs;
 use std::sync::Arc;
 
 /// Tools of every specialist, with every prefix and every bare name.
-pub const ALL_TOOLS: [&str; 27] = [
+pub(crate) const ALL_TOOLS: [&str; 27] = [
     "exec",
     "exec_shell",
     "fs_read",
@@ -44,13 +44,14 @@ pub const ALL_TOOLS: [&str; 27] = [
 ];
 
 /// Tools whose prefixes no built-in topology knows.
-pub const UNKNOWN_TOOLS: [&str; 3] = ["weather_get", "calendar_add", "zip"];
+pub(crate) const UNKNOWN_TOOLS: [&str; 3] = ["weather_get", "calendar_add", "zip"];
 
 /// Tools of an MCP server, which are assigned to an agent by name.
-pub const SERVER_TOOLS: [&str; 3] = ["tracker_search", "tracker_read-issue", "browser_issues"];
+pub(crate) const SERVER_TOOLS: [&str; 3] =
+    ["tracker_search", "tracker_read-issue", "browser_issues"];
 
 /// The agents of `specialists`, in order.
-pub const SPECIALISTS: [&str; 6] = [
+pub(crate) const SPECIALISTS: [&str; 6] = [
     "operator",
     "navigator",
     "vault",
@@ -60,10 +61,10 @@ pub const SPECIALISTS: [&str; 6] = [
 ];
 
 /// The agents of `classic`, in order.
-pub const CLASSIC: [&str; 4] = ["executor", "researcher", "planner", "memory-manager"];
+pub(crate) const CLASSIC: [&str; 4] = ["executor", "researcher", "planner", "memory-manager"];
 
 /// A topology as a user may write it: its own root, one agent with tools, one without, and one for unmatched tools.
-pub const CUSTOM_TOPOLOGY: &str = r#"
+pub(crate) const CUSTOM_TOPOLOGY: &str = r#"
 name = "garden"
 root = "foreman"
 unmatched = "helper"
@@ -98,25 +99,25 @@ returns = "whether it is done"
 cannot = "garden work"
 "#;
 
-pub fn built_in(name: &str) -> Topology {
+pub(crate) fn built_in(name: &str) -> Topology {
     Topology::built_in(name).unwrap()
 }
 
-pub fn custom_topology() -> Topology {
+pub(crate) fn custom_topology() -> Topology {
     Topology::parse(CUSTOM_TOPOLOGY, "garden.toml").unwrap()
 }
 
 /// Builds a tree of a built-in topology with these tools.
-pub fn tree(topology: &str, tools: &[&str]) -> Tree {
+pub(crate) fn tree(topology: &str, tools: &[&str]) -> Tree {
     tree_of(&built_in(topology), tools)
 }
 
 /// Builds a tree of any topology with these tools.
-pub fn tree_of(topology: &Topology, tools: &[&str]) -> Tree {
+pub(crate) fn tree_of(topology: &Topology, tools: &[&str]) -> Tree {
     try_tree(topology, tools, &TreeSettings::default()).unwrap()
 }
 
-pub fn try_tree(
+pub(crate) fn try_tree(
     topology: &Topology,
     tools: &[&str],
     settings: &TreeSettings,
@@ -125,25 +126,25 @@ pub fn try_tree(
 }
 
 /// Builds `classic` with `agent.orchestratorTools = "none"`.
-pub fn classic_without_direct_tools(tools: &[&str]) -> Tree {
+pub(crate) fn classic_without_direct_tools(tools: &[&str]) -> Tree {
     try_tree(&built_in("classic"), tools, &no_orchestrator_tools()).unwrap()
 }
 
-pub fn no_orchestrator_tools() -> TreeSettings {
+pub(crate) fn no_orchestrator_tools() -> TreeSettings {
     TreeSettings {
         orchestrator_tools: Some(OrchestratorTools::None),
         ..TreeSettings::default()
     }
 }
 
-pub fn with_rounds(rounds: u32) -> TreeSettings {
+pub(crate) fn with_rounds(rounds: u32) -> TreeSettings {
     TreeSettings {
         rounds,
         ..TreeSettings::default()
     }
 }
 
-pub fn remote(name: &str, description: &str) -> RemoteCard {
+pub(crate) fn remote(name: &str, description: &str) -> RemoteCard {
     RemoteCard {
         name: AgentName::from(name),
         description: description.to_owned(),
@@ -151,19 +152,19 @@ pub fn remote(name: &str, description: &str) -> RemoteCard {
 }
 
 /// Two remote agents, in an order that is not alphabetical.
-pub fn remotes() -> Vec<RemoteCard> {
+pub(crate) fn remotes() -> Vec<RemoteCard> {
     vec![
         remote("weather-station", "Tells the weather of any town"),
         remote("almanac", "Knows feasts and seasons"),
     ]
 }
 
-pub fn with_remotes(topology: &Topology, tools: &[&str], remotes: Vec<RemoteCard>) -> Tree {
+pub(crate) fn with_remotes(topology: &Topology, tools: &[&str], remotes: Vec<RemoteCard>) -> Tree {
     Tree::multi(topology, specs(tools), remotes, &TreeSettings::default()).unwrap()
 }
 
 /// Returns the names of the sub-agents, in order.
-pub fn names(tree: &Tree) -> Vec<&str> {
+pub(crate) fn names(tree: &Tree) -> Vec<&str> {
     tree.agents
         .iter()
         .map(|agent| agent.name.as_str())
@@ -171,7 +172,7 @@ pub fn names(tree: &Tree) -> Vec<&str> {
 }
 
 /// Returns the names of an agent's tools, in order.
-pub fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
+pub(crate) fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
     let agent = tree
         .agent(agent)
         .unwrap_or_else(|| panic!("there is no agent `{agent}`"));
@@ -183,7 +184,7 @@ pub fn tools_of<'a>(tree: &'a Tree, agent: &str) -> Vec<&'a str> {
 }
 
 /// Returns trees of all topologies with many tool sets, with and without remote agents, each with a description.
-pub fn every_tree() -> Vec<(String, Tree)> {
+pub(crate) fn every_tree() -> Vec<(String, Tree)> {
     let everything = [ALL_TOOLS.as_slice(), &UNKNOWN_TOOLS].concat();
     let own_tools = [everything.as_slice(), &["plant_water", "soil_probe"]].concat();
     let mut sets: Vec<Vec<&str>> = vec![
@@ -235,7 +236,7 @@ pub fn every_tree() -> Vec<(String, Tree)> {
 }
 
 /// Settings that assign the tools of a server to this agent.
-pub fn with_server_tools(agent: &str) -> TreeSettings {
+pub(crate) fn with_server_tools(agent: &str) -> TreeSettings {
     let home = ToolAssignment {
         agent: AgentName::from(agent),
         capability: "issue tracking".into(),
@@ -248,13 +249,13 @@ pub fn with_server_tools(agent: &str) -> TreeSettings {
 }
 
 /// A turn whose steps the test performs one by one.
-pub struct ManualTurn {
+pub(crate) struct ManualTurn {
     pub turn: Turn,
     pub events: Vec<Event>,
 }
 
 impl ManualTurn {
-    pub fn begin(tree: &Arc<Tree>, question: &str) -> Self {
+    pub(crate) fn begin(tree: &Arc<Tree>, question: &str) -> Self {
         let start = TurnStart {
             session: SessionId::from("s_1"),
             turn: TurnId::from("t_1"),
@@ -279,7 +280,7 @@ impl ManualTurn {
     }
 
     /// Returns the only model step that is ready.
-    pub fn model_step(&self) -> ModelStep {
+    pub(crate) fn model_step(&self) -> ModelStep {
         match self.turn.ready().as_slice() {
             [TurnStep::CallModel(step)] => step.clone(),
             other => panic!("one model call was expected: {other:?}"),
@@ -287,12 +288,12 @@ impl ManualTurn {
     }
 
     /// Returns the request of the ready model step.
-    pub fn request(&self) -> ModelRequest {
+    pub(crate) fn request(&self) -> ModelRequest {
         self.turn.request(&self.model_step())
     }
 
     /// Passes a reply to the ready model step.
-    pub fn reply(&mut self, reply: ModelReply) {
+    pub(crate) fn reply(&mut self, reply: ModelReply) {
         let step = self.model_step();
         let model = "test/scripted".into();
         let inspections = Vec::new();
@@ -304,18 +305,18 @@ impl ManualTurn {
         });
     }
 
-    pub fn accept(&mut self, input: TurnInput) {
+    pub(crate) fn accept(&mut self, input: TurnInput) {
         self.events.extend(self.turn.accept(input, Timestamp(2)));
     }
 }
 
 /// Returns the first request of the root's model.
-pub fn first_request(tree: Tree) -> ModelRequest {
+pub(crate) fn first_request(tree: Tree) -> ModelRequest {
     ManualTurn::begin(&Arc::new(tree), "hello").request()
 }
 
 /// Returns the root's instruction as its model sees it.
-pub fn root_instruction(tree: Tree) -> String {
+pub(crate) fn root_instruction(tree: Tree) -> String {
     let expected = Arc::clone(&tree.root.instruction);
     let request = first_request(tree);
     assert_eq!(request.instruction, expected);
@@ -323,7 +324,7 @@ pub fn root_instruction(tree: Tree) -> String {
 }
 
 /// Returns the names that `delegate` accepts in a request, if it is offered.
-pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
+pub(crate) fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
     let delegate = request
         .functions
         .iter()
@@ -338,7 +339,7 @@ pub fn delegate_names(request: &ModelRequest) -> Option<Vec<String>> {
 }
 
 /// Counts a phrase as whole words, ignoring case.
-pub fn occurrences(text: &str, phrase: &str) -> usize {
+pub(crate) fn occurrences(text: &str, phrase: &str) -> usize {
     let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     let whole = |start: usize| {
@@ -351,14 +352,14 @@ pub fn occurrences(text: &str, phrase: &str) -> usize {
 }
 
 /// Returns the lines below a heading `## …`, up to the next one.
-pub fn section<'a>(instruction: &'a str, heading: &str) -> Option<&'a str> {
+pub(crate) fn section<'a>(instruction: &'a str, heading: &str) -> Option<&'a str> {
     let start = instruction.find(&format!("## {heading}\n"))?;
     let body = &instruction[start + heading.len() + 4..];
     Some(body.split("\n## ").next().unwrap_or(body))
 }
 
 /// Returns an agent's lines in the routing table.
-pub fn entry<'a>(instruction: &'a str, agent: &str) -> Option<&'a str> {
+pub(crate) fn entry<'a>(instruction: &'a str, agent: &str) -> Option<&'a str> {
     let table = section(instruction, "Routing table")?;
     let mut entries = table.split("### ").skip(1);
     entries.find(|entry| entry.lines().next() == Some(agent))

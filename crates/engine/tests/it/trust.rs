@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 /// A tool that records the label of each call.
-pub struct LabelRecorder {
+pub(crate) struct LabelRecorder {
     spec: ToolSpec,
     labels: Mutex<Vec<Trust>>,
 }
 
 impl LabelRecorder {
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let spec = ToolSpec {
             effect: Effect::Idempotent,
             ..spec("memory_save")
@@ -30,7 +30,7 @@ impl LabelRecorder {
         })
     }
 
-    pub fn labels(&self) -> Vec<Trust> {
+    pub(crate) fn labels(&self) -> Vec<Trust> {
         self.labels.lock().unwrap().clone()
     }
 }
@@ -67,7 +67,7 @@ impl Tool for UntrustedTool {
     }
 }
 
-pub fn untrusted_tool(name: &str) -> Arc<dyn Tool> {
+pub(crate) fn untrusted_tool(name: &str) -> Arc<dyn Tool> {
     Arc::new(UntrustedTool(ToolSpec {
         trust: Trust::Untrusted,
         ..spec(name)
@@ -75,7 +75,7 @@ pub fn untrusted_tool(name: &str) -> Arc<dyn Tool> {
 }
 
 /// A bench with a tool that saves, one that reads, and additional ones.
-pub fn bench_with(more: Vec<Arc<dyn Tool>>) -> (Bench, Arc<LabelRecorder>) {
+pub(crate) fn bench_with(more: Vec<Arc<dyn Tool>>) -> (Bench, Arc<LabelRecorder>) {
     let saving = LabelRecorder::new();
     let mut tools: Vec<Arc<dyn Tool>> =
         vec![saving.clone(), Arc::new(CountingTool::new("fs_read"))];
@@ -84,7 +84,7 @@ pub fn bench_with(more: Vec<Arc<dyn Tool>>) -> (Bench, Arc<LabelRecorder>) {
 }
 
 /// Replies of a turn in which the orchestrator delegates to the chronicler, which saves something.
-pub fn save() -> [ModelReply; 3] {
+pub(crate) fn save() -> [ModelReply; 3] {
     [
         delegate_and_finish("chronicler", "remember that I like tea"),
         call("memory_save", json!({ "text": "likes tea" })),

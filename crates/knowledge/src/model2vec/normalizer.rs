@@ -29,7 +29,7 @@ impl Default for BertNormalizer {
 
 impl BertNormalizer {
     /// Normalizes a text before it is split into tokens.
-    pub fn normalize(&self, text: &str) -> String {
+    pub(super) fn normalize(&self, text: &str) -> String {
         let mut normalized = String::with_capacity(text.len());
         for c in text.chars() {
             match c {

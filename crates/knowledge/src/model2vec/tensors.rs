@@ -89,7 +89,7 @@ fn half(bits: u16) -> f32 {
 }
 
 impl Tensors {
-    pub fn read(bytes: Vec<u8>) -> Result<Self, Problem> {
+    pub(super) fn read(bytes: Vec<u8>) -> Result<Self, Problem> {
         let broken = |detail: &str| Problem::Broken(detail.to_owned());
         let length = bytes
             .first_chunk()
@@ -110,7 +110,7 @@ impl Tensors {
     }
 
     /// Returns the numbers of the tensor with this name, if it exists.
-    pub fn numbers(&self, name: &str) -> Result<Option<Vec<f32>>, Problem> {
+    pub(super) fn numbers(&self, name: &str) -> Result<Option<Vec<f32>>, Problem> {
         let Some((dtype, _, range)) = self.find(name)? else {
             return Ok(None);
         };
@@ -120,7 +120,7 @@ impl Tensors {
     }
 
     /// Returns the indices in the tensor with this name, if it exists.
-    pub fn indices(&self, name: &str) -> Result<Option<Vec<u32>>, Problem> {
+    pub(super) fn indices(&self, name: &str) -> Result<Option<Vec<u32>>, Problem> {
         let Some((dtype, _, range)) = self.find(name)? else {
             return Ok(None);
         };
@@ -131,7 +131,7 @@ impl Tensors {
     }
 
     /// Converts the tensor with this name to a matrix, which owns the bytes of the whole file.
-    pub fn into_matrix(self, name: &str) -> Result<Matrix, Problem> {
+    pub(super) fn into_matrix(self, name: &str) -> Result<Matrix, Problem> {
         let found = self.find(name)?;
         let missing = || Problem::Broken(format!("it has no tensor `{name}`"));
         let (dtype, shape, range) = found.ok_or_else(missing)?;
@@ -192,16 +192,16 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    pub fn columns(&self) -> u32 {
+    pub(super) fn columns(&self) -> u32 {
         self.columns as u32
     }
 
     /// Adds a row, multiplied by a weight, to a sum.
-    pub fn add(&self, row: u32, weight: f32, sum: &mut [f32]) {
+    pub(super) fn add(&self, row: u32, weight: f32, sum: &mut [f32]) {
         let width = self.columns * self.dtype.bytes();
         let numbers = self.bytes[self.range.clone()]
             .chunks_exact(width)

@@ -69,7 +69,7 @@ struct AddedToken {
 }
 
 impl Tokenizer {
-    pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let kinds: TokenizerKinds = serde_json::from_slice(bytes).map_err(not_json)?;
         let normalizer = kinds.expect_bert()?;
         let file: WordPieceFile = serde_json::from_slice(bytes).map_err(not_json)?;
@@ -116,12 +116,12 @@ impl Tokenizer {
     }
 
     /// Returns the number of rows that the ids need.
-    pub fn ids(&self) -> usize {
+    pub(super) fn ids(&self) -> usize {
         self.ids
     }
 
     /// Returns the ids of the known pieces among the first `limit` pieces of a text.
-    pub fn tokenize(&self, text: &str, limit: usize) -> Vec<u32> {
+    pub(super) fn tokenize(&self, text: &str, limit: usize) -> Vec<u32> {
         let characters = limit.saturating_mul(self.median);
         let end = text.char_indices().nth(characters);
         let text = end.map_or(text, |(end, _)| &text[..end]);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A database and a folder of files.
-pub struct LibraryFixture {
+pub(super) struct LibraryFixture {
     _folder: TempDir,
     pub files: PathBuf,
     pub place: TestDatabase,
@@ -43,7 +43,7 @@ impl Clock for FixedClock {
 }
 
 impl LibraryFixture {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
         fs::create_dir(&files).unwrap();
@@ -69,14 +69,14 @@ impl LibraryFixture {
         Library::new(self.store.clone(), embedder, Arc::new(FixedClock))
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.files.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path
     }
 
-    pub async fn add(&self) -> AddReport {
+    pub(super) async fn add(&self) -> AddReport {
         self.try_add(&self.files).await.unwrap()
     }
 
@@ -93,12 +93,12 @@ impl LibraryFixture {
     }
 
     /// Returns the names of the matching files, in order.
-    pub async fn found(&self, text: &str) -> Vec<String> {
+    pub(super) async fn found(&self, text: &str) -> Vec<String> {
         names(&self.search(text, LibrarySearchMode::Lexical).await.hits)
     }
 
     /// Returns the values of the only column of an SQL query.
-    pub fn rows(&self, query: &str) -> Vec<String> {
+    pub(super) fn rows(&self, query: &str) -> Vec<String> {
         self.place.rows(query)
     }
 }

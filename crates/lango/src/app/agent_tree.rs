@@ -8,7 +8,7 @@ use lango_engine::{SkippedAgent, ToolAssignments, Tree, TreeError, TreeSettings}
 use std::sync::Arc;
 
 /// Builds the tree. Remote agents that cannot be reached are listed as skipped.
-pub fn build_tree(
+pub(super) fn build_tree(
     agent: &AgentSettings,
     roster: &Roster,
     tools: Vec<Arc<ToolSpec>>,

@@ -41,7 +41,7 @@ impl BrowserStatus {
 }
 
 /// What the browser's tools are built from.
-pub struct Parts<'a> {
+pub(super) struct Parts<'a> {
     pub settings: &'a BrowserSettings,
     pub search: &'a SearchSettings,
     pub paths: &'a Paths,
@@ -62,7 +62,7 @@ pub struct Parts<'a> {
 
 /// Finds the browser and creates its tools, without starting it. Also removes the directories that browsers left
 /// behind when their lango process was killed.
-pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
+pub(super) fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Failure> {
     let settings = parts.settings;
     // Also if there is no browser now: a killed lango may have had one.
     remove_abandoned_directories(&parts.paths.browsers());

@@ -17,7 +17,7 @@ const MAX_IDLE: Duration = Duration::from_secs(10);
 
 /// Returns the configured embedder; `None` if there is none. If the length of a server's vectors is unknown, one text
 /// is embedded to find out.
-pub async fn embedder(
+pub(super) async fn embedder(
     config: &EmbeddingConfig,
     providers: &ModelSelector<'_>,
     store: Arc<Store>,

@@ -5,7 +5,7 @@ use lango_core::{Environment, Timestamp, TurnEnvironment};
 
 /// This machine, with the time zone of this process.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LocalEnvironment;
+pub(super) struct LocalEnvironment;
 
 impl Environment for LocalEnvironment {
     fn at(&self, time: Timestamp) -> TurnEnvironment {

@@ -20,7 +20,7 @@ const DELAY: Duration = Duration::from_secs(2);
 const MAX_QUEUED: usize = 10_000;
 
 /// A queue of sessions whose memory must be updated. Dropping it stops the workers, which is safe at any point.
-pub struct MemoryQueue {
+pub(super) struct MemoryQueue {
     queue: Arc<SharedQueue>,
     _workers: JoinSet<()>,
 }
@@ -45,7 +45,7 @@ struct QueuedSession {
 
 impl MemoryQueue {
     /// Creates a queue and starts its workers. Must be called within a runtime.
-    pub fn new(memory: &Memory) -> Self {
+    pub(super) fn new(memory: &Memory) -> Self {
         let queue = Arc::new(SharedQueue::default());
         let mut workers = JoinSet::new();
         for _ in 0..WORKERS {
@@ -58,7 +58,7 @@ impl MemoryQueue {
     }
 
     /// Adds a session, unless it is already queued.
-    pub fn add(&self, user: &UserId, session: &SessionId) {
+    pub(super) fn add(&self, user: &UserId, session: &SessionId) {
         let mut sessions = self.queue.lock();
         if sessions.order.len() < MAX_QUEUED && sessions.known.insert(session.clone()) {
             sessions.order.push_back(QueuedSession {

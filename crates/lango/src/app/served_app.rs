@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 const MAX_EXPORTS: usize = 2;
 
 /// The context of turns that callers start.
-pub struct ServedApp {
+pub(super) struct ServedApp {
     agents: Mutex<Agents>,
     sessions: Sessions,
     memory: Option<MemoryQueue>,
@@ -80,7 +80,7 @@ struct Agents {
 
 impl ServedApp {
     /// Creates the context for this app, store and model.
-    pub fn new(
+    pub(super) fn new(
         app: App,
         sessions: Sessions,
         model: Arc<dyn Model>,
@@ -117,7 +117,7 @@ impl ServedApp {
     }
 
     /// Sets the server whose tasks are updated and cancelled.
-    pub fn set_server(&self, server: AgentServer) {
+    pub(super) fn set_server(&self, server: AgentServer) {
         *self.lock_server() = Some(server);
     }
 
@@ -130,7 +130,7 @@ impl ServedApp {
     }
 
     /// Returns the users whose turns run here.
-    pub fn users(&self) -> Vec<UserId> {
+    pub(super) fn users(&self) -> Vec<UserId> {
         self.with_app(App::users)
     }
 
@@ -143,7 +143,7 @@ impl ServedApp {
     }
 
     /// Stops the MCP servers.
-    pub async fn close(&self) {
+    pub(super) async fn close(&self) {
         // The server refers back to this; without the cycle, the browsers end when the last user of this is dropped.
         self.lock_server().take();
         self.mcp.close().await;

@@ -12,12 +12,12 @@ use lango_web::{
 use std::sync::Arc;
 
 /// How to get a search service.
-pub const NO_PROVIDER: &str = "search_web needs a search service, for example \
+pub(super) const NO_PROVIDER: &str = "search_web needs a search service, for example \
      `search.providers.local.kind = \"searxng\"` with `search.providers.local.url`, or \
      `search.providers.brave.apiKeyEnv = \"BRAVE_API_KEY\"` (docs/web.md)";
 
 /// What the tools are built from.
-pub struct Parts<'a> {
+pub(super) struct Parts<'a> {
     pub settings: &'a SearchSettings,
     pub credentials: &'a Arc<Credentials>,
     /// The egress guard.
@@ -28,7 +28,7 @@ pub struct Parts<'a> {
 }
 
 /// Creates the tools.
-pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(super) fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let Parts {
         settings,
         credentials,
@@ -60,12 +60,12 @@ pub fn tools(parts: Parts<'_>) -> Result<Vec<Arc<dyn Tool>>, Failure> {
 }
 
 /// Returns whether a search service is configured.
-pub fn is_set_up(settings: &SearchSettings) -> bool {
+pub(super) fn is_set_up(settings: &SearchSettings) -> bool {
     !settings.providers.is_empty()
 }
 
 /// Describes the search services for `lango doctor`.
-pub fn describe(settings: &SearchSettings) -> String {
+pub(super) fn describe(settings: &SearchSettings) -> String {
     match providers(settings) {
         Ok(providers) if providers.is_empty() => format!("none; {NO_PROVIDER}"),
         Ok(providers) => {

@@ -10,13 +10,13 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 /// A scripted HTTP server that ends with the test.
-pub struct HttpTestServer {
+pub(crate) struct HttpTestServer {
     process: Child,
     pub port: u16,
 }
 
 impl HttpTestServer {
-    pub async fn start(bench: &Bench, arguments: &[&str]) -> Self {
+    pub(crate) async fn start(bench: &Bench, arguments: &[&str]) -> Self {
         let mut process = Command::new("python3")
             .args(["-c", mcp_server::PROGRAM, "--http", "--log"])
             .arg(bench.inside("log"))
@@ -30,7 +30,7 @@ impl HttpTestServer {
         Self { process, port }
     }
 
-    pub fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
+    pub(crate) fn settings(&self, bench: &Bench, token: Option<Option<&str>>) -> ServerSettings {
         let mut settings = bench.server(&[]);
         settings.target = ServerTarget::Http(HttpSettings {
             url: format!("http://127.0.0.1:{}/mcp", self.port),

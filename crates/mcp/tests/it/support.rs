@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The environment for a test's servers.
-pub struct Bench {
+pub(crate) struct Bench {
     folder: TempDir,
     pub start_timeout: Duration,
     pub backoff: Backoff,
@@ -28,12 +28,12 @@ pub struct Bench {
 }
 
 /// Returns a credential with this value.
-pub fn credential(value: &str) -> Credential {
+pub(crate) fn credential(value: &str) -> Credential {
     Credential::fixed("TOKEN", SecretValue::new(value), &Masks::default())
 }
 
 impl Bench {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("workspace")).unwrap();
         let bench = Self {
@@ -50,7 +50,7 @@ impl Bench {
     }
 
     /// Returns a path in the workspace.
-    pub fn inside(&self, name: &str) -> PathBuf {
+    pub(crate) fn inside(&self, name: &str) -> PathBuf {
         self.folder
             .path()
             .canonicalize()
@@ -60,7 +60,7 @@ impl Bench {
     }
 
     /// Returns a path in lango's own folder.
-    pub fn own(&self, name: &str) -> PathBuf {
+    pub(crate) fn own(&self, name: &str) -> PathBuf {
         self.folder
             .path()
             .canonicalize()
@@ -70,7 +70,7 @@ impl Bench {
     }
 
     /// Returns the messages that the server has received so far.
-    pub fn log(&self) -> Vec<Value> {
+    pub(crate) fn log(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.inside("log")).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -78,14 +78,14 @@ impl Bench {
     }
 
     /// Returns the methods of the messages that the server has received so far.
-    pub fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         let log = self.log();
         let methods = log.iter().filter_map(|message| message["method"].as_str());
         methods.map(str::to_owned).collect()
     }
 
     /// Returns the settings of a scripted server `s` with these arguments.
-    pub fn server(&self, arguments: &[&str]) -> ServerSettings {
+    pub(crate) fn server(&self, arguments: &[&str]) -> ServerSettings {
         let mut argv: Vec<String> = ["python3", "server.py", "--log", "log"]
             .map(String::from)
             .into();
@@ -109,7 +109,7 @@ impl Bench {
         }
     }
 
-    pub fn setup(&self, servers: Vec<ServerSettings>) -> ServersSetup {
+    pub(crate) fn setup(&self, servers: Vec<ServerSettings>) -> ServersSetup {
         ServersSetup {
             servers,
             launcher: launcher(),
@@ -127,17 +127,17 @@ impl Bench {
         }
     }
 
-    pub async fn open(&self, servers: Vec<ServerSettings>) -> Servers {
+    pub(crate) async fn open(&self, servers: Vec<ServerSettings>) -> Servers {
         Servers::open(self.setup(servers), StartMode::ConnectUnpinned).await
     }
 
     /// Opens the scripted server with these arguments.
-    pub async fn opened(&self, arguments: &[&str]) -> Servers {
+    pub(crate) async fn opened(&self, arguments: &[&str]) -> Servers {
         self.open(vec![self.server(arguments)]).await
     }
 }
 
-pub fn launcher() -> Launcher {
+pub(crate) fn launcher() -> Launcher {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_lango-mcp-helper"));
     Launcher::new(HelperCommand {
         program,
@@ -145,7 +145,7 @@ pub fn launcher() -> Launcher {
     })
 }
 
-pub fn tool(servers: &Servers, name: &str) -> Arc<dyn Tool> {
+pub(crate) fn tool(servers: &Servers, name: &str) -> Arc<dyn Tool> {
     let found = servers.tools().iter().find(|tool| tool.spec().name == name);
     let names: Vec<&str> = servers
         .tools()
@@ -157,7 +157,11 @@ pub fn tool(servers: &Servers, name: &str) -> Arc<dyn Tool> {
     )
 }
 
-pub async fn call(servers: &Servers, name: &str, arguments: Value) -> Result<String, ToolError> {
+pub(crate) async fn call(
+    servers: &Servers,
+    name: &str,
+    arguments: Value,
+) -> Result<String, ToolError> {
     let output = tool(servers, name)
         .run(&caller(), Arc::new(arguments))
         .await;
@@ -165,7 +169,7 @@ pub async fn call(servers: &Servers, name: &str, arguments: Value) -> Result<Str
 }
 
 /// Waits until a condition is true; fails the test if that takes too long.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(30), "never: {what}");

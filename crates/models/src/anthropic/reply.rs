@@ -29,7 +29,7 @@ struct Block {
 }
 
 impl Reader {
-    pub fn new(request: &ModelRequest) -> Self {
+    pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
             budget: ReplyBudget::new(),

@@ -38,7 +38,7 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Completes the address that the user wrote: adds the version path; for Ollama removes `/v1` or `/api`.
-    pub fn base_url(&self, base_url: &str) -> String {
+    pub(super) fn base_url(&self, base_url: &str) -> String {
         match self.kind {
             EmbeddingKind::OpenAi => with_version(base_url, "/v1"),
             EmbeddingKind::Gemini => with_version(base_url, "/v1beta"),
@@ -51,14 +51,14 @@ impl Wire {
         }
     }
 
-    pub fn headers(kind: EmbeddingKind, key: Option<&str>) -> Headers {
+    pub(super) fn headers(kind: EmbeddingKind, key: Option<&str>) -> Headers {
         match kind {
             EmbeddingKind::OpenAi | EmbeddingKind::Ollama => openai::headers(key),
             EmbeddingKind::Gemini => gemini::headers(key),
         }
     }
 
-    pub fn request(&self, texts: &[String], purpose: EmbeddingPurpose) -> WireRequest {
+    pub(super) fn request(&self, texts: &[String], purpose: EmbeddingPurpose) -> WireRequest {
         match self.kind {
             EmbeddingKind::OpenAi => self.list_request("/embeddings", texts),
             EmbeddingKind::Ollama => self.list_request("/api/embed", texts),
@@ -75,7 +75,7 @@ impl Wire {
     }
 
     /// Parses the vectors of a reply, in the order of the texts.
-    pub fn read(&self, body: &str, count: usize) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
+    pub(super) fn read(&self, body: &str, count: usize) -> Result<Vec<Vec<f32>>, EmbeddingFailure> {
         let vectors = match self.kind {
             EmbeddingKind::OpenAi => in_order(parse::<OpenAiReply>(body)?.data)?,
             EmbeddingKind::Ollama => parse::<OllamaReply>(body)?.embeddings,

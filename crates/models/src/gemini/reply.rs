@@ -49,7 +49,7 @@ impl Finish {
 }
 
 impl Reader {
-    pub fn new(request: &ModelRequest) -> Self {
+    pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
             budget: ReplyBudget::new(),

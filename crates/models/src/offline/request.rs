@@ -23,7 +23,7 @@ pub(super) struct CallResult<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub fn read(request: &'a ModelRequest) -> Self {
+    pub(super) fn read(request: &'a ModelRequest) -> Self {
         let last_user = request
             .messages
             .iter()
@@ -58,13 +58,13 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the answer if the runner stopped the task before anything was done: its notice came without functions.
-    pub fn stop_message(&self) -> Option<String> {
+    pub(super) fn stop_message(&self) -> Option<String> {
         let is_stopped = self.functions.is_empty() && self.results.is_empty();
         let notice = self.notice.filter(|_| is_stopped)?;
         Some(format!("Nothing was done. I was told: {notice}"))
     }
 
-    pub fn offers(&self, function: &str) -> bool {
+    pub(super) fn offers(&self, function: &str) -> bool {
         self.functions.contains(&function)
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Table<'a> {
     /// Parses the table; `None` if this is not an orchestrator's instruction.
-    pub fn read(instruction: &'a str) -> Option<Self> {
+    pub(super) fn read(instruction: &'a str) -> Option<Self> {
         let (_, table) = instruction.split_once(HEADING)?;
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for line in table
@@ -52,7 +52,7 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the agent with the best score that is not in `tried`; `None` if no agent scores above zero.
-    pub fn choose(&self, part: &str, tried: &[&str]) -> Option<&Entry<'a>> {
+    pub(super) fn choose(&self, part: &str, tried: &[&str]) -> Option<&Entry<'a>> {
         let part = words(part);
         let candidates = self
             .entries

@@ -15,7 +15,11 @@ pub(super) struct Reasoning {
 
 impl Reasoning {
     /// Adds the reasoning in a `delta` or a `message`.
-    pub fn add(&mut self, message: &Value, budget: &mut ReplyBudget) -> Result<(), ModelFault> {
+    pub(super) fn add(
+        &mut self,
+        message: &Value,
+        budget: &mut ReplyBudget,
+    ) -> Result<(), ModelFault> {
         let content = message["reasoning_content"].as_str().unwrap_or_default();
         budget.add(&mut self.content, content)?;
         for detail in message["reasoning_details"]
@@ -42,7 +46,7 @@ impl Reasoning {
     }
 
     /// Returns the fields to send back with the message.
-    pub fn fields(self) -> Option<Value> {
+    pub(super) fn fields(self) -> Option<Value> {
         if !self.details.is_empty() {
             return Some(json!({ "reasoning_details": self.details }));
         }

@@ -35,7 +35,7 @@ struct PartialCall {
 }
 
 impl Reader {
-    pub fn new(request: &ModelRequest) -> Self {
+    pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
             budget: ReplyBudget::new(),

@@ -18,12 +18,12 @@ pub(super) enum ThinkFilter {
 }
 
 impl ThinkFilter {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::Undecided(String::new())
     }
 
     /// Takes the next piece of text and returns the part of it that belongs to the answer.
-    pub fn pass(&mut self, piece: &str) -> String {
+    pub(super) fn pass(&mut self, piece: &str) -> String {
         match self {
             Self::Over => piece.to_owned(),
             Self::After => {
@@ -63,7 +63,7 @@ impl ThinkFilter {
     }
 
     /// Returns the buffered text that turned out to be part of the answer.
-    pub fn finish(self) -> String {
+    pub(super) fn finish(self) -> String {
         match self {
             Self::Undecided(buffer) => buffer,
             Self::Inside(_) | Self::After | Self::Over => String::new(),

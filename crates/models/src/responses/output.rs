@@ -36,7 +36,7 @@ pub(super) struct ItemRef<'a> {
 
 impl<'a> ItemRef<'a> {
     /// Reads from an event the reference to its item, which has this type.
-    pub fn of_event(event: &'a Value, kind: &'a str) -> Self {
+    pub(super) fn of_event(event: &'a Value, kind: &'a str) -> Self {
         Self {
             id: event["item_id"].as_str().unwrap_or_default(),
             index: event["output_index"].as_u64(),
@@ -45,7 +45,7 @@ impl<'a> ItemRef<'a> {
     }
 
     /// Refers to an item at this index.
-    pub fn of_item(item: &'a Value, index: Option<u64>) -> Self {
+    pub(super) fn of_item(item: &'a Value, index: Option<u64>) -> Self {
         Self {
             id: item["id"].as_str().unwrap_or_default(),
             index,
@@ -56,7 +56,7 @@ impl<'a> ItemRef<'a> {
 
 impl Output {
     /// Creates an empty output. Set `hides_commentary` if the answer must match a schema, because commentary does not.
-    pub fn new(hides_commentary: bool) -> Self {
+    pub(super) fn new(hides_commentary: bool) -> Self {
         Self {
             text: String::new(),
             items: Vec::new(),
@@ -68,20 +68,28 @@ impl Output {
     }
 
     /// Adds an item that the stream announces.
-    pub fn begin(&mut self, item: &Value, index: Option<u64>) -> Result<(), ModelFault> {
+    pub(super) fn begin(&mut self, item: &Value, index: Option<u64>) -> Result<(), ModelFault> {
         let value = self.values.copy(item)?;
         self.insert(self.items.len(), index, value).map(|_| ())
     }
 
     /// Adds a piece of a message's text. Returns the text to show.
-    pub fn add_text(&mut self, item: &ItemRef<'_>, text: &str) -> Result<String, ModelFault> {
+    pub(super) fn add_text(
+        &mut self,
+        item: &ItemRef<'_>,
+        text: &str,
+    ) -> Result<String, ModelFault> {
         let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].pieces, text)?;
         Ok(self.show(at, text))
     }
 
     /// Adds the complete text of a message unless it came in pieces. Returns the text to show.
-    pub fn finish_text(&mut self, item: &ItemRef<'_>, text: &str) -> Result<String, ModelFault> {
+    pub(super) fn finish_text(
+        &mut self,
+        item: &ItemRef<'_>,
+        text: &str,
+    ) -> Result<String, ModelFault> {
         let at = self.find_or_insert(item)?;
         if !self.items[at].pieces.is_empty() {
             return Ok(String::new());
@@ -89,18 +97,30 @@ impl Output {
         self.add_text(item, text)
     }
 
-    pub fn add_refusal(&mut self, item: &ItemRef<'_>, refusal: &str) -> Result<(), ModelFault> {
+    pub(super) fn add_refusal(
+        &mut self,
+        item: &ItemRef<'_>,
+        refusal: &str,
+    ) -> Result<(), ModelFault> {
         let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].refusal, refusal)
     }
 
-    pub fn add_arguments(&mut self, item: &ItemRef<'_>, arguments: &str) -> Result<(), ModelFault> {
+    pub(super) fn add_arguments(
+        &mut self,
+        item: &ItemRef<'_>,
+        arguments: &str,
+    ) -> Result<(), ModelFault> {
         let at = self.find_or_insert(item)?;
         self.pieces.add(&mut self.items[at].pieces, arguments)
     }
 
     /// Adds the complete arguments of a call unless they came in pieces.
-    pub fn finish_arguments(&mut self, item: &ItemRef<'_>, whole: &str) -> Result<(), ModelFault> {
+    pub(super) fn finish_arguments(
+        &mut self,
+        item: &ItemRef<'_>,
+        whole: &str,
+    ) -> Result<(), ModelFault> {
         let at = self.find_or_insert(item)?;
         if self.items[at].pieces.is_empty() {
             self.pieces.add(&mut self.items[at].pieces, whole)?;
@@ -109,7 +129,11 @@ impl Output {
     }
 
     /// Replaces an item with its complete form. Returns the part of its text that was not shown yet.
-    pub fn finish(&mut self, item: &Value, index: Option<u64>) -> Result<String, ModelFault> {
+    pub(super) fn finish(
+        &mut self,
+        item: &Value,
+        index: Option<u64>,
+    ) -> Result<String, ModelFault> {
         let known = self.find(&ItemRef::of_item(item, index));
         let at = match known.filter(|at| !self.items[*at].is_complete) {
             Some(at) => at,
@@ -120,7 +144,7 @@ impl Output {
 
     /// Adds the items at the end of a response. Returns the text that was not shown yet. Items that are complete
     /// already stay unchanged.
-    pub fn finish_all(&mut self, items: &[Value]) -> Result<String, ModelFault> {
+    pub(super) fn finish_all(&mut self, items: &[Value]) -> Result<String, ModelFault> {
         let mut shown = String::new();
         for (position, item) in items.iter().enumerate() {
             let index = Some(position as u64);
@@ -135,7 +159,7 @@ impl Output {
     }
 
     /// Returns the text, the text of a refusal, and the complete items.
-    pub fn into_parts(self) -> (String, String, Vec<Value>) {
+    pub(super) fn into_parts(self) -> (String, String, Vec<Value>) {
         let mut refusal = String::new();
         let mut items = Vec::new();
         for item in self.items {

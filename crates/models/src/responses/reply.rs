@@ -20,7 +20,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub fn new(request: &ModelRequest) -> Self {
+    pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
             names: Names::of(request),
             output: Output::new(request.answer_schema.is_some()),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub fn settings(kind: EmbeddingKind, url: &str) -> EmbeddingSettings {
+pub(crate) fn settings(kind: EmbeddingKind, url: &str) -> EmbeddingSettings {
     let masks = Masks::default();
     EmbeddingSettings {
         id: format!("my-{}", kind.name()),
@@ -32,17 +32,20 @@ pub fn settings(kind: EmbeddingKind, url: &str) -> EmbeddingSettings {
     }
 }
 
-pub async fn embedder(kind: EmbeddingKind, url: &str) -> Arc<dyn Embedder> {
+pub(crate) async fn embedder(kind: EmbeddingKind, url: &str) -> Arc<dyn Embedder> {
     connect_embedder(settings(kind, url)).await.unwrap()
 }
 
-pub async fn embed(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+pub(crate) async fn embed(
+    embedder: &dyn Embedder,
+    texts: &[&str],
+) -> Result<Vec<Vec<f32>>, EmbedError> {
     let texts = texts.iter().map(|text| (*text).to_owned()).collect();
     embedder.embed(texts, EmbeddingPurpose::Document).await
 }
 
 /// Returns a reply with these vectors in the format of a kind.
-pub fn reply(kind: EmbeddingKind, vectors: &[Value]) -> Value {
+pub(crate) fn reply(kind: EmbeddingKind, vectors: &[Value]) -> Value {
     let numbered = vectors.iter().enumerate();
     match kind {
         EmbeddingKind::OpenAi => {
@@ -62,7 +65,7 @@ pub fn reply(kind: EmbeddingKind, vectors: &[Value]) -> Value {
 }
 
 /// Starts a provider whose vectors identify their text: they consist of its number and its length.
-pub async fn numbering_server(kind: EmbeddingKind) -> WireServer {
+pub(crate) async fn numbering_server(kind: EmbeddingKind) -> WireServer {
     WireServer::start(move |embedding: &RecordedRequest| {
         let texts = embedding.texts_to_embed().unwrap();
         let vector = |text: &String| {

@@ -123,7 +123,7 @@ async fn request_text(kind: Wire, streaming: bool) -> String {
 }
 
 /// Formats a request as text: its path, its headers without those of the connection, and its body.
-pub async fn request_text_of(kind: Wire, request: ModelRequest, streaming: bool) -> String {
+pub(crate) async fn request_text_of(kind: Wire, request: ModelRequest, streaming: bool) -> String {
     let recorded = sent(kind, request, streaming).await;
     let is_ours = |name: &str| !matches!(name, "host" | "content-length" | "accept" | "user-agent");
     let headers = recorded.headers.iter().filter(|(name, _)| is_ours(name));

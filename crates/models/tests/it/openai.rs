@@ -6,15 +6,15 @@ use lango_core::{ModelEvent, ModelFault, ModelReply, Usage};
 use lango_testkit::wire_server::ScriptedAnswer;
 use serde_json::{Value, json};
 
-pub fn chunk(delta: Value) -> String {
+pub(crate) fn chunk(delta: Value) -> String {
     json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }).to_string()
 }
 
-pub fn end(reason: &str) -> String {
+pub(crate) fn end(reason: &str) -> String {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }).to_string()
 }
 
-pub fn done() -> String {
+pub(crate) fn done() -> String {
     "[DONE]".to_owned()
 }
 

@@ -9,7 +9,7 @@ use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub async fn body_for_model(kind: Wire, id: &str, request: ModelRequest) -> Value {
+pub(crate) async fn body_for_model(kind: Wire, id: &str, request: ModelRequest) -> Value {
     let server = WireServer::scripted([say("ok")]).await;
     let model = Provider::new(settings(kind, server.url())).model(id);
     crate::support::call(&model, request).await.1.unwrap();

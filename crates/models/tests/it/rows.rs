@@ -6,7 +6,7 @@ use lango_testkit::wire_server::{Fault, RecordedRequest, ScriptedAnswer};
 use serde_json::json;
 
 /// What the provider does in one turn, and the expected result.
-pub struct Row {
+pub(crate) struct Row {
     pub name: &'static str,
     pub script: Script,
     /// The name of the outcome.
@@ -21,7 +21,7 @@ pub struct Row {
     pub says: &'static str,
 }
 
-pub enum Script {
+pub(crate) enum Script {
     /// Answers in order.
     List(Vec<ScriptedAnswer>),
     /// The same function of the request for every request.
@@ -101,7 +101,7 @@ fn never_done(request: &RecordedRequest) -> ScriptedAnswer {
     }
 }
 
-pub fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let mut rows = misbehaving_models();
     rows.extend(misbehaving_providers());
     rows

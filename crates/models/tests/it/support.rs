@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The wire formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub(crate) enum Wire {
     /// OpenAI's chat completions API.
     OpenAi,
     /// OpenAI's Responses API.
@@ -25,10 +25,11 @@ pub enum Wire {
 }
 
 impl Wire {
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
 
     /// Returns the kind of its opaque data, which is the id of the provider in these tests too.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
             Self::Responses => "responses",
@@ -55,9 +56,9 @@ impl Wire {
 }
 
 /// Whether to stream replies: both ways.
-pub const BOTH: [bool; 2] = [true, false];
+pub(crate) const BOTH: [bool; 2] = [true, false];
 
-pub fn settings(kind: Wire, url: &str) -> ProviderSettings {
+pub(crate) fn settings(kind: Wire, url: &str) -> ProviderSettings {
     let masks = Masks::default();
     ProviderSettings {
         id: kind.name().to_owned(),
@@ -82,7 +83,7 @@ pub fn settings(kind: Wire, url: &str) -> ProviderSettings {
     }
 }
 
-pub fn model(kind: Wire, url: &str, streaming: bool) -> ProviderModel {
+pub(crate) fn model(kind: Wire, url: &str, streaming: bool) -> ProviderModel {
     let settings = ProviderSettings {
         stream: streaming,
         ..settings(kind, url)
@@ -91,7 +92,7 @@ pub fn model(kind: Wire, url: &str, streaming: bool) -> ProviderModel {
 }
 
 /// Calls a model. Returns the events before the last, and the last. Asserts that nothing follows it.
-pub async fn call(
+pub(crate) async fn call(
     model: &dyn Model,
     request: ModelRequest,
 ) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
@@ -109,7 +110,7 @@ pub async fn call(
 }
 
 /// Returns the streamed text of a call.
-pub fn shown(events: &[ModelEvent]) -> String {
+pub(crate) fn shown(events: &[ModelEvent]) -> String {
     let text = |event: &ModelEvent| match event {
         ModelEvent::Text(text) => text.clone(),
         other => panic!("{other:?} is no text"),
@@ -118,14 +119,14 @@ pub fn shown(events: &[ModelEvent]) -> String {
 }
 
 /// Reads one answer of the server as a reply.
-pub async fn read(
+pub(crate) async fn read(
     kind: Wire,
     answer: impl Into<ScriptedAnswer>,
 ) -> (Vec<ModelEvent>, Result<ModelReply, ModelFault>) {
     read_for(kind, answer, request()).await
 }
 
-pub async fn read_for(
+pub(crate) async fn read_for(
     kind: Wire,
     answer: impl Into<ScriptedAnswer>,
     request: ModelRequest,
@@ -135,17 +136,17 @@ pub async fn read_for(
 }
 
 /// Reads one answer, which must be a valid reply.
-pub async fn reply(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelReply {
+pub(crate) async fn reply(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelReply {
     read(kind, answer).await.1.unwrap()
 }
 
 /// Reads one answer, which must be a fault.
-pub async fn fault(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelFault {
+pub(crate) async fn fault(kind: Wire, answer: impl Into<ScriptedAnswer>) -> ModelFault {
     read(kind, answer).await.1.unwrap_err()
 }
 
 /// Sends a request and returns what the server received.
-pub async fn sent(kind: Wire, request: ModelRequest, streaming: bool) -> RecordedRequest {
+pub(crate) async fn sent(kind: Wire, request: ModelRequest, streaming: bool) -> RecordedRequest {
     let server = WireServer::scripted([lango_testkit::model::say("ok")]).await;
     let (_, end) = call(&model(kind, server.url(), streaming), request).await;
     end.unwrap();
@@ -153,12 +154,12 @@ pub async fn sent(kind: Wire, request: ModelRequest, streaming: bool) -> Recorde
 }
 
 /// Sends a request and returns the body that the server received.
-pub async fn body(kind: Wire, request: ModelRequest) -> Value {
+pub(crate) async fn body(kind: Wire, request: ModelRequest) -> Value {
     sent(kind, request, true).await.body
 }
 
 /// Returns a request with the message "hello" and no functions.
-pub fn request() -> ModelRequest {
+pub(crate) fn request() -> ModelRequest {
     ModelRequest {
         instruction: "Be brief.".into(),
         messages: vec![user("hello")],
@@ -167,21 +168,21 @@ pub fn request() -> ModelRequest {
     }
 }
 
-pub fn with_functions(names: &[&str]) -> ModelRequest {
+pub(crate) fn with_functions(names: &[&str]) -> ModelRequest {
     ModelRequest {
         functions: names.iter().map(|name| function(name)).collect(),
         ..request()
     }
 }
 
-pub fn with_messages(messages: Vec<Message>) -> ModelRequest {
+pub(crate) fn with_messages(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         messages,
         ..request()
     }
 }
 
-pub fn function(name: &str) -> Function {
+pub(crate) fn function(name: &str) -> Function {
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
     Function {
         name: name.into(),
@@ -190,16 +191,20 @@ pub fn function(name: &str) -> Function {
     }
 }
 
-pub fn user(text: &str) -> Message {
+pub(crate) fn user(text: &str) -> Message {
     Message::user(text)
 }
 
-pub fn notice(text: &str) -> Message {
+pub(crate) fn notice(text: &str) -> Message {
     Message::Notice { text: text.into() }
 }
 
 /// Returns an assistant's message with calls, each with an id, a name and arguments.
-pub fn assistant(text: &str, calls: &[(&str, &str, &str)], opaque: Option<OpaqueData>) -> Message {
+pub(crate) fn assistant(
+    text: &str,
+    calls: &[(&str, &str, &str)],
+    opaque: Option<OpaqueData>,
+) -> Message {
     let calls: Arc<[Call]> = calls
         .iter()
         .map(|(id, name, arguments)| raw_call(id, name, arguments))
@@ -211,7 +216,7 @@ pub fn assistant(text: &str, calls: &[(&str, &str, &str)], opaque: Option<Opaque
     }
 }
 
-pub fn result(call: &str, name: &str, text: &str) -> Message {
+pub(crate) fn result(call: &str, name: &str, text: &str) -> Message {
     Message::Result {
         call: call.into(),
         name: name.into(),
@@ -221,7 +226,7 @@ pub fn result(call: &str, name: &str, text: &str) -> Message {
     }
 }
 
-pub fn opaque(kind: Wire, data: Value) -> OpaqueData {
+pub(crate) fn opaque(kind: Wire, data: Value) -> OpaqueData {
     OpaqueData {
         kind: kind.name().into(),
         model: None,
@@ -230,7 +235,7 @@ pub fn opaque(kind: Wire, data: Value) -> OpaqueData {
 }
 
 /// Returns the names and arguments of a reply's calls.
-pub fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
+pub(crate) fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
     reply
         .calls
         .iter()
@@ -239,7 +244,7 @@ pub fn calls_of(reply: &ModelReply) -> Vec<(&str, &str)> {
 }
 
 /// Returns the faults of these answers, in order.
-pub async fn faults(kind: Wire, answers: Vec<ScriptedAnswer>) -> Vec<ModelFault> {
+pub(crate) async fn faults(kind: Wire, answers: Vec<ScriptedAnswer>) -> Vec<ModelFault> {
     let count = answers.len();
     let server = WireServer::scripted(answers).await;
     let model = model(kind, server.url(), true);

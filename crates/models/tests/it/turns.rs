@@ -18,17 +18,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The idle timeout for tests that are not about silence.
-pub const LONG_IDLE: Duration = Duration::from_secs(20);
+pub(crate) const LONG_IDLE: Duration = Duration::from_secs(20);
 
 /// A runner with the topology `specialists` and a tool for three of its agents.
-pub struct TestRuntime {
+pub(crate) struct TestRuntime {
     pub tools: Vec<Arc<CountingTool>>,
     pub store: Arc<dyn SessionStore>,
     runner: Runner,
 }
 
 impl TestRuntime {
-    pub fn new(store: Arc<dyn SessionStore>, model: Arc<dyn Model>) -> Self {
+    pub(crate) fn new(store: Arc<dyn SessionStore>, model: Arc<dyn Model>) -> Self {
         let names = ["fs_read", "exec_shell", "browser_navigate", "search_web"];
         let tools: Vec<_> = names.map(|name| Arc::new(CountingTool::new(name))).into();
         let specs = tools.iter().map(|tool| Arc::new(tool.spec().clone()));
@@ -49,15 +49,15 @@ impl TestRuntime {
         }
     }
 
-    pub fn start(&self) -> Conversation {
+    pub(crate) fn start(&self) -> Conversation {
         self.runner.start(UserId::from("local"))
     }
 
-    pub fn tool_runs(&self) -> usize {
+    pub(crate) fn tool_runs(&self) -> usize {
         self.tools.iter().map(|tool| tool.runs()).sum()
     }
 
-    pub async fn log(&self, conversation: &Conversation) -> Vec<Event> {
+    pub(crate) async fn log(&self, conversation: &Conversation) -> Vec<Event> {
         let all = EventRange {
             from: 1,
             limit: 10_000,
@@ -67,7 +67,7 @@ impl TestRuntime {
 }
 
 /// Returns a model with this wire format at this address, with another model there as fallback and very short pauses.
-pub fn resilient(kind: Wire, url: &str, streaming: bool, idle: Duration) -> Arc<dyn Model> {
+pub(crate) fn resilient(kind: Wire, url: &str, streaming: bool, idle: Duration) -> Arc<dyn Model> {
     let settings = ProviderSettings {
         stream: streaming,
         timeouts: ProviderTimeouts {
@@ -83,7 +83,7 @@ pub fn resilient(kind: Wire, url: &str, streaming: bool, idle: Duration) -> Arc<
 }
 
 /// Runs a turn. Returns its report and the updates that were shown.
-pub async fn turn(
+pub(crate) async fn turn(
     conversation: &mut Conversation,
     question: &str,
 ) -> (TurnReport, Vec<TurnUpdate>) {
@@ -99,7 +99,7 @@ pub async fn turn(
 
 /// How often drafts were shown and withdrawn, and how often the model was retried.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     pub drafts: u32,
     pub withdrawn: u32,
     pub retries: u32,
@@ -108,7 +108,7 @@ pub struct Screen {
 impl Screen {
     /// Replays the updates and checks them: void text is withdrawn before a retry, a rejection is never shown, and a
     /// draft that is not withdrawn is exactly the answer.
-    pub fn watch(shown: &[TurnUpdate], report: &TurnReport) -> Self {
+    pub(crate) fn watch(shown: &[TurnUpdate], report: &TurnReport) -> Self {
         let mut screen = Self::default();
         let mut draft = String::new();
         for item in shown {

@@ -27,7 +27,7 @@ pub(super) struct BodyReader<'a> {
 }
 
 impl BodyReader<'_> {
-    pub async fn read(
+    pub(super) async fn read(
         &self,
         body: &mut Incoming,
         encoding: Option<HeaderValue>,

@@ -27,7 +27,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub fn new(
+    pub(super) fn new(
         shared: &Arc<Shared>,
         budget: &Budget,
         destination: &Destination,
@@ -42,11 +42,11 @@ impl Meter {
         }
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    pub fn attach(self, body: Incoming) -> MeteredBody {
+    pub(super) fn attach(self, body: Incoming) -> MeteredBody {
         MeteredBody {
             body,
             idle: Box::pin(tokio::time::sleep(self.idle_time)),
@@ -56,7 +56,7 @@ impl Meter {
     }
 
     /// Attaches the limits to a body whose bytes count after decoding: see [`MeteredBody::count_decoded`].
-    pub fn attach_uncounted(self, body: Incoming) -> MeteredBody {
+    pub(super) fn attach_uncounted(self, body: Incoming) -> MeteredBody {
         MeteredBody {
             is_counted: false,
             ..self.attach(body)
@@ -81,7 +81,7 @@ pub(super) struct MeteredBody {
 
 impl MeteredBody {
     /// Counts decoded bytes, unless they were counted on arrival.
-    pub fn count_decoded(&self, length: usize) -> Result<(), Refusal> {
+    pub(super) fn count_decoded(&self, length: usize) -> Result<(), Refusal> {
         if self.is_counted {
             return Ok(());
         }
@@ -136,7 +136,7 @@ pub(super) struct RequestBody {
 }
 
 impl RequestBody {
-    pub fn new(body: MeteredBody, scan: Option<(PlaceholderScan, Origin)>) -> Self {
+    pub(super) fn new(body: MeteredBody, scan: Option<(PlaceholderScan, Origin)>) -> Self {
         Self {
             body,
             scan,
@@ -146,7 +146,7 @@ impl RequestBody {
     }
 
     /// Returns the cell that receives the refusal if the body is refused.
-    pub fn refusal(&self) -> Arc<OnceLock<Refusal>> {
+    pub(super) fn refusal(&self) -> Arc<OnceLock<Refusal>> {
         Arc::clone(&self.refusal)
     }
 

@@ -368,19 +368,24 @@ pub(super) struct PlaceholderScan {
 
 impl PlaceholderScan {
     /// Scans the next bytes, and returns those that can be sent. Fails if there is a placeholder.
-    pub fn push(&mut self, bytes: &[u8], place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        place: &str,
+        origin: &Origin,
+    ) -> Result<Vec<u8>, Refusal> {
         let passed = self.stream.push(bytes);
         self.check_passed(passed, place, origin)
     }
 
     /// Returns the bytes that were held back.
-    pub fn finish(&mut self, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn finish(&mut self, place: &str, origin: &Origin) -> Result<Vec<u8>, Refusal> {
         let passed = self.stream.finish();
         self.check_passed(passed, place, origin)
     }
 
     /// Refuses bytes outside of the stream that contain a placeholder.
-    pub fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
+    pub(super) fn check(&self, bytes: &[u8], place: &str, origin: &Origin) -> Result<(), Refusal> {
         self.credentials.check(bytes, place, origin)
     }
 

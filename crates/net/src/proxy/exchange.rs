@@ -54,7 +54,10 @@ pub(super) struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// Sends the request, and returns the response once its headers have arrived.
-    pub async fn run(self, request: Request<Incoming>) -> Result<Response<ProxyBody>, ProxyError> {
+    pub(super) async fn run(
+        self,
+        request: Request<Incoming>,
+    ) -> Result<Response<ProxyBody>, ProxyError> {
         let (mut parts, body) = request.into_parts();
         if self.shared.credentials.is_some() {
             self.check_host(&parts)?;

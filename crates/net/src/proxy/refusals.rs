@@ -14,7 +14,7 @@ pub(super) struct Refusals {
 
 impl Refusals {
     /// Adds a refusal. Returns whether it is new in the list.
-    pub fn add(&mut self, refusal: &Refusal) -> bool {
+    pub(super) fn add(&mut self, refusal: &Refusal) -> bool {
         let is_same = |known: &Refusal| {
             known.destination == refusal.destination && known.reason == refusal.reason
         };
@@ -28,7 +28,7 @@ impl Refusals {
         is_new
     }
 
-    pub fn take(&mut self) -> Vec<Refusal> {
+    pub(super) fn take(&mut self) -> Vec<Refusal> {
         let mut taken = std::mem::take(&mut self.listed);
         let unlisted = std::mem::take(&mut self.unlisted);
         if unlisted > 0 {

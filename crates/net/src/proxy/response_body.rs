@@ -42,7 +42,7 @@ pub(super) struct ResponseBody {
 impl ResponseBody {
     /// Wraps a body. Its decoded length counts towards the budget: the compressed length would reveal how well a value
     /// was compressed together with a guess.
-    pub fn new(meter: Meter, body: Incoming, decoder: Decoder, masks: &Masks) -> Self {
+    pub(super) fn new(meter: Meter, body: Incoming, decoder: Decoder, masks: &Masks) -> Self {
         let body = match decoder {
             Decoder::Identity => meter.attach(body),
             _ => meter.attach_uncounted(body),
@@ -186,7 +186,7 @@ pub(super) enum Decoder {
 
 impl Decoder {
     /// Creates the decoder of a coding, whose name must be in lower case.
-    pub fn new(coding: &str) -> io::Result<Self> {
+    pub(super) fn new(coding: &str) -> io::Result<Self> {
         match coding {
             "gzip" | "x-gzip" => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
             "deflate" => Ok(Self::Deflate),

@@ -60,7 +60,7 @@ impl fmt::Debug for SessionCa {
 
 impl SessionCa {
     /// Creates an authority with new keys.
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let mut params = parameters("lango session")?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -77,13 +77,13 @@ impl SessionCa {
     }
 
     /// Returns the file of certificates that sandboxed programs trust: the system's roots and this authority.
-    pub fn bundle_path(&self) -> &Path {
+    pub(super) fn bundle_path(&self) -> &Path {
         &self.bundle_path
     }
 
     /// Returns whether the file still exists and was not replaced. A program that cleans up temporary directories may
     /// have deleted it.
-    pub fn has_bundle(&self) -> bool {
+    pub(super) fn has_bundle(&self) -> bool {
         let current = std::fs::symlink_metadata(&self.bundle_path);
         let own = self.bundle.as_file().metadata();
         let identity = |file: Metadata| (file.dev(), file.ino());
@@ -94,7 +94,7 @@ impl SessionCa {
     }
 
     /// Returns the TLS configuration of a server with a certificate for this host.
-    pub fn server_config(&self, host: &Host) -> io::Result<Arc<ServerConfig>> {
+    pub(super) fn server_config(&self, host: &Host) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = hosts.get(host) {
             return Ok(Arc::clone(config));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub fn serve(
+pub(crate) fn serve(
     egress: Egress,
     only_hosts: Option<&[&str]>,
     budget: Budget,
@@ -28,7 +28,7 @@ pub fn serve(
 }
 
 /// Sends a text over a new connection, and reads until the other side closes it.
-pub async fn exchange(address: SocketAddr, text: &str) -> String {
+pub(crate) async fn exchange(address: SocketAddr, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(text.as_bytes()).await;
     read_to_end(stream).await

@@ -12,13 +12,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A resolver that answers each lookup with the next list of addresses, and repeats the last one.
 #[derive(Default)]
-pub struct ScriptedResolver {
+pub(crate) struct ScriptedResolver {
     lists: Mutex<VecDeque<Vec<IpAddr>>>,
     pub lookups: AtomicUsize,
 }
 
 impl ScriptedResolver {
-    pub fn new(lists: &[&str]) -> Arc<Self> {
+    pub(crate) fn new(lists: &[&str]) -> Arc<Self> {
         let list = |text: &&str| text.split(',').map(|one| one.parse().unwrap()).collect();
         Arc::new(Self {
             lists: Mutex::new(lists.iter().map(list).collect()),
@@ -41,22 +41,22 @@ impl Resolver for ScriptedResolver {
     }
 }
 
-pub fn patterns(texts: &[&str]) -> Vec<HostPattern> {
+pub(crate) fn patterns(texts: &[&str]) -> Vec<HostPattern> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-pub fn rules(allow: &[&str], deny: &[&str]) -> EgressRules {
+pub(crate) fn rules(allow: &[&str], deny: &[&str]) -> EgressRules {
     EgressRules {
         allow: patterns(allow),
         deny: patterns(deny),
     }
 }
 
-pub fn egress(allow: &[&str], deny: &[&str], answers: &[&str]) -> Egress {
+pub(crate) fn egress(allow: &[&str], deny: &[&str], answers: &[&str]) -> Egress {
     egress_with_limits(allow, deny, answers, EgressLimits::default())
 }
 
-pub fn egress_with_limits(
+pub(crate) fn egress_with_limits(
     allow: &[&str],
     deny: &[&str],
     answers: &[&str],
@@ -65,27 +65,27 @@ pub fn egress_with_limits(
     Egress::with_resolver(rules(allow, deny), limits, ScriptedResolver::new(answers))
 }
 
-pub fn budget() -> Budget {
+pub(crate) fn budget() -> Budget {
     Budget::new(&EgressLimits::default())
 }
 
-pub fn url(text: &str) -> Url {
+pub(crate) fn url(text: &str) -> Url {
     Url::parse(text).unwrap()
 }
 
 /// A server that answers each connection with the result of a function of the request's head.
-pub struct Server {
+pub(crate) struct Server {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
     pub heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    pub async fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start_at("127.0.0.1:0", answer).await
     }
 
-    pub async fn start_at(
+    pub(crate) async fn start_at(
         address: &str,
         answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
@@ -120,16 +120,16 @@ impl Server {
         }
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    pub fn head(&self, index: usize) -> String {
+    pub(crate) fn head(&self, index: usize) -> String {
         self.heads.lock().unwrap()[index].clone()
     }
 }
 
-pub async fn read_head(stream: &mut TcpStream) -> String {
+pub(crate) async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).await.is_ok() {
@@ -138,7 +138,7 @@ pub async fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).into_owned()
 }
 
-pub fn ok(body: &str) -> Vec<u8> {
+pub(crate) fn ok(body: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -146,7 +146,7 @@ pub fn ok(body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-pub fn redirect(status: u16, location: &str) -> Vec<u8> {
+pub(crate) fn redirect(status: u16, location: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Elsewhere\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
         .into_bytes()
 }

@@ -12,24 +12,24 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub const WALLET: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-pub const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+pub(crate) const WALLET: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+pub(crate) const TOKEN: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 
 /// The node's reply to a method: a JSON-RPC result, or a whole HTTP response.
-pub enum Reply {
+pub(crate) enum Reply {
     Result(Value),
     Response(String),
 }
 
 type Script = dyn Fn(&str) -> Reply + Send + Sync;
 
-pub struct Node {
+pub(crate) struct Node {
     pub url: String,
     methods: Arc<Mutex<Vec<String>>>,
 }
 
 impl Node {
-    pub async fn start(script: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(script: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let methods = Arc::new(Mutex::new(Vec::new()));
@@ -43,7 +43,7 @@ impl Node {
     }
 
     /// Returns the methods that were called, in order.
-    pub fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         self.methods.lock().unwrap().clone()
     }
 }
@@ -76,13 +76,13 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>, called: Arc<Mutex<Vec
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 
-pub fn response(status: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
 /// Replies as an honest node of Base Sepolia that never mines a transaction.
-pub fn honest(method: &str) -> Reply {
+pub(crate) fn honest(method: &str) -> Reply {
     Reply::Result(match method {
         "eth_chainId" => "0x14a34".into(),
         "eth_getBlockByNumber" => {
@@ -104,7 +104,7 @@ impl WalletKey for KnownKey {
     }
 }
 
-pub fn payments(url: &str) -> (Payments, Arc<Store>) {
+pub(crate) fn payments(url: &str) -> (Payments, Arc<Store>) {
     let store = Arc::new(Store::in_memory());
     let payments = Payments::new(PaymentParts {
         network: Network::BaseSepolia,

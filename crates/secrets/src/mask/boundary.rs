@@ -35,7 +35,7 @@ impl Default for EchoShape {
 
 impl EchoShape {
     /// Extends the shape to cover the echoes of another value or segment, both as it is and with escapes resolved.
-    pub fn extend(&mut self, value: &[u8], units: &[u8]) {
+    pub(super) fn extend(&mut self, value: &[u8], units: &[u8]) {
         for text in [value, units] {
             let words = text.split(|byte| is_space(*byte));
             let words = words.filter(|word| !word.is_empty()).count();
@@ -46,13 +46,13 @@ impl EchoShape {
     }
 
     /// Returns the maximum number of bytes to hold back.
-    pub fn limit(self) -> usize {
+    pub(super) fn limit(self) -> usize {
         MIN_LIMIT.max(self.length * HELD_BYTES_PER_BYTE)
     }
 
     /// Returns the position from which bytes must be held back until more text arrives. No echo that starts before this
     /// position can continue after the end of `bytes`.
-    pub fn boundary(self, bytes: &[u8]) -> usize {
+    pub(super) fn boundary(self, bytes: &[u8]) -> usize {
         let floor = bytes.len().saturating_sub(self.limit());
         let mut words = self.words;
         let mut end = bytes.len();

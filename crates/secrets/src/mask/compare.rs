@@ -26,7 +26,7 @@ pub(super) struct Echo<'a> {
 
 impl Echo<'_> {
     /// Returns the range of the echo, including adjacent characters that can contain bits of the value.
-    pub fn with_margin(&self, bytes: &[u8]) -> Range<usize> {
+    pub(super) fn with_margin(&self, bytes: &[u8]) -> Range<usize> {
         let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
         let before = bytes[..self.start].iter().rev().take(self.margin);
         let after = bytes[self.end..].iter().take(self.margin);
@@ -44,7 +44,7 @@ pub(super) struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     /// Returns the longest echo that starts at the position; `read` returns the unit at a position.
-    pub fn echo(&self, read: &impl Fn(usize) -> Option<Unit>) -> Option<Echo<'a>> {
+    pub(super) fn echo(&self, read: &impl Fn(usize) -> Option<Unit>) -> Option<Echo<'a>> {
         let notation = self.patterns.first()?.notation;
         let units = Units::new(read, self.start, notation);
         let mut text = TextPrefix {

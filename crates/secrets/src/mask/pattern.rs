@@ -37,10 +37,10 @@ pub(super) enum Notation {
 }
 
 impl Notation {
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::Hex];
+    pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::Hex];
 
     /// Returns the role of a byte in this notation.
-    pub fn role(self, byte: u8) -> ByteRole {
+    pub(super) fn role(self, byte: u8) -> ByteRole {
         ROLES[self as usize][usize::from(byte)]
     }
 
@@ -113,7 +113,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Returns all patterns of a segment of a value.
-    pub fn all(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
+    pub(super) fn all(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
         let mut patterns = Self::of_bytes(value, replacement);
         if let Ok(text) = std::str::from_utf8(value)
             && !text.is_ascii()

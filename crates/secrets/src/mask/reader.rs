@@ -30,12 +30,12 @@ pub(super) struct Unit {
 
 impl Unit {
     /// Returns the bytes with escapes resolved.
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.count)]
     }
 
     /// Returns the length in the text, in bytes.
-    pub fn length(&self) -> usize {
+    pub(super) fn length(&self) -> usize {
         usize::from(self.length)
     }
 }

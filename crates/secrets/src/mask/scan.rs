@@ -43,14 +43,14 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    pub fn insert(&mut self, pattern: Pattern) {
+    pub(super) fn insert(&mut self, pattern: Pattern) {
         let units = &pattern.units[..pattern.window];
         let hash = units.iter().fold(0, |hash, unit| self.append(hash, *unit));
         self.windows[pattern.notation as usize].insert(pattern, hash);
     }
 
     /// Returns the echoes that start in `range`, in order; the longest one at each position.
-    pub fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
+    pub(super) fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
         let mut echoes = Vec::new();
         for block in range.clone().step_by(SEARCH_BLOCK_BYTES) {
             let length = SEARCH_BLOCK_BYTES.min(range.end - block);

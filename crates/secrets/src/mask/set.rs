@@ -17,23 +17,23 @@ pub(super) struct MaskSet {
 }
 
 impl MaskSet {
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub fn shape(&self) -> EchoShape {
+    pub(super) fn shape(&self) -> EchoShape {
         self.shape
     }
 
-    pub fn contains(&self, value: &[u8]) -> bool {
+    pub(super) fn contains(&self, value: &[u8]) -> bool {
         self.values.iter().any(|known| known.expose() == value)
     }
 
-    pub fn is_in_lower_case(&self, text: &[u8]) -> bool {
+    pub(super) fn is_in_lower_case(&self, text: &[u8]) -> bool {
         self.values.iter().any(|value| {
             let value = value.expose();
             let mut parts = text.windows(value.len());
@@ -41,7 +41,7 @@ impl MaskSet {
         })
     }
 
-    pub fn insert(&mut self, name: &str, value: &[u8]) {
+    pub(super) fn insert(&mut self, name: &str, value: &[u8]) {
         self.values.push(Arc::new(SecretValue::new(value)));
         let replacement = format!("[secret {name}]").into();
         let texts = json_texts(value);
@@ -59,7 +59,7 @@ impl MaskSet {
     }
 
     /// Returns the echoes that start in `range`, in the order of their starts.
-    pub fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
+    pub(super) fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
         self.scanner.echoes(bytes, range, is_end)
     }
 }

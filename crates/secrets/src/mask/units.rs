@@ -27,7 +27,7 @@ pub(super) struct Units<R> {
 
 impl<R: Fn(usize) -> Option<Unit>> Units<R> {
     /// Starts at the position `start`; `read` returns the unit at a position.
-    pub fn new(read: R, start: usize, notation: Notation) -> Self {
+    pub(super) fn new(read: R, start: usize, notation: Notation) -> Self {
         Self {
             read,
             at: start,

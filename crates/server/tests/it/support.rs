@@ -26,10 +26,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 /// The token of every server here.
-pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// A context with one runner.
-pub struct TestContext {
+pub(crate) struct TestContext {
     runner: Runner,
     store: Arc<Store>,
     egress: Egress,
@@ -70,7 +70,7 @@ impl ServerContext for TestContext {
 }
 
 /// A running server.
-pub struct TestServer {
+pub(crate) struct TestServer {
     pub address: SocketAddr,
     pub store: Arc<Store>,
     pub runner: Runner,
@@ -80,7 +80,7 @@ pub struct TestServer {
 
 impl TestServer {
     /// Starts a server over a database in this directory, with this model and these tools.
-    pub async fn start(
+    pub(crate) async fn start(
         folder: &Path,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
@@ -90,13 +90,17 @@ impl TestServer {
     }
 
     /// Starts a server without tools, which fetches files through this guard.
-    pub async fn fetching(folder: &Path, model: impl Model + 'static, egress: Egress) -> Self {
+    pub(crate) async fn fetching(
+        folder: &Path,
+        model: impl Model + 'static,
+        egress: Egress,
+    ) -> Self {
         let store = Store::open_sqlite(folder.join("lango.db"), "lango-orchestrator".into());
         Self::with_egress(Arc::new(store.unwrap()), model, vec![], egress).await
     }
 
     /// Starts a server over any database, with this model and these tools.
-    pub async fn over(
+    pub(crate) async fn over(
         store: Arc<Store>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
@@ -184,12 +188,12 @@ impl TestServer {
     }
 
     /// Shuts down in order. Runs may finish within five seconds.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop_within(Duration::from_secs(5)).await;
     }
 
     /// Shuts down in order. Runs may finish within this time.
-    pub async fn stop_within(mut self, grace_period: Duration) {
+    pub(crate) async fn stop_within(mut self, grace_period: Duration) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(grace_period);
         }
@@ -197,7 +201,7 @@ impl TestServer {
     }
 
     /// Starts a task, in this context if there is one, and returns it without waiting for its end.
-    pub async fn start_task(&self, id: &str, text: &str, context: Option<&str>) -> Value {
+    pub(crate) async fn start_task(&self, id: &str, text: &str, context: Option<&str>) -> Value {
         let mut params = message(id, text);
         params["configuration"] = json!({ "returnImmediately": true });
         if let Some(context) = context {
@@ -207,7 +211,7 @@ impl TestServer {
     }
 
     /// Polls a task until it is in this state.
-    pub async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
+    pub(crate) async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
         let polling = async {
             loop {
                 let task = self.rpc("GetTask", json!({ "id": id })).await;
@@ -225,7 +229,7 @@ impl TestServer {
     }
 
     /// Sends a JSON-RPC call with the token, and returns the whole response.
-    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn rpc(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let reply = self.post("/", &body).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -233,7 +237,7 @@ impl TestServer {
     }
 
     /// Sends a streaming JSON-RPC call with the token, and returns the results of all events.
-    pub async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
+    pub(crate) async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let reply = self.post("/", &body).await;
         let lines = reply.body.lines();
@@ -243,7 +247,7 @@ impl TestServer {
     }
 
     /// Sends a POST request with the token.
-    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
         let token = format!("Bearer {TOKEN}");
         let host = self.address.to_string();
         let headers = [
@@ -256,14 +260,14 @@ impl TestServer {
     }
 }
 
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
 /// Sends a handwritten request, and reads until the connection ends.
-pub async fn send(
+pub(crate) async fn send(
     address: SocketAddr,
     method: &str,
     path: &str,
@@ -308,6 +312,6 @@ fn unchunk(mut rest: &str) -> String {
 }
 
 /// Returns the parameters of `SendMessage` for this text.
-pub fn message(id: &str, text: &str) -> Value {
+pub(crate) fn message(id: &str, text: &str) -> Value {
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })
 }

@@ -40,7 +40,7 @@ pub(super) struct SessionLocks {
 
 impl SessionLocks {
     /// Locks a session. `path` is the path of the database, or `None` if it is in memory and no other process can use it.
-    pub async fn lock(
+    pub(super) async fn lock(
         &self,
         path: Option<&Path>,
         session: &SessionId,

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 impl SqliteBackend {
     /// Rewrites the file, so that no deleted data is left in it. The duration grows with the file's size, and all writers wait.
-    pub async fn compact(&self) -> Result<WipeOutcome, StoreError> {
+    pub(crate) async fn compact(&self) -> Result<WipeOutcome, StoreError> {
         self.on_file(Ok(WipeOutcome::Clean), compact).await
     }
 
@@ -75,7 +75,7 @@ impl SqliteBackend {
 
     /// Copies a snapshot of the database to a new file. Calls `on_progress` with the number of pages left and the total number of
     /// pages.
-    pub async fn back_up(
+    pub(crate) async fn back_up(
         &self,
         to: PathBuf,
         on_progress: impl Fn(u64, u64) + Send + 'static,

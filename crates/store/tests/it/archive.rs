@@ -38,12 +38,12 @@ over_every_database!(
     only_old_and_finished_sessions_and_tasks_expire,
 );
 
-pub fn sqlite(folder: &tempfile::TempDir, name: &str) -> Arc<Store> {
+pub(crate) fn sqlite(folder: &tempfile::TempDir, name: &str) -> Arc<Store> {
     let address = format!("sqlite:{}", folder.path().join(name).display());
     Arc::new(Store::at(&address, ROOT.into()).unwrap())
 }
 
-pub fn postgresql() -> Arc<Store> {
+pub(crate) fn postgresql() -> Arc<Store> {
     Arc::new(Store::at(&postgres::fresh_schema(), ROOT.into()).unwrap())
 }
 
@@ -51,7 +51,7 @@ fn user() -> UserId {
     UserId::from("local")
 }
 
-pub async fn session(store: &Arc<Store>, id: &str, created: u64) -> SessionId {
+pub(crate) async fn session(store: &Arc<Store>, id: &str, created: u64) -> SessionId {
     let id = SessionId::from(id);
     let session = NewSession {
         id: id.clone(),
@@ -62,7 +62,7 @@ pub async fn session(store: &Arc<Store>, id: &str, created: u64) -> SessionId {
     id
 }
 
-pub async fn append(store: &Arc<Store>, batch: EventBatch) {
+pub(crate) async fn append(store: &Arc<Store>, batch: EventBatch) {
     store.append(batch).await.unwrap();
 }
 
@@ -232,7 +232,7 @@ async fn inconsistent_rows_are_refused(store: &Arc<Store>) {
 }
 
 /// Adds a document that only one session can search, or all sessions if `session` is `None`.
-pub async fn attach(store: &Arc<Store>, session: Option<&SessionId>, text: &str) {
+pub(crate) async fn attach(store: &Arc<Store>, session: Option<&SessionId>, text: &str) {
     let collection = store.collection(&user(), "notes", session).await.unwrap();
     let chunk = |at: u64| NewChunk {
         heading: "Heading".to_owned(),

@@ -7,10 +7,10 @@ use tempfile::TempDir;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 /// The name of a root agent, different from every default.
-pub const ROOT: &str = "custom-root";
+pub(crate) const ROOT: &str = "custom-root";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DatabaseKind {
+pub(crate) enum DatabaseKind {
     Sqlite,
     Postgres,
     /// PostgreSQL with pgvector, whose index is created for any number of vectors.
@@ -18,14 +18,14 @@ pub enum DatabaseKind {
 }
 
 /// An empty database, for one test.
-pub struct TestDatabase {
+pub(crate) struct TestDatabase {
     _folder: TempDir,
     kind: DatabaseKind,
     pub address: String,
 }
 
 impl TestDatabase {
-    pub fn new(kind: DatabaseKind) -> Self {
+    pub(crate) fn new(kind: DatabaseKind) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let address = match kind {
             DatabaseKind::Sqlite => format!("sqlite:{}", folder.path().join("lango.db").display()),
@@ -40,7 +40,7 @@ impl TestDatabase {
     }
 
     /// Opens another replica of lango on the database.
-    pub fn open(&self) -> Arc<Store> {
+    pub(crate) fn open(&self) -> Arc<Store> {
         match self.kind {
             DatabaseKind::Sqlite | DatabaseKind::Postgres => open(&self.address),
             DatabaseKind::Pgvector => Arc::new(indexing(&self.address)),
@@ -48,7 +48,7 @@ impl TestDatabase {
     }
 
     /// Runs a query with one column and returns its rows as text.
-    pub fn rows(&self, query: &str) -> Vec<String> {
+    pub(crate) fn rows(&self, query: &str) -> Vec<String> {
         match self.address.strip_prefix("sqlite:") {
             Some(path) => {
                 let connection = rusqlite::Connection::open(path).unwrap();
@@ -62,12 +62,12 @@ impl TestDatabase {
 }
 
 /// Opens a replica of lango on the database at an address.
-pub fn open(address: &str) -> Arc<Store> {
+pub(crate) fn open(address: &str) -> Arc<Store> {
     Arc::new(Store::at(address, ROOT.into()).unwrap())
 }
 
 /// Opens a replica on PostgreSQL that creates the vector index for any number of vectors.
-pub fn indexing(address: &str) -> Store {
+pub(crate) fn indexing(address: &str) -> Store {
     let options = PostgresOptions {
         min_indexed_vectors: 0,
         ..PostgresOptions::default()

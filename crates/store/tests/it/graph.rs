@@ -18,13 +18,13 @@ const TABLES: [&str; 5] = [
     "graph_users",
 ];
 
-pub struct GraphTest {
+pub(super) struct GraphTest {
     database: TestDatabase,
     pub graph: Arc<Store>,
     pub user: UserId,
 }
 
-pub fn graph_test() -> GraphTest {
+pub(super) fn graph_test() -> GraphTest {
     let database = TestDatabase::new(KIND);
     GraphTest {
         graph: database.open(),
@@ -34,22 +34,22 @@ pub fn graph_test() -> GraphTest {
 }
 
 impl GraphTest {
-    pub async fn relate(&self, fact: NewFact) -> RelateOutcome {
+    pub(super) async fn relate(&self, fact: NewFact) -> RelateOutcome {
         self.graph.relate(&self.user, fact).await.unwrap()
     }
 
-    pub async fn query(&self, query: FactQuery) -> Vec<String> {
+    pub(super) async fn query(&self, query: FactQuery) -> Vec<String> {
         let found = self.graph.query_facts(&self.user, query).await.unwrap();
         found.facts.iter().map(shown).collect()
     }
 
-    pub async fn end(&self, triple: Triple, by: Trust) -> EndOutcome {
+    pub(super) async fn end(&self, triple: Triple, by: Trust) -> EndOutcome {
         let end = self.graph.end_fact(&self.user, triple, by, Timestamp(900));
         end.await.unwrap()
     }
 
     /// Counts the rows of each table of the graph.
-    pub fn rows(&self) -> [i64; 5] {
+    pub(super) fn rows(&self) -> [i64; 5] {
         TABLES.map(|table| {
             let count = format!("SELECT count(*) || '' FROM {table}");
             self.database.rows(&count)[0].parse().unwrap()
@@ -57,12 +57,12 @@ impl GraphTest {
     }
 }
 
-pub fn name(text: &str) -> Name {
+pub(super) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
 /// Returns a fact from an untrusted file, with confidence 0.5.
-pub fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
+pub(super) fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
     NewFact {
         subject: name(subject).into(),
         predicate: name(predicate),
@@ -74,7 +74,7 @@ pub fn fact(subject: &str, predicate: &str, object: &str) -> NewFact {
     }
 }
 
-pub fn source(name: &str, trust: Trust) -> Provenance {
+pub(super) fn source(name: &str, trust: Trust) -> Provenance {
     Provenance {
         name: name.into(),
         trust,
@@ -89,7 +89,7 @@ fn known_fact(by: Provenance, confidence: f64) -> NewFact {
     }
 }
 
-pub fn triple(subject: &str, predicate: &str, object: &str) -> Triple {
+pub(super) fn triple(subject: &str, predicate: &str, object: &str) -> Triple {
     Triple {
         subject: name(subject),
         predicate: name(predicate),
@@ -104,7 +104,7 @@ fn shown(fact: &Fact) -> String {
     )
 }
 
-pub fn everything() -> FactQuery {
+pub(super) fn everything() -> FactQuery {
     FactQuery {
         limit: 100,
         ..FactQuery::default()

@@ -106,7 +106,7 @@ async fn terminate_connections(address: &str, name: &str) {
 }
 
 /// Runs statements on the server at an address.
-pub async fn execute(address: &str, statements: &str) {
+pub(crate) async fn execute(address: &str, statements: &str) {
     let (client, connection) = tokio_postgres::connect(address, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
     client.batch_execute(statements).await.unwrap();

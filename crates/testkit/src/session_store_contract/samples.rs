@@ -11,7 +11,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// The root agent of the sample logs.
-pub const ROOT: &str = "test-root";
+pub(super) const ROOT: &str = "test-root";
 
 /// Returns a reference to a text file.
 pub fn attachment(name: &str, digest: &str, size: usize) -> Attachment {

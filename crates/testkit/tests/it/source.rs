@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 /// Returns the root folder of the project.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     crates.parent().unwrap().to_owned()
 }
 
 /// Returns the folders of all crates, sorted by name.
-pub fn crates() -> Vec<PathBuf> {
+pub(crate) fn crates() -> Vec<PathBuf> {
     let mut folders = entries(&root().join("crates"));
     folders.retain(|folder| folder.join("Cargo.toml").is_file());
     assert!(folders.len() >= 6, "{folders:?}");
@@ -17,12 +17,12 @@ pub fn crates() -> Vec<PathBuf> {
 }
 
 /// Returns the name of a file or folder without its path.
-pub fn name(path: &Path) -> &str {
+pub(crate) fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap()
 }
 
 /// Returns the entries of a folder, sorted. A missing folder has none.
-pub fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -32,7 +32,7 @@ pub fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns all files below a folder that have one of these extensions.
-pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries(folder) {
         if path.is_dir() {
@@ -47,12 +47,12 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-pub fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Returns a path relative to the project, for messages.
-pub fn display_path(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     path.strip_prefix(root())
         .unwrap_or(path)
         .display()
@@ -61,13 +61,13 @@ pub fn display_path(path: &Path) -> String {
 
 /// A string literal and the line on which it starts. Escapes are not decoded; runs of white space become one space.
 #[derive(Debug, PartialEq)]
-pub struct Literal {
+pub(crate) struct Literal {
     pub line: usize,
     pub text: String,
 }
 
 /// Returns the string literals of a Rust source, without those in comments.
-pub fn literals(source: &str) -> Vec<Literal> {
+pub(crate) fn literals(source: &str) -> Vec<Literal> {
     let mut found = Vec::new();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {

@@ -98,7 +98,7 @@ const MAX_LINES: usize = 500;
 const MAX_ARCHITECTURE_LINES: usize = 300;
 
 #[track_caller]
-pub fn assert_none(violations: &[String]) {
+pub(crate) fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 

@@ -11,18 +11,18 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 /// Contents of files outside and of hidden files inside; they must not appear in any result.
-pub const OUTSIDE_SECRET: &str = "canary of the outside";
-pub const HIDDEN_SECRET: &str = "canary that is hidden";
+pub(crate) const OUTSIDE_SECRET: &str = "canary of the outside";
+pub(crate) const HIDDEN_SECRET: &str = "canary that is hidden";
 
 /// A file name outside that no link mentions, so it appears only if the folder is listed.
-pub const OUTSIDE_NAME: &str = "unspoken-name";
+pub(crate) const OUTSIDE_NAME: &str = "unspoken-name";
 
 /// Content of protected files, which may be read.
-pub const PROTECTED: &str = "protected content";
+pub(crate) const PROTECTED: &str = "protected content";
 
 /// What a path tries to reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aim {
+pub(crate) enum Aim {
     /// A file outside: every call must fail, except one on a link itself.
     Outside,
     /// A hidden file: the same.
@@ -34,11 +34,11 @@ pub enum Aim {
 }
 
 /// One attack: its description, the path, and its aim.
-pub type Attack = (&'static str, &'static str, Aim);
+pub(crate) type Attack = (&'static str, &'static str, Aim);
 
 // One line per row, however long.
 #[rustfmt::skip]
-pub const ATTACKS: &[Attack] = &[
+pub(crate) const ATTACKS: &[Attack] = &[
     ("the folder above", "..", Aim::Outside),
     ("dots", "../outside/secret.txt", Aim::Outside),
     ("dots after a dot", "./../outside/secret.txt", Aim::Outside),
@@ -185,7 +185,7 @@ pub const ATTACKS: &[Attack] = &[
 ];
 
 /// Returns the path of an attack with its placeholders replaced.
-pub fn path_of((_, path, _): &Attack, workspace: &Path, outside: &Path) -> String {
+pub(crate) fn path_of((_, path, _): &Attack, workspace: &Path, outside: &Path) -> String {
     path.replace("{workspace}", workspace.to_str().unwrap())
         .replace("{outside}", outside.to_str().unwrap())
         .replace("{name}", &"n".repeat(300))
@@ -194,7 +194,7 @@ pub fn path_of((_, path, _): &Attack, workspace: &Path, outside: &Path) -> Strin
 
 /// Creates the files that the attacks need, in two sibling folders `workspace` and `outside`. The policy must hide
 /// `hidden` and `holder/key.txt`, and make `conf/settings.txt` read-only.
-pub fn create_files(workspace: &Path, outside: &Path) {
+pub(crate) fn create_files(workspace: &Path, outside: &Path) {
     let twin = workspace.with_file_name("workspace-twin");
     let write = |path: &Path, content: &str| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -7,24 +7,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The mode and content of each entry of a tree.
-pub type Snapshot = BTreeMap<PathBuf, String>;
+pub(crate) type Snapshot = BTreeMap<PathBuf, String>;
 
 /// Takes a snapshot of everything below a folder; does not follow links.
-pub fn of_tree(folder: &Path) -> Snapshot {
+pub(crate) fn of_tree(folder: &Path) -> Snapshot {
     let mut snapshot = Snapshot::new();
     add(&mut snapshot, folder);
     snapshot
 }
 
 /// Takes a snapshot of everything in a policy's workspace that is not writable.
-pub fn of_protected(policy: &Policy) -> Snapshot {
+pub(crate) fn of_protected(policy: &Policy) -> Snapshot {
     let mut snapshot = of_tree(&policy.workspace);
     snapshot.retain(|path, _| policy.access(path) != Access::Write);
     snapshot
 }
 
 /// Panics if entries differ, and lists them.
-pub fn assert_same(before: &Snapshot, after: &Snapshot, what: &str) {
+pub(crate) fn assert_same(before: &Snapshot, after: &Snapshot, what: &str) {
     let differs = |(path, entry): &(&PathBuf, &String)| {
         before.get(*path) != Some(*entry) || after.get(*path) != Some(*entry)
     };

@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 /// Time after which a call counts as hanging.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub struct CommandFixture {
+pub(crate) struct CommandFixture {
     pub tools: Vec<Arc<dyn Tool>>,
     pub runtime: Runtime,
     root: PathBuf,
@@ -28,7 +28,7 @@ pub struct CommandFixture {
 
 /// Options of the fixture.
 #[derive(Default)]
-pub struct FixtureOptions {
+pub(crate) struct FixtureOptions {
     pub limits: CommandLimits,
     pub policy: Option<fn(&mut Policy, &Path)>,
     pub layers: Layers,
@@ -39,11 +39,11 @@ pub struct FixtureOptions {
 }
 
 impl CommandFixture {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(FixtureOptions::default())
     }
 
-    pub fn with(options: FixtureOptions) -> Self {
+    pub(crate) fn with(options: FixtureOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for name in ["workspace", "outside", "data", "skills"] {
@@ -91,25 +91,30 @@ impl CommandFixture {
     }
 
     /// Returns a path in the folder that contains the workspace.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
     /// Returns a path in the workspace.
-    pub fn inside(&self, name: &str) -> PathBuf {
+    pub(crate) fn inside(&self, name: &str) -> PathBuf {
         self.root.join("workspace").join(name)
     }
 
-    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name);
         Arc::clone(tool.unwrap_or_else(|| panic!("no tool {name}")))
     }
 
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
         self.call_as(&caller(), tool, arguments)
     }
 
-    pub fn call_as(&self, who: &Caller, tool: &str, arguments: Value) -> Result<String, ToolError> {
+    pub(crate) fn call_as(
+        &self,
+        who: &Caller,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<String, ToolError> {
         let tool = self.tool(tool);
         self.runtime.block_on(async {
             let arguments = Arc::new(arguments);
@@ -124,23 +129,28 @@ impl CommandFixture {
         })
     }
 
-    pub fn text(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).unwrap()
     }
 
-    pub fn error(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn error(&self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         result.expect_err("the call should fail").message
     }
 
-    pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
+    pub(crate) fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
         let tool = self.tool(tool);
         self.runtime
             .block_on(tool.preview(Arc::new(arguments), PreviewLength::Short))
     }
 
     /// Repeats a call until its text satisfies `wanted`.
-    pub fn wait_for(&self, tool: &str, arguments: &Value, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait_for(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        wanted: impl Fn(&str) -> bool,
+    ) -> String {
         let start = Instant::now();
         loop {
             let text = self.text(tool, arguments.clone());
@@ -157,14 +167,14 @@ impl CommandFixture {
 }
 
 /// Returns the text after the first line, which must start with `headline`.
-pub fn after_headline<'a>(text: &'a str, headline: &str) -> &'a str {
+pub(crate) fn after_headline<'a>(text: &'a str, headline: &str) -> &'a str {
     let (first, rest) = text.split_once('\n').unwrap();
     assert!(first.starts_with(headline), "{text}");
     rest
 }
 
 /// Waits until a condition is true.
-pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_true() {
         assert!(start.elapsed() < TIMEOUT, "timed out until {what}");
@@ -173,12 +183,12 @@ pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
 }
 
 /// Returns a number of seconds to sleep that identifies a process among those of all running tests.
-pub fn mark(number: &str) -> String {
+pub(crate) fn mark(number: &str) -> String {
     format!("{number}.{}", std::process::id())
 }
 
 /// Whether a process with this text in its arguments is running.
-pub fn is_running(mark: &str) -> bool {
+pub(crate) fn is_running(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())

@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// The content of the file outside the workspace.
-pub const SECRET: &str = "the secret outside";
+pub(crate) const SECRET: &str = "the secret outside";
 
 /// A folder `workspace` and, next to it, `outside/secret.txt`. The trash is in another temporary folder.
-pub struct FileFixture {
+pub(crate) struct FileFixture {
     folder: TempDir,
     _trash_folder: TempDir,
     workspace: Workspace,
@@ -25,18 +25,18 @@ pub struct FileFixture {
 }
 
 impl FileFixture {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_policy(|_, _| {})
     }
 
     /// Creates the fixture with a changed policy. `change` also gets the folder that contains everything.
-    pub fn with_policy(change: impl FnOnce(&mut Policy, &Path)) -> Self {
+    pub(crate) fn with_policy(change: impl FnOnce(&mut Policy, &Path)) -> Self {
         let (folder, trash) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         Self::in_folder(folder, trash, change)
     }
 
     /// Creates the fixture in the given folders, which may be on different file systems.
-    pub fn in_folder(
+    pub(crate) fn in_folder(
         folder: TempDir,
         trash_folder: TempDir,
         change: impl FnOnce(&mut Policy, &Path),
@@ -58,65 +58,65 @@ impl FileFixture {
         }
     }
 
-    pub fn trash(&self) -> &Trash {
+    pub(crate) fn trash(&self) -> &Trash {
         &self.trash
     }
 
-    pub fn restore(&self, id: &str) -> Result<TrashItem, TrashError> {
+    pub(crate) fn restore(&self, id: &str) -> Result<TrashItem, TrashError> {
         self.trash.restore(&self.workspace, id)
     }
 
     /// Returns the path of an entry in the workspace.
-    pub fn inside(&self, name: &str) -> PathBuf {
+    pub(crate) fn inside(&self, name: &str) -> PathBuf {
         self.folder.path().join("workspace").join(name)
     }
 
     /// Returns the path of an entry in the folder outside.
-    pub fn outside(&self, name: &str) -> PathBuf {
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.folder.path().join("outside").join(name)
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.inside(name)).unwrap()
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.inside(name).symlink_metadata().is_ok()
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::create_dir_all(self.inside(name).parent().unwrap()).unwrap();
         std::fs::write(self.inside(name), content).unwrap();
     }
 
-    pub fn link(&self, name: &str, target: impl AsRef<Path>) {
+    pub(crate) fn link(&self, name: &str, target: impl AsRef<Path>) {
         std::os::unix::fs::symlink(target, self.inside(name)).unwrap();
     }
 
-    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name);
         Arc::clone(tool.unwrap())
     }
 
     /// Inspects and runs a call. If the tool hangs, the test fails.
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
         let inspection = self.inspect(tool, arguments.clone());
         self.call_inspected(tool, arguments, inspection)
     }
 
     /// Runs a call without inspection and returns its whole output.
-    pub fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tool(tool);
         on_a_thread(move |runtime| runtime.block_on(tool.run(&caller(), Arc::new(arguments))))
     }
 
-    pub fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
+    pub(crate) fn inspect(&self, tool: &str, arguments: Value) -> Inspection {
         let tool = self.tool(tool);
         on_a_thread(move |runtime| runtime.block_on(tool.inspect(&caller(), Arc::new(arguments))))
     }
 
     /// Runs a call as if this had been the result of its inspection.
-    pub fn call_inspected(
+    pub(crate) fn call_inspected(
         &self,
         tool: &str,
         arguments: Value,
@@ -133,11 +133,11 @@ impl FileFixture {
         })
     }
 
-    pub fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
+    pub(crate) fn preview(&self, tool: &str, arguments: Value) -> Option<String> {
         self.preview_of(tool, arguments, PreviewLength::Short)
     }
 
-    pub fn preview_of(
+    pub(crate) fn preview_of(
         &self,
         tool: &str,
         arguments: Value,
@@ -147,11 +147,11 @@ impl FileFixture {
         on_a_thread(move |runtime| runtime.block_on(tool.preview(Arc::new(arguments), length)))
     }
 
-    pub fn text(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).unwrap()
     }
 
-    pub fn error(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn error(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments)
             .expect_err("the call should fail")
             .message
@@ -173,7 +173,7 @@ fn on_a_thread<R: Send + 'static>(work: impl FnOnce(&Runtime) -> R + Send + 'sta
 }
 
 /// Runs a program that creates a special file, such as `mkfifo`; returns whether it succeeded.
-pub fn create_special(program: &str, arguments: &[&str], path: &Path) -> bool {
+pub(crate) fn create_special(program: &str, arguments: &[&str], path: &Path) -> bool {
     // The path comes first, as in `mknod NAME TYPE MAJOR MINOR` and `mkfifo NAME`.
     Command::new(program)
         .arg(path)

@@ -7,7 +7,7 @@ use lango_store::Store;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretValue, VaultError};
 use std::sync::Arc;
 
-pub fn github() -> Binding {
+pub(crate) fn github() -> Binding {
     header("github.com", "GH_TOKEN")
 }
 

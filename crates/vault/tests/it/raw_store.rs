@@ -13,21 +13,21 @@ type EditedRows = BTreeMap<UserId, VaultSnapshot>;
 
 /// A store whose rows can be replaced.
 #[derive(Default)]
-pub struct RawStore {
+pub(crate) struct RawStore {
     store: Store,
     edited: Mutex<EditedRows>,
 }
 
 impl RawStore {
     /// Returns a user's current rows.
-    pub async fn rows(&self, user: &str) -> VaultSnapshot {
+    pub(crate) async fn rows(&self, user: &str) -> VaultSnapshot {
         let user = UserId::from(user);
         let rows = self.read_vault(&user, RecordSelection::All).await;
         rows.unwrap().unwrap()
     }
 
     /// Makes every read return these rows, until they are replaced again.
-    pub fn replace(&self, user: &str, rows: VaultSnapshot) {
+    pub(crate) fn replace(&self, user: &str, rows: VaultSnapshot) {
         self.edited.lock().unwrap().insert(UserId::from(user), rows);
     }
 }
@@ -76,7 +76,7 @@ impl VaultStore for RawStore {
 }
 
 /// Returns the envelope of a record in the rows.
-pub fn envelope<'a>(rows: &'a mut VaultSnapshot, name: &str) -> &'a mut Vec<u8> {
+pub(crate) fn envelope<'a>(rows: &'a mut VaultSnapshot, name: &str) -> &'a mut Vec<u8> {
     let name = Text::from(name);
     let mut records = rows.records.iter_mut();
     &mut records.find(|record| record.name == name).unwrap().envelope

@@ -33,7 +33,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(provider: &SearchProvider, masks: Masks) -> Self {
+    pub(super) fn new(provider: &SearchProvider, masks: Masks) -> Self {
         let origin = Url::parse(&provider.url).ok();
         let key = provider.key.clone().map(|key| match &origin {
             Some(origin) => key.bound_to(origin),
@@ -48,7 +48,7 @@ impl Endpoint {
     }
 
     /// Sends a request and parses the response as JSON.
-    pub async fn send(
+    pub(super) async fn send(
         &self,
         provider: &SearchProvider,
         request: &WireRequest,

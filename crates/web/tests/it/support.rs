@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 /// A request that the server received.
 #[derive(Debug, Clone)]
-pub struct RecordedRequest {
+pub(crate) struct RecordedRequest {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(known, _)| known == name);
         header.map(|(_, value)| value.as_str())
     }
@@ -32,7 +32,7 @@ impl RecordedRequest {
 
 /// The response to a request.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
@@ -41,7 +41,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
         let reply = Self {
             status: 200,
             headers: Vec::new(),
@@ -54,36 +54,36 @@ impl Reply {
         }
     }
 
-    pub fn html(body: &str) -> Self {
+    pub(crate) fn html(body: &str) -> Self {
         Self::new("text/html; charset=utf-8", body)
     }
 
-    pub fn json(body: &Value) -> Self {
+    pub(crate) fn json(body: &Value) -> Self {
         Self::new("application/json", body.to_string())
     }
 
-    pub fn status(status: u16) -> Self {
+    pub(crate) fn status(status: u16) -> Self {
         Self {
             status,
             ..Self::new("text/plain", "")
         }
     }
 
-    pub fn silence() -> Self {
+    pub(crate) fn silence() -> Self {
         Self {
             is_silent: true,
             ..Self::status(200)
         }
     }
 
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
 /// A web server. Dropping it stops it.
-pub struct Site {
+pub(crate) struct Site {
     pub port: u16,
     requests: Arc<Mutex<Vec<RecordedRequest>>>,
     task: JoinHandle<()>,
@@ -96,7 +96,9 @@ impl Drop for Site {
 }
 
 impl Site {
-    pub async fn serve(answer: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn serve(
+        answer: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests: Arc<Mutex<Vec<RecordedRequest>>> = Arc::default();
@@ -116,11 +118,11 @@ impl Site {
         }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    pub fn requests(&self) -> Vec<RecordedRequest> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.requests.lock().unwrap().clone()
     }
 }
@@ -181,13 +183,13 @@ async fn exchange(
 
 /// A clock that tests control.
 #[derive(Default)]
-pub struct TestClock(AtomicU64);
+pub(crate) struct TestClock(AtomicU64);
 
 impl TestClock {
     /// 2026-11-16T05:44:02Z, in milliseconds.
-    pub const START: u64 = 1_794_807_842_000;
+    pub(crate) const START: u64 = 1_794_807_842_000;
 
-    pub fn advance(&self, seconds: u64) {
+    pub(crate) fn advance(&self, seconds: u64) {
         self.0.fetch_add(seconds * 1000, Ordering::Relaxed);
     }
 }
@@ -199,7 +201,7 @@ impl Clock for TestClock {
 }
 
 /// The tool `search_fetch` with its dependencies.
-pub struct Bench {
+pub(crate) struct Bench {
     pub tool: Arc<dyn Tool>,
     pub links: SeenLinks,
     pub clock: Arc<TestClock>,
@@ -207,11 +209,11 @@ pub struct Bench {
 
 impl Bench {
     /// Creates a tool that may contact only these sites.
-    pub fn new(sites: &[&Site]) -> Self {
+    pub(crate) fn new(sites: &[&Site]) -> Self {
         Self::with(sites, Arc::new(Store::in_memory()), EgressLimits::default())
     }
 
-    pub fn with(sites: &[&Site], cache: Arc<dyn WebCache>, limits: EgressLimits) -> Self {
+    pub(crate) fn with(sites: &[&Site], cache: Arc<dyn WebCache>, limits: EgressLimits) -> Self {
         let allowed = sites.iter().map(|site| format!("127.0.0.1:{}", site.port));
         let rules = EgressRules {
             allow: allowed.map(|entry| entry.parse().unwrap()).collect(),
@@ -221,7 +223,7 @@ impl Bench {
     }
 
     /// Creates a tool that uses this egress guard.
-    pub fn behind(egress: Egress, cache: Arc<dyn WebCache>) -> Self {
+    pub(crate) fn behind(egress: Egress, cache: Arc<dyn WebCache>) -> Self {
         let links = SeenLinks::default();
         let clock = Arc::new(TestClock::default());
         let tool = fetch_tool(FetchParts {
@@ -234,11 +236,15 @@ impl Bench {
     }
 
     /// Inspects and runs a call, like the gate does for an approved call.
-    pub async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
         self.call_as("ann", arguments).await
     }
 
-    pub async fn call_as(&self, user: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn call_as(
+        &self,
+        user: &str,
+        arguments: Value,
+    ) -> Result<ToolOutput, ToolError> {
         let arguments = Arc::new(arguments);
         let mut caller = caller();
         caller.user = UserId::from(user);
@@ -246,29 +252,29 @@ impl Bench {
         self.tool.run(&caller, arguments).await
     }
 
-    pub async fn inspect(&self, url: &str) -> Inspection {
+    pub(crate) async fn inspect(&self, url: &str) -> Inspection {
         let arguments = Arc::new(json!({ "url": url }));
         self.tool.inspect(&caller(), arguments).await
     }
 
     /// Returns the text of a page.
-    pub async fn fetch(&self, url: &str) -> String {
+    pub(crate) async fn fetch(&self, url: &str) -> String {
         let output = self.call(json!({ "url": url })).await.unwrap();
         assert_eq!(output.trust, Trust::Untrusted);
         output.text
     }
 
-    pub async fn error(&self, url: &str) -> String {
+    pub(crate) async fn error(&self, url: &str) -> String {
         let error = self.call(json!({ "url": url })).await.unwrap_err();
         error.message
     }
 }
 
-pub fn session() -> SessionId {
+pub(crate) fn session() -> SessionId {
     SessionId::from("s_1")
 }
 
-pub fn caller() -> Caller {
+pub(crate) fn caller() -> Caller {
     Caller {
         user: UserId::from("ann"),
         session: session(),

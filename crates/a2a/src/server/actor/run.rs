@@ -31,13 +31,13 @@ pub(super) enum RunSlot {
 
 impl RunSlot {
     /// Returns whether a new task can run now.
-    pub fn is_granted(&self) -> bool {
+    pub(super) fn is_granted(&self) -> bool {
         matches!(self, Self::New(ticket) if ticket.is_granted())
     }
 }
 
 impl ActiveRun {
-    pub fn start(
+    pub(super) fn start(
         shared: &Arc<Shared>,
         key: &Key,
         id: RunId,
@@ -56,7 +56,7 @@ impl ActiveRun {
     }
 
     /// Waits until the run has ended. Without a run, never returns.
-    pub async fn ended(run: &mut Option<Self>) -> (RunId, RunEnd) {
+    pub(super) async fn ended(run: &mut Option<Self>) -> (RunId, RunEnd) {
         let Some(run) = run else {
             return std::future::pending().await;
         };
@@ -70,12 +70,12 @@ impl ActiveRun {
         (run.id, end)
     }
 
-    pub fn stop(&self, reason: StopReason) {
+    pub(super) fn stop(&self, reason: StopReason) {
         self.stop.send_replace(Some(reason));
     }
 
     /// Aborts the run. When this returns, the run has dropped its resources, unless it blocks without ever yielding.
-    pub async fn abort(self) -> RunId {
+    pub(super) async fn abort(self) -> RunId {
         self.work.abort();
         let _ = tokio::time::timeout(Duration::from_secs(1), self.work).await;
         self.id

@@ -62,7 +62,7 @@ pub(in crate::server) fn is_settled(state: &TaskState) -> bool {
 
 impl TaskDocument {
     /// Creates a submitted task with its first message.
-    pub fn open(
+    pub(crate) fn open(
         id: String,
         context: String,
         message: Message,
@@ -94,7 +94,7 @@ impl TaskDocument {
     }
 
     /// Reads a stored task.
-    pub fn read(record: &TaskRecord, limits: ServerLimits) -> serde_json::Result<Self> {
+    pub(crate) fn read(record: &TaskRecord, limits: ServerLimits) -> serde_json::Result<Self> {
         let task = serde_json::from_str(&record.body)?;
         Ok(Self {
             task,
@@ -108,7 +108,7 @@ impl TaskDocument {
     }
 
     /// Builds the record of the next revision.
-    pub fn record(&self, user: &UserId) -> TaskRecord {
+    pub(crate) fn record(&self, user: &UserId) -> TaskRecord {
         TaskRecord {
             id: self.task.id.as_str().into(),
             user: user.clone(),
@@ -123,7 +123,7 @@ impl TaskDocument {
     }
 
     /// Returns the client's last message, which the run handles.
-    pub fn last_user_message(&self) -> Option<&Message> {
+    pub(crate) fn last_user_message(&self) -> Option<&Message> {
         let history = self.task.history.as_deref().unwrap_or_default();
         let mut latest = history.iter().rev();
         latest.find(|message| message.role == Role::User)
@@ -138,7 +138,7 @@ impl TaskDocument {
 
     /// Returns the task that a repeated first message opens, or `None` if the message is a retry of this task. A client
     /// that has sent follow-ups knows this task, so repeating the message is not a retry.
-    pub fn repetition(&self, now: Timestamp) -> Option<Repetition> {
+    pub(crate) fn repetition(&self, now: Timestamp) -> Option<Repetition> {
         let is_forgotten = now.0.saturating_sub(self.updated.0) > MESSAGE_MEMORY_MS;
         let is_over = self.state().is_terminal();
         if self.has_follow_ups() || (is_over && is_forgotten) {
@@ -161,7 +161,7 @@ impl TaskDocument {
     }
 
     /// Returns whether the history contains this message from the client.
-    pub fn has_message(&self, message: &Message) -> bool {
+    pub(crate) fn has_message(&self, message: &Message) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         history.iter().any(|known| {
             known.role == Role::User
@@ -170,36 +170,40 @@ impl TaskDocument {
         })
     }
 
-    pub fn state(&self) -> &TaskState {
+    pub(crate) fn state(&self) -> &TaskState {
         &self.task.status.state
     }
 
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         is_settled(self.state())
     }
 
-    pub fn json(&self, view: View) -> String {
+    pub(crate) fn json(&self, view: View) -> String {
         render::task(&self.task, view)
     }
 
-    pub fn limits(&self) -> &ServerLimits {
+    pub(crate) fn limits(&self) -> &ServerLimits {
         &self.limits
     }
 
     /// Returns whether a message fits within the size limit of the task.
-    pub fn has_room_for(&self, message: &Message) -> bool {
+    pub(crate) fn has_room_for(&self, message: &Message) -> bool {
         self.bytes + length(message) <= self.limits.task_bytes
     }
 
     /// Adds a follow-up message from the client, and sets the task to working.
-    pub fn add_message(&mut self, message: Message, now: Timestamp) -> Update {
+    pub(crate) fn add_message(&mut self, message: Message, now: Timestamp) -> Update {
         self.archive_status();
         self.add_to_history(message);
         self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
     /// Applies a report. Returns the updates in order; a change of status is the last one.
-    pub fn apply(&mut self, report: Report, now: Timestamp) -> Result<Vec<Update>, ReportError> {
+    pub(crate) fn apply(
+        &mut self,
+        report: Report,
+        now: Timestamp,
+    ) -> Result<Vec<Update>, ReportError> {
         if self.state().is_terminal() {
             return Err(ReportError::Over {
                 id: self.task.id.clone(),
@@ -252,7 +256,7 @@ impl TaskDocument {
 
     /// Saves the parts that a status report can change. The history changes only if a question to the client moves into
     /// it.
-    pub fn checkpoint(&self, report: &Report) -> Checkpoint {
+    pub(crate) fn checkpoint(&self, report: &Report) -> Checkpoint {
         let is_answer = matches!(report, Report::Answered(..));
         Checkpoint {
             status: self.task.status.clone(),
@@ -266,7 +270,7 @@ impl TaskDocument {
     }
 
     /// Undoes the last status report.
-    pub fn restore(&mut self, checkpoint: Checkpoint) {
+    pub(crate) fn restore(&mut self, checkpoint: Checkpoint) {
         self.task.status = checkpoint.status;
         self.updated = checkpoint.updated;
         self.attempts = checkpoint.attempts;

@@ -29,7 +29,7 @@ pub(in crate::server) struct RunId(pub u64);
 
 impl RunId {
     /// The run of a new task.
-    pub const FIRST: Self = Self(1);
+    pub(crate) const FIRST: Self = Self(1);
 }
 
 /// A request of a caller to a task.
@@ -117,7 +117,7 @@ pub(in crate::server) enum LoadError {
 
 impl LoadError {
     /// Converts the error into a refusal for a caller.
-    pub fn refusal(&self, id: &str) -> Refusal {
+    pub(crate) fn refusal(&self, id: &str) -> Refusal {
         match self {
             Self::NotFound => Refusal::no_task(id),
             Self::Damaged { .. } => Refusal::damaged(id),

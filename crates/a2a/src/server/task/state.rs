@@ -84,7 +84,7 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    pub fn new(outcome: RunOutcome, cancel: Option<PendingCancel>) -> Self {
+    pub(super) fn new(outcome: RunOutcome, cancel: Option<PendingCancel>) -> Self {
         Self {
             outcome,
             cancel,
@@ -94,7 +94,7 @@ impl Idle {
         }
     }
 
-    pub fn is_unstored(&self) -> bool {
+    pub(super) fn is_unstored(&self) -> bool {
         matches!(self.outcome, RunOutcome::Unstored(_))
     }
 }
@@ -201,7 +201,7 @@ pub(super) enum Resumable {
 }
 
 impl Resumable {
-    pub fn of(status: &AgentStatus) -> Option<Self> {
+    pub(super) fn of(status: &AgentStatus) -> Option<Self> {
         match status {
             AgentStatus::Unknown => Some(Self::NotStarted),
             AgentStatus::Interrupted => Some(Self::Interrupted),

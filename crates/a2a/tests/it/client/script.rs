@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub const BOTH: [Binding; 2] = [Binding::JsonRpc, Binding::HttpJson];
+pub(crate) const BOTH: [Binding; 2] = [Binding::JsonRpc, Binding::HttpJson];
 
 /// An operation that the client requested, over either binding.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Op {
+pub(crate) enum Op {
     Send(Value),
     Stream(Value),
     Get(String),
@@ -24,7 +24,7 @@ pub enum Op {
 
 /// The reply of the scripted agent.
 #[derive(Debug, Clone)]
-pub enum ScriptedReply {
+pub(crate) enum ScriptedReply {
     Whole(Value),
     Stream(Vec<Value>, End),
     /// An error: its protocol code, its reason and its message.
@@ -33,13 +33,13 @@ pub enum ScriptedReply {
     Raw(Answer),
 }
 
-pub struct Scripted {
+pub(crate) struct Scripted {
     pub server: Server,
     pub binding: Binding,
 }
 
 /// Returns a card for a server at this URL.
-pub fn card(url: &str, binding: Binding, streams: bool) -> Value {
+pub(crate) fn card(url: &str, binding: Binding, streams: bool) -> Value {
     json!({
         "name": "Helper", "description": "Helps.", "version": "1",
         "supportedInterfaces": [
@@ -52,7 +52,7 @@ pub fn card(url: &str, binding: Binding, streams: bool) -> Value {
 }
 
 impl Scripted {
-    pub async fn start(
+    pub(crate) async fn start(
         binding: Binding,
         streams: bool,
         script: impl Fn(&Op) -> ScriptedReply + Send + Sync + 'static,
@@ -61,14 +61,14 @@ impl Scripted {
         Self { server, binding }
     }
 
-    pub async fn agent(&self) -> Arc<A2aAgent> {
+    pub(crate) async fn agent(&self) -> Arc<A2aAgent> {
         connect(&settings(&self.server.url), &timeouts())
             .await
             .unwrap()
     }
 
     /// Returns the operations that were requested, without the card.
-    pub fn operations(&self) -> Vec<Op> {
+    pub(crate) fn operations(&self) -> Vec<Op> {
         let requests = self.server.requests();
         let operations = requests.iter().filter(|one| !one.path.ends_with(".json"));
         operations
@@ -78,7 +78,7 @@ impl Scripted {
 }
 
 /// Returns timeouts that are long enough for a loaded machine, with intervals that are short enough for a test.
-pub fn timeouts() -> RemoteTimeouts {
+pub(crate) fn timeouts() -> RemoteTimeouts {
     RemoteTimeouts {
         card: Duration::from_secs(20),
         connect: Duration::from_secs(20),
@@ -89,11 +89,11 @@ pub fn timeouts() -> RemoteTimeouts {
     }
 }
 
-pub fn token(value: &str, masks: &Masks) -> Credential {
+pub(crate) fn token(value: &str, masks: &Masks) -> Credential {
     Credential::fixed("HELPER_TOKEN", SecretValue::new(value), masks)
 }
 
-pub fn settings(url: &str) -> RemoteSettings {
+pub(crate) fn settings(url: &str) -> RemoteSettings {
     let masks = Masks::default();
     RemoteSettings {
         name: "helper".into(),
@@ -170,7 +170,7 @@ fn op(binding: Binding, request: &ReceivedRequest) -> Result<Op, String> {
 }
 
 /// Encodes a reply in the form of the binding.
-pub fn deliver(binding: Binding, reply: ScriptedReply) -> Answer {
+pub(crate) fn deliver(binding: Binding, reply: ScriptedReply) -> Answer {
     let wrapped = |value: Value| match binding {
         Binding::JsonRpc => json!({ "jsonrpc": "2.0", "id": 1, "result": value }),
         Binding::HttpJson => value,
@@ -207,10 +207,10 @@ pub fn deliver(binding: Binding, reply: ScriptedReply) -> Answer {
 }
 
 /// The events of a call, and its result.
-pub type CallTrace = (Vec<RemoteEvent>, Result<RemoteAnswer, RemoteError>);
+pub(crate) type CallTrace = (Vec<RemoteEvent>, Result<RemoteAnswer, RemoteError>);
 
 /// Runs a call to its end. Fails if anything follows the end.
-pub async fn run_call(agent: &A2aAgent, call: RemoteCall) -> CallTrace {
+pub(crate) async fn run_call(agent: &A2aAgent, call: RemoteCall) -> CallTrace {
     let mut stream = agent.call(call);
     let mut events = Vec::new();
     let end = loop {
@@ -224,11 +224,11 @@ pub async fn run_call(agent: &A2aAgent, call: RemoteCall) -> CallTrace {
     (events, end)
 }
 
-pub fn send(text: &str) -> RemoteCall {
+pub(crate) fn send(text: &str) -> RemoteCall {
     send_in(text, None)
 }
 
-pub fn send_in(text: &str, thread: Option<RemoteThread>) -> RemoteCall {
+pub(crate) fn send_in(text: &str, thread: Option<RemoteThread>) -> RemoteCall {
     RemoteCall::Send {
         key: format!("key of {text}"),
         text: text.into(),
@@ -237,29 +237,29 @@ pub fn send_in(text: &str, thread: Option<RemoteThread>) -> RemoteCall {
     }
 }
 
-pub fn resume() -> RemoteCall {
+pub(crate) fn resume() -> RemoteCall {
     RemoteCall::Resume {
         thread: thread(Some("t1")),
     }
 }
 
-pub fn thread(task: Option<&str>) -> RemoteThread {
+pub(crate) fn thread(task: Option<&str>) -> RemoteThread {
     RemoteThread {
         context: "c1".into(),
         task: task.map(Into::into),
     }
 }
 
-pub fn accepted() -> RemoteEvent {
+pub(crate) fn accepted() -> RemoteEvent {
     RemoteEvent::Accepted(thread(Some("t1")))
 }
 
-pub fn text(text: &str) -> RemoteEvent {
+pub(crate) fn text(text: &str) -> RemoteEvent {
     RemoteEvent::Text(text.to_owned())
 }
 
 /// Returns an answer that ends the task.
-pub fn done(text: &str) -> RemoteAnswer {
+pub(crate) fn done(text: &str) -> RemoteAnswer {
     RemoteAnswer {
         thread: Some(thread(None)),
         ..RemoteAnswer::from(text.to_owned())
@@ -267,12 +267,12 @@ pub fn done(text: &str) -> RemoteAnswer {
 }
 
 /// Returns a task in a state, with a status message and artifacts, each with an id and a text.
-pub fn task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
+pub(crate) fn task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
     json!({ "task": bare_task(state, message, artifacts) })
 }
 
 /// Returns a task like [`task`], without the wrapper.
-pub fn bare_task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
+pub(crate) fn bare_task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Value {
     let artifacts: Vec<Value> = artifacts
         .iter()
         .map(|(id, text)| artifact(id, text))
@@ -280,7 +280,7 @@ pub fn bare_task(state: &str, message: &str, artifacts: &[(&str, &str)]) -> Valu
     json!({ "id": "t1", "contextId": "c1", "status": status(state, message), "artifacts": artifacts })
 }
 
-pub fn status(state: &str, message: &str) -> Value {
+pub(crate) fn status(state: &str, message: &str) -> Value {
     let mut status =
         json!({ "state": format!("TASK_STATE_{state}"), "timestamp": "2026-01-01T00:00:00Z" });
     if !message.is_empty() {
@@ -290,24 +290,24 @@ pub fn status(state: &str, message: &str) -> Value {
     status
 }
 
-pub fn artifact(id: &str, text: &str) -> Value {
+pub(crate) fn artifact(id: &str, text: &str) -> Value {
     json!({ "artifactId": id, "parts": [{ "text": text }] })
 }
 
-pub fn update(state: &str, message: &str) -> Value {
+pub(crate) fn update(state: &str, message: &str) -> Value {
     json!({ "statusUpdate": { "taskId": "t1", "contextId": "c1", "status": status(state, message) } })
 }
 
-pub fn chunk(id: &str, text: &str, is_more: bool) -> Value {
+pub(crate) fn chunk(id: &str, text: &str, is_more: bool) -> Value {
     json!({ "artifactUpdate": { "taskId": "t1", "contextId": "c1",
         "artifact": artifact(id, text), "append": is_more } })
 }
 
-pub fn not_found() -> ScriptedReply {
+pub(crate) fn not_found() -> ScriptedReply {
     ScriptedReply::Error(-32001, "TASK_NOT_FOUND", "Task not found".to_owned())
 }
 
 /// Returns a reply that closes the connection without an answer.
-pub fn no_answer() -> ScriptedReply {
+pub(crate) fn no_answer() -> ScriptedReply {
     ScriptedReply::Raw(vec![Action::Write(Vec::new())])
 }

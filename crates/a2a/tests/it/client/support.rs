@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// A received request.
 #[derive(Debug, Clone)]
-pub struct ReceivedRequest {
+pub(crate) struct ReceivedRequest {
     pub method: String,
     pub path: String,
     pub headers: HashMap<String, String>,
@@ -18,14 +18,14 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 }
 
 /// An action on a connection. After the last one the connection is closed.
 #[derive(Debug, Clone)]
-pub enum Action {
+pub(crate) enum Action {
     Write(Vec<u8>),
     /// Writes the bytes one by one, with a pause before each.
     Drip(Vec<u8>, Duration),
@@ -35,18 +35,18 @@ pub enum Action {
     Hang,
 }
 
-pub type Answer = Vec<Action>;
+pub(crate) type Answer = Vec<Action>;
 
 type Script = dyn Fn(&ReceivedRequest) -> Answer + Send + Sync;
 
-pub struct Server {
+pub(crate) struct Server {
     pub url: String,
     requests: Arc<Mutex<Vec<ReceivedRequest>>>,
     accepting: JoinHandle<()>,
 }
 
 impl Server {
-    pub async fn start(
+    pub(crate) async fn start(
         script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -54,7 +54,7 @@ impl Server {
     }
 
     /// Starts a server on an existing listener.
-    pub fn on(
+    pub(crate) fn on(
         listener: TcpListener,
         script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -70,7 +70,7 @@ impl Server {
     }
 
     /// Returns all requests so far.
-    pub fn requests(&self) -> Vec<ReceivedRequest> {
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
         self.requests.lock().unwrap().clone()
     }
 }
@@ -167,7 +167,7 @@ async fn read(stream: &mut TcpStream) -> std::io::Result<Option<ReceivedRequest>
 }
 
 /// Returns a complete response.
-pub fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
     let length = body.len().to_string();
     let mut all = vec![("content-length", length.as_str()), ("connection", "close")];
     all.extend_from_slice(headers);
@@ -176,7 +176,7 @@ pub fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
     )]
 }
 
-pub fn json(status: u16, body: &Value) -> Answer {
+pub(crate) fn json(status: u16, body: &Value) -> Answer {
     response(
         status,
         &[("content-type", "application/json")],
@@ -186,7 +186,7 @@ pub fn json(status: u16, body: &Value) -> Answer {
 
 /// How a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// With the final chunk.
     Clean,
     /// Without the final chunk, as if the connection broke.
@@ -196,7 +196,7 @@ pub enum End {
 }
 
 /// Returns a stream of server-sent events with these data fields.
-pub fn sse(frames: &[String], end: End) -> Answer {
+pub(crate) fn sse(frames: &[String], end: End) -> Answer {
     let headers = [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("transfer-encoding", "chunked"),
@@ -215,11 +215,11 @@ pub fn sse(frames: &[String], end: End) -> Answer {
     acts
 }
 
-pub fn chunk(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} Whatever\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-pub struct ScriptedAgent {
+pub(crate) struct ScriptedAgent {
     /// Commands such as `hold` and `steps` wait for a permit.
     pub gate: Semaphore,
     pub runs: Mutex<Vec<TaskRun>>,

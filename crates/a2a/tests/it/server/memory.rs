@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Default)]
-pub struct MemoryTasks {
+pub(crate) struct MemoryTasks {
     tasks: Store,
     pub writes: AtomicUsize,
     /// How often the total size of a list was counted.
@@ -123,7 +123,7 @@ impl TaskStore for MemoryTasks {
 }
 
 /// The clock of the system.
-pub struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {

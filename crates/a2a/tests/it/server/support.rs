@@ -18,14 +18,14 @@ use std::time::Duration;
 /// How long any operation of a test may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIMEOUT, future)
         .await
         .expect("the operation timed out")
 }
 
 /// A server with a scripted agent.
-pub struct TestServer {
+pub(crate) struct TestServer {
     client: TestClient,
     pub server: AgentServer,
     pub agent: Arc<ScriptedAgent>,
@@ -33,7 +33,7 @@ pub struct TestServer {
 }
 
 /// A client of a server.
-pub struct TestClient {
+pub(crate) struct TestClient {
     pub base: String,
     pub client: Client,
 }
@@ -46,7 +46,7 @@ impl Deref for TestServer {
     }
 }
 
-pub fn settings() -> ServerSettings {
+pub(crate) fn settings() -> ServerSettings {
     let mut settings = ServerSettings::new("Test agent", "For tests", "2.1.0", "http://agent.test");
     settings.skills = vec![AgentSkill {
         id: "talk".to_owned(),
@@ -63,22 +63,22 @@ pub fn settings() -> ServerSettings {
 }
 
 impl TestServer {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(settings()).await
     }
 
-    pub async fn with(settings: ServerSettings) -> Self {
+    pub(crate) async fn with(settings: ServerSettings) -> Self {
         Self::with_tasks(Arc::default(), settings).await
     }
 
     /// Starts a server whose store may already have tasks.
-    pub async fn with_tasks(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
+    pub(crate) async fn with_tasks(tasks: Arc<MemoryTasks>, settings: ServerSettings) -> Self {
         let clock = Arc::new(SystemClock);
         Self::with_store(tasks.clone(), tasks, clock, settings).await
     }
 
     /// Starts a server with any store and clock.
-    pub async fn with_store(
+    pub(crate) async fn with_store(
         store: Arc<dyn TaskStore>,
         tasks: Arc<MemoryTasks>,
         clock: Arc<dyn Clock>,
@@ -97,7 +97,7 @@ impl TestServer {
 
 impl TestClient {
     /// Serves a server on loopback, and returns a client for it.
-    pub async fn serve(server: &AgentServer) -> Self {
+    pub(crate) async fn serve(server: &AgentServer) -> Self {
         // Replaces the token check: the header `x-user` sets the user.
         let router = server
             .router()
@@ -121,13 +121,13 @@ impl TestClient {
         }
     }
 
-    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.base));
         request.header("A2A-Version", "1.0")
     }
 
     /// Sends a JSON-RPC call and returns the whole response.
-    pub async fn rpc(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn rpc(&self, method: &str, params: Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
         let response = sent(self.request(Method::POST, "/"), &call).await;
         assert_eq!(response.headers()["content-type"], "application/json");
@@ -138,40 +138,40 @@ impl TestClient {
     }
 
     /// Sends a call that must succeed, and returns its result.
-    pub async fn result(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
         let mut answer = self.rpc(method, params).await;
         assert!(answer.get("error").is_none(), "{answer}");
         answer["result"].take()
     }
 
     /// Sends a call that must fail, and returns its error.
-    pub async fn error(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn error(&self, method: &str, params: Value) -> Value {
         let mut answer = self.rpc(method, params).await;
         assert!(answer.get("result").is_none(), "{answer}");
         answer["error"].take()
     }
 
     /// Sends a text, waits, and returns the task.
-    pub async fn send(&self, text: &str) -> Value {
+    pub(crate) async fn send(&self, text: &str) -> Value {
         self.result("SendMessage", json!({ "message": message(text) }))
             .await["task"]
             .take()
     }
 
     /// Sends a text and returns the task without waiting for its end.
-    pub async fn start_task(&self, text: &str) -> Value {
+    pub(crate) async fn start_task(&self, text: &str) -> Value {
         let params = json!({
             "message": message(text), "configuration": { "returnImmediately": true },
         });
         self.result("SendMessage", params).await["task"].take()
     }
 
-    pub async fn task(&self, id: &Value) -> Value {
+    pub(crate) async fn task(&self, id: &Value) -> Value {
         self.result("GetTask", json!({ "id": id })).await
     }
 
     /// Polls a task until it is in this state.
-    pub async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
+    pub(crate) async fn wait_for_state(&self, id: &Value, state: &str) -> Value {
         with_timeout(async {
             loop {
                 let task = self.task(id).await;
@@ -185,7 +185,7 @@ impl TestClient {
     }
 
     /// Sends an HTTP+JSON request, and returns the status and the body.
-    pub async fn http(
+    pub(crate) async fn http(
         &self,
         method: Method,
         path: &str,
@@ -202,30 +202,30 @@ impl TestClient {
         (response.status(), read(response).await)
     }
 
-    pub async fn get(&self, path: &str) -> (StatusCode, Value) {
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
         self.http(Method::GET, path, None).await
     }
 
     /// Sends a JSON-RPC call that is answered with a stream. The events are the results of the responses.
-    pub async fn rpc_stream(&self, method: &str, params: Value) -> Events {
+    pub(crate) async fn rpc_stream(&self, method: &str, params: Value) -> Events {
         let call = json!({ "jsonrpc": "2.0", "id": "s-1", "method": method, "params": params });
         let response = sent(self.request(Method::POST, "/"), &call).await;
         Events::of(response, true)
     }
 
-    pub async fn stream(&self, text: &str) -> Events {
+    pub(crate) async fn stream(&self, text: &str) -> Events {
         self.rpc_stream("SendStreamingMessage", json!({ "message": message(text) }))
             .await
     }
 
-    pub async fn subscribe(&self, id: &Value) -> Events {
+    pub(crate) async fn subscribe(&self, id: &Value) -> Events {
         self.rpc_stream("SubscribeToTask", json!({ "id": id }))
             .await
     }
 }
 
 /// Sends a request with a JSON body.
-pub async fn sent(request: RequestBuilder, body: &Value) -> Response {
+pub(crate) async fn sent(request: RequestBuilder, body: &Value) -> Response {
     let request = request
         .header("content-type", "application/json")
         .body(body.to_string());
@@ -233,19 +233,19 @@ pub async fn sent(request: RequestBuilder, body: &Value) -> Response {
 }
 
 /// Reads the JSON body of a response.
-pub async fn read(response: Response) -> Value {
+pub(crate) async fn read(response: Response) -> Value {
     serde_json::from_slice(&with_timeout(response.bytes()).await.unwrap()).unwrap()
 }
 
 /// The events of a stream. A comment is `null`.
-pub struct Events {
+pub(crate) struct Events {
     bytes: BoxStream<'static, reqwest::Result<Vec<u8>>>,
     buffer: String,
     is_rpc: bool,
 }
 
 impl Events {
-    pub fn of(response: Response, is_rpc: bool) -> Self {
+    pub(crate) fn of(response: Response, is_rpc: bool) -> Self {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let bytes = response
@@ -258,7 +258,7 @@ impl Events {
         }
     }
 
-    pub async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some((block, rest)) = self.buffer.split_once("\n\n") {
                 let block = block.to_owned();
@@ -286,11 +286,11 @@ impl Events {
         }
     }
 
-    pub async fn next_event(&mut self) -> Value {
+    pub(crate) async fn next_event(&mut self) -> Value {
         self.next().await.expect("the stream has another event")
     }
 
-    pub async fn remaining(mut self) -> Vec<Value> {
+    pub(crate) async fn remaining(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);
@@ -299,21 +299,21 @@ impl Events {
     }
 }
 
-pub fn message(text: &str) -> Value {
+pub(crate) fn message(text: &str) -> Value {
     json!({
         "messageId": a2a::new_message_id(), "role": "ROLE_USER", "parts": [{ "text": text }],
     })
 }
 
 /// Returns a message to an existing task.
-pub fn reply(text: &str, task: &Value) -> Value {
+pub(crate) fn reply(text: &str, task: &Value) -> Value {
     let mut message = message(text);
     message["taskId"] = task.clone();
     message
 }
 
 /// Replaces ids and times with fixed names, after checking their format.
-pub fn normalize(mut value: Value) -> Value {
+pub(crate) fn normalize(mut value: Value) -> Value {
     match &mut value {
         Value::Array(values) => values
             .iter_mut()
@@ -349,14 +349,14 @@ fn assert_time(text: &str) {
 }
 
 /// Returns the reason in an error's details.
-pub fn reason(details: &Value) -> &str {
+pub(crate) fn reason(details: &Value) -> &str {
     let info = &details[0];
     assert_eq!(info["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
     info["reason"].as_str().unwrap()
 }
 
 /// Scans for interrupted tasks until the server stops, as `lango serve` does.
-pub fn recover_continuously(server: &AgentServer) {
+pub(crate) fn recover_continuously(server: &AgentServer) {
     let server = server.clone();
     tokio::spawn(async move {
         while server.next_recovery().await {

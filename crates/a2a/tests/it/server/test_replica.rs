@@ -22,7 +22,7 @@ use tokio::sync::{Notify, Semaphore};
 
 /// Where a run can stop forever, to simulate a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CrashPoint {
+pub(super) enum CrashPoint {
     /// The run has started, but has no lease.
     BeforeLease,
     /// The run has the lease, but has not logged anything.
@@ -41,7 +41,7 @@ pub enum CrashPoint {
 
 /// The state that all replicas share, and that survives crashes.
 #[derive(Default)]
-pub struct SharedLog {
+pub(super) struct SharedLog {
     turns: Mutex<HashMap<String, Turn>>,
     /// The conversations that are leased.
     leases: Mutex<HashSet<String>>,
@@ -70,7 +70,7 @@ enum TurnOutcome {
 }
 
 /// The agent of one replica.
-pub struct LoggedAgent {
+pub(super) struct LoggedAgent {
     pub log: Arc<SharedLog>,
     /// Where the runs of this replica stop forever.
     crashes_at: Option<CrashPoint>,
@@ -261,22 +261,22 @@ impl AgentBackend for LoggedAgent {
 
 /// A database that all replicas share, and that survives crashes.
 #[derive(Clone)]
-pub enum TestDatabase {
+pub(super) enum TestDatabase {
     File(Arc<TempDir>),
     Postgres(String),
 }
 
 impl TestDatabase {
-    pub fn file() -> Self {
+    pub(super) fn file() -> Self {
         Self::File(Arc::new(tempfile::tempdir().unwrap()))
     }
 
-    pub fn postgres() -> Self {
+    pub(super) fn postgres() -> Self {
         Self::Postgres(postgres::fresh_schema())
     }
 
     /// Opens the store like another process would.
-    pub fn open(&self) -> Arc<dyn TaskStore> {
+    pub(super) fn open(&self) -> Arc<dyn TaskStore> {
         let root = AgentName::new("lango");
         match self {
             Self::File(folder) => {
@@ -313,12 +313,12 @@ macro_rules! on_each {
 pub(crate) use on_each;
 
 /// Runs a case in a new runtime.
-pub fn in_process<T>(case: impl Future<Output = T>) -> T {
+pub(super) fn in_process<T>(case: impl Future<Output = T>) -> T {
     Runtime::new().unwrap().block_on(case)
 }
 
 /// A replica: a server over a database that others may use as well.
-pub struct TestReplica {
+pub(super) struct TestReplica {
     client: TestClient,
     pub server: AgentServer,
     pub agent: Arc<LoggedAgent>,
@@ -334,7 +334,7 @@ impl Deref for TestReplica {
 }
 
 /// Returns settings with short intervals, so that tests need not wait.
-pub fn fast_settings() -> ServerSettings {
+pub(super) fn fast_settings() -> ServerSettings {
     let mut settings = settings();
     settings.limits.follow_every = Duration::from_millis(20);
     settings.limits.recover_every = Duration::from_millis(60);
@@ -343,12 +343,12 @@ pub fn fast_settings() -> ServerSettings {
 
 impl TestReplica {
     /// Starts a replica.
-    pub async fn start(database: &TestDatabase, log: &Arc<SharedLog>) -> Self {
+    pub(super) async fn start(database: &TestDatabase, log: &Arc<SharedLog>) -> Self {
         Self::with(database, log, None, fast_settings(), None).await
     }
 
     /// Starts a replica whose runs stop forever at this point.
-    pub async fn crashing(
+    pub(super) async fn crashing(
         database: &TestDatabase,
         log: &Arc<SharedLog>,
         point: CrashPoint,
@@ -356,7 +356,7 @@ impl TestReplica {
         Self::with(database, log, Some(point), fast_settings(), None).await
     }
 
-    pub async fn with(
+    pub(super) async fn with(
         database: &TestDatabase,
         log: &Arc<SharedLog>,
         crashes_at: Option<CrashPoint>,
@@ -387,12 +387,12 @@ impl TestReplica {
     }
 
     /// Lets this replica take this many steps.
-    pub fn allow_steps(&self, steps: usize) {
+    pub(super) fn allow_steps(&self, steps: usize) {
         self.agent.gate.add_permits(steps);
     }
 
     /// Waits until all replicas together have taken this many steps.
-    pub async fn wait_for_steps(&self, steps: usize) {
+    pub(super) async fn wait_for_steps(&self, steps: usize) {
         with_timeout(async {
             while self.agent.log.steps.lock().unwrap().len() < steps {
                 tokio::time::sleep(Duration::from_millis(5)).await;

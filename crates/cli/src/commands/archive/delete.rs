@@ -14,7 +14,7 @@ use std::io::{BufRead, IsTerminal, Write};
 const MAX_NAMED: usize = 10;
 
 /// Runs the command.
-pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure> {
+pub(crate) async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure> {
     let store = app.existing_store()?;
     let age = match (arguments.older_than, arguments.expired) {
         (Some(age), _) => Some(age.0),

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
 /// Runs the command.
-pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure> {
+pub(crate) async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure> {
     let store = app.existing_store()?;
     let mut ids =
         SessionIds::select(app, arguments.selection.all, &arguments.selection.ids).await?;

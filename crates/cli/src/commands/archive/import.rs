@@ -7,7 +7,7 @@ use lango::app::{App, Failure};
 use lango_core::SessionId;
 
 /// Runs the command.
-pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure> {
+pub(crate) async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure> {
     let mut lines = ProgressLines(Ticker::new());
     let skip_existing = arguments.skip_existing;
     let imported = archive::import(app, &arguments.file, skip_existing, &mut lines).await;

@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// What the user entered at the prompt.
-pub enum Line {
+pub(super) enum Line {
     Text(String),
     /// Ctrl-C.
     Cleared,
@@ -20,7 +20,7 @@ pub enum Line {
     End,
 }
 
-pub struct LineInput {
+pub(super) struct LineInput {
     editor: Option<DefaultEditor>,
     history: PathBuf,
     /// The terminal settings before the first line.
@@ -29,7 +29,7 @@ pub struct LineInput {
 
 impl LineInput {
     /// Opens a prompt with the history of earlier chats, if there is one.
-    pub fn open(history: PathBuf) -> Result<Self, Failure> {
+    pub(super) fn open(history: PathBuf) -> Result<Self, Failure> {
         let mut editor = DefaultEditor::new().map_err(|error| terminal_failure(&error))?;
         let _ = editor.load_history(&history);
         Ok(Self {
@@ -40,13 +40,13 @@ impl LineInput {
     }
 
     /// Restores the terminal after line editing was abandoned.
-    pub fn restore_terminal(&self) {
+    pub(super) fn restore_terminal(&self) {
         self.terminal.restore();
     }
 
     /// Turns a line into a question, with the files that it mentions. Mentions only count if standard input is a
     /// terminal.
-    pub fn as_question(&self, line: &str) -> Result<UserInput, Failure> {
+    pub(super) fn as_question(&self, line: &str) -> Result<UserInput, Failure> {
         if !std::io::stdin().is_terminal() {
             return Ok(UserInput::from_pipe(line, 0));
         }
@@ -56,7 +56,7 @@ impl LineInput {
     }
 
     /// Waits for the next line.
-    pub async fn next(&mut self) -> Result<Line, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Line, Failure> {
         let Some(mut editor) = self.editor.take() else {
             return Ok(Line::End);
         };

@@ -12,7 +12,7 @@ use lango_markdown::{Blocks, Style, render};
 use std::time::Instant;
 
 /// Runs a turn and shows it. Without a question, continues the pending turn.
-pub async fn show_turn(
+pub(super) async fn show_turn(
     model: &str,
     conversation: &mut Conversation,
     question: Option<&UserInput>,

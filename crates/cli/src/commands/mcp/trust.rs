@@ -18,7 +18,7 @@ const MIN_HASH_DIGITS: usize = 12;
 const MAX_ANSWER_BYTES: u64 = 1024;
 
 /// How the user consents.
-pub enum Consent {
+pub(super) enum Consent {
     /// At the terminal, after the changes were shown.
     Prompt,
     /// On the command line, to everything that is shown.
@@ -34,7 +34,7 @@ struct PendingChanges {
 }
 
 /// Shows the changes of a server, and accepts them if the user consents.
-pub fn trust(servers: &Servers, id: &str, consent: Consent) -> Result<Exit, Failure> {
+pub(super) fn trust(servers: &Servers, id: &str, consent: Consent) -> Result<Exit, Failure> {
     let mut pending = PendingChanges::find(servers, id)?;
     if let Consent::Hashes(hashes) = &consent {
         pending.choose(id, hashes)?;

@@ -12,7 +12,7 @@ use lango::app::vault::{PromptMode, VaultContext, existing_entry, program_warnin
 use lango_secrets::{Binding, SecretName};
 use lango_vault::{BindingDraft, VaultError};
 
-pub async fn bind(secrets: &VaultContext, arguments: &BindArguments) -> Result<(), Failure> {
+pub(super) async fn bind(secrets: &VaultContext, arguments: &BindArguments) -> Result<(), Failure> {
     refuse_value(&arguments.name, &[], "secrets set")?;
     let name = SecretName::new(&arguments.name)?;
     let (drafts, note) = drafts(arguments)?;
@@ -63,7 +63,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
 }
 
 /// Removes one binding or all of them; asks which if there are several.
-pub async fn unbind(
+pub(super) async fn unbind(
     secrets: &VaultContext,
     name: &str,
     number: Option<usize>,

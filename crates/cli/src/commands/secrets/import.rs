@@ -11,7 +11,7 @@ use lango_mcp::is_sealed;
 use lango_vault::SecretName;
 
 /// Runs the command.
-pub async fn import(secrets: &VaultContext, names: &[String]) -> Result<(), Failure> {
+pub(super) async fn import(secrets: &VaultContext, names: &[String]) -> Result<(), Failure> {
     let variables = variables(&secrets.loaded.settings, &secrets.process_env.env, names)?;
     let token_file = secrets.loaded.paths.server_token();
     let takes_token = names.is_empty() && token_file.exists();

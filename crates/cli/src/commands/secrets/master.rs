@@ -6,7 +6,7 @@ use lango::app::vault::{self, PromptMode, VaultContext};
 use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
 
 /// Runs the command. If the unlock was cached or a passphrase was typed, the unlock with the new key is cached too.
-pub async fn rotate(secrets: &VaultContext, without: &[u16]) -> Result<(), Failure> {
+pub(super) async fn rotate(secrets: &VaultContext, without: &[u16]) -> Result<(), Failure> {
     let access = &secrets.access;
     let open = access.open(PromptMode::Allowed).await?;
     let sealed = access.sealed().await?;

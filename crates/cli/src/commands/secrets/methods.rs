@@ -15,7 +15,10 @@ use lango_vault::{MethodId, UnlockMethod, VaultError, list_methods};
 use serde_json::json;
 
 /// Creates the vault with the requested methods; a passphrase by default.
-pub async fn init(secrets: &VaultContext, arguments: &MethodArguments) -> Result<(), Failure> {
+pub(super) async fn init(
+    secrets: &VaultContext,
+    arguments: &MethodArguments,
+) -> Result<(), Failure> {
     let found = secrets.access.read(RecordSelection::None).await?;
     if found.is_some() {
         return Err(VaultError::Exists.into());
@@ -52,7 +55,7 @@ pub async fn init(secrets: &VaultContext, arguments: &MethodArguments) -> Result
 }
 
 /// Lists, adds or removes methods.
-pub async fn methods(
+pub(super) async fn methods(
     secrets: &VaultContext,
     command: Option<MethodsCommand>,
 ) -> Result<(), Failure> {

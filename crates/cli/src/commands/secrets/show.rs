@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a note
 /// that it was not verified.
-pub async fn list(secrets: &VaultContext, as_json: bool) -> Result<(), Failure> {
+pub(super) async fn list(secrets: &VaultContext, as_json: bool) -> Result<(), Failure> {
     let Some(sealed) = secrets.access.read(RecordSelection::All).await? else {
         if as_json {
             return Ok(screen::print("[]")?);
@@ -133,7 +133,11 @@ fn binding_row(binding: &Binding) -> serde_json::Value {
 }
 
 /// Prints one secret with its bindings, without the value.
-pub async fn describe(secrets: &VaultContext, name: &str, as_json: bool) -> Result<(), Failure> {
+pub(super) async fn describe(
+    secrets: &VaultContext,
+    name: &str,
+    as_json: bool,
+) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let sealed = secrets.access.sealed().await?;
     let (entries, locked) = match secrets.access.try_open(PromptMode::Never).await? {
@@ -163,7 +167,11 @@ pub async fn describe(secrets: &VaultContext, name: &str, as_json: bool) -> Resu
 }
 
 /// Prints the audit log.
-pub async fn log(secrets: &VaultContext, limit: usize, as_json: bool) -> Result<(), Failure> {
+pub(super) async fn log(
+    secrets: &VaultContext,
+    limit: usize,
+    as_json: bool,
+) -> Result<(), Failure> {
     let events = secrets.access.events(limit).await?;
     if as_json {
         let rows = events.iter().map(|event| {

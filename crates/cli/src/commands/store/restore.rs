@@ -6,7 +6,7 @@ use lango_server::InFlight;
 use std::path::PathBuf;
 
 /// Runs the command.
-pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
     let InFlight { turns, tasks } = restore::restore(app, from).await?;
     screen::print(&format!(
         "restored; in flight when the backup was made: {} and {}",

@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Runs the command.
-pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit, Failure> {
+pub(super) async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit, Failure> {
     let mut reporter = ProgressReporter::new();
     let moved = transfer::transfer(config, from, to, &mut |step| reporter.report(step)).await;
     reporter.bar.clear();

@@ -1,7 +1,7 @@
 //! The fenced blocks of a Markdown page.
 
 /// A fenced block with its info string, such as `sh no-run: needs a key`.
-pub struct Block {
+pub(super) struct Block {
     /// The line of the opening fence, counted from 1.
     pub line: usize,
     pub language: String,
@@ -12,7 +12,7 @@ pub struct Block {
 
 /// What the info string says after the language.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Mark {
+pub(super) enum Mark {
     None,
     /// `no-run: REASON`
     NotRun(String),
@@ -24,13 +24,13 @@ pub enum Mark {
 
 impl Block {
     /// Returns the line of the closing fence.
-    pub fn last_line(&self) -> usize {
+    pub(super) fn last_line(&self) -> usize {
         self.line + self.text.lines().count() + 1
     }
 }
 
 /// Returns the blocks of a page in order.
-pub fn parse(page: &str) -> Vec<Block> {
+pub(super) fn parse(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     for (number, line) in (1..).zip(page.lines()) {

@@ -3,7 +3,7 @@
 use crate::lango::Lango;
 
 /// The path of the page.
-pub const PAGE: &str = "docs/configuration.md";
+pub(super) const PAGE: &str = "docs/configuration.md";
 
 /// The line after which the page is generated.
 const START: &str = "<!-- generated from `lango config show` -->\n";
@@ -18,7 +18,7 @@ const EXAMPLES: [&str; 5] = [
 ];
 
 /// Returns what `lango config show` prints with its defaults.
-pub fn shown() -> String {
+pub(super) fn shown() -> String {
     let lango = Lango::new();
     let mut arguments = vec!["config", "show"];
     for example in EXAMPLES {
@@ -34,7 +34,7 @@ pub fn shown() -> String {
 }
 
 /// Returns the page with a table for each section of the settings.
-pub fn updated(page: &str, shown: &str) -> String {
+pub(super) fn updated(page: &str, shown: &str) -> String {
     let (introduction, _) = page.split_once(START).unwrap();
     let mut text = format!("{introduction}{START}");
     let mut section = "";

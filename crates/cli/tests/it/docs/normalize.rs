@@ -4,7 +4,7 @@
 const ELLIPSIS: &str = "…";
 
 /// Returns whether an output is the one that a page shows.
-pub fn matches_sample(sample: &str, output: &str) -> bool {
+pub(super) fn matches_sample(sample: &str, output: &str) -> bool {
     let (head, tail) = split(sample);
     let output: Vec<String> = output.lines().map(normalized).collect();
     let head: Vec<String> = head.iter().map(|line| normalized(line)).collect();
@@ -20,7 +20,7 @@ pub fn matches_sample(sample: &str, output: &str) -> bool {
 }
 
 /// Returns the text that a page should show. A sample with an ellipsis keeps as many lines before and after it.
-pub fn updated_sample(sample: &str, output: &str) -> String {
+pub(super) fn updated_sample(sample: &str, output: &str) -> String {
     let (head, tail) = split(sample);
     let lines: Vec<&str> = output.lines().collect();
     match tail {

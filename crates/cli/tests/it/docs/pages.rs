@@ -5,7 +5,7 @@ use super::root;
 use std::fs;
 use std::sync::Mutex;
 
-pub struct Page {
+pub(super) struct Page {
     /// The path from the root of the project, such as `docs/vault.md`.
     pub name: String,
     pub text: String,
@@ -13,7 +13,7 @@ pub struct Page {
 }
 
 /// Returns all pages, sorted by name.
-pub fn all() -> Vec<Page> {
+pub(super) fn all() -> Vec<Page> {
     let entries = fs::read_dir(root().join("docs")).unwrap();
     let files = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = files
@@ -34,7 +34,7 @@ pub fn all() -> Vec<Page> {
 
 impl Page {
     /// Returns the output of a block of commands: the `text` block that follows it with only empty lines between them.
-    pub fn sample_after(&self, index: usize) -> Option<&Block> {
+    pub(super) fn sample_after(&self, index: usize) -> Option<&Block> {
         let sample = self.blocks.get(index + 1)?;
         let lines = self.text.lines();
         let between = lines
@@ -45,14 +45,14 @@ impl Page {
     }
 
     /// Returns whether a block is the output of the commands before it.
-    pub fn is_sample(&self, index: usize) -> bool {
+    pub(super) fn is_sample(&self, index: usize) -> bool {
         index > 0
             && self.blocks[index - 1].language == "sh"
             && self.sample_after(index - 1).is_some()
     }
 
     /// Writes the page with other texts in the blocks with these indexes, which are in order.
-    pub fn replace(&self, replacements: &[(usize, String)]) {
+    pub(super) fn replace(&self, replacements: &[(usize, String)]) {
         if replacements.is_empty() {
             return;
         }
@@ -68,21 +68,21 @@ impl Page {
     }
 
     /// Returns the page without its blocks.
-    pub fn prose(&self) -> String {
+    pub(super) fn prose(&self) -> String {
         let parts = self.text.split("```");
         parts.step_by(2).collect()
     }
 }
 
 /// Returns the targets of a page's links to other files and headings of the project.
-pub fn links(page: &str) -> impl Iterator<Item = &str> {
+pub(super) fn links(page: &str) -> impl Iterator<Item = &str> {
     let targets = page.split("](").skip(1);
     let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     targets.filter(|target| !target.contains("://"))
 }
 
 /// Changes a page. Two tests may change different parts of it at the same time.
-pub fn rewrite(name: &str, change: impl FnOnce(&str) -> String) {
+pub(super) fn rewrite(name: &str, change: impl FnOnce(&str) -> String) {
     static WRITER: Mutex<()> = Mutex::new(());
     let _guard = WRITER.lock().unwrap();
     let path = root().join(name);
@@ -91,7 +91,7 @@ pub fn rewrite(name: &str, change: impl FnOnce(&str) -> String) {
 }
 
 /// Returns the anchors of a page's headings, as GitHub makes them.
-pub fn anchors(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn anchors(text: &str) -> impl Iterator<Item = String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     headings.map(|heading| {
         let title = heading.trim_start_matches('#').trim().to_lowercase();

@@ -54,7 +54,7 @@ in_background() {
 "#;
 
 /// What happened to the blocks of a page.
-pub struct PageRun {
+pub(super) struct PageRun {
     /// The indexes of the blocks that ran, each with what it printed on stdout and stderr.
     pub outputs: Vec<(usize, String)>,
     /// The block that failed, and how.
@@ -62,7 +62,7 @@ pub struct PageRun {
 }
 
 /// Runs all blocks of a page that can run.
-pub fn run(page: &Page) -> PageRun {
+pub(super) fn run(page: &Page) -> PageRun {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
     let address = free_address();

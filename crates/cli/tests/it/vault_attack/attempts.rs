@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The addresses and paths that a model may know.
-pub struct Targets {
+pub(super) struct Targets {
     /// The attacker's server.
     pub evil: String,
     /// The server that a secret is bound to.
@@ -15,7 +15,7 @@ pub struct Targets {
 /// Returns the calls of a reply, given the previous result.
 type Calls = Box<dyn Fn(&str) -> Vec<(&'static str, Value)> + Send + Sync>;
 
-pub struct Attempt {
+pub(super) struct Attempt {
     pub name: &'static str,
     pub calls: Calls,
 }
@@ -43,12 +43,12 @@ fn after_result(
 }
 
 /// Returns an attempt whose command prints a value, to test the search for leaks.
-pub fn planted(value: &str) -> Attempt {
+pub(super) fn planted(value: &str) -> Attempt {
     exec("a planted leak", format!("printf '%s' {value} | rev | rev"))
 }
 
 /// Returns all attempts.
-pub fn all(targets: &Targets) -> Vec<Attempt> {
+pub(super) fn all(targets: &Targets) -> Vec<Attempt> {
     let mut all = vault_tools(targets);
     all.extend(crypto_tools());
     all.extend(commands(targets));

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 /// A secret whose value must not leak.
 #[derive(Debug, Clone, Copy)]
-pub struct Canary {
+pub(super) struct Canary {
     pub name: &'static str,
     pub value: &'static str,
 }
@@ -15,7 +15,7 @@ const PART: usize = 12;
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Returns the names of the encodings in which bytes contain the value.
-pub fn leaks(canary: &Canary, bytes: &[u8]) -> Vec<String> {
+pub(super) fn leaks(canary: &Canary, bytes: &[u8]) -> Vec<String> {
     let has = |form: &[u8]| bytes.windows(form.len()).any(|part| part == form);
     let forms = forms(canary.value.as_bytes());
     let mut found: Vec<String> = forms

@@ -9,7 +9,7 @@ use lango_core::{
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlantedBug {
+pub(super) enum PlantedBug {
     Nothing,
     /// A batch is acknowledged when it is queued, and written with the next one.
     EarlyAcknowledgement,
@@ -19,14 +19,14 @@ pub enum PlantedBug {
 
 impl PlantedBug {
     /// Returns the effect that the tool claims to have.
-    pub fn claimed(self, effect: Effect) -> Effect {
+    pub(super) fn claimed(self, effect: Effect) -> Effect {
         match self {
             Self::SilentRetry => Effect::Idempotent,
             Self::Nothing | Self::EarlyAcknowledgement => effect,
         }
     }
 
-    pub fn in_front_of(self, store: Arc<dyn SessionStore>) -> Arc<dyn SessionStore> {
+    pub(super) fn in_front_of(self, store: Arc<dyn SessionStore>) -> Arc<dyn SessionStore> {
         match self {
             Self::Nothing => store,
             bug => Arc::new(BuggyStore {

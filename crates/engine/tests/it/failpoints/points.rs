@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 /// The fail points that one process passes, and the one where it ends.
 #[derive(Default)]
-pub struct FailPoints {
+pub(crate) struct FailPoints {
     ends_at: Option<usize>,
     observer: Option<Observer>,
     passed: Mutex<Vec<String>>,
@@ -26,14 +26,14 @@ type Observer = Box<dyn Fn(&str) + Send + Sync>;
 
 impl FailPoints {
     /// Never ends the process, but yields at each fail point and calls the observer.
-    pub fn observed_by(observer: impl Fn(&str) + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn observed_by(observer: impl Fn(&str) + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             observer: Some(Box::new(observer)),
             ..Self::default()
         })
     }
 
-    pub fn ending_at(ends_at: Option<usize>) -> Arc<Self> {
+    pub(crate) fn ending_at(ends_at: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             ends_at,
             ..Self::default()
@@ -59,11 +59,11 @@ impl FailPoints {
         }
     }
 
-    pub async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         self.ended.notified().await;
     }
 
-    pub fn passed(&self) -> Vec<String> {
+    pub(crate) fn passed(&self) -> Vec<String> {
         self.passed.lock().unwrap().clone()
     }
 
@@ -76,7 +76,7 @@ impl FailPoints {
 }
 
 /// A store with a fail point before and after each operation.
-pub struct FailPointStore {
+pub(crate) struct FailPointStore {
     pub inner: Arc<dyn SessionStore>,
     pub points: Arc<FailPoints>,
 }
@@ -151,7 +151,7 @@ impl SessionStore for FailPointStore {
 }
 
 /// A model with a fail point before each call and after each reply.
-pub struct FailPointModel<M> {
+pub(crate) struct FailPointModel<M> {
     pub inner: M,
     pub points: Arc<FailPoints>,
 }
@@ -176,7 +176,7 @@ impl<M: Model> Model for FailPointModel<M> {
 }
 
 /// A tool with a fail point before each run, and one after it took effect but before the result is known.
-pub struct FailPointTool {
+pub(crate) struct FailPointTool {
     pub inner: Arc<dyn Tool>,
     pub points: Arc<FailPoints>,
 }

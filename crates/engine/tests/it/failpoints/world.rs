@@ -30,7 +30,7 @@ const OTHER_TOOL: &str = "fs_look";
 
 /// The variant of a turn.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub(super) struct Plan {
     pub effect: Effect,
     /// Whether the call needs approval.
     pub needs_approval: bool,
@@ -39,19 +39,19 @@ pub struct Plan {
 }
 
 /// Creates empty databases of one kind.
-pub struct Databases {
+pub(super) struct Databases {
     make: Box<dyn Fn() -> BoxFuture<'static, Database> + Send + Sync>,
 }
 
 /// A database that outlives the processes that open it.
-pub struct Database {
+pub(super) struct Database {
     session: SessionId,
     pub open: Box<dyn Fn() -> Arc<dyn SessionStore> + Send + Sync>,
     pub _keep: Option<TempDir>,
 }
 
 impl Databases {
-    pub fn memory() -> Self {
+    pub(super) fn memory() -> Self {
         Self::from_fn(|| {
             let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
             Database {
@@ -62,7 +62,7 @@ impl Databases {
         })
     }
 
-    pub fn sqlite() -> Self {
+    pub(super) fn sqlite() -> Self {
         // Created once and copied: creating a database is slow and not what is tested here.
         let empty = tempfile::tempdir().unwrap();
         let file = empty.path().join("lango.db");
@@ -83,7 +83,7 @@ impl Databases {
         })
     }
 
-    pub fn postgres() -> Self {
+    pub(super) fn postgres() -> Self {
         // One database with a session for each test: creating a database is slow and not what is tested here.
         let (address, made) = (postgres::fresh_schema(), AtomicUsize::new(0));
         Self::from_fn(move || {
@@ -121,7 +121,7 @@ struct ExternalState {
     failures: Mutex<Vec<String>>,
 }
 
-pub struct World {
+pub(super) struct World {
     plan: Plan,
     database: Database,
     outside: Arc<ExternalState>,
@@ -129,13 +129,13 @@ pub struct World {
 }
 
 /// The result of running one process.
-pub struct ProcessRun {
+pub(super) struct ProcessRun {
     pub passed: Vec<String>,
     pub was_ended: bool,
 }
 
 impl World {
-    pub async fn new(databases: &Databases, plan: Plan) -> Self {
+    pub(super) async fn new(databases: &Databases, plan: Plan) -> Self {
         Self {
             plan,
             database: (databases.make)().await,
@@ -145,7 +145,7 @@ impl World {
     }
 
     /// Starts a process, lets it do its work, and ends it at this fail point at the latest.
-    pub async fn run_process(&self, ends_at: Option<usize>) -> ProcessRun {
+    pub(super) async fn run_process(&self, ends_at: Option<usize>) -> ProcessRun {
         let points = FailPoints::ending_at(ends_at);
         let store = self.planted.in_front_of((self.database.open)());
         let was_ended = tokio::select! {
@@ -251,7 +251,7 @@ impl World {
     }
 
     /// Returns the broken promises, after all processes ended and one of them finished the turn.
-    pub async fn violations(&self) -> Vec<String> {
+    pub(super) async fn violations(&self) -> Vec<String> {
         let mut broken = Vec::new();
         let store = (self.database.open)();
         let page = EventRange {

@@ -7,7 +7,7 @@ use lango_store::{Generation, MemoryOwner};
 use serde_json::json;
 
 /// Returns the observations of a session as one text.
-pub async fn text_of(environment: &TestEnvironment, owner: &MemoryOwner) -> String {
+pub(super) async fn text_of(environment: &TestEnvironment, owner: &MemoryOwner) -> String {
     let rows = environment.all(owner, Generation::Observation).await;
     let texts: Vec<&str> = rows.iter().map(|row| &*row.text).collect();
     texts.join("\n")

@@ -69,11 +69,11 @@ impl fmt::Display for AgentFileProblem {
 pub(super) struct AgentFileProblems(Vec<AgentFileProblem>);
 
 impl AgentFileProblems {
-    pub fn push(&mut self, problem: AgentFileProblem) {
+    pub(super) fn push(&mut self, problem: AgentFileProblem) {
         self.0.push(problem);
     }
 
-    pub fn refuse_if_any(mut self) -> Result<(), Failure> {
+    pub(super) fn refuse_if_any(mut self) -> Result<(), Failure> {
         if self.0.is_empty() {
             return Ok(());
         }

@@ -26,7 +26,7 @@ pub(super) enum TopologySource {
 impl TopologySource {
     /// Finds the configured topology: a built-in one, a path, or the name of a file or directory in the directory of
     /// agents.
-    pub fn find(loaded: &LoadedConfig) -> Result<Self, Failure> {
+    pub(super) fn find(loaded: &LoadedConfig) -> Result<Self, Failure> {
         let path = match &loaded.settings.agent.topology {
             lango_config::TopologyChoice::File(path) => path.clone(),
             lango_config::TopologyChoice::Named(name)

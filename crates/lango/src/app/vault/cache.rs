@@ -9,20 +9,20 @@
 use lango_vault::Key;
 
 /// The lifetime of a cached unlock.
-pub const LIFETIME_SECONDS: usize = 15 * 60;
+pub(super) const LIFETIME_SECONDS: usize = 15 * 60;
 
 /// Stores the master key of a vault. Returns whether this system supports that.
-pub fn store(vault: [u8; 16], master: &Key) -> bool {
+pub(super) fn store(vault: [u8; 16], master: &Key) -> bool {
     system::store(&description(vault), master).is_some()
 }
 
 /// Returns the cached master key of a vault.
-pub fn load(vault: [u8; 16]) -> Option<Key> {
+pub(super) fn load(vault: [u8; 16]) -> Option<Key> {
     system::load(&description(vault))
 }
 
 /// Deletes the master key of a vault. Returns whether there was one.
-pub fn remove(vault: [u8; 16]) -> bool {
+pub(super) fn remove(vault: [u8; 16]) -> bool {
     system::remove(&description(vault)).is_some()
 }
 
@@ -44,7 +44,7 @@ mod system {
         KeyRing::from_special_id(KeyRingIdentifier::Session, false).ok()
     }
 
-    pub fn store(description: &str, master: &Key) -> Option<()> {
+    pub(super) fn store(description: &str, master: &Key) -> Option<()> {
         // An existing key would be updated in place, which its permissions forbid.
         remove(description);
         let key = session()?.add_key(description, master.expose()).ok()?;
@@ -59,14 +59,14 @@ mod system {
         None
     }
 
-    pub fn load(description: &str) -> Option<Key> {
+    pub(super) fn load(description: &str) -> Option<Key> {
         let key = session()?.search(description).ok()?;
         let mut bytes = Zeroizing::new([0; Key::BYTES]);
         let length = key.read(&mut *bytes).ok()?;
         (length == Key::BYTES).then(|| Key::new(*bytes))
     }
 
-    pub fn remove(description: &str) -> Option<()> {
+    pub(super) fn remove(description: &str) -> Option<()> {
         let keyring = session()?;
         let key = keyring.search(description).ok()?;
         key.invalidate()

@@ -14,18 +14,18 @@ struct FailedUnlock {
 
 /// The failed unlocks of this process.
 #[derive(Default)]
-pub struct FailedUnlocks(Mutex<Vec<FailedUnlock>>);
+pub(super) struct FailedUnlocks(Mutex<Vec<FailedUnlock>>);
 
 impl FailedUnlocks {
     /// Returns whether this secret has already failed while the vault had the same methods.
-    pub fn contains(&self, vault: &SealedVault, secret: &UnlockSecret) -> bool {
+    pub(super) fn contains(&self, vault: &SealedVault, secret: &UnlockSecret) -> bool {
         let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut failed = failed.iter();
         failed.any(|own| own.methods == vault.methods() && own.secret.is_same(secret))
     }
 
     /// Records a failed secret.
-    pub fn add(&self, vault: &SealedVault, secret: UnlockSecret) {
+    pub(super) fn add(&self, vault: &SealedVault, secret: UnlockSecret) {
         let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if failed.len() >= MAX_FAILURES {
             failed.remove(0);

@@ -23,7 +23,7 @@ impl EnvironmentPassphrase {
         }
     }
 
-    pub fn secret(&self) -> UnlockSecret {
+    pub(super) fn secret(&self) -> UnlockSecret {
         UnlockSecret::Passphrase(SecretValue::new(self.value.expose()))
     }
 }

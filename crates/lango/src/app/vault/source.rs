@@ -3,7 +3,7 @@
 mod errors;
 mod masks;
 
-pub use errors::{UseError, describe_unusable};
+pub(super) use errors::{UseError, describe_unusable};
 
 use super::{BindingPlaces, LockedVault, OpenResult, PromptMode, VaultAccess, can_ask};
 use crate::app::failure::Failure;

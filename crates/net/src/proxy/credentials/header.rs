@@ -41,7 +41,7 @@ enum Part {
 
 impl Substitution {
     /// Finds the placeholders in a value. Returns `None` if they are not in an allowed position.
-    pub fn find<'a>(
+    pub(super) fn find<'a>(
         value: &[u8],
         placeholders: impl Iterator<Item = (usize, &'a str)> + Clone,
     ) -> Option<Self> {
@@ -82,7 +82,7 @@ impl Substitution {
     }
 
     /// Returns the indexes of the secrets whose values are needed.
-    pub fn secrets(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn secrets(&self) -> impl Iterator<Item = usize> {
         let secret = |part: &Part| match part {
             Part::Secret(index) => Some(*index),
             Part::Plain(_) => None,
@@ -95,7 +95,7 @@ impl Substitution {
     }
 
     /// Builds the value of the header. Returns `None` if a secret value cannot be sent in a header.
-    pub fn fill<'a>(&self, value: impl Fn(usize) -> &'a [u8]) -> Option<HeaderValue> {
+    pub(super) fn fill<'a>(&self, value: impl Fn(usize) -> &'a [u8]) -> Option<HeaderValue> {
         let mut text = Zeroizing::new(Vec::new());
         if let Some(scheme) = &self.scheme {
             text.extend_from_slice(scheme.as_bytes());

@@ -33,14 +33,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// The secret value, with letters of both cases, digits and other characters. No test prints it.
-pub const VALUE: &str = "ghp_Zq7/RtY+w0pLm9XcVb2NkJ5h=";
+pub(super) const VALUE: &str = "ghp_Zq7/RtY+w0pLm9XcVb2NkJ5h=";
 
 /// The last `Authorization` header of any request, like on a server that stores it and shows it to other clients.
 static LAST: Mutex<String> = Mutex::new(String::new());
 
 /// A secret source with one secret.
 #[derive(Debug)]
-pub struct OneSecret {
+pub(super) struct OneSecret {
     pub bound: Vec<BoundSecret>,
     resolved: AtomicUsize,
     /// The places in which placeholders were blocked.
@@ -95,7 +95,7 @@ impl SecretSource for OneSecret {
     fn report(&self, _: &str) {}
 }
 
-pub struct TestSetup {
+pub(super) struct TestSetup {
     pub proxy: SocketAddr,
     pub handle: ProxyHandle,
     pub api: Site,
@@ -107,7 +107,7 @@ pub struct TestSetup {
 }
 
 /// A server with TLS and one without, with a common log of their requests.
-pub struct Site {
+pub(super) struct Site {
     pub secure: u16,
     pub plain: u16,
     pub log: Arc<Mutex<Vec<String>>>,
@@ -118,11 +118,11 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
 }
 
 impl TestSetup {
-    pub async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         Self::with(|egress| egress).await
     }
 
-    pub async fn with(change: impl FnOnce(Egress) -> Egress) -> Self {
+    pub(super) async fn with(change: impl FnOnce(Egress) -> Egress) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -182,16 +182,16 @@ impl TestSetup {
     }
 
     /// Returns the places in which placeholders were blocked.
-    pub fn blocked(&self) -> Vec<String> {
+    pub(super) fn blocked(&self) -> Vec<String> {
         self.source.blocked.lock().unwrap().clone()
     }
 
-    pub fn resolved(&self) -> usize {
+    pub(super) fn resolved(&self) -> usize {
         self.source.resolved.load(Ordering::SeqCst)
     }
 
     /// Opens a tunnel and starts TLS with this server name. Trusts the session's certificates.
-    pub async fn connect(
+    pub(super) async fn connect(
         &self,
         target: &str,
         name: &str,
@@ -201,7 +201,7 @@ impl TestSetup {
     }
 
     /// Starts TLS in a tunnel.
-    pub async fn secure(
+    pub(super) async fn secure(
         &self,
         stream: TcpStream,
         name: &str,
@@ -222,7 +222,7 @@ impl TestSetup {
     }
 
     /// Opens a tunnel and returns it without TLS.
-    pub async fn tunnel(&self, target: &str) -> std::io::Result<TcpStream> {
+    pub(super) async fn tunnel(&self, target: &str) -> std::io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.proxy).await?;
         let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
@@ -235,7 +235,7 @@ impl TestSetup {
     }
 
     /// Sends a request to the bound server. Replaces `{P}` with the placeholder and `{H}` with the server's authority.
-    pub async fn send(&self, request: &str) -> String {
+    pub(super) async fn send(&self, request: &str) -> String {
         let target = format!("api.example:{}", self.api.secure);
         let request = self.fill(request);
         match self.connect(&target, "api.example").await {
@@ -244,7 +244,7 @@ impl TestSetup {
         }
     }
 
-    pub fn fill(&self, text: &str) -> String {
+    pub(super) fn fill(&self, text: &str) -> String {
         let authority = format!("api.example:{}", self.api.secure);
         let p64 = STANDARD.encode(format!("x-access-token:{}", self.placeholder));
         text.replace("{P}", &self.placeholder)
@@ -265,7 +265,10 @@ fn serve(egress: Egress, credentials: Credentials) -> (SocketAddr, ProxyHandle) 
 }
 
 /// Sends bytes, and reads until the other side closes the connection.
-pub async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, request: &[u8]) -> String {
+pub(super) async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    request: &[u8],
+) -> String {
     let _ = stream.write_all(request).await;
     let _ = stream.flush().await;
     let mut answer = Vec::new();
@@ -314,7 +317,7 @@ impl Site {
         site
     }
 
-    pub fn log(&self) -> String {
+    pub(super) fn log(&self) -> String {
         self.log.lock().unwrap().join("\n")
     }
 }

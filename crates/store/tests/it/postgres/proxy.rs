@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A proxy between a store and its server.
-pub struct Proxy {
+pub(super) struct Proxy {
     /// The address of the proxy for the store.
     pub address: String,
     /// The next reply to a request that contains these bytes is lost, and the connection is closed.
@@ -24,7 +24,7 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy to the server at an address, on a free port.
-    pub async fn to(address: &str) -> Self {
+    pub(super) async fn to(address: &str) -> Self {
         let (_, rest) = address.split_once('@').unwrap();
         let (server, _) = rest.split_once('/').unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -62,13 +62,13 @@ impl Proxy {
     }
 
     /// Stops forwarding on all existing connections, without closing them.
-    pub fn silence(&self) {
+    pub(super) fn silence(&self) {
         let made = self.made.load(Ordering::Relaxed);
         self.silent.store(made, Ordering::Relaxed);
     }
 
     /// Loses the next reply to a request that contains this text.
-    pub fn lose(&self, text: &str) {
+    pub(super) fn lose(&self, text: &str) {
         *self.loses.lock().unwrap() = Some(text.as_bytes().to_vec());
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// The logged state of the turn for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub(super) enum Turn {
     Started,
     Waiting,
     Completed,
@@ -17,7 +17,7 @@ pub enum Turn {
 }
 
 #[derive(Debug, Default)]
-pub struct Agent {
+pub(super) struct Agent {
     pub log: HashMap<String, Turn>,
     /// The replica whose run has the lease of the session.
     pub lease: Option<usize>,
@@ -25,7 +25,7 @@ pub struct Agent {
 
 /// A run on one replica.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SimRun {
+pub(super) struct SimRun {
     pub id: RunId,
     pub message: String,
     pub stop: Option<StopReason>,
@@ -39,11 +39,11 @@ pub struct SimRun {
 }
 
 impl Agent {
-    pub fn turn(&self, message: &str) -> Option<Turn> {
+    pub(super) fn turn(&self, message: &str) -> Option<Turn> {
         self.log.get(message).copied()
     }
 
-    pub fn status(&self, document: &TaskDocument) -> AgentStatus {
+    pub(super) fn status(&self, document: &TaskDocument) -> AgentStatus {
         let message = document.last_user_message();
         let turn = message.and_then(|message| self.turn(&message.message_id));
         match turn {
@@ -58,7 +58,7 @@ impl Agent {
         }
     }
 
-    pub fn ending(&self, turn: Option<Turn>) -> Vec<Report> {
+    pub(super) fn ending(&self, turn: Option<Turn>) -> Vec<Report> {
         match turn {
             Some(Turn::Completed) => vec![Report::Completed("done".into())],
             Some(Turn::Cancelled) => vec![Report::Cancelled(StatusMessage::empty())],
@@ -68,7 +68,7 @@ impl Agent {
     }
 
     /// Cancels a turn that waits or was interrupted.
-    pub fn cancel(&mut self, document: &TaskDocument) -> Result<(), String> {
+    pub(super) fn cancel(&mut self, document: &TaskDocument) -> Result<(), String> {
         if self.lease.is_some() {
             return Err("another process is running it".to_owned());
         }

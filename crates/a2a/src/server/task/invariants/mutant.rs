@@ -7,7 +7,7 @@ use a2a::TaskState;
 use lango_core::{TaskPutOutcome, Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bug {
+pub(super) enum Bug {
     /// Ignores cancel requests from other replicas.
     LoseCancel,
     /// Starts a run although another replica stored its claim first.
@@ -25,17 +25,17 @@ pub enum Bug {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mutant {
+pub(super) struct Mutant {
     pub task: Task,
     bug: Option<Bug>,
 }
 
 impl Mutant {
-    pub fn new(task: Task, bug: Option<Bug>) -> Self {
+    pub(super) fn new(task: Task, bug: Option<Bug>) -> Self {
         Self { task, bug }
     }
 
-    pub fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+    pub(super) fn accept(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         let Some(input) = self.tamper_input(input) else {
             return Vec::new();
         };

@@ -5,7 +5,7 @@ mod checks;
 mod effects;
 mod situations;
 
-pub use situations::Situation;
+pub(super) use situations::Situation;
 
 use super::agent::{Agent, SimRun, Turn};
 use super::mutant::{Bug, Mutant};
@@ -35,9 +35,9 @@ fn limits() -> ServerLimits {
 const ROUNDS: usize = 30;
 
 /// A broken invariant, as text.
-pub type Violation = String;
+pub(super) type Violation = String;
 
-pub struct Simulation<'a> {
+pub(super) struct Simulation<'a> {
     bytes: &'a [u8],
     at: usize,
     bug: Option<Bug>,
@@ -110,7 +110,7 @@ struct Caller {
 }
 
 impl<'a> Simulation<'a> {
-    pub fn new(bytes: &'a [u8], bug: Option<Bug>) -> Self {
+    pub(super) fn new(bytes: &'a [u8], bug: Option<Bug>) -> Self {
         let mut simulation = Self {
             bytes,
             at: 0,
@@ -134,7 +134,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Runs the history, then lets the task settle, and checks the invariants.
-    pub fn run(&mut self) -> Result<(), Violation> {
+    pub(super) fn run(&mut self) -> Result<(), Violation> {
         self.open(0);
         if self.choose(4) != 0 {
             self.drain(0)?;

@@ -15,14 +15,14 @@ const READ_AHEAD: usize = 8;
 /// A line, or a description of what is wrong with it, to be printed after the line's number.
 type LineRead = Result<String, String>;
 
-pub struct ImportLines {
+pub(super) struct ImportLines {
     read: mpsc::Receiver<LineRead>,
     number: u64,
 }
 
 impl ImportLines {
     /// Opens a file; `-` is standard input.
-    pub fn open(file: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(file: &Path) -> Result<Self, Failure> {
         let source: Box<dyn Read + Send> = if file.as_os_str() == "-" {
             Box::new(io::stdin())
         } else {
@@ -38,14 +38,14 @@ impl ImportLines {
     }
 
     /// Returns the next line, or what is wrong with it.
-    pub async fn next(&mut self) -> Option<LineRead> {
+    pub(super) async fn next(&mut self) -> Option<LineRead> {
         let line = self.read.recv().await?;
         self.number += 1;
         Some(line)
     }
 
     /// Returns the number of the last line that was read.
-    pub fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.number
     }
 }

@@ -44,7 +44,7 @@ impl UseError {
 }
 
 /// Describes why a secret cannot be used, with the next step.
-pub fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
+pub(crate) fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
     match error {
         VaultError::Expired { .. } => {
             format!("{error}; `lango secrets rotate {name}` sets a new value")

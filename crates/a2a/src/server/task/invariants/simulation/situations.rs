@@ -5,7 +5,7 @@ use crate::server::task::state::{Await, Claim, State, Stop};
 
 /// A situation that random histories must reach; otherwise the test would prove little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Situation {
+pub(crate) enum Situation {
     Queued,
     RunStopping,
     CancelPending,
@@ -21,7 +21,7 @@ pub enum Situation {
 }
 
 impl Situation {
-    pub const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Queued,
         Self::RunStopping,
         Self::CancelPending,

@@ -103,6 +103,11 @@
 
 #![warn(missing_docs)]
 
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 #[cfg(feature = "app")]
 #[allow(missing_docs)] // Documented where the name does not say it, as in the other crates.
 pub mod app;

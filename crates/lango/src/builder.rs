@@ -70,7 +70,7 @@ impl Default for Builder {
         Self {
             agents: Agents::BuiltIn("specialists".to_owned()),
             added_agents: Vec::new(),
-            model: Arc::new(OfflineModel::default()),
+            model: Arc::new(OfflineModel),
             models: BTreeMap::new(),
             model_settings: ModelSettings::default(),
             tools: Vec::new(),

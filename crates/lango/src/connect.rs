@@ -26,10 +26,7 @@ pub fn connect_model(name: &str) -> Result<impl Model + 'static, Error> {
         )));
     };
     if name == OfflineModel::NAME {
-        return Ok(ResilientModel::new(
-            Arc::new(OfflineModel::default()),
-            Vec::new(),
-        ));
+        return Ok(ResilientModel::new(Arc::new(OfflineModel), Vec::new()));
     }
     let known = known_providers();
     let Some(known) = known.iter().find(|known| known.id == id) else {

@@ -97,7 +97,7 @@ impl Session {
                 cancel: &token,
                 updates: &updates,
             };
-            let result = match run.to_end(action).await {
+            let result = match run.run(action).await {
                 Ok(TurnEnd::Waiting(none)) if none.is_empty() => {
                     Err(RunnerError::NothingPending.into())
                 }

@@ -36,7 +36,7 @@ impl TurnRun<'_> {
     ///
     /// # Errors
     /// The turn cannot start, continue or be stored.
-    pub async fn to_end(mut self, action: TurnAction) -> Result<TurnEnd, RunnerError> {
+    pub async fn run(mut self, action: TurnAction) -> Result<TurnEnd, RunnerError> {
         let mut end = self.begin(action).await?;
         while let TurnEnd::Waiting(waiting) = &end {
             let Some(first) = waiting.first() else {

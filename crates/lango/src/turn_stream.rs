@@ -12,6 +12,10 @@ use tokio::sync::oneshot;
 /// What happens in a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most items are the large ones, and a box would be in the way of `match`"
+)]
 pub enum TurnEvent {
     /// The session is busy, and the turn is queued.
     Queued,

@@ -76,7 +76,7 @@ pub(super) async fn watch(
             cancel: &cancel,
             updates: &updates,
         };
-        let turn = run.to_end(action);
+        let turn = run.run(action);
         tokio::pin!(turn);
         loop {
             tokio::select! {

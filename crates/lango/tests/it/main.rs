@@ -1,5 +1,7 @@
 //! Tests of the library as another program uses it.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod approvals;
 mod event_log;
 mod examples;

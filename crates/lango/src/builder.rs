@@ -14,7 +14,7 @@ use lango_engine::{
     ToolAssignments, Topology, Tree, TreeSettings,
 };
 use lango_models::OfflineModel;
-use lango_sandbox::{Network, Policy};
+use lango_sandbox::Policy;
 use lango_store::{PostgresOptions, Store};
 use lango_tools::{Trash, Workspace, file_tools};
 use std::collections::BTreeMap;
@@ -137,22 +137,15 @@ impl Builder {
     /// The folder does not exist or cannot be opened.
     pub fn workspace(self, folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder: PathBuf = folder.into();
-        let trash = Trash::at(folder.join(".lango/trash"));
-        let policy = Policy {
-            workspace: folder.clone(),
-            read: Vec::new(),
-            write: Vec::new(),
-            unprotected: Vec::new(),
-            read_only: Vec::new(),
-            hidden: Vec::new(),
-            hide_dotfiles_in: None,
-            network: Network::None,
-            allow_git_init: false,
-        };
-        let workspace = Workspace::open(policy).map_err(|error| Error::Workspace {
+        let unusable = |problem: String| Error::Workspace {
             path: folder.display().to_string(),
-            problem: error.to_string(),
-        })?;
+            problem,
+        };
+        let root = folder.canonicalize();
+        let root = root.map_err(|error| unusable(error.to_string()))?;
+        let trash = Trash::at(root.join(".lango/trash"));
+        let workspace = Workspace::open(Policy::of(root));
+        let workspace = workspace.map_err(|error| unusable(error.to_string()))?;
         Ok(self.tools(file_tools(&workspace, &trash)))
     }
 

@@ -144,3 +144,37 @@ async fn file_tools_reach_their_folder_and_nothing_else() {
         .unwrap();
     assert!(report.text().contains("outside"), "{}", report.text());
 }
+
+#[tokio::test]
+async fn a_deleted_file_goes_to_the_trash_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("old.txt"), "old").unwrap();
+    let builder = Lango::builder().workspace(folder.path()).unwrap();
+    let approver = lango::approve_with(|_| async { lango::ApprovalDecision::allow() });
+    let session = builder.approver(approver).build().unwrap().session();
+    let report = session
+        .run(r#"use fs_delete {"path": "old.txt"}"#)
+        .await
+        .unwrap();
+    assert!(!folder.path().join("old.txt").exists(), "{}", report.text());
+    assert!(folder.path().join(".lango/trash").exists());
+    // Agents cannot empty it.
+    let report = session
+        .run(r#"use fs_delete {"path": ".lango/trash"}"#)
+        .await
+        .unwrap();
+    assert!(
+        folder.path().join(".lango/trash").exists(),
+        "{}",
+        report.text()
+    );
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_no_workspace() {
+    let error = Lango::builder()
+        .workspace("/nonexistent/folder")
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("/nonexistent/folder"), "{error}");
+}

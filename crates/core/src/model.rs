@@ -21,6 +21,34 @@ pub trait Model: Send + Sync {
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 }
 
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        (**self).call(request)
+    }
+}
+
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+
+    fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        (**self).call(request)
+    }
+}
+
 /// Static facts about a model; `None` where they are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelInfo {

@@ -5,7 +5,7 @@ use crate::{
     MessageOrigin, PendingApproval, RemoteThread, SessionId, Text, Timestamp, Trust, TurnId,
     UserId,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The logs of sessions, as turns use them.
 ///
@@ -191,7 +191,7 @@ pub struct Approvals {
 pub type EventBatch = std::sync::Arc<[Event]>;
 
 /// A session to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSession {
     pub id: SessionId,
     pub user: UserId,

@@ -237,6 +237,16 @@ impl ToolOutput {
     }
 }
 
+impl ToolOutput {
+    /// Creates an output with a value as JSON. It may contain text from outside.
+    ///
+    /// # Errors
+    /// The value cannot be written as JSON.
+    pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
+        Ok(serde_json::to_string(value)?.into())
+    }
+}
+
 /// Creates an output that may contain text from outside.
 impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
@@ -279,5 +289,29 @@ impl ToolError {
             message: message.into(),
             trust: Trust::Trusted,
         }
+    }
+}
+
+impl From<&str> for ToolError {
+    fn from(message: &str) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<String> for ToolError {
+    fn from(message: String) -> Self {
+        Self::new(message)
+    }
+}
+
+impl From<std::io::Error> for ToolError {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for ToolError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
     }
 }

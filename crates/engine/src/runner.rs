@@ -120,14 +120,26 @@ pub struct TurnReport {
 }
 
 impl TurnReport {
-    /// Returns the answer; empty if there is none.
+    /// Returns the answer. If the turn failed or hit a limit, it is lango's explanation for the user; if the turn was
+    /// cancelled, it is empty.
     pub fn text(&self) -> &str {
-        self.answer.as_deref().unwrap_or_default()
+        match self.outcome {
+            Outcome::Cancelled | Outcome::Interrupted => "",
+            _ => self.answer.as_deref().unwrap_or_default(),
+        }
     }
 
-    /// Returns the name of the agent that wrote the answer; empty if there is none.
+    /// Returns the name of the agent that answered; empty if none did.
     pub fn author(&self) -> &str {
-        self.author.as_ref().map_or("", AgentName::as_str)
+        match self.outcome {
+            Outcome::Answered { .. } => self.author.as_ref().map_or("", AgentName::as_str),
+            _ => "",
+        }
+    }
+
+    /// Whether an agent answered.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.outcome, Outcome::Answered { .. })
     }
 }
 

@@ -88,6 +88,37 @@ pub struct AgentSpec {
 }
 
 impl AgentSpec {
+    /// Creates an agent with a name and a role, such as `answers questions about invoices`. Set the other fields as needed.
+    pub fn new(name: impl Into<AgentName>, role: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            role: role.into(),
+            prefixes: Vec::new(),
+            keywords: Vec::new(),
+            accepts: "a task in a few sentences".to_owned(),
+            returns: "the result".to_owned(),
+            cannot: "do anything else".to_owned(),
+            always_include: false,
+            instruction: String::new(),
+            model: None,
+            temperature: None,
+            reasoning_effort: None,
+            max_output_tokens: None,
+            project_instructions: false,
+            trust: Trust::Trusted,
+        }
+    }
+
+    /// Adds a prefix of tool names that the agent owns, and says what these tools can do.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>, capability: impl Into<String>) -> Self {
+        self.prefixes.push(PrefixSpec {
+            prefix: prefix.into(),
+            capability: capability.into(),
+        });
+        self
+    }
+
     /// Returns the agent's model settings. What is not set comes from the configuration.
     pub fn model_settings(&self) -> ModelSettings {
         ModelSettings {

@@ -150,7 +150,7 @@ pub enum TreeError {
     BadSchema { name: ToolName, detail: String },
     /// Some tools have no owner, and the configuration requires owners.
     #[error(
-        "no agent owns {}; give the tools a known prefix, or set agent.strictTools = false",
+        "no agent owns {}; name the owner, give the tools a known prefix, or set agent.strictTools = false",
         list(names)
     )]
     Unmatched { names: Vec<ToolName> },

@@ -6,8 +6,8 @@ use crate::replay::replay_models;
 use crate::tool::CustomTool;
 use crate::{Error, Lango};
 use lango_core::{
-    AgentName, AttachmentStore, Event, Limits, Model, ModelSettings, RemoteAgent, SessionStore,
-    Tool, UserId,
+    AgentName, AttachmentStore, Event, Limits, Model, ModelSettings, RemoteAgent, SessionCatalog,
+    SessionStore, Tool, UserId,
 };
 use lango_engine::{
     AgentSpec, ApprovalRule, ApprovalRules, Gate, RemoteCard, Runner, RunnerParts, ToolAssignment,
@@ -63,6 +63,7 @@ pub struct Builder {
     rules: Vec<ApprovalRule>,
     limits: Limits,
     user: UserId,
+    is_replay: bool,
 }
 
 impl Default for Builder {
@@ -81,6 +82,7 @@ impl Default for Builder {
             rules: Vec::new(),
             limits: Limits::default(),
             user: UserId::from("local"),
+            is_replay: false,
         }
     }
 }
@@ -108,7 +110,8 @@ impl Builder {
         self
     }
 
-    /// Adds a tool of your own.
+    /// Adds a tool of your own. Its owner is the agent that [`CustomTool::owner`] names, or the agent with a matching prefix;
+    /// without either, [`build`](Self::build) fails. A single agent owns every tool, whatever the owner.
     #[must_use]
     pub fn tool(mut self, tool: CustomTool) -> Self {
         if let Some(agent) = &tool.owner {
@@ -225,6 +228,7 @@ impl Builder {
     #[must_use]
     pub fn replay(mut self, events: &[Event]) -> Self {
         self.models = replay_models(events);
+        self.is_replay = true;
         self
     }
 
@@ -237,6 +241,8 @@ impl Builder {
         let specs = specs.map(|tool| Arc::new(tool.spec().clone())).collect();
         let settings = TreeSettings {
             rounds: self.limits.rounds,
+            // A tool that no agent can reach is a mistake of the program.
+            strict_tools: true,
             tool_assignments: self.assignments,
             ..TreeSettings::default()
         };
@@ -256,6 +262,19 @@ impl Builder {
             }
             None => Tree::single(specs, &settings)?,
         };
+        if !self.is_replay
+            && let Some(name) = self
+                .models
+                .keys()
+                .find(|name| tree.agent(name.as_str()).is_none())
+        {
+            let agents = std::iter::once(&tree.root).chain(&tree.agents);
+            let agents: Vec<&str> = agents.map(|agent| agent.name.as_str()).collect();
+            return Err(Error::NoSuchAgent {
+                name: name.to_string(),
+                agents: agents.join(", "),
+            });
+        }
         let tree = Arc::new(tree);
         let gate = Gate::new(&tree, self.tools)?;
         let stores = Stores::open(self.storage, tree.root.name.clone())?;
@@ -270,6 +289,7 @@ impl Builder {
             tree: Arc::clone(&parts.tree),
             runner: Runner::new(parts),
             store: stores.sessions,
+            catalog: stores.catalog,
             approver: self.approver,
             user: self.user,
         })
@@ -280,6 +300,7 @@ impl Builder {
 struct Stores {
     sessions: Arc<dyn SessionStore>,
     attachments: Option<Arc<dyn AttachmentStore>>,
+    catalog: Option<Arc<dyn SessionCatalog>>,
 }
 
 impl Stores {
@@ -294,6 +315,7 @@ impl Stores {
                 return Ok(Self {
                     sessions: Arc::new(LogStore::new(log)),
                     attachments: None,
+                    catalog: None,
                 });
             }
             Storage::Custom {
@@ -303,12 +325,14 @@ impl Stores {
                 return Ok(Self {
                     sessions,
                     attachments,
+                    catalog: None,
                 });
             }
         };
         let store = Arc::new(store);
         Ok(Self {
             sessions: Arc::clone(&store) as Arc<dyn SessionStore>,
+            catalog: Some(Arc::clone(&store) as Arc<dyn SessionCatalog>),
             attachments: Some(store),
         })
     }

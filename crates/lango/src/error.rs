@@ -19,6 +19,14 @@ pub enum Error {
     /// A tool of the tree has no code.
     #[error(transparent)]
     Gate(#[from] GateError),
+    /// A model is set for an agent that does not exist.
+    #[error("there is no agent `{name}`; the agents are {agents}")]
+    NoSuchAgent {
+        /// The name that no agent has.
+        name: String,
+        /// The names of the agents that exist.
+        agents: String,
+    },
     /// The database or the event log failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -15,8 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// An append-only log of sessions and their events.
 ///
-/// Events are plain data: [`Event`] implements serde's traits. A batch must be stored completely or not at all, and must
-/// survive a crash when `append` resolves. Turns of one session are serialized within this process only; if several
+/// Events are plain data: [`Event`] implements serde's traits. A batch has at least one event, all of one existing session. It must be stored completely or not at all, and must
+/// survive a crash of the process when `append` resolves, and a power failure if
+/// [`EventBody::must_be_durable`](lango_core::EventBody::must_be_durable) holds for one of its events. Blocking work belongs into
+/// `tokio::task::spawn_blocking`. Turns of one session are serialized within this process only; if several
 /// processes share the log, the check of `append` keeps their turns from interleaving.
 pub trait EventLog: Send + Sync {
     /// Creates an empty session. Fails with [`StoreError::Exists`] if the id is taken.
@@ -29,7 +31,7 @@ pub trait EventLog: Send + Sync {
     /// the last stored one; the first event of a session has `seq` 1.
     fn append(&self, events: EventBatch) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Reads events of a session from `range.from` on, in order, at most `range.limit`.
+    /// Reads events of a session from `range.from` on, in order, at most `range.limit`. Returns none if there are none.
     fn read<'a>(
         &'a self,
         id: &'a SessionId,

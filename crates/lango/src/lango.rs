@@ -2,7 +2,7 @@
 
 use crate::approver::Approver;
 use crate::{Builder, Error, Session};
-use lango_core::{SessionId, SessionStore, UserId};
+use lango_core::{SessionCatalog, SessionId, SessionStore, UserId};
 use lango_engine::{Runner, Tree};
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ pub struct Lango {
     pub(crate) tree: Arc<Tree>,
     pub(crate) runner: Runner,
     pub(crate) store: Arc<dyn SessionStore>,
+    pub(crate) catalog: Option<Arc<dyn SessionCatalog>>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) user: UserId,
 }
@@ -50,6 +51,12 @@ impl Lango {
             Arc::clone(&self.approver),
             Arc::clone(&self.store),
         ))
+    }
+
+    /// Returns the catalog, which lists, finds and renames sessions and shows pending approvals of all of them; `None` if the
+    /// sessions are in a log or store of your own.
+    pub fn catalog(&self) -> Option<&dyn SessionCatalog> {
+        self.catalog.as_deref()
     }
 
     /// Returns the agents: which exist, which tools each owns, and what its instruction says.

@@ -60,6 +60,21 @@
 //! # Ok::<(), lango::Error>(())
 //! ```
 //!
+//! The agents of the default topology, and the prefixes of tools that they own without being named:
+//!
+//! | agent | work | prefixes |
+//! |---|---|---|
+//! | `operator` | commands, files, skills | `exec`, `fs_`, `skill_` |
+//! | `navigator` | web pages | `browser_` |
+//! | `vault` | keys, secrets, payments | `crypto_`, `secrets_`, `payment_` |
+//! | `librarian` | search, retrieval, graph | `search_`, `rag_`, `graph_`, `save_knowledge`, `save_learning`, `create_skill`, `list_skills` |
+//! | `planner` | plans | none |
+//! | `chronicler` | memory | `memory_`, `observe_`, `reflect_` |
+//!
+//! An agent exists if it has tools; the planner always does. A real model decides by itself when to call a tool. The demo
+//! model calls what a message names: `use refund {"order": "A-17", "cents": 500}`. A tool that blocks its thread belongs into
+//! `tokio::task::spawn_blocking`.
+//!
 //! # Streaming
 //!
 //! [`Session::run`] starts the turn in a task of its own. Read its events, or await it for the report; either way it
@@ -83,6 +98,42 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Sessions that last
+//!
+//! ```
+//! # use lango::{Lango, Storage};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), lango::Error> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("sessions.db");
+//! let lango = Lango::builder().store(Storage::Sqlite(path)).build()?;
+//! let id = {
+//!     let session = lango.session();
+//!     session.run("hello").await?;
+//!     session.id().clone() // also in `lango.catalog()`
+//! };
+//! let session = lango.open(id).await?; // in this process or a later one
+//! session.run("hello again").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A turn that was interrupted by a crash is resumed by the next turn of its session. A call that may have had its effect is
+//! not repeated: [`Approver::reconcile`] says what happened to it.
+//!
+//! # Limits
+//!
+//! [`Limits`] apply to a whole turn, over all of its agents. By default: 3 delegation rounds, 25 model calls, 50 tool calls, 15
+//! minutes, and 2 minutes for a tool; tokens and cost are not limited.
+//!
+//! # Writing a model
+//!
+//! [`Model::call`] gets the instruction, the messages and the functions on offer. An orchestrator is offered `delegate` with
+//! the arguments `agent`, `task` and `finish`; other agents are offered their tools. The first message of a sub-agent has the
+//! conversation so far as JSON data, and its task after the heading `## Task`. A sub-agent returns a task that is not its own
+//! with a reply that starts with `[REJECT]` and a reason. The stream yields pieces of text as they arrive, and ends with one
+//! [`ModelEvent::Reply`] or an error.
 //!
 //! # Traits to implement
 //!
@@ -136,16 +187,19 @@ pub use turn_stream::{TurnEvent, TurnStream};
 
 pub use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest,
-    AttachedFile, Attachment, AttachmentStore, BoxFuture, BoxStream, Call, CallStatus, Caller,
-    Effect, Event, EventBatch, EventBody, EventRange, Function, Limit, Limits, Message,
-    MessageOrigin, Model, ModelError, ModelEvent, ModelFault, ModelInfo, ModelReply, ModelRequest,
-    ModelSettings, NewSession, Outcome, PendingApproval, PreviewLength, ReasoningEffort,
-    RemoteAgent, Risk, RuleSubject, SessionId, SessionStore, StopReason, StoreError, Text,
-    Timestamp, Tool, ToolError, ToolName, ToolOutput, ToolSpec, Trust, TurnId, Usage, UserId,
+    Approvals, AttachedFile, Attachment, AttachmentContents, AttachmentStore, BoxFuture, BoxStream,
+    Call, CallId, CallStatus, Caller, Effect, Event, EventBatch, EventBody, EventRange, FrameId,
+    Function, Grant, Inspection, Limit, Limits, Message, MessageOrigin, Model, ModelError,
+    ModelEvent, ModelFault, ModelInfo, ModelReply, ModelRequest, ModelSettings, NewSession,
+    OpaqueData, Outcome, PendingApproval, PreviewLength, Price, PriceTier, ReasoningEffort,
+    RemoteAgent, Risk, RuleSubject, Schema, SessionCatalog, SessionId, SessionQuery, SessionStatus,
+    SessionStore, SessionSummary, StopReason, StoreError, Text, Timestamp, Tool, ToolError,
+    ToolName, ToolOutput, ToolSpec, Trust, TurnFault, TurnId, TurnSettings, Usage, UserId,
     UserInput,
 };
 pub use lango_engine::{
-    AgentSpec, ApprovalRule, CancelToken, PrefixSpec, RuleAction, Runner, RunnerError, Topology,
-    TopologyError, Tree, TreeError, TurnReport,
+    AgentSpec, ApprovalRule, CancelToken, Conversation, GateError, PrefixSpec, RuleAction, Runner,
+    RunnerError, Topology, TopologyError, Tree, TreeError, TurnEnd, TurnReport, TurnUpdate,
+    UpdateReceiver, UpdateSender, turn_updates,
 };
 pub use schemars::JsonSchema;

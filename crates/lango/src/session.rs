@@ -5,9 +5,9 @@ use crate::turn_run::{TurnAction, TurnRun};
 use crate::{Error, TurnStream};
 use lango_core::{
     ApprovalAnswer, ApprovalId, Event, EventRange, PendingApproval, SessionId, SessionStore,
-    UserId, UserInput,
+    StoreError, UserId, UserInput,
 };
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, turn_updates};
+use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnUpdate, turn_updates};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::{Mutex, oneshot};
@@ -49,7 +49,8 @@ impl Session {
 
     /// Starts a turn in a task of its own. Await the result for the report, or read it as a stream of events.
     ///
-    /// If an earlier turn was interrupted, it is resumed first. Must be called within a tokio runtime.
+    /// If the session is busy with another turn, this one is queued ([`TurnEvent::Queued`](crate::TurnEvent::Queued)). If an
+    /// earlier turn was interrupted, it is resumed first, and the approver is asked about a call whose outcome is unknown. Must be called within a tokio runtime.
     pub fn run(&self, message: impl Into<UserInput>) -> TurnStream {
         self.spawn(TurnAction::Ask(message.into()))
     }
@@ -75,13 +76,16 @@ impl Session {
         Ok(conversation.waiting().to_vec())
     }
 
-    /// Reads stored events, in order. The first event of a session has the number 1.
+    /// Reads stored events, in order. The first event of a session has the number 1. Before the first turn there are none.
     ///
     /// # Errors
-    /// The session has no turn yet, or cannot be read.
+    /// The session cannot be read.
     pub async fn events(&self, from: u64, limit: usize) -> Result<Vec<Event>, Error> {
         let range = EventRange { from, limit };
-        Ok(self.store.read(&self.id, range).await?)
+        match self.store.read(&self.id, range).await {
+            Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+            events => Ok(events?),
+        }
     }
 
     fn spawn(&self, action: TurnAction) -> TurnStream {
@@ -90,7 +94,25 @@ impl Session {
         let cancel = CancelToken::new();
         let (session, token) = (self.clone(), cancel.clone());
         tokio::spawn(async move {
-            let mut conversation = session.conversation.lock().await;
+            let conversation = match session.conversation.try_lock() {
+                Ok(conversation) => Ok(conversation),
+                Err(_busy) => {
+                    updates.send(TurnUpdate::Queued);
+                    tokio::select! {
+                        biased;
+                        () = token.cancelled() => Err(RunnerError::CancelledWhileQueued),
+                        conversation = session.conversation.lock() => Ok(conversation),
+                    }
+                }
+            };
+            let mut conversation = match conversation {
+                Ok(conversation) => conversation,
+                Err(error) => {
+                    drop(updates);
+                    let _ = sender.send(Err(error.into()));
+                    return;
+                }
+            };
             let run = TurnRun {
                 conversation: &mut conversation,
                 approver: &*session.approver,

@@ -37,7 +37,26 @@ impl TurnRun<'_> {
     /// # Errors
     /// The turn cannot start, continue or be stored.
     pub async fn run(mut self, action: TurnAction) -> Result<TurnEnd, RunnerError> {
-        let mut end = self.begin(action).await?;
+        let message = match &action {
+            TurnAction::Ask(message) => Some(message.clone()),
+            TurnAction::Answer(..) | TurnAction::Resume => None,
+        };
+        let end = match (self.begin(action).await, message) {
+            // The earlier turn was interrupted and cannot go on without an answer.
+            (Err(error @ RunnerError::ApprovalPending { .. }), Some(message)) => {
+                let earlier = TurnEnd::Waiting(self.conversation.waiting().to_vec());
+                match self.settle(earlier).await? {
+                    TurnEnd::Finished(_) => self.begin(TurnAction::Ask(message)).await?,
+                    TurnEnd::Waiting(_) => return Err(error),
+                }
+            }
+            (end, _) => end?,
+        };
+        self.settle(end).await
+    }
+
+    /// Asks the approver until the turn ends, or the approver defers.
+    async fn settle(&mut self, mut end: TurnEnd) -> Result<TurnEnd, RunnerError> {
         while let TurnEnd::Waiting(waiting) = &end {
             let Some(first) = waiting.first() else {
                 break;

@@ -32,6 +32,26 @@ pub struct ApprovalRule {
     pub origin: Text,
 }
 
+impl ApprovalRule {
+    /// Creates a rule for every call. Set the patterns to restrict it.
+    pub fn new(action: RuleAction) -> Self {
+        Self {
+            action,
+            agent: None,
+            tool: None,
+            matching: None,
+            origin: "a rule of the program".into(),
+        }
+    }
+
+    /// Restricts the rule to tools whose names match a pattern with `*` and `?`.
+    #[must_use]
+    pub fn for_tool(mut self, pattern: impl Into<String>) -> Self {
+        self.tool = Some(pattern.into());
+        self
+    }
+}
+
 /// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleAction {

@@ -127,3 +127,66 @@ async fn a_turn_without_approval_has_nothing_to_resume() {
     let error = session.resume().await.unwrap_err();
     assert!(error.to_string().contains("no unfinished turn"), "{error}");
 }
+
+/// An approver that reports what happened to calls with an unknown outcome.
+struct Reporter;
+
+impl lango::Approver for Reporter {
+    fn approve<'a>(
+        &'a self,
+        _call: lango::PendingCall<'a>,
+    ) -> lango::BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async { ApprovalDecision::allow() })
+    }
+
+    fn reconcile<'a>(
+        &'a self,
+        call: lango::PendingCall<'a>,
+    ) -> lango::BoxFuture<'a, ApprovalDecision> {
+        assert_eq!(call.approval.request.tool, "pay_slowly");
+        let text = "it was paid".into();
+        let answer = ApprovalAnswer::Happened { text };
+        Box::pin(async { ApprovalDecision::Answer(answer) })
+    }
+}
+
+#[test]
+fn after_a_crash_the_approver_says_what_happened_and_the_next_turn_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let open = || {
+        let runs = Arc::clone(&runs);
+        let pay = tool("pay_slowly", "Pays", move |_: Payment| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Result<String, lango::ToolError>>()
+        });
+        let storage = Storage::Sqlite(folder.path().join("sessions.db"));
+        let builder = Lango::builder()
+            .tool(pay.owner("operator"))
+            .approver(Reporter);
+        builder.store(storage).build().unwrap()
+    };
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    // The first program ends in the middle of the call.
+    let first = runtime();
+    let id = first.block_on(async {
+        let session = open().session();
+        let _turn = session.run(r#"use pay_slowly {"cents": 5}"#);
+        while runs.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        session.id().clone()
+    });
+    drop(first);
+    runtime().block_on(async {
+        let session = open().open(id).await.unwrap();
+        let report = session.run("hello").await.unwrap();
+        assert!(report.is_answered());
+        let events = session.events(1, 100).await.unwrap();
+        let reported = events.iter().any(|event| {
+            matches!(&event.body, lango::EventBody::ToolReturned { output, .. } if output.contains("it was paid"))
+        });
+        assert!(reported);
+    });
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}

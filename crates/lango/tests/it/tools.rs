@@ -58,20 +58,58 @@ async fn a_named_owner_runs_a_tool_whose_prefix_belongs_to_no_agent() {
     assert_eq!((report.tool_calls, report.rounds), (1, 1));
 }
 
-#[tokio::test]
-async fn without_an_owner_or_a_known_prefix_a_tool_never_runs() {
-    let lango = Lango::builder()
+#[test]
+fn a_tool_without_an_owner_and_a_known_prefix_is_an_error_that_names_it() {
+    let error = Lango::builder()
         .tool(order_tool("find_order"))
         .build()
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("`find_order`") && text.contains("name the owner"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_model_for_an_agent_that_does_not_exist_is_an_error_with_the_names() {
+    let model: std::sync::Arc<dyn lango::Model> =
+        std::sync::Arc::new(lango::connect_model("offline/rules").unwrap());
+    let built = Lango::builder().agent_model("plannr", model).build();
+    let text = built.unwrap_err().to_string();
+    assert!(
+        text.contains("`plannr`") && text.contains("planner"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_own_agent_owns_the_tools_with_its_prefix_and_a_rule_denies_one() {
+    let billing = lango::AgentSpec::new("billing", "answers questions about invoices")
+        .with_prefix("invoice_", "invoice look-up");
+    let deny = lango::ApprovalRule::new(lango::RuleAction::Deny).for_tool("invoice_delete");
+    let lango = Lango::builder()
+        .agent(billing)
+        .tool(order_tool("invoice_find"))
+        .tool(order_tool("invoice_delete"))
+        .rule(deny)
+        .build()
         .unwrap();
-    assert_eq!(lango.tree().unmatched.len(), 1);
-    let report = lango
-        .session()
-        .run(r#"use find_order {"number": "A-17"}"#)
+    assert_eq!(
+        lango.tree().owner_of("invoice_find").unwrap().name,
+        "billing"
+    );
+    let session = lango.session();
+    let report = session
+        .run(r#"use invoice_find {"number": "A-17"}"#)
         .await
         .unwrap();
-    assert_eq!(report.tool_calls, 0);
-    assert!(report.text().contains("no agent owns"), "{}", report.text());
+    assert_eq!(report.text(), "order A-17 was shipped");
+    let report = session
+        .run(r#"use invoice_delete {"number": "A-17"}"#)
+        .await
+        .unwrap();
+    assert_eq!(report.tool_calls, 0, "{}", report.text());
 }
 
 #[tokio::test]

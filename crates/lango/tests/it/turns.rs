@@ -182,3 +182,61 @@ async fn a_single_agent_owns_every_tool() {
     assert_eq!((report.text(), report.author()), ("found", "lango-agent"));
     assert_eq!(report.rounds, 0);
 }
+
+#[tokio::test]
+async fn a_queued_turn_says_so_and_is_cancelled_at_once_without_a_trace() {
+    let (started, finish) = (Arc::default(), Arc::default());
+    let lango = Lango::builder()
+        .tool(slow_tool(&started, &finish))
+        .build()
+        .unwrap();
+    let session = lango.session();
+    let first = session.run("use search_slowly {}");
+    started.notified().await;
+    let mut second = session.run("hello");
+    assert_eq!(second.next().await.unwrap().unwrap(), TurnEvent::Queued);
+    second.cancel();
+    let error = second.await.unwrap_err();
+    assert!(error.to_string().contains("nothing was stored"), "{error}");
+    finish.notify_one();
+    first.await.unwrap();
+    let events = session.events(1, 100).await.unwrap();
+    assert_eq!(
+        events.iter().filter(|event| event.author == "user").count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn sessions_are_listed_by_the_catalog() {
+    let lango = Lango::builder().build().unwrap();
+    let session = lango.session();
+    assert!(session.events(1, 10).await.unwrap().is_empty());
+    session.run("hello").await.unwrap();
+    let query = lango::SessionQuery::recent(10);
+    let listed = lango
+        .catalog()
+        .unwrap()
+        .list(session.user(), query)
+        .await
+        .unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].id, *session.id());
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_has_no_text_and_no_author() {
+    let (started, finish) = (Arc::default(), Arc::default());
+    let lango = Lango::builder()
+        .tool(slow_tool(&started, &finish))
+        .build()
+        .unwrap();
+    let turn = lango.session().run("use search_slowly {}");
+    started.notified().await;
+    turn.cancel();
+    let report = turn.await.unwrap();
+    assert_eq!(
+        (report.text(), report.author(), report.is_answered()),
+        ("", "", false)
+    );
+}

@@ -36,7 +36,7 @@ pub use tokens::{TokensCommand, WebArguments};
                   lango run \"what files are here?\"       one question, the answer on stdout\n  \
                   lango agents                           the agents and their tools\n\n\
                   Exit codes: 0 ok, 1 the turn failed, 2 usage, 3 model, key or configuration, \
-                  4 a call was denied because no user could be asked, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted."
+                  4 a call was denied because no user could be asked, or waits for an answer, 5 a limit was hit without an answer, 130 interrupted, 143 ended by a signal."
 )]
 pub struct Arguments {
     /// Set a configuration key for this run, such as -c agent.multiAgent=false; can be repeated.

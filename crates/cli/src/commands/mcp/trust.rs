@@ -61,7 +61,7 @@ impl PendingChanges {
         let files = servers.pending_files(id);
         let files = files.map_err(|error| {
             let message = format!("the MCP server `{id}`: {error}");
-            Failure::config(message).next("see docs/mcp.md for what a server may run")
+            Failure::config(message).next("see docs/mcp-security.md for what a server may run")
         })?;
         let tools = match servers.pending(id) {
             // A server whose files were never trusted was never started, so its tools are unknown.

@@ -1,5 +1,7 @@
 //! Tests of the configuration with real files in a temporary folder and a made-up environment.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod layers;
 mod problems;
 mod show;

@@ -1,5 +1,7 @@
 //! The rendering of a model's markdown in a terminal, and properties of splitting it into blocks.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 use lango_core::text::sanitize;
 use lango_markdown::{Blocks, Style, render};
 use proptest::prelude::*;

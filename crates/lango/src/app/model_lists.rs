@@ -1,8 +1,8 @@
 //! The models that providers offer, fetched from them and cached for a day.
 //!
 //! The list decides which model is selected if only a key is set, so reading it must neither fail nor delay a start:
-//! a stored list is valid for [`FRESH`], a provider has [`START_TIMEOUT`] to answer, and after a failure it is not
-//! asked again for [`RETRY_PAUSE`]. A file contains ids and times, never a key.
+//! a stored list is valid for `FRESH`, a provider has `START_TIMEOUT` to answer, and after a failure it is not
+//! asked again for `RETRY_PAUSE`. A file contains ids and times, never a key.
 
 use lango_core::{Clock, Timestamp};
 use lango_engine::SystemClock;

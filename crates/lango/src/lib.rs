@@ -120,7 +120,7 @@
 //! ```
 //!
 //! A turn that was interrupted by a crash is resumed by the next turn of its session. A call that may have had its effect is
-//! not repeated: [`Approver::reconcile`] says what happened to it.
+//! not repeated; lango asks [`Approver::reconcile`] what happened to it.
 //!
 //! # Limits
 //!

@@ -76,7 +76,7 @@ impl Session {
         Ok(conversation.waiting().to_vec())
     }
 
-    /// Reads stored events, in order. The first event of a session has the number 1. Before the first turn there are none.
+    /// Reads stored events in order, from number `from` on; the first event has number 1. A session without a turn has none.
     ///
     /// # Errors
     /// The session cannot be read.

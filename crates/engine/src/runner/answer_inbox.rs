@@ -75,7 +75,7 @@ impl Conversation {
     }
 }
 
-/// The turn that reads the inbox. Dropping it closes the inbox.
+/// The reading end of the inbox, which a running turn holds. Dropping it closes the inbox.
 pub(super) struct AnswerListener<'a>(&'a AnswerInbox);
 
 impl AnswerListener<'_> {

@@ -21,8 +21,8 @@ use crate::app::vault::{
 use crate::app::web;
 use crate::app::{App, Persistence};
 use lango_config::ProcessEnv;
-use lango_core::{AgentName, Clock, Model};
-use lango_engine::{SystemClock, Tree};
+use lango_core::{Clock, Model};
+use lango_engine::SystemClock;
 use lango_mcp::{Servers, StartMode};
 use lango_net::SeenLinks;
 use lango_sandbox::SandboxStrength;
@@ -43,11 +43,7 @@ impl App {
         let process_env = ProcessEnv::from_process(flags)?;
         let loaded = lango_config::load(&process_env)?;
         let roster = Roster::read(&loaded, &process_env.cwd)?;
-        let root = roster
-            .topology
-            .as_ref()
-            .map_or(Tree::SINGLE, |topology| topology.root.as_str());
-        let root = AgentName::from(root);
+        let root = roster.root();
         let homes = sandbox_setup::homes(process_env.home());
         let policy = sandbox_setup::policy(&loaded, &process_env.cwd, &homes);
         let workspace = Workspace::open(policy)?;

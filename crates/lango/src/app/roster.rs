@@ -102,6 +102,14 @@ impl Roster {
         self.sources.get(agent).map(|source| source.path.as_path())
     }
 
+    /// Returns the name of the root agent.
+    pub fn root(&self) -> AgentName {
+        match &self.topology {
+            Some(topology) => topology.root.clone(),
+            None => AgentName::from(Tree::SINGLE),
+        }
+    }
+
     /// Returns the names of all agents, including the orchestrator.
     pub fn names(&self) -> Vec<AgentName> {
         let topologies = self.topology.iter();

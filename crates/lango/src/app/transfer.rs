@@ -5,7 +5,6 @@ use crate::app::notice::notice;
 use crate::app::roster::Roster;
 use lango_config::{ProcessEnv, StoreLocation};
 use lango_core::AgentName;
-use lango_engine::Tree;
 use lango_store::tables::OpenMode;
 use lango_store::transfer::{TransferError, TransferProgress, TransferReport, transfer_all};
 use lango_store::{PostgresOptions, Store};
@@ -28,11 +27,7 @@ pub async fn transfer(
     let process_env = ProcessEnv::from_process(config)?;
     let loaded = lango_config::load(&process_env)?;
     let roster = Roster::read(&loaded, &process_env.cwd)?;
-    let root = roster
-        .topology
-        .as_ref()
-        .map_or(Tree::SINGLE, |topology| topology.root.as_str());
-    let root = AgentName::from(root);
+    let root = roster.root();
     let (source, target) = (
         parse_location(from, &process_env)?,
         parse_location(to, &process_env)?,

@@ -57,7 +57,7 @@ in_background() {
 pub(super) struct PageRun {
     /// The indexes of the blocks that ran, each with what it printed on stdout and stderr.
     pub outputs: Vec<(usize, String)>,
-    /// The block that failed, and how.
+    /// Which block failed, and its error output.
     pub failure: Option<String>,
 }
 

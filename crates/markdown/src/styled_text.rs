@@ -1,9 +1,7 @@
-//! Text with terminal attributes. Each piece contains its own escape sequences and resets them at its end, so that no
+//! Text attributes. Each painted piece contains its own escape sequences and resets them at its end, so that no
 //! attribute leaks into the next line or column.
 
-use unicode_width::UnicodeWidthStr;
-
-use super::sanitize;
+use super::render::Style;
 
 /// A text attribute. Attributes can be combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,32 +10,47 @@ pub(super) enum TextAttribute {
     Dim,
     Italic,
     Underlined,
+    /// Code between words: cyan, or bold where there are no colours.
     Code,
+    Red,
+    Green,
+    Magenta,
+    Cyan,
 }
 
 impl TextAttribute {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Bold => "1",
-            Self::Dim => "2",
-            Self::Italic => "3",
-            Self::Underlined => "4",
-            Self::Code => "36",
+    /// Returns the code of the escape sequence. The colours are readable on light and dark backgrounds.
+    fn code(self, style: Style) -> Option<&'static str> {
+        match (self, style) {
+            (_, Style::Plain | Style::Source) => None,
+            (Self::Bold, _) | (Self::Code, Style::Uncoloured) => Some("1"),
+            (Self::Dim, _) => Some("2"),
+            (Self::Italic, _) => Some("3"),
+            (Self::Underlined, _) => Some("4"),
+            (_, Style::Uncoloured) => None,
+            (Self::Red, _) => Some("31"),
+            (Self::Green, _) => Some("32"),
+            (Self::Magenta, _) => Some("35"),
+            (Self::Code | Self::Cyan, _) => Some("36"),
         }
     }
 }
 
 /// All attributes, in the order in which their codes are written.
-const ATTRIBUTES: [TextAttribute; 5] = [
+const ATTRIBUTES: [TextAttribute; 9] = [
     TextAttribute::Bold,
     TextAttribute::Dim,
     TextAttribute::Italic,
     TextAttribute::Underlined,
     TextAttribute::Code,
+    TextAttribute::Red,
+    TextAttribute::Green,
+    TextAttribute::Magenta,
+    TextAttribute::Cyan,
 ];
 
 /// The attributes at a position in the text. Nested emphasis is counted, so that an end tag ends only one level.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextAttributes([u32; ATTRIBUTES.len()]);
 
 impl TextAttributes {
@@ -57,33 +70,19 @@ impl TextAttributes {
         self.add(attribute);
         self
     }
-}
 
-/// Text with its escape sequences, and its width in columns without them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct StyledText {
-    pub text: String,
-    pub width: usize,
-}
-
-impl StyledText {
-    /// Adds a piece of text that contains no newline.
-    pub(crate) fn push(&mut self, piece: &str, attributes: TextAttributes) {
-        if piece.is_empty() {
-            return;
-        }
-        let piece = sanitize(piece);
-        self.width += piece.width();
-        let codes: Vec<&str> = ATTRIBUTES
+    /// Appends a piece of sanitized text with these attributes.
+    pub(crate) fn paint(self, piece: &str, style: Style, out: &mut String) {
+        let mut codes: Vec<&str> = ATTRIBUTES
             .into_iter()
-            .filter(|attribute| attributes.0[*attribute as usize] > 0)
-            .map(TextAttribute::code)
+            .filter(|attribute| self.0[*attribute as usize] > 0)
+            .filter_map(|attribute| attribute.code(style))
             .collect();
-        if codes.is_empty() {
-            self.text.push_str(&piece);
+        codes.dedup();
+        if piece.is_empty() || codes.is_empty() {
+            out.push_str(piece);
         } else {
-            self.text
-                .push_str(&format!("\u{1b}[{}m{piece}\u{1b}[0m", codes.join(";")));
+            out.push_str(&format!("\u{1b}[{}m{piece}\u{1b}[0m", codes.join(";")));
         }
     }
 }

@@ -42,6 +42,9 @@ pub trait ApiContext: Send + Sync + 'static {
     /// Cancels the A2A task of a turn that runs here. Returns whether there was one.
     fn cancel_task<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, bool>;
 
+    /// Deletes what is stored about a session outside of the database: the originals of files that its turns changed.
+    fn forget_session(&self, session: &SessionId) -> Result<(), String>;
+
     /// Exports a session in the format of `lango sessions export`.
     fn export(&self, session: SessionId) -> BoxStream<'static, Result<Bytes, String>>;
 }

@@ -5,8 +5,9 @@
 
 use crate::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalRequest, Attachment, Call, CallId,
-    Effect, FrameId, Inspection, Limits, MessageOrigin, ModelSettings, OpaqueData, Outcome, Price,
-    RemoteThread, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnId, Usage,
+    Effect, FrameId, Inspection, Limits, MessageOrigin, ModelSettings, OpaqueData, Outcome,
+    PermissionMode, Price, RemoteThread, SessionId, StopReason, Text, Timestamp, ToolName, Trust,
+    TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -184,6 +185,31 @@ pub enum EventBody {
         tool_calls: u32,
         rounds: u32,
     },
+    /// The user undid the changes that a turn's file tools made. The event follows the end of the session's last turn and
+    /// belongs to it; the undone turn may be an earlier one.
+    #[serde(rename = "turn.undone")]
+    TurnUndone {
+        /// The turn whose changes were undone. A turn is undone at most once.
+        undone: TurnId,
+        /// The files and folders that are now as they were before that turn, relative to the workspace.
+        #[serde(default)]
+        restored: Vec<Text>,
+        /// The files and folders that were left as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        skipped: Vec<SkippedPath>,
+        /// The trust label of the paths: trusted only if the context of each agent that chose one was.
+        #[serde(default, skip_serializing_if = "Trust::is_untrusted")]
+        trust: Trust,
+    },
+}
+
+/// A file or folder that an undo left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedPath {
+    /// The path, relative to the workspace.
+    pub path: Text,
+    /// The reason, as readable text.
+    pub reason: Text,
 }
 
 /// The settings of a turn, stored with its first event so that a resumed turn behaves the same.
@@ -222,6 +248,9 @@ pub struct TurnSettings {
     /// The machine and the date; `None` in logs of an older lango.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<TurnEnvironment>,
+    /// The permission mode when the turn started, which the prompt mentions. The gate uses the current one instead.
+    #[serde(default, skip_serializing_if = "PermissionMode::is_default")]
+    pub mode: PermissionMode,
 }
 
 /// The machine that the agents work on, as of the start of the turn. The prompt mentions it.
@@ -317,15 +346,17 @@ pub enum TurnFault {
 
 impl EventBody {
     /// Whether the store must make the event durable, so that it survives a power failure, before anything depends on
-    /// it. This applies to user input, approvals, the start of external effects, and the end of a turn. Other events
-    /// need to survive only a crash of the process, so a power failure may lose the middle of an unfinished turn.
+    /// it. This applies to user input, approvals, the start of external effects, and the end of a turn and its undoing.
+    /// Other events need to survive only a crash of the process, so a power failure may lose the middle of an
+    /// unfinished turn.
     pub fn must_be_durable(&self) -> bool {
         match self {
             Self::UserMessage { .. }
             | Self::RemoteCalled { .. }
             | Self::ApprovalRequested(_)
             | Self::ApprovalAnswered { .. }
-            | Self::TurnFinished { .. } => true,
+            | Self::TurnFinished { .. }
+            | Self::TurnUndone { .. } => true,
             Self::ToolCalled { effect, .. } => *effect != Effect::Pure,
             Self::AgentMessage { .. }
             | Self::AgentDelegated { .. }
@@ -345,7 +376,9 @@ impl EventBody {
             Self::UserMessage { origin, .. } => {
                 origin.map_or(Trust::Untrusted, MessageOrigin::trust)
             }
-            Self::AgentMessage { trust, .. } | Self::ToolReturned { trust, .. } => *trust,
+            Self::AgentMessage { trust, .. }
+            | Self::ToolReturned { trust, .. }
+            | Self::TurnUndone { trust, .. } => *trust,
             _ => Trust::Untrusted,
         }
     }
@@ -377,6 +410,7 @@ impl EventBody {
             Self::RemoteReturned { .. } => "remote.returned",
             Self::TurnCorrected { .. } => "turn.corrected",
             Self::TurnFinished { .. } => "turn.finished",
+            Self::TurnUndone { .. } => "turn.undone",
         }
     }
 }

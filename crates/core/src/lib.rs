@@ -24,7 +24,9 @@ mod memory;
 mod model;
 mod model_settings;
 mod outcome;
+mod output_sink;
 mod payment;
+mod permission_mode;
 mod price;
 mod provenance;
 mod remote;
@@ -48,7 +50,7 @@ pub use declaration::{
 pub use embedder::{EmbedError, Embedder, EmbeddingModel, EmbeddingPurpose};
 pub use error_chain::error_chain;
 pub use event::{
-    AgentModel, CallStatus, Event, EventBody, TurnEnvironment, TurnFault, TurnSettings,
+    AgentModel, CallStatus, Event, EventBody, SkippedPath, TurnEnvironment, TurnFault, TurnSettings,
 };
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};
@@ -61,27 +63,29 @@ pub use model::{
     ModelRequest, ModelSettings, OpaqueData, ReasoningEffort, StopReason, Usage,
 };
 pub use outcome::Outcome;
+pub use output_sink::OutputSink;
 pub use payment::{
     AccountStatus, BudgetKey, BudgetUse, NewTransaction, Payment, PaymentAccount, PaymentChange,
     PaymentChangeOutcome, PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore,
     PaymentTotals, Reservation, ReservationOutcome, SignedTransaction, TotalsQuery,
 };
+pub use permission_mode::{PermissionMode, UnknownMode};
 pub use price::{Price, PriceTier};
 pub use provenance::{Provenance, Trust};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
 pub use schema::Schema;
 pub use store::{
-    Approvals, EventBatch, EventRange, Exchange, ExchangeAnswer, NewSession, SessionCatalog,
-    SessionHead, SessionQuery, SessionStatus, SessionStore, SessionSummary, StoreError,
-    UnfinishedTurn, UsageQuery, UsageRow,
+    Approvals, EventBatch, EventRange, Exchange, ExchangeAnswer, MessageHit, MessageHits,
+    MessageQuery, NewSession, SessionCatalog, SessionHead, SessionQuery, SessionStatus,
+    SessionStore, SessionSummary, StoreError, UndoneChanges, UnfinishedTurn, UsageQuery, UsageRow,
 };
 pub use task::{
     ChangeFeed, RunningTask, StoreChange, TaskInsertOutcome, TaskLog, TaskPage, TaskPutOutcome,
     TaskQuery, TaskRecord, TaskStore,
 };
 pub use tool::{
-    Caller, Effect, Escalation, GuardedTarget, Inspection, PreviewLength, Risk, RuleSubject,
-    SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
+    Caller, Effect, Escalation, FileEdit, GuardedTarget, Inspection, PreviewLength, Risk,
+    RuleSubject, SiteAccess, Tool, ToolError, ToolOutput, ToolSpec,
 };
 pub use vault::{
     RecordSelection, VaultChange, VaultChangeOutcome, VaultEvent, VaultRecord, VaultSnapshot,

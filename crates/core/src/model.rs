@@ -17,7 +17,7 @@ pub trait Model: Send + Sync {
     /// Returns the price and the context window, as far as they are known.
     fn info(&self) -> ModelInfo;
 
-    /// Sends one request. The stream yields text as it arrives and ends with one [`ModelEvent::Reply`] or an error.
+    /// Sends one request. The stream yields text and progress as they arrive and ends with one [`ModelEvent::Reply`] or an error.
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 }
 
@@ -191,6 +191,8 @@ pub struct Call {
 pub enum ModelEvent {
     /// The next piece of the reply's text.
     Text(String),
+    /// More output that is not text: reasoning, or arguments of calls.
+    Progress { bytes: usize },
     /// The call is retried, or sent to a fallback model. The text so far is void.
     Retrying { reason: String },
     /// The complete reply; the last item of the stream.
@@ -311,8 +313,13 @@ pub enum ModelFault {
         retry_after_ms: Option<u64>,
         detail: String,
     },
+    /// No connection could be established: the name, the address, the port or the certificate is wrong, or nothing
+    /// listens there.
     #[error("it cannot be reached: {detail}")]
-    Unreachable { detail: String },
+    Unreachable {
+        /// The address and the cause.
+        detail: String,
+    },
     /// The stream ended before the reply was complete.
     #[error("its reply was cut off")]
     Incomplete,
@@ -395,12 +402,25 @@ impl ModelFault {
         }
     }
 
-    /// Whether the user must change a setting before any call can succeed.
+    /// Whether the user must change a setting or start a server before any call can succeed.
     pub fn is_setup_error(&self) -> bool {
         matches!(
             self,
-            Self::NoKey { .. } | Self::BadKey { .. } | Self::UnknownModel { .. }
+            Self::Unreachable { .. }
+                | Self::NoKey { .. }
+                | Self::BadKey { .. }
+                | Self::UnknownModel { .. }
         )
+    }
+
+    /// Describes a fault without its detail, for a notice that the same call is repeated. If the last try fails too,
+    /// its error has the detail.
+    pub fn summary(&self) -> String {
+        let mut fault = self.clone();
+        if let Some(detail) = fault.detail_mut() {
+            detail.clear();
+        }
+        fault.to_string().trim_end_matches(": ").to_owned()
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Outcome {
     /// The turn failed. Instead of an answer, lango summarizes what was done.
     Failed {
         error: Text,
-        /// Whether the user must change a setting before a retry can succeed.
+        /// Whether the user must change a setting or start a server before a retry can succeed.
         #[serde(default)]
         setup: bool,
     },

@@ -87,6 +87,14 @@ pub trait SessionCatalog: Send + Sync {
         title: &str,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Searches the questions and answers of a user's sessions, those of the most recently used session first. There is
+    /// no index of words: the search reads every message of the sessions that the query includes.
+    fn search_messages(
+        &self,
+        user: &UserId,
+        query: MessageQuery,
+    ) -> BoxFuture<'_, Result<MessageHits, StoreError>>;
+
     /// Sums the usage of a user's model calls by day, agent and model, sorted in that order. Reads only sessions that
     /// were used since the start of the period.
     fn usage(&self, query: UsageQuery) -> BoxFuture<'_, Result<Vec<UsageRow>, StoreError>>;
@@ -121,13 +129,51 @@ pub struct SessionQuery {
     pub search: Option<String>,
     /// Only sessions with this status.
     pub status: Option<SessionStatus>,
+    /// Only sessions whose last turn ran in this folder, among the [`SessionQuery::FOLDER_SESSIONS`] most recently used.
+    pub folder: Option<String>,
     /// Only sessions that come after this one in the list, given by its update time and id.
     pub after: Option<(Timestamp, SessionId)>,
     /// The maximum number of results.
     pub limit: usize,
 }
 
+/// A search for a text in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageQuery {
+    /// The text that a message contains, ignoring case. SQLite ignores the case of ASCII letters only.
+    pub text: String,
+    /// How many of the user's sessions to search, the most recently used first.
+    pub sessions: usize,
+    /// The maximum number of results.
+    pub limit: usize,
+}
+
+/// A message that contains the text of a [`MessageQuery`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MessageHit {
+    pub session: SessionId,
+    /// The title of the session.
+    pub title: String,
+    /// The `seq` of the message.
+    pub seq: u64,
+    pub author: AgentName,
+    pub time: Timestamp,
+    /// The whole message.
+    pub text: String,
+}
+
+/// The result of a [`MessageQuery`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageHits {
+    pub messages: Vec<MessageHit>,
+    /// Whether the user has more sessions than the query includes.
+    pub skipped_sessions: bool,
+}
+
 impl SessionQuery {
+    /// How many sessions a query for a folder considers. It reads the last question of each.
+    pub const FOLDER_SESSIONS: u64 = 1_000;
+
     /// Selects the most recently used sessions.
     pub fn recent(limit: usize) -> Self {
         Self {
@@ -235,14 +281,18 @@ pub struct Exchange {
     pub attachments: Vec<Attachment>,
     /// The answer; `None` if the turn ended without one.
     pub answer: Option<ExchangeAnswer>,
+    /// What the user undid of the turn afterwards.
+    pub undone: Option<UndoneChanges>,
 }
 
 impl Exchange {
-    /// Returns the combined trust label of question and answer.
+    /// Returns the combined trust label of question, answer and undone paths.
     pub fn trust(&self) -> Trust {
         let answer = self.answer.as_ref();
         let answer = answer.map_or(Trust::Trusted, |answer| answer.trust);
-        self.question_trust().and(answer)
+        let undone = self.undone.as_ref();
+        let undone = undone.map_or(Trust::Trusted, |undone| undone.trust);
+        self.question_trust().and(answer).and(undone)
     }
 
     /// Returns the trust label of the question, including its files.
@@ -262,6 +312,17 @@ impl Exchange {
             Some(MessageOrigin::Person | MessageOrigin::Program) | None => &self.question,
         }
     }
+}
+
+/// The changes of an earlier turn that the user undid.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct UndoneChanges {
+    /// The files and folders that are as they were before the turn, relative to the workspace.
+    #[serde(default)]
+    pub restored: Vec<Text>,
+    /// The trust label of the paths.
+    #[serde(default)]
+    pub trust: Trust,
 }
 
 /// The answer of an earlier turn.
@@ -304,6 +365,8 @@ pub struct SessionSummary {
     pub status: SessionStatus,
     /// The origin of the first message: `person`, `pipe` or `program`; `None` if the log does not record it.
     pub origin: Option<String>,
+    /// The folder in which the agents of the last turn worked, if the log records it.
+    pub folder: Option<String>,
 }
 
 /// A turn without an outcome: it is running, waits for an approval, or was interrupted.

@@ -2,7 +2,8 @@
 
 use crate::schema::Schema;
 use crate::{
-    AgentName, AttachedFile, BoxFuture, CallId, SessionId, Text, ToolName, Trust, TurnId, UserId,
+    AgentName, AttachedFile, BoxFuture, CallId, OutputSink, SessionId, Text, ToolName, Trust,
+    TurnId, UserId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -59,6 +60,9 @@ pub struct Inspection {
     /// such call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarded: Option<GuardedTarget>,
+    /// The change of a file or folder that the call makes. Only lango's own file tools set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<FileEdit>,
     /// The SHA-256 of the content that the call would run, in hexadecimal. An approval covers only this content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Text>,
@@ -104,6 +108,16 @@ pub struct GuardedTarget {
     pub reason: Text,
 }
 
+/// A change of a file or folder by a file tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEdit {
+    /// Why the user should see the change first even if edits are accepted, as a sentence without a full stop: other
+    /// programs execute the file, or it is outside the workspace. It names the path with symbolic links resolved.
+    /// `None` for an ordinary file of the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<Text>,
+}
+
 impl Inspection {
     /// Whether the inspection found nothing.
     pub fn is_empty(&self) -> bool {
@@ -126,6 +140,8 @@ pub struct Caller {
     pub trust: Trust,
     /// The tool's inspection of the call.
     pub inspection: Inspection,
+    /// Where the tool can show its output while it runs.
+    pub output: OutputSink,
 }
 
 impl Caller {

@@ -1,7 +1,7 @@
 //! The gate, through which every tool call passes.
 //!
-//! [`decide`] has all checks in their order: owner, arguments, limits, the tool's own refusal, rules, approval. It is
-//! pure, and runs before anything about the call is stored. Its decision is carried out elsewhere:
+//! [`decide`] has all checks in their order: owner, arguments, limits, the permission mode, the tool's own refusal,
+//! rules, approval. It is pure, and runs before anything about the call is stored. Its decision is carried out elsewhere:
 //!
 //! - [`CallDecision::Run`]: the turn emits `tool.called` (`turn/calls.rs`). Once that is stored, [`Gate::run`]
 //!   (`gate/run.rs`) runs the tool, with a timeout and a limit on its output.
@@ -9,8 +9,10 @@
 //!   the user answers it. An approved call passes [`check_again`] and then runs.
 //! - [`CallDecision::Return`] and [`InvalidCall`]: the model gets a result, and nothing runs.
 
+mod edits;
 mod grant;
 mod harmless;
+mod live_output;
 mod output;
 mod pattern;
 mod rules;
@@ -18,11 +20,12 @@ mod run;
 mod subject;
 
 use crate::tree::{Agent, OwnedTool, Tree};
+pub(crate) use edits::is_accepted_edit;
 pub(crate) use grant::grant_for;
 pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
-    AgentName, ApprovalAnswer, Call, CallId, CallStatus, Inspection, Text, ToolName, ToolSpec,
-    TurnFault,
+    AgentName, ApprovalAnswer, Call, CallId, CallStatus, Inspection, PermissionMode, Text,
+    ToolName, ToolSpec, TurnFault,
 };
 use rules::RuleDecision;
 pub use rules::{ApprovalRule, ApprovalRules, RuleAction};
@@ -36,12 +39,22 @@ use std::sync::Arc;
 pub(crate) struct GateContext<'a> {
     pub tree: &'a Tree,
     pub rules: &'a ApprovalRules,
+    /// The current mode.
+    pub mode: PermissionMode,
     /// The number of calls that ran or run.
     pub tool_calls: u32,
     pub max_tool_calls: u32,
     pub pending_approvals: u32,
     /// The user's answers in this turn, by the digest of the call.
     pub answers: &'a HashMap<Text, ApprovalAnswer>,
+}
+
+/// What [`check_again`] depends on.
+pub(crate) struct RecheckContext<'a> {
+    pub tree: &'a Tree,
+    pub rules: &'a ApprovalRules,
+    /// The current mode.
+    pub mode: PermissionMode,
 }
 
 /// The decision about a tool call.
@@ -74,10 +87,20 @@ pub(crate) struct InvalidCall {
     pub detail: String,
 }
 
+/// A question for the user about a call.
+struct Question {
+    reason: Text,
+    /// The pattern to offer for a grant.
+    pattern: Option<Text>,
+    /// Whether the permission mode answers it.
+    is_accepted_edit: bool,
+}
+
 /// Why a call that was stored or approved earlier must not run any more.
 pub(crate) enum Denial {
     ToolGone(ToolName),
     Rule(Text),
+    Mode(PermissionMode),
 }
 
 /// The maximum number of pending approvals in a turn; further calls are denied.
@@ -96,14 +119,18 @@ pub(crate) fn decide(
     let arguments = check_arguments(tool, &call.arguments)?;
     // 3. Limits
     check_limits(context)?;
-    // 4. The tool itself
+    // 4. Permission mode
+    if !context.mode.allows(tool.spec.effect) {
+        return Ok(CallDecision::deny(Denial::Mode(context.mode).for_model()));
+    }
+    // 5. The tool itself
     if let Some(reason) = &inspection.refused {
         return Ok(CallDecision::Return {
             status: CallStatus::Error,
             output: format!("not run: {reason}"),
         });
     }
-    // 5. Rules
+    // 6. Rules
     let call = CheckedCall {
         id: call.id.clone(),
         spec: Arc::clone(&tool.spec),
@@ -115,30 +142,50 @@ pub(crate) fn decide(
         match rules.apply(&agent.name, &call.spec, &call.arguments, &call.inspection) {
             RuleDecision::Run => CallDecision::Run(call),
             RuleDecision::Deny { reason } => CallDecision::deny(Denial::Rule(reason).for_model()),
-            // 6. Approval
+            // 7. Approval
             RuleDecision::Ask { reason, pattern } => {
-                decide_approval(context, &agent.name, call, reason, pattern)
+                let question = Question {
+                    reason,
+                    pattern,
+                    is_accepted_edit: false,
+                };
+                decide_approval(context, &agent.name, call, question)
+            }
+            RuleDecision::NoRule { reason, pattern } => {
+                let accepts_edits = context.mode == PermissionMode::AcceptEdits;
+                let caution = edits::caution(&call.inspection).filter(|_| accepts_edits);
+                let question = Question {
+                    reason: caution.unwrap_or(reason),
+                    pattern,
+                    is_accepted_edit: accepts_edits && edits::is_ordinary(&call.inspection),
+                };
+                decide_approval(context, &agent.name, call, question)
             }
         },
     )
 }
 
-/// Checks a call again that was stored or approved earlier, because its tool or the rules may have changed since.
-/// Returns the tool's current spec. The rules cannot ask again: the call was approved, or needed no approval.
+/// Checks a call again that was stored or approved earlier, because its tool, the rules or the mode may have changed
+/// since. Returns the tool's current spec. The rules cannot ask again: the call was approved, or needed no approval.
 pub(crate) fn check_again(
-    tree: &Tree,
-    rules: &ApprovalRules,
+    context: &RecheckContext<'_>,
     agent: &AgentName,
     tool: &ToolName,
     (arguments, inspection): (&Value, &Inspection),
 ) -> Result<Arc<ToolSpec>, Denial> {
-    let owner = tree.agent(agent.as_str());
+    let owner = context.tree.agent(agent.as_str());
     let Some(owned) = owner.and_then(|owner| owner.tool(tool.as_str())) else {
         return Err(Denial::ToolGone(tool.clone()));
     };
+    if !context.mode.allows(owned.spec.effect) {
+        return Err(Denial::Mode(context.mode));
+    }
+    let rules = context.rules;
     match rules.apply(agent, &owned.spec, arguments, inspection) {
         RuleDecision::Deny { reason } => Err(Denial::Rule(reason)),
-        RuleDecision::Run | RuleDecision::Ask { .. } => Ok(Arc::clone(&owned.spec)),
+        RuleDecision::Run | RuleDecision::Ask { .. } | RuleDecision::NoRule { .. } => {
+            Ok(Arc::clone(&owned.spec))
+        }
     }
 }
 
@@ -177,18 +224,21 @@ fn check_limits(context: &GateContext<'_>) -> Result<(), InvalidCall> {
 }
 
 /// Decides about a call that needs approval. An answer applies to all equal calls of the turn, except that a call
-/// without a pattern needs approval every time.
+/// without a pattern needs approval every time. An edit that the mode accepts does not run after a denial.
 fn decide_approval(
     context: &GateContext<'_>,
     agent: &AgentName,
     call: CheckedCall,
-    reason: Text,
-    pattern: Option<Text>,
+    question: Question,
 ) -> CallDecision {
+    let Question {
+        reason, pattern, ..
+    } = question;
     let digest = call_digest(agent, &call.spec.name, &call.arguments, &call.inspection);
     match context.answers.get(&digest) {
         Some(answer) if answer.allows() && pattern.is_some() => CallDecision::Run(call),
         Some(ApprovalAnswer::No { reason }) => CallDecision::deny(denied_by_user(reason.as_ref())),
+        _ if question.is_accepted_edit => CallDecision::Run(call),
         _ if context.pending_approvals >= MAX_PENDING_APPROVALS => CallDecision::deny(format!(
             "not run: {MAX_PENDING_APPROVALS} calls of this turn already wait for approval, which is the limit"
         )),
@@ -216,6 +266,12 @@ impl Denial {
         match self {
             Self::ToolGone(_) => format!("not run: {self}"),
             Self::Rule(_) => format!("not run: {self}; do not try it in another way"),
+            Self::Mode(PermissionMode::Plan) => format!(
+                "not run: {self}, so nothing was changed; answer with a plan of the changes instead"
+            ),
+            Self::Mode(_) => format!(
+                "not run: {self}, so nothing was changed; say what you would change instead"
+            ),
         }
     }
 }
@@ -225,6 +281,7 @@ impl std::fmt::Display for Denial {
         match self {
             Self::ToolGone(tool) => write!(f, "the tool `{tool}` no longer exists"),
             Self::Rule(reason) => write!(f, "{reason} forbids it"),
+            Self::Mode(mode) => write!(f, "the permission mode is `{mode}`"),
         }
     }
 }

@@ -123,6 +123,7 @@ impl PastTurn {
             }),
             Some(answer) => messages.extend(delegation(&exchange, answer)),
         }
+        messages.extend(undone_notice(&exchange).map(|text| Message::Notice { text }));
         // If the provider rejected a file, it would reject every later turn with that file, too.
         if exchange
             .answer
@@ -153,6 +154,12 @@ impl PastTurn {
             None => (&self.messages, self.bytes),
         }
     }
+}
+
+/// Returns the notice about what the user undid of a turn, if anything.
+pub(crate) fn undone_notice(exchange: &Exchange) -> Option<Text> {
+    let undone = exchange.undone.as_ref()?;
+    (!undone.restored.is_empty()).then(|| instruction::undone(undone))
 }
 
 fn delegation(exchange: &Exchange, answer: &ExchangeAnswer) -> [Message; 2] {

@@ -4,7 +4,9 @@
 use crate::template::fill;
 use crate::topology::{AgentSpec, Topology};
 use crate::tree::RemoteCard;
-use lango_core::{AgentName, Attachment, Function, Text, TurnEnvironment};
+use lango_core::{
+    AgentName, Attachment, Function, PermissionMode, Text, TurnEnvironment, UndoneChanges,
+};
 use serde_json::Value;
 
 /// The name of the function that delegates a task to an agent.
@@ -143,8 +145,28 @@ pub(crate) fn question(prompt: &QuestionPrompt<'_>) -> Text {
     .into()
 }
 
-/// Renders the date and the machine in three lines. An empty folder is left out.
-pub(crate) fn environment(environment: &TurnEnvironment, folder: &str) -> Text {
+/// Renders the date and the machine in three lines, and a sentence about the permission mode if it forbids changes.
+/// Returns `None` if there is nothing to say.
+pub(crate) fn environment(
+    environment: Option<&TurnEnvironment>,
+    folder: &str,
+    mode: PermissionMode,
+) -> Option<Text> {
+    let machine = environment.map(|environment| machine(environment, folder));
+    let mode = match mode {
+        PermissionMode::Ask | PermissionMode::AcceptEdits => None,
+        PermissionMode::ReadOnly => Some(include_str!("../prompts/read_only_mode.md")),
+        PermissionMode::Plan => Some(include_str!("../prompts/plan_mode.md")),
+    };
+    match (machine, mode.map(str::trim_end)) {
+        (machine, None) => machine,
+        (None, Some(mode)) => Some(mode.into()),
+        (Some(machine), Some(mode)) => Some(format!("{machine}\n{mode}").into()),
+    }
+}
+
+/// Renders the date and the machine. An empty folder is left out.
+fn machine(environment: &TurnEnvironment, folder: &str) -> Text {
     /// The maximum number of characters of the folder.
     const MAX_CHARS: usize = 300;
     let is_plain = |c: char| if c.is_control() { ' ' } else { c };
@@ -181,6 +203,26 @@ pub(crate) fn from_outside(agent: &AgentName, text: &str, asks: bool) -> Text {
             ("text", text),
             ("asks", flag(asks)),
         ],
+    )
+    .trim_end()
+    .into()
+}
+
+/// Renders the notice that the user undid the changes of an earlier turn. The paths are JSON, so no path can imitate the
+/// end of the data.
+pub(crate) fn undone(changes: &UndoneChanges) -> Text {
+    /// The maximum number of paths, and of characters of each.
+    const MAX_PATHS: usize = 20;
+    const MAX_CHARS: usize = 200;
+    let short = |path: &Text| path.chars().take(MAX_CHARS).collect::<String>();
+    let shown: Vec<String> = changes.restored.iter().take(MAX_PATHS).map(short).collect();
+    let more = match changes.restored.len() - shown.len() {
+        0 => String::new(),
+        more => more.to_string(),
+    };
+    fill(
+        include_str!("../prompts/undone.md"),
+        &[("paths", &Value::from(shown).to_string()), ("more", &more)],
     )
     .trim_end()
     .into()

@@ -14,6 +14,7 @@ mod gate;
 mod history;
 mod instruction;
 mod json_schema;
+mod mode_switch;
 mod partition;
 mod rejection;
 mod runner;
@@ -32,11 +33,13 @@ pub use gate::{
 };
 pub use history::History;
 pub use instruction::DELEGATE;
+pub use mode_switch::ModeSwitch;
 pub use partition::{HasToolName, Partition, ToolAssignment, ToolAssignments, partition};
 pub use runner::{
     AnswerInbox, CancelToken, Conversation, FirstCommit, InterruptedTurnPolicy, ModelCall,
     RecomputeError, Runner, RunnerError, RunnerParts, TurnCommit, TurnEnd, TurnReport, TurnStatus,
-    TurnUpdate, UpdateBacklog, UpdateReceiver, UpdateSender, turn_updates,
+    TurnUpdate, UndoError, UndoableTurn, UndoneFiles, UpdateBacklog, UpdateReceiver, UpdateSender,
+    is_undone, turn_updates,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{

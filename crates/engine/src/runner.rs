@@ -24,22 +24,28 @@ mod spans;
 mod step;
 mod turn_context;
 mod turn_status;
+mod undo;
 mod updates;
 
+use crate::gate;
+use crate::turn::failure_notice;
 pub use answer_inbox::AnswerInbox;
 pub use cancel_token::CancelToken;
 pub use commit::{FirstCommit, TurnCommit};
 use commit::{append, append_first, append_last};
 pub use conversation::Conversation;
 use lango_core::{
-    AgentName, ApprovalId, AttachedFile, Attachment, Event, EventBatch, EventBody, Outcome,
-    PendingApproval, PreviewLength, SessionId, StoreError, Text, Trust, TurnId, Usage, UserId,
+    AgentName, ApprovalId, AttachedFile, Attachment, CallId, Event, EventBatch, EventBody, FrameId,
+    Outcome, PendingApproval, PreviewLength, SessionId, StoreError, Text, Trust, TurnId, Usage,
+    UserId,
 };
 pub use model_request::{ModelCall, RecomputeError};
 pub use parts::RunnerParts;
 use std::sync::Arc;
 use std::time::Duration;
 pub use turn_status::TurnStatus;
+pub use undo::{UndoError, UndoableTurn, UndoneFiles, is_undone};
+pub(crate) use updates::end_of_output;
 pub use updates::{UpdateBacklog, UpdateReceiver, UpdateSender, turn_updates};
 
 #[derive(Clone)]
@@ -67,11 +73,27 @@ pub enum TurnUpdate {
     /// Events that were just stored.
     Stored(EventBatch),
     /// The next piece of a text that may become the answer. It is the answer only if a final message with it is stored.
-    Draft { author: AgentName, text: String },
+    Draft {
+        frame: FrameId,
+        author: AgentName,
+        text: String,
+    },
     /// The draft so far will not become the answer.
     DraftWithdrawn,
     /// A model call failed and is retried.
     Retrying { agent: AgentName, reason: String },
+    /// A model call started.
+    ModelStarted {
+        frame: FrameId,
+        agent: AgentName,
+        /// The name of the model, as `provider/model`.
+        model: Text,
+    },
+    /// The model call of this frame has produced this many more bytes of output: text, reasoning or arguments of calls,
+    /// also if the text is not shown as a draft. Output of failed attempts counts.
+    ModelProgress { frame: FrameId, bytes: usize },
+    /// The next output of a running tool call, with secrets masked. Only the end of a long output is sent.
+    ToolOutput { call: CallId, text: String },
 }
 
 /// The end of a run: the turn finished, or waits for approvals.
@@ -127,6 +149,18 @@ impl TurnReport {
             Outcome::Cancelled | Outcome::Interrupted => "",
             _ => self.answer.as_deref().unwrap_or_default(),
         }
+    }
+
+    /// Returns the answer, for an edge that shows the error of a failed turn separately: lango's message about such a
+    /// turn without the sentence with the error. `None` if nothing is left.
+    pub fn answer_without_error(&self) -> Option<&str> {
+        let answer = self.answer.as_deref()?;
+        let Outcome::Failed { error, .. } = &self.outcome else {
+            return Some(answer);
+        };
+        let notice = failure_notice(error);
+        let rest = answer.strip_prefix(&notice).unwrap_or(answer);
+        Some(rest.trim_start()).filter(|rest| !rest.is_empty())
     }
 
     /// Returns the name of the agent that answered; empty if none did.
@@ -251,6 +285,12 @@ impl Runner {
         length: PreviewLength,
     ) -> Option<String> {
         self.parts.gate.preview(&waiting.request, length).await
+    }
+
+    /// Whether mode `accept-edits` would run this pending call without a question.
+    pub fn is_accepted_edit(&self, waiting: &PendingApproval) -> bool {
+        let RunnerParts { tree, rules, .. } = &*self.parts;
+        gate::is_accepted_edit(tree, rules, &waiting.request)
     }
 
     /// Stores a user's files for a later message, and returns their references in the same order. If one cannot be

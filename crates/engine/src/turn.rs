@@ -34,7 +34,9 @@ mod trust;
 
 use crate::gate::ApprovalRules;
 use crate::history::History;
+use crate::mode_switch::ModeSwitch;
 use crate::tree::Tree;
+pub(crate) use ending::failure_notice;
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId,
     TurnSettings, UserInput,
@@ -53,6 +55,7 @@ pub struct Turn {
     id: TurnId,
     history: Arc<History>,
     rules: Arc<ApprovalRules>,
+    mode: ModeSwitch,
     state: State,
     next_seq: u64,
     now: Timestamp,
@@ -70,6 +73,8 @@ pub struct TurnStart {
     pub history: Arc<History>,
     /// The rules that allow calls, deny them, or require approval.
     pub rules: Arc<ApprovalRules>,
+    /// The permission mode, which can change during the turn.
+    pub mode: ModeSwitch,
 }
 
 impl Turn {
@@ -114,6 +119,7 @@ impl Turn {
             id: start.turn,
             history: start.history,
             rules: start.rules,
+            mode: start.mode,
             state,
             next_seq: start.first_seq,
             now: Timestamp::default(),

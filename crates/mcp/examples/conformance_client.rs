@@ -137,6 +137,7 @@ async fn call_all(servers: &Servers, scenario: &str) -> Result<(), Box<dyn Error
         call: "c_1".into(),
         trust: lango_core::Trust::Untrusted,
         inspection: Default::default(),
+        output: Default::default(),
     };
     for tool in servers.tools() {
         let spec = tool.spec();

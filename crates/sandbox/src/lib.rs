@@ -39,6 +39,7 @@ mod command;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod error;
+mod executed;
 #[cfg(target_os = "linux")]
 mod inner;
 mod launcher;
@@ -48,6 +49,7 @@ mod linux;
 mod listeners;
 #[cfg(target_os = "macos")]
 mod macos;
+mod name_list;
 mod outcome;
 #[cfg(target_os = "linux")]
 mod plan;
@@ -72,6 +74,7 @@ pub use child::Child;
 pub use clean_up_report::CleanUpReport;
 pub use command::{Command, NewFiles, ResourceLimits, SandboxProfile, Stdin};
 pub use error::LaunchError;
+pub use executed::{executed_by, executed_in};
 #[cfg(target_os = "linux")]
 pub use inner::enter;
 pub use launcher::{HelperCommand, Launcher};

@@ -3,7 +3,7 @@
 //!
 //! A git directory can have any name: git recognizes it by its entries, so [`GitEntries`] checks those.
 
-use std::collections::HashMap;
+use crate::name_list::NameList;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -48,7 +48,7 @@ impl<'a> ParentDirectory<'a> {
 
     /// Returns the protection of one of its entries.
     pub(crate) fn protection_of(&self, name: &OsStr) -> Option<Protection> {
-        let found = NAMES.find(self.name, name)?;
+        let found = NAMES.protected.find(self.name, name)?;
         let is_free = self.is_vendored && found == Protection::Guarded;
         (!is_free).then_some(found)
     }
@@ -117,99 +117,31 @@ impl GitEntries {
     }
 }
 
-/// The required name of the parent directory, if any, and the protection.
-type ExactName = (Option<Vec<u8>>, Protection);
-
+/// The protected names and the names of vendored directories.
 struct Names {
-    /// Entries by their last component in lower case.
-    exact: HashMap<Vec<u8>, Vec<ExactName>>,
-    starts: Vec<(Vec<u8>, Protection)>,
-    ends: Vec<(Vec<u8>, Protection)>,
-    /// The possible first bytes of protected names, except names that are matched by their end.
-    first_bytes: [bool; 256],
+    protected: NameList<Protection>,
     vendored: Vec<String>,
 }
 
 impl Names {
     fn parse(text: &str) -> Self {
         let mut names = Self {
-            exact: HashMap::new(),
-            starts: Vec::new(),
-            ends: Vec::new(),
-            first_bytes: [false; 256],
+            protected: NameList::default(),
             vendored: Vec::new(),
         };
         for line in text.lines() {
             let Some((level, name)) = line.split_once(char::is_whitespace) else {
                 continue;
             };
-            let protection = match level {
-                "locked" => Protection::Locked,
-                "guarded" => Protection::Guarded,
-                "vendored" => {
-                    names.vendored.push(name.trim().to_owned());
-                    continue;
-                }
-                _ => continue,
-            };
-            names.add(&name.trim().to_ascii_lowercase(), protection);
+            let name = name.trim();
+            match level {
+                "locked" => names.protected.add(name, Protection::Locked),
+                "guarded" => names.protected.add(name, Protection::Guarded),
+                "vendored" => names.vendored.push(name.to_owned()),
+                _ => {}
+            }
         }
         names
-    }
-
-    fn add(&mut self, name: &str, protection: Protection) {
-        if let Some(end) = name.strip_prefix('*') {
-            self.ends.push((end.into(), protection));
-            return;
-        }
-        let (parent, last) = match name.split_once('/') {
-            Some((parent, last)) => (Some(parent.as_bytes().to_vec()), last),
-            None => (None, name),
-        };
-        if let Some(first) = last.bytes().next() {
-            self.first_bytes[usize::from(first)] = true;
-            self.first_bytes[usize::from(first.to_ascii_uppercase())] = true;
-        }
-        if let Some(start) = last.strip_suffix('*') {
-            self.starts.push((start.into(), protection));
-        } else {
-            let same_name = self.exact.entry(last.into()).or_default();
-            same_name.push((parent, protection));
-        }
-    }
-
-    fn find(&self, parent: Option<&OsStr>, name: &OsStr) -> Option<Protection> {
-        let name = name.as_encoded_bytes();
-        let by_end = self
-            .ends
-            .iter()
-            .filter(|(end, _)| {
-                let tail = name.len().checked_sub(end.len()).map(|at| &name[at..]);
-                tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
-            })
-            .map(|(_, protection)| *protection);
-        // Fast path: nearly all names in a workspace return here.
-        let first = name.first().copied().unwrap_or_default();
-        if !self.first_bytes[usize::from(first)] {
-            return by_end.max();
-        }
-        let lower = name.to_ascii_lowercase();
-        let by_start = self
-            .starts
-            .iter()
-            .filter(|(start, _)| lower.starts_with(start))
-            .map(|(_, protection)| *protection);
-        let lies_in = |wanted: &Option<Vec<u8>>| match wanted {
-            Some(wanted) => {
-                parent.is_some_and(|parent| parent.as_encoded_bytes().eq_ignore_ascii_case(wanted))
-            }
-            None => true,
-        };
-        let exact = self.exact.get(&lower).into_iter().flatten();
-        let by_name = exact
-            .filter(|(wanted, _)| lies_in(wanted))
-            .map(|(_, protection)| *protection);
-        by_name.chain(by_start).chain(by_end).max()
     }
 }
 

@@ -59,6 +59,11 @@ impl Credential {
         &self.setting
     }
 
+    /// Checks that there is a value, without returning it.
+    pub async fn check(&self) -> Result<(), SecretError> {
+        self.source.value(&self.setting).await.map(|_| ())
+    }
+
     /// Returns whether the credential may be sent to a URL.
     pub fn may_go_to(&self, url: &Url) -> bool {
         self.origin.is_some() && self.origin == Origin::of(url)

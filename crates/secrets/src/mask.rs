@@ -87,6 +87,11 @@ impl Masks {
         }
     }
 
+    /// Returns the maximum length of an echo, in bytes.
+    pub fn max_echo_bytes(&self) -> usize {
+        self.current().shape().limit()
+    }
+
     fn current(&self) -> Arc<MaskSet> {
         let set = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&set)
@@ -121,6 +126,19 @@ impl MaskStream {
     /// Returns the rest of the output after the last chunk.
     pub fn finish(&mut self) -> Vec<u8> {
         self.advance(&[], true)
+    }
+
+    /// Starts again after a gap in the stream. `hidden` is what follows the gap; it is not part of the output, because an
+    /// echo that started in the gap may end in it. It needs [`Masks::max_echo_bytes`].
+    fn restart(&mut self, hidden: &[u8]) {
+        self.pending = hidden.to_vec();
+        self.removed = hidden.len();
+        self.replacement = None;
+    }
+
+    /// Also masks the values that were added since the stream was created.
+    fn update(&mut self, masks: &Masks) {
+        self.set = masks.current();
     }
 
     /// Returns the number of replaced echoes so far.

@@ -73,6 +73,9 @@ impl<'a> TurnEvents<'a> {
                     })
                     .await
             }
+            TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => Ok(()),
             TurnUpdate::Queued => {
                 let text = "queued behind another task of this conversation";
                 self.reporter.working(text.to_owned()).await

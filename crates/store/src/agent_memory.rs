@@ -3,6 +3,7 @@
 //! `lango-knowledge` decides what to remember; [`Store`](crate::Store) stores it.
 
 mod changes;
+mod of_user;
 mod rows;
 mod statements;
 

@@ -7,8 +7,9 @@ use crate::backend::{Backend, Result, Row, Sql, records, sql, statements, values
 use crate::decode::not_found;
 use crate::store::Store;
 use lango_core::{
-    ApprovalId, Approvals, SessionCatalog, SessionId, SessionQuery, SessionStatus, SessionSummary,
-    StoreError, UnfinishedTurn, UsageQuery, UsageRow, UserId,
+    ApprovalId, Approvals, MessageHit, MessageHits, MessageQuery, SessionCatalog, SessionId,
+    SessionQuery, SessionStatus, SessionSummary, StoreError, UnfinishedTurn, UsageQuery, UsageRow,
+    UserId,
 };
 use std::borrow::Cow;
 
@@ -16,17 +17,51 @@ impl SessionCatalog for Store {
     fn list(&self, user: &UserId, query: SessionQuery) -> StoreFuture<'_, Vec<SessionSummary>> {
         let search = query.search.as_deref().unwrap_or_default();
         let status = query.status.map_or("", status_name);
+        let folder = query
+            .folder
+            .as_deref()
+            .map(|folder| self.stored_text(folder));
+        let folder: &str = folder.as_deref().unwrap_or_default();
         let (updated, id) = match &query.after {
             Some((updated, id)) => (updated.0, id.as_str()),
-            None if search.is_empty() && status.is_empty() => {
+            None if search.is_empty() && status.is_empty() && folder.is_empty() => {
                 return self
                     .backend
                     .query(SESSIONS, values![user, query.limit], summary);
             }
             None => (u64::MAX, ""),
         };
-        let values = values![user, query.limit, search, updated, id, status];
+        let considered = SessionQuery::FOLDER_SESSIONS;
+        let values = values![
+            user,
+            query.limit,
+            search,
+            updated,
+            id,
+            status,
+            folder,
+            considered
+        ];
         self.backend.query(SOME_SESSIONS, values, summary)
+    }
+
+    fn search_messages(&self, user: &UserId, query: MessageQuery) -> StoreFuture<'_, MessageHits> {
+        let text = self.stored_text(&query.text);
+        let text: &str = &text;
+        let values = values![user, query.sessions, text, query.limit];
+        let messages = self.backend.query(MESSAGES, values, message_hit);
+        let values = values![user, query.sessions];
+        let next = self.backend.query_opt(SESSION_AT, values, |_| Ok(()));
+        let text = query.text.to_lowercase();
+        Box::pin(async move {
+            let mut messages = messages.await?;
+            // PostgreSQL also finds the letters of escapes, such as the `n` of a line break.
+            messages.retain(|hit| hit.text.to_lowercase().contains(&text));
+            Ok(MessageHits {
+                messages,
+                skipped_sessions: next.await?.is_some(),
+            })
+        })
     }
 
     fn rename(&self, user: &UserId, session: &SessionId, title: &str) -> StoreFuture<'_, ()> {
@@ -91,6 +126,37 @@ impl SessionCatalog for Store {
     }
 }
 
+impl Store {
+    /// Returns a text as it is compared with text in the body of an event. PostgreSQL compares the JSON, because its JSON
+    /// operators reject an escaped U+0000.
+    fn stored_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.backend {
+            Backend::Sqlite(_) => Cow::Borrowed(text),
+            Backend::Postgres(_) => {
+                let quoted = serde_json::Value::from(text).to_string();
+                Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
+            }
+        }
+    }
+}
+
+/// Reads a column with a JSON string; `None` if it is null or damaged.
+fn json_text(row: Row<'_>, column: usize) -> Result<Option<String>> {
+    let quoted = row.get::<Option<Cow<'_, str>>>(column)?;
+    Ok(quoted.and_then(|quoted| serde_json::from_str(&quoted).ok()))
+}
+
+fn message_hit(row: Row<'_>) -> Result<MessageHit> {
+    Ok(MessageHit {
+        session: row.get(0)?,
+        title: row.lossy(1)?.into_owned(),
+        seq: row.get(2)?,
+        author: row.get(3)?,
+        time: row.get(4)?,
+        text: json_text(row, 5)?.unwrap_or_default(),
+    })
+}
+
 fn summary(row: Row<'_>) -> Result<SessionSummary> {
     Ok(SessionSummary {
         // A session with an invalid id must not make the others unreadable.
@@ -103,6 +169,7 @@ fn summary(row: Row<'_>) -> Result<SessionSummary> {
         events: row.get::<Option<u64>>(6)?.unwrap_or(0),
         status: status(&row.lossy(7)?),
         origin: row.get::<Option<Cow<'_, str>>>(8)?.map(Cow::into_owned),
+        folder: json_text(row, 9)?,
     })
 }
 
@@ -147,6 +214,23 @@ macro_rules! status {
     };
 }
 
+/// Expands to SQL for the folder of a session's last turn: as text in SQLite, as the content of a JSON string in PostgreSQL.
+/// Nothing that a user or a model wrote comes between these two settings, and quotes in texts are escaped, so the expression
+/// cannot match a text.
+macro_rules! folder {
+    ($before:literal, $after:literal) => {
+        concat!(
+            "(SELECT ",
+            $before,
+            r#"/*sqlite CASE WHEN json_valid(body) THEN body ->> '$.settings.folder' END*/
+               /*postgres substring(body from '"topology":"[^"]*","folder":"((?:[^"\\]|\\.)*)"')*/"#,
+            $after,
+            r#" FROM turns JOIN events ON events.session = turns.session AND events.seq = turns.question_seq
+              WHERE turns.session = sessions.id ORDER BY turns.ordinal DESC LIMIT 1)"#
+        )
+    };
+}
+
 /// Expands to a query for the columns that [`summary`] reads.
 macro_rules! summaries {
     ($($rest:expr),+) => {
@@ -158,22 +242,56 @@ macro_rules! summaries {
             r#",
             (SELECT /*sqlite CASE WHEN json_valid(body) THEN body ->> '$.origin.kind' END*/
                     /*postgres substring(body from '"origin":\{"kind":"([a-z]+)"')*/
-               FROM events WHERE events.session = sessions.id AND events.seq = 1)
-       FROM sessions WHERE "user" = $1"#,
+               FROM events WHERE events.session = sessions.id AND events.seq = 1), "#,
+            folder!(
+                "/*sqlite json_quote(*/ /*postgres '\"' ||*/ ",
+                " /*sqlite )*/ /*postgres || '\"'*/"
+            ),
+            r#" FROM sessions WHERE "user" = $1"#,
             $($rest),+
         )
     };
 }
 
-/// Selects a page of a user's sessions after the cursor (`$4`, `$5`), filtered by text (`$3`) and status (`$6`). An empty filter
-/// matches all. PostgreSQL may read and sort all sessions of the user.
+/// Selects a page of a user's sessions after the cursor (`$4`, `$5`), filtered by text (`$3`), status (`$6`) and, among the `$8`
+/// most recently used ones, folder (`$7`). An empty filter matches all. PostgreSQL may read and sort all sessions of the user.
 const SOME_SESSIONS: Sql = sql!(summaries!(
     r#" AND updated <= $4 AND (updated < $4 OR id > $5)
             AND ($3 = '' OR id = $3 OR /*sqlite instr*/ /*postgres strpos*/(lower(title), lower($3)) > 0)
             AND ($6 = '' OR $6 = "#,
     status!(),
-    ") ORDER BY updated DESC, id LIMIT $2"
+    r#") AND ($7 = '' OR (updated >= coalesce((SELECT recent.updated FROM sessions AS recent WHERE recent."user" = $1
+            ORDER BY recent.updated DESC, recent.id LIMIT 1 OFFSET $8::bigint - 1), 0) AND "#,
+    folder!("", ""),
+    " = $7)) ORDER BY updated DESC, id LIMIT $2"
 ));
+
+/// Selects the questions and answers with a text (`$3`) in the `$2` most recently used sessions of a user.
+const MESSAGES: Sql = sql!(
+    sqlite: r#"SELECT id, title, seq, author, time, json_quote(text)
+       FROM (SELECT recent.id, recent.title, recent.updated, events.seq, events.author, events.time,
+                    CASE WHEN json_valid(events.body)
+                         THEN coalesce(events.body ->> '$.text', events.body ->> '$.output') END AS text
+               FROM (SELECT id, title, updated FROM sessions WHERE user = ?1
+                      ORDER BY updated DESC, id LIMIT ?2) AS recent
+               JOIN turns ON turns.session = recent.id
+               JOIN events ON events.session = turns.session
+                          AND events.seq IN (turns.question_seq, turns.answer_seq))
+      WHERE instr(lower(text), lower(?3)) > 0
+      ORDER BY updated DESC, id, seq DESC LIMIT ?4"#,
+    postgres: r#"SELECT id, title, seq, author, time, '"' || text || '"'
+       FROM (SELECT recent.id, recent.title, recent.updated, said.seq, said.author, said.time,
+                    substring(said.body from '"(?:text|output)":"((?:[^"\\]|\\.)*)"') AS text
+               FROM (SELECT id, title, updated FROM sessions WHERE "user" = $1
+                      ORDER BY updated DESC, id LIMIT $2) AS recent
+               JOIN turns ON turns.session = recent.id
+               JOIN LATERAL (SELECT seq, author, time, body FROM events
+                              WHERE events.session = turns.session
+                                AND events.seq IN (turns.question_seq, turns.answer_seq)
+                              LIMIT 2) AS said ON true) AS messages
+      WHERE strpos(lower(text), lower($3)) > 0
+      ORDER BY updated DESC, id, seq DESC LIMIT $4"#
+);
 
 /// Selects the usage of a user's model calls since `$2`. It reads the events of all sessions used since then.
 const USAGE: Sql = sql!(
@@ -208,6 +326,9 @@ const USAGE: Sql = sql!(
 
 statements! {
     SESSIONS: summaries!(" ORDER BY updated DESC, id LIMIT $2");
+
+    /// Selects the session after the `$2` most recently used ones of a user.
+    SESSION_AT: r#"SELECT 1 FROM sessions WHERE "user" = $1 ORDER BY updated DESC, id LIMIT 1 OFFSET $2"#;
 
     RENAME: r#"UPDATE sessions SET title = $3 WHERE id = $2 AND "user" = $1"#;
 

@@ -5,7 +5,7 @@
 use crate::backend::{BackendError, Result, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
-    MessageOrigin, SessionId, StoreError, Text, Trust, UserId,
+    MessageOrigin, SessionId, StoreError, Text, Trust, UndoneChanges, UserId,
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -119,6 +119,7 @@ pub(crate) fn exchange_in(
             origin: question.origin,
             attachments: question.attachments,
             answer: None,
+            undone: None,
         })
     };
     let mut exchange = read().map_err(|failure: BackendError| failure.in_event(session, seq))?;
@@ -129,6 +130,26 @@ pub(crate) fn exchange_in(
         exchange.answer = answer.map_err(|failure| failure.in_event(session, seq))?;
     }
     Ok(exchange)
+}
+
+/// Reads what was undone of a turn from the columns `seq` and JSON of the event that says so. Returns `None` if nothing was.
+pub(crate) fn undone_in(
+    row: Row<'_>,
+    column: usize,
+    session: &SessionId,
+) -> Result<Option<UndoneChanges>> {
+    let seq: Option<u64> = row.get(column)?;
+    let Some(seq) = seq else {
+        return Ok(None);
+    };
+    let read = || {
+        let body: Option<Cow<'_, str>> = row.get(column + 1)?;
+        let undone = body.map(|body| serde_json::from_str(&body));
+        Ok(undone
+            .transpose()
+            .map_err(|error| damaged(session, seq, error))?)
+    };
+    read().map_err(|failure: BackendError| failure.in_event(session, seq))
 }
 
 /// Reads an answer from the columns author, frame, body, and the delegation's JSON. Returns `None` if there is no answer.

@@ -18,6 +18,8 @@ pub(crate) struct RowChanges<'a> {
     pub started: Vec<TurnRow<'a>>,
     /// Changes to the session's last turn before this batch. They apply only if it has the given id.
     pub continued: Vec<TurnRow<'a>>,
+    /// Other turns before this batch that it undoes.
+    pub undone: Vec<UndoneRow<'a>>,
     pub session: SessionChange<'a>,
     /// New requests that are pending, or that this batch already granted for later calls too.
     pub requested: Vec<ApprovalRow<'a>>,
@@ -42,6 +44,15 @@ pub(crate) struct TurnRow<'a> {
     pub delegation: Option<i64>,
     pub answer: Option<i64>,
     pub finished: i64,
+    /// The `seq` of the event that undid the turn.
+    pub undone: Option<i64>,
+}
+
+/// A turn that is undone, and the `seq` of the event that says so.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct UndoneRow<'a> {
+    pub turn: SqlText<'a>,
+    pub seq: i64,
 }
 
 /// Changes to a row of `sessions`.
@@ -127,6 +138,7 @@ impl<'a> RowChanges<'a> {
                 }
                 self.session.last_finished = Some(time);
             }
+            EventBody::TurnUndone { undone, .. } => self.undo(undone.as_str(), seq),
             EventBody::ApprovalRequested(request) => self.requested.push(ApprovalRow {
                 id: SqlText(request.id.as_str()),
                 turn: SqlText(event.turn.as_str()),
@@ -179,6 +191,17 @@ impl<'a> RowChanges<'a> {
         self.continued.get_mut(at)
     }
 
+    /// Marks a turn as undone. A row that the batch already changes is changed only once.
+    fn undo(&mut self, turn: &'a str, seq: i64) {
+        let turn = SqlText(turn);
+        let rows = self.started.iter_mut().chain(&mut self.continued);
+        match rows.rev().find(|row| row.turn == turn) {
+            Some(row) => row.undone = row.undone.or(Some(seq)),
+            None if self.undone.iter().any(|row| row.turn == turn) => {}
+            None => self.undone.push(UndoneRow { turn, seq }),
+        }
+    }
+
     fn answer(
         &mut self,
         event: &'a Event,
@@ -222,6 +245,7 @@ impl<'a> TurnRow<'a> {
             delegation: None,
             answer: None,
             finished: 0,
+            undone: None,
         }
     }
 }
@@ -251,7 +275,7 @@ fn title_of(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lango_core::{ApprovalAnswer, RemoteThread, SessionId};
+    use lango_core::{ApprovalAnswer, Outcome, RemoteThread, SessionId, Trust, TurnId};
     use lango_testkit::session_store_contract::{LogBuilder, attachment};
 
     fn builder() -> LogBuilder {
@@ -314,6 +338,36 @@ mod tests {
             (SqlText("two"), None),
         ];
         assert_eq!(tasks.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_turn_of_the_same_batch_is_undone_in_its_own_row_and_only_once() {
+        let undo = |turn: &str| EventBody::TurnUndone {
+            undone: TurnId::from(turn),
+            restored: Vec::new(),
+            skipped: Vec::new(),
+            trust: Trust::Trusted,
+        };
+        let events = builder()
+            .at(9)
+            .end(Outcome::Cancelled)
+            .add("user", "", undo("t_0"))
+            .exchange("new", "answer")
+            .add("user", "", undo("t_11"))
+            .add("user", "", undo("t_11"))
+            .add("user", "", undo("t_earlier"))
+            .add("user", "", undo("t_earlier"))
+            .batch();
+        let changes = RowChanges::from_events(&events).unwrap();
+        assert_eq!(changes.continued[0].undone, Some(10));
+        assert_eq!(changes.started[0].undone, Some(14));
+        let earlier = SqlText("t_earlier");
+        let expected = UndoneRow {
+            turn: earlier,
+            seq: 16,
+        };
+        assert_eq!(changes.undone, [expected]);
+        assert!(changes.changes_only_turns());
     }
 
     #[test]

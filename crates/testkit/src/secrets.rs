@@ -2,12 +2,13 @@
 
 use lango_core::{BoxFuture, UserId};
 use lango_secrets::{
-    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretStatus, SecretUser,
-    SecretValue, ServerToolId,
+    Binding, BoundSecret, Masks, Origin, SecretError, SecretName, SecretSource, SecretStatus,
+    SecretUser, SecretValue, ServerToolId,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// A source whose secrets all have the same value.
 #[derive(Debug, Default)]
@@ -17,6 +18,7 @@ pub struct MemorySecrets {
     is_locked: AtomicBool,
     is_expired: bool,
     can_prompt: bool,
+    late_masks: Option<(Masks, Arc<Notify>)>,
 }
 
 impl MemorySecrets {
@@ -55,6 +57,15 @@ impl MemorySecrets {
     pub fn expired(self) -> Self {
         Self {
             is_expired: true,
+            ..self
+        }
+    }
+
+    /// Makes loading the masks wait for a notification. Then the value is masked as `LATE`.
+    #[must_use]
+    pub fn with_late_masks(self, masks: Masks, ready: Arc<Notify>) -> Self {
+        Self {
+            late_masks: Some((masks, ready)),
             ..self
         }
     }
@@ -143,7 +154,12 @@ impl SecretSource for MemorySecrets {
     }
 
     fn load_masks<'a>(&'a self, _: &'a UserId, _: Duration) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
+        Box::pin(async {
+            if let Some((masks, ready)) = &self.late_masks {
+                ready.notified().await;
+                masks.add("LATE", &SecretValue::new(self.value.as_str()));
+            }
+        })
     }
 
     fn log_blocked<'a>(

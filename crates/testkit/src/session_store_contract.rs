@@ -17,6 +17,7 @@ mod leases;
 mod log;
 mod remote;
 mod samples;
+mod search;
 mod task_log;
 mod tasks;
 
@@ -28,6 +29,7 @@ pub use leases::*;
 pub use log::*;
 pub use remote::*;
 pub use samples::{LogBuilder, attachment, every_kind_of_event};
+pub use search::*;
 pub use task_log::*;
 pub use tasks::*;
 
@@ -134,8 +136,12 @@ macro_rules! session_store_contract {
             sessions_are_listed_in_pages
             sessions_are_found_by_status_and_text
             a_session_can_be_renamed_by_its_user
+            sessions_are_found_by_the_folder_of_their_last_turn
+            messages_are_found_by_their_text
+            a_search_is_limited_to_recent_sessions_and_to_one_user
             usage_is_summed_by_day_agent_and_model
             the_history_of_a_past_turn_is_what_that_turn_saw
+            later_turns_see_what_was_undone
             a_request_waits_until_it_is_answered
             a_grant_applies_to_its_session_or_its_folder
             a_revoked_grant_no_longer_applies

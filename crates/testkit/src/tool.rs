@@ -116,15 +116,18 @@ pub fn caller() -> Caller {
         call: "call_1".into(),
         trust: Trust::Trusted,
         inspection: Default::default(),
+        output: Default::default(),
     }
 }
 
 /// Returns the spec of a tool that takes any object. The name decides the rest: a `payment_` tool is dangerous and has
-/// an effect, an `exec_` tool is safe and has an effect, and all others are safe and pure.
+/// an effect, an `exec_` tool is safe and has an effect, `fs_edit` changes something that can be undone, and all others
+/// are safe and pure.
 pub fn spec(name: &str) -> ToolSpec {
     let (effect, risk) = match name {
         _ if name.starts_with("payment_") => (Effect::NonIdempotent, Risk::Dangerous),
         _ if name.starts_with("exec_") => (Effect::NonIdempotent, Risk::Safe),
+        "fs_edit" => (Effect::NonIdempotent, Risk::Moderate),
         _ => (Effect::Pure, Risk::Safe),
     };
     ToolSpec {

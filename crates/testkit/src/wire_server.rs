@@ -20,7 +20,7 @@ pub use request::{Dialect, RecordedRequest, message_text};
 
 use lango_core::ModelReply;
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub struct ScriptedAnswer {
     content: Content,
     fault: Option<Fault>,
     delay: Duration,
+    /// The pause before each event of a stream.
+    pace: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -90,6 +92,12 @@ impl ScriptedAnswer {
         self.delay = delay;
         self
     }
+
+    /// Pauses this long before each event of a stream, as a model does that writes token by token.
+    pub fn paced(mut self, pause: Duration) -> Self {
+        self.pace = Some(pause);
+        self
+    }
 }
 
 impl From<ModelReply> for ScriptedAnswer {
@@ -119,6 +127,8 @@ struct Shared {
     request_count: AtomicUsize,
     is_recording: AtomicBool,
     requests: Mutex<Vec<RecordedRequest>>,
+    /// When each event of a paced answer was sent, by the number of the request.
+    sent: Mutex<BTreeMap<usize, Vec<Instant>>>,
 }
 
 impl WireServer {
@@ -135,6 +145,7 @@ impl WireServer {
             request_count: AtomicUsize::new(0),
             is_recording: AtomicBool::new(true),
             requests: Mutex::default(),
+            sent: Mutex::default(),
         });
         let task = tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self {
@@ -177,6 +188,13 @@ impl WireServer {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Returns when each event of the [paced](ScriptedAnswer::paced) answer to a request was sent so far.
+    pub fn sent(&self, number: usize) -> Vec<Instant> {
+        let sent = self.shared.sent.lock();
+        let sent = sent.unwrap_or_else(PoisonError::into_inner);
+        sent.get(&number).cloned().unwrap_or_default()
     }
 }
 
@@ -254,5 +272,10 @@ async fn answer(mut stream: TcpStream, shared: Arc<Shared>) {
         tokio::time::sleep(answer.delay).await;
     }
     // A client that hangs up early does not need the rest of the answer.
-    let _ = delivery::deliver(&mut stream, &recorded, answer).await;
+    let number = recorded.number;
+    let note_event = || {
+        let mut sent = shared.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.entry(number).or_default().push(Instant::now());
+    };
+    let _ = delivery::deliver(&mut stream, &recorded, answer, note_event).await;
 }

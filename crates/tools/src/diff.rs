@@ -1,7 +1,8 @@
 //! Unified diffs of two texts, limited in length and safe to print on a terminal.
 
 use crate::show;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
+use std::fmt;
 use std::time::Duration;
 
 /// Maximum number of diff lines in a preview.
@@ -52,9 +53,89 @@ pub(crate) fn unified(old: &str, new: &str, lines: usize) -> String {
     text
 }
 
+/// The numbers of lines that a change adds and removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LineCounts {
+    pub(crate) added: usize,
+    pub(crate) removed: usize,
+}
+
+/// Formats the counts after a path: ` +3 −1`. Zeros are left out.
+impl fmt::Display for LineCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.added, self.removed) {
+            (0, 0) => f.write_str(" (unchanged)"),
+            (added, 0) => write!(f, " +{added}"),
+            (0, removed) => write!(f, " −{removed}"),
+            (added, removed) => write!(f, " +{added} −{removed}"),
+        }
+    }
+}
+
+/// Counts the lines that a change adds and removes. Compares only the part between the first and the last difference; if
+/// that is large, all of it counts as replaced.
+pub(crate) fn counts(old: &str, new: &str) -> LineCounts {
+    let (old, new) = differing_lines(old, new);
+    let all = LineCounts {
+        added: lines_of(new).count(),
+        removed: lines_of(old).count(),
+    };
+    if all.added == 0 || all.removed == 0 || old.len() + new.len() > MAX_COMPARED_BYTES {
+        return all;
+    }
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIMEOUT)
+        .diff_lines(old, new);
+    let changes = diff.iter_all_changes().map(|change| change.tag());
+    let (mut added, mut removed) = (0, 0);
+    for tag in changes {
+        added += usize::from(tag == ChangeTag::Insert);
+        removed += usize::from(tag == ChangeTag::Delete);
+    }
+    LineCounts { added, removed }
+}
+
+/// Returns both texts without the lines that they have in common at the start and at the end.
+fn differing_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same = |(old, new): &(&str, &str)| old == new;
+    let start = lines_of(old).zip(lines_of(new)).take_while(same);
+    let start: usize = start.map(|(line, _)| line.len()).sum();
+    let (old, new) = (&old[start..], &new[start..]);
+    let end = lines_of(old).rev().zip(lines_of(new).rev());
+    let end: usize = end.take_while(same).map(|(line, _)| line.len()).sum();
+    (&old[..old.len() - end], &new[..new.len() - end])
+}
+
+/// Returns the lines of a text with their line feeds.
+fn lines_of(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split_inclusive('\n')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn added_and_removed_lines_are_counted() {
+        let of = |old, new| counts(old, new).to_string();
+        assert_eq!(of("", "a\nb\n"), " +2");
+        assert_eq!(of("a\nb\nc\n", "a\nc\n"), " −1");
+        assert_eq!(of("a\nb\nc\n", "a\nB\nnew\nc\n"), " +2 −1");
+        assert_eq!(of("a\nx\nb\n", "b\nx\na\n"), " +2 −2");
+        assert_eq!(of("a", "a\n"), " +1 −1");
+        assert_eq!(of("a\n", "a\n"), " (unchanged)");
+        assert_eq!(of("a\na\n", "a\na\na\n"), " +1");
+        assert_eq!(of("x\n", ""), " −1");
+    }
+
+    #[test]
+    fn a_small_change_of_a_huge_text_is_counted_exactly() {
+        let old: String = (0..1_000_000).map(|number| format!("{number}\n")).collect();
+        let new = old.replacen("500000\n", "half\nway\n", 1);
+        assert_eq!(counts(&old, &new).to_string(), " +2 −1");
+        let other = "y\n".repeat(1_000_000);
+        assert_eq!(counts(&"x\n".repeat(1_000_000), &other).added, 1_000_000);
+    }
 
     #[test]
     fn a_change_is_shown_with_three_lines_of_context() {

@@ -3,6 +3,7 @@
 use crate::entry_kind::EntryKind;
 use crate::show;
 use crate::trash::TrashError;
+use crate::undo::UndoError;
 use lango_core::ToolError;
 use std::io;
 use std::path::Path;
@@ -89,6 +90,10 @@ pub(crate) enum FileError {
     Trash(#[from] TrashError),
     #[error("lango has no permission to open `{path}`; ask the user to change the permissions")]
     Forbidden { path: String },
+    #[error(
+        "`{path}` was not changed, because the change could not be undone: {problem}; tell the user"
+    )]
+    NotRecorded { path: String, problem: String },
     #[error("`{path}` cannot be written: {cause}")]
     NotWritten { path: String, cause: io::Error },
     #[error("`{path}` cannot be opened: {cause}")]
@@ -106,6 +111,14 @@ impl FileError {
                 problem: "a name in it is too long",
             },
             _ => Self::Failed { path, cause },
+        }
+    }
+
+    /// The error for a change that is not made because its original cannot be saved.
+    pub(crate) fn not_recorded(path: &str, error: &UndoError) -> Self {
+        Self::NotRecorded {
+            path: path.to_owned(),
+            problem: error.to_string(),
         }
     }
 

@@ -84,18 +84,7 @@ impl<'a> Folder<'a> {
     /// Opens the regular file with this name for reading.
     pub(crate) fn open_file(&self, name: &OsStr) -> Result<(File, Metadata), OpenError> {
         self.expect_visible(name)?;
-        // Opening a device can have side effects, so check the kind first. Check the opened file again, and open it
-        // without blocking, because another process may have replaced the entry in between.
-        expect_file(&self.dir.symlink_metadata(name)?)?;
-        let options = OpenOptions::new()
-            .read(true)
-            .nonblock(true)
-            .follow(FollowSymlinks::No)
-            .clone();
-        let file = self.dir.open_with(name, &options)?;
-        let metadata = file.metadata()?;
-        expect_file(&metadata)?;
-        Ok((file, metadata))
+        open_file(&self.dir, name)
     }
 
     fn expect_visible(&self, name: &OsStr) -> io::Result<()> {
@@ -104,6 +93,29 @@ impl<'a> Folder<'a> {
             Access::Read | Access::Guarded | Access::Write => Ok(()),
         }
     }
+}
+
+/// Opens the regular file with this name for reading, without a check against the policy. Does not follow a link.
+pub(crate) fn open_regular(dir: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
+    open_file(dir, name).map_err(|error| match error {
+        OpenError::NotAFile(kind) => io::Error::other(format!("it is a {kind}")),
+        OpenError::Failed(error) => error,
+    })
+}
+
+fn open_file(dir: &Dir, name: &OsStr) -> Result<(File, Metadata), OpenError> {
+    // Opening a device can have side effects, so check the kind first. Check the opened file again, and open it
+    // without blocking, because another process may have replaced the entry in between.
+    expect_file(&dir.symlink_metadata(name)?)?;
+    let options = OpenOptions::new()
+        .read(true)
+        .nonblock(true)
+        .follow(FollowSymlinks::No)
+        .clone();
+    let file = dir.open_with(name, &options)?;
+    let metadata = file.metadata()?;
+    expect_file(&metadata)?;
+    Ok((file, metadata))
 }
 
 fn expect_file(metadata: &Metadata) -> Result<(), OpenError> {

@@ -17,30 +17,58 @@ mod stat;
 mod text;
 mod write;
 
+use crate::change::Change;
 use crate::declaration::{Blocking, BlockingParts};
 use crate::diff::PREVIEW_LINES;
 use crate::file_error::FileError;
+use crate::replace::ExecutableBits;
+use crate::target_path::TargetPath;
+use crate::undo::{FileWrite, Original, Recorder, UndoStore};
 use crate::{Trash, Workspace};
 use lango_core::{
-    Effect, GuardedTarget, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration,
-    ToolOutput,
+    Caller, Effect, Inspection, PreviewLength, Risk, RuleSubject, Tool, ToolDeclaration, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
-/// Creates the tools that read and change the files of a workspace. Deleted files go to the trash.
-pub fn file_tools(workspace: &Workspace, trash: &Trash) -> Vec<Arc<dyn Tool>> {
+/// Creates the tools that read and change the files of a workspace. Deleted files go to the trash. With an undo store,
+/// the changes of a turn can be undone.
+pub fn file_tools(
+    workspace: &Workspace,
+    trash: &Trash,
+    undo: Option<&UndoStore>,
+) -> Vec<Arc<dyn Tool>> {
+    let context = FileContext {
+        workspace: workspace.clone(),
+        trash: trash.clone(),
+        undo: undo.cloned(),
+    };
     vec![
         list::tool(workspace),
         read::tool(workspace),
         stat::tool(workspace),
-        write::tool(workspace),
-        edit::tool(workspace),
-        mkdir::tool(workspace),
-        delete::tool(workspace, trash),
+        write::tool(&context),
+        edit::tool(&context),
+        mkdir::tool(&context),
+        delete::tool(&context),
         search::tool(workspace),
     ]
+}
+
+/// What the tools that change files work with.
+#[derive(Clone)]
+struct FileContext {
+    workspace: Workspace,
+    trash: Trash,
+    undo: Option<UndoStore>,
+}
+
+impl FileContext {
+    /// Starts to record the changes of a call.
+    fn recorder<'a>(&'a self, caller: &'a Caller) -> Recorder<'a> {
+        Recorder::new(self.undo.as_ref(), &self.workspace, caller)
+    }
 }
 
 /// Creates a tool that only reads.
@@ -66,23 +94,22 @@ where
 }
 
 /// The functions of a tool that changes files.
-struct ChangeFunctions<C, A> {
-    /// Runs the call. Fails if it would change a guarded path that was not inspected.
-    run: fn(&C, A, &Inspection) -> Result<String, FileError>,
-    preview: fn(&C, A, PreviewLength) -> Result<String, FileError>,
-    /// Returns the guarded path that the call would change.
-    guarded: fn(&C, A) -> Result<Option<GuardedTarget>, FileError>,
+struct ChangeFunctions<A> {
+    /// Runs the call and records its changes before it makes them. Fails if its [`Change`] needs an approval and is not
+    /// the one that was inspected.
+    run: fn(&FileContext, A, &Caller) -> Result<String, FileError>,
+    preview: fn(&FileContext, A, PreviewLength) -> Result<String, FileError>,
+    inspect: fn(&FileContext, A) -> Result<Change, FileError>,
 }
 
-/// Creates a tool that changes files. Its functions get `context`: the workspace, or whatever else they need.
-fn modifying_tool<C, A>(
-    context: C,
+/// Creates a tool that changes files.
+fn modifying_tool<A>(
+    context: &FileContext,
     (name, effect): (&'static str, Effect),
     description: &'static str,
-    change: ChangeFunctions<C, A>,
+    change: ChangeFunctions<A>,
 ) -> Arc<dyn Tool>
 where
-    C: Clone + Send + Sync + 'static,
     A: JsonSchema + DeserializeOwned + Send + 'static,
 {
     let declaration = ToolDeclaration {
@@ -92,21 +119,45 @@ where
         risk: Risk::Moderate,
         subject: RuleSubject::Path,
     };
-    let (shown, inspected) = (context.clone(), context.clone());
+    let (shown, inspected, context) = (context.clone(), context.clone(), context.clone());
     let parts = BlockingParts {
         preview: Box::new(move |arguments, length| {
             Ok((change.preview)(&shown, arguments, length)?)
         }),
-        inspect: Some(Box::new(move |arguments| Inspection {
+        inspect: Some(Box::new(move |arguments| {
             // A call that would fail changes nothing.
-            guarded: (change.guarded)(&inspected, arguments).ok().flatten(),
-            ..Inspection::default()
+            let Change { guarded, edit } =
+                (change.inspect)(&inspected, arguments).unwrap_or_default();
+            Inspection {
+                guarded,
+                edit: Some(edit),
+                ..Inspection::default()
+            }
         })),
     };
     declaration.with_blocking_parts(
-        move |caller, arguments| Ok((change.run)(&context, arguments, &caller.inspection)?),
+        move |caller, arguments| Ok((change.run)(&context, arguments, &caller)?),
         parts,
     )
+}
+
+/// Records the change of a file, then makes it.
+fn replace(
+    recorder: &Recorder<'_>,
+    target: &mut TargetPath<'_>,
+    before: &Original,
+    content: &[u8],
+    bits: ExecutableBits,
+) -> Result<(), FileError> {
+    let write = FileWrite {
+        path: target.path(),
+        new_folders: target.missing_parents(),
+        before,
+        content,
+    };
+    let recorded = recorder.write(write);
+    recorded.map_err(|error| FileError::not_recorded(target.display_path(), &error))?;
+    target.replace(content, bits)
 }
 
 /// Returns the maximum number of diff lines in a preview.

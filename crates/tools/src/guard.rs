@@ -2,10 +2,9 @@
 //! list, or if it lies in a directory whose entries make git recognize it as a repository. Every change of a guarded
 //! path needs the user's approval, and a call changes only the path that was approved.
 
-use crate::file_error::FileError;
 use crate::roots::Roots;
 use crate::show;
-use lango_core::{GuardedTarget, Inspection};
+use lango_core::GuardedTarget;
 use lango_sandbox::{Access, GitEntries, protection_of_path};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -34,22 +33,6 @@ pub(crate) fn guarded_container(roots: &Roots, path: &Path, entry: &Path) -> Gua
     )
 }
 
-/// Fails if the guarded target is not the one that was inspected before the call was allowed.
-pub(crate) fn expect_inspected(
-    guarded: Option<&GuardedTarget>,
-    inspection: &Inspection,
-) -> Result<(), FileError> {
-    match guarded {
-        Some(guarded) if inspection.guarded.as_ref() != Some(guarded) => {
-            Err(FileError::NotApproved {
-                path: guarded.path.to_string(),
-                reason: guarded.reason.to_string(),
-            })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether git recognizes a directory with these entries as a repository.
 pub(crate) fn is_git_directory<'n>(names: impl Iterator<Item = &'n OsStr>) -> bool {
     let mut entries = GitEntries::default();
@@ -66,14 +49,7 @@ fn target(roots: &Roots, path: &Path, reason: String) -> GuardedTarget {
 
 /// Returns the component that makes a path guarded, or its last component if a link on the way was guarded.
 fn guarded_name<'p>(roots: &Roots, path: &'p Path) -> &'p OsStr {
-    let root = roots
-        .policy()
-        .writable()
-        .filter(|root| path.starts_with(root))
-        .max_by_key(|root| root.as_os_str().len());
-    let inside = root.and_then(|root| path.strip_prefix(root).ok());
-    let inside = inside.unwrap_or(path);
-    let mut above: Vec<&Path> = inside.ancestors().collect();
+    let mut above: Vec<&Path> = roots.inside(path).ancestors().collect();
     above.reverse();
     let guarded = above
         .into_iter()

@@ -3,7 +3,9 @@
 //! A concurrent reader sees either the old content or the new. The old file itself is not changed, so other hard links
 //! to it keep the old content.
 
-use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, File, OpenOptions, Permissions, PermissionsExt};
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -11,27 +13,84 @@ use std::io::{self, Write};
 /// Number of other random names to try if a name is taken.
 const MAX_RETRIES: usize = 8;
 
-/// Creates or replaces the file `name`. An existing file's permissions carry over to the new one.
-pub(crate) fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<()> {
+/// Whether the executable bits of an existing file carry over to its replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExecutableBits {
+    Carry,
+    Drop,
+}
+
+/// Creates or replaces the file `name`. An existing file's permissions carry over to the new one; `bits` decides about
+/// the executable ones.
+pub(crate) fn replace(
+    folder: &Dir,
+    name: &OsStr,
+    content: &[u8],
+    bits: ExecutableBits,
+) -> io::Result<()> {
+    let carried = match bits {
+        ExecutableBits::Carry => 0o777,
+        ExecutableBits::Drop => 0o666,
+    };
     let mode = match folder.symlink_metadata(name) {
-        Ok(metadata) => Some(metadata.permissions().mode() & 0o777),
+        Ok(metadata) => Some(metadata.permissions().mode() & carried),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
+    let (temporary, _) = write_temporary(folder, content, mode)?;
+    let renamed = folder.rename(&temporary, folder, name);
+    if renamed.is_err() {
+        // The error of the rename is the one to report.
+        let _ = folder.remove_file(&temporary);
+    }
+    renamed
+}
+
+/// Writes a new file with a temporary name, and returns its name. Without a mode it gets the usual one.
+pub(crate) fn write_temporary(
+    folder: &Dir,
+    content: &[u8],
+    mode: Option<u32>,
+) -> io::Result<(String, File)> {
     let (temporary, mut file) = create_temporary(folder)?;
     let written = (|| {
         file.write_all(content)?;
         if let Some(mode) = mode {
             file.set_permissions(Permissions::from_mode(mode))?;
         }
-        file.sync_all()?;
-        folder.rename(&temporary, folder, name)
+        file.sync_all()
     })();
-    if written.is_err() {
-        // The write error is the one to report.
-        let _ = folder.remove_file(&temporary);
+    match written {
+        Ok(()) => Ok((temporary, file)),
+        Err(error) => {
+            // The write error is the one to report.
+            let _ = folder.remove_file(&temporary);
+            Err(error)
+        }
     }
-    written
+}
+
+/// Exchanges two entries of a folder in one step. Returns `false` if the file system cannot do that.
+pub(crate) fn exchange(folder: &Dir, one: &OsStr, other: &OsStr) -> io::Result<bool> {
+    rename_with(folder, one, other, RenameFlags::EXCHANGE)
+}
+
+/// Renames an entry of a folder, unless the new name is taken. Returns `false` if the file system cannot do that.
+pub(crate) fn rename_without_replacing(folder: &Dir, from: &OsStr, to: &OsStr) -> io::Result<bool> {
+    rename_with(folder, from, to, RenameFlags::NOREPLACE)
+}
+
+fn rename_with(folder: &Dir, from: &OsStr, to: &OsStr, flags: RenameFlags) -> io::Result<bool> {
+    match renameat_with(folder, from, folder, to, flags) {
+        Ok(()) => Ok(true),
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns a random name for a temporary file.
+pub(crate) fn temporary_name() -> String {
+    format!(".{:016x}.lango-new", random_number())
 }
 
 /// Returns a random number, different in every process. Not suitable for cryptography.
@@ -39,11 +98,11 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-fn create_temporary(folder: &Dir) -> io::Result<(String, cap_std::fs::File)> {
+fn create_temporary(folder: &Dir) -> io::Result<(String, File)> {
     let options = OpenOptions::new().write(true).create_new(true).clone();
     let mut attempts = 0;
     loop {
-        let name = format!(".{:016x}.lango-new", random_number());
+        let name = temporary_name();
         match folder.open_with(&name, &options) {
             Ok(file) => return Ok((name, file)),
             Err(error)

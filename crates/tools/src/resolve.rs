@@ -38,6 +38,8 @@ pub(crate) struct ResolvedPath<'a> {
     pub(crate) names: Vec<OsString>,
     /// The lowest access that the policy gives to any link on the way.
     pub(crate) max_access: Access,
+    /// The absolute paths of all links on the way, at most [`MAX_LINKS`].
+    pub(crate) links: Vec<PathBuf>,
     /// The target of the link at the end of the path, if there was a link.
     pub(crate) link: Option<PathBuf>,
 }
@@ -72,7 +74,7 @@ pub(crate) fn resolve<'a>(
         roots,
         current,
         remaining: VecDeque::new(),
-        links: 0,
+        links: Vec::new(),
         steps: 0,
         max_access: Access::Write,
         link: None,
@@ -105,7 +107,7 @@ struct Resolver<'a> {
     roots: &'a Roots,
     current: Folder<'a>,
     remaining: VecDeque<Part>,
-    links: usize,
+    links: Vec<PathBuf>,
     steps: usize,
     max_access: Access,
     link: Option<PathBuf>,
@@ -133,6 +135,7 @@ impl<'a> Resolver<'a> {
         };
         if let Ok(target) = self.current.dir().read_link_contents(&name) {
             self.max_access = self.max_access.min(access);
+            self.links.push(path);
             self.follow(target)?;
             return Ok(None);
         }
@@ -145,8 +148,7 @@ impl<'a> Resolver<'a> {
 
     /// Replaces a link by its target in the remaining path.
     fn follow(&mut self, target: PathBuf) -> Result<(), ResolveError> {
-        self.links += 1;
-        if self.links > MAX_LINKS {
+        if self.links.len() > MAX_LINKS {
             return Err(ResolveError::Failed(rustix::io::Errno::LOOP.into()));
         }
         if target.is_absolute() {
@@ -235,6 +237,7 @@ impl<'a> Resolver<'a> {
             folder: self.current,
             names,
             max_access: self.max_access,
+            links: self.links,
             link: self.link,
         }
     }

@@ -130,6 +130,17 @@ impl Roots {
         Ok(folder)
     }
 
+    /// Returns the path relative to the nearest writable folder, and unchanged if it lies in none.
+    pub(crate) fn inside<'p>(&self, path: &'p Path) -> &'p Path {
+        let root = self
+            .policy
+            .writable()
+            .filter(|root| path.starts_with(root))
+            .max_by_key(|root| root.as_os_str().len());
+        root.and_then(|root| path.strip_prefix(root).ok())
+            .unwrap_or(path)
+    }
+
     /// Returns the path relative to the workspace if it lies there, and unchanged otherwise. For display.
     pub(crate) fn shorten<'p>(&self, path: &'p Path) -> &'p Path {
         let root = &self.open[0];

@@ -5,8 +5,9 @@ use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
 use crate::folder::{Folder, OpenError};
 use crate::guard::guarded_target;
-use crate::replace;
+use crate::replace::{self, ExecutableBits};
 use crate::resolve::ResolvedPath;
+use crate::roots::Roots;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{File, Metadata};
 use lango_core::GuardedTarget;
@@ -38,6 +39,15 @@ impl<'a> TargetPath<'a> {
     /// Returns the absolute path without links.
     pub(crate) fn path(&self) -> PathBuf {
         self.resolved.folder.path().join(self.below())
+    }
+
+    /// Returns the absolute paths of the links that lead from the requested path to this one.
+    pub(crate) fn links(&self) -> &[PathBuf] {
+        &self.resolved.links
+    }
+
+    pub(crate) fn roots(&self) -> &'a Roots {
+        self.resolved.folder.roots()
     }
 
     /// Returns the parent folder's handle and the name in it; `None` for a root, or if a parent folder is missing.
@@ -75,6 +85,12 @@ impl<'a> TargetPath<'a> {
 
     /// Opens the regular file at this path for reading, and returns it with its size in bytes.
     pub(crate) fn open_file(&self) -> Result<(File, u64), FileError> {
+        let (file, metadata) = self.open_with_metadata()?;
+        Ok((file, metadata.len()))
+    }
+
+    /// Opens the regular file at this path for reading.
+    pub(crate) fn open_with_metadata(&self) -> Result<(File, Metadata), FileError> {
         let path = self.display_path.clone();
         let name = match self.resolved.names.as_slice() {
             [] => return Err(FileError::IsFolder { path }),
@@ -82,7 +98,7 @@ impl<'a> TargetPath<'a> {
             _ => return Err(self.explain(io::ErrorKind::NotFound.into())),
         };
         match self.resolved.folder.open_file(name) {
-            Ok((file, metadata)) => Ok((file, metadata.len())),
+            Ok(opened) => Ok(opened),
             Err(OpenError::NotAFile(EntryKind::Folder)) => Err(FileError::IsFolder { path }),
             Err(OpenError::NotAFile(kind)) => Err(FileError::NotAFile { path, kind }),
             Err(OpenError::Failed(cause)) => Err(self.explain(cause)),
@@ -118,6 +134,23 @@ impl<'a> TargetPath<'a> {
         guarded_target(roots, &path, access)
     }
 
+    /// Returns the paths of the missing parent folders, outermost first.
+    pub(crate) fn missing_parents(&self) -> Vec<PathBuf> {
+        let mut missing = self.missing_folders();
+        missing.pop();
+        missing
+    }
+
+    /// Returns the paths of the missing parent folders and of this path itself if it is missing too, outermost first.
+    pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
+        let mut path = self.resolved.folder.path().to_owned();
+        let names = self.resolved.names.iter().map(|name| {
+            path.push(name);
+            path.clone()
+        });
+        names.collect()
+    }
+
     /// Creates the missing parent folders.
     pub(crate) fn create_parents(&mut self) -> Result<(), FileError> {
         while self.resolved.names.len() > 1 {
@@ -141,15 +174,21 @@ impl<'a> TargetPath<'a> {
     }
 
     /// Creates or replaces the file at this path atomically.
-    pub(crate) fn replace(&mut self, content: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn replace(
+        &mut self,
+        content: &[u8],
+        bits: ExecutableBits,
+    ) -> Result<(), FileError> {
         self.create_parents()?;
         let path = self.display_path.clone();
         let Some((folder, name)) = self.parent_and_name() else {
             return Err(FileError::IsFolder { path });
         };
-        replace::replace(folder.dir(), name, content).map_err(|cause| match self.explain(cause) {
-            FileError::Failed { path, cause } => FileError::NotWritten { path, cause },
-            error => error,
+        replace::replace(folder.dir(), name, content, bits).map_err(|cause| {
+            match self.explain(cause) {
+                FileError::Failed { path, cause } => FileError::NotWritten { path, cause },
+                error => error,
+            }
         })
     }
 

@@ -151,19 +151,33 @@ impl Trash {
         Ok(items.len())
     }
 
-    /// Moves the file or folder at `target` to the trash.
-    pub(crate) fn put(
+    /// Whether the item with this id is here, and came from this path.
+    pub(crate) fn has(&self, id: &str, path: &Path) -> bool {
+        let folder = self.open_existing().ok().flatten();
+        let item = folder.and_then(|folder| read_record(&folder, id));
+        item.is_some_and(|item| item.path == path)
+    }
+
+    /// Moves the file or folder at `target` to the trash. Calls `record` before it does; if that fails, nothing is
+    /// moved.
+    pub(crate) fn put<E: From<TrashError>>(
         &self,
         target: &TargetPath<'_>,
         contents: &Contents,
-    ) -> Result<TrashItem, TrashError> {
+        record: impl FnOnce(&TrashItem) -> Result<(), E>,
+    ) -> Result<TrashItem, E> {
         let path = target.path();
         let folder = self.open_or_create().map_err(|cause| self.failed(cause))?;
         let Some((parent, name)) = target.parent_and_name() else {
             let cause = io::ErrorKind::InvalidInput.into();
-            return Err(self.failed(cause));
+            return Err(self.failed(cause).into());
         };
         let item = self.reserve(&folder, path, contents)?;
+        if let Err(error) = record(&item) {
+            // That error is the one to report.
+            let _ = folder.remove_file(record_name(&item.id));
+            return Err(error);
+        }
         let moved = transfer(
             (parent.dir(), name),
             (&folder, item.id.as_ref()),
@@ -176,7 +190,7 @@ impl Trash {
                     // The failure to move it is the one to report.
                     let _ = folder.remove_file(record_name(&item.id));
                 }
-                Err(self.explain(error, &item))
+                Err(self.explain(error, &item).into())
             }
         }
     }

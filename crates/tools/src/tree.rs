@@ -1,5 +1,6 @@
 //! Counts everything below a folder, and checks that all of it may be deleted.
 
+use crate::change::{is_executable, is_executed};
 use crate::entry_kind::EntryKind;
 use crate::folder::Folder;
 use crate::guard::is_git_directory;
@@ -29,6 +30,8 @@ pub(crate) struct Contents {
     pub(crate) first_names: Vec<String>,
     /// The first entry that other programs act on, relative to the folder.
     pub(crate) guarded: Option<PathBuf>,
+    /// The first entry that other programs execute, relative to the folder.
+    pub(crate) executed: Option<PathBuf>,
     /// Maximum length of `first_names`.
     max_names: usize,
 }
@@ -103,7 +106,13 @@ impl Contents {
                 Access::None => return Err(Obstacle::Hidden),
             }
             let metadata = folder.dir().symlink_metadata(&name)?;
-            if EntryKind::from(metadata.file_type()) == EntryKind::Folder {
+            let kind = EntryKind::from(metadata.file_type());
+            let is_executed = kind != EntryKind::Folder
+                && is_executed(folder.roots(), &folder.path().join(&name));
+            if is_executed || (kind == EntryKind::File && is_executable(&metadata)) {
+                self.executed.get_or_insert_with(|| path.clone());
+            }
+            if kind == EntryKind::Folder {
                 self.folders += 1;
                 self.add_name(&path, "/");
                 self.add(&folder.child(&name)?, &path, depth + 1)?;

@@ -57,6 +57,14 @@ impl Workspace {
         self.roots.workspace()
     }
 
+    /// Returns the path as text, escaped if it is not UTF-8, so that different folders never have the same name.
+    pub fn name(&self) -> String {
+        match self.path().to_str() {
+            Some(path) => path.to_owned(),
+            None => format!("{:?}", self.path()),
+        }
+    }
+
     /// Returns the policy, with links resolved in the paths that exist.
     pub fn policy(&self) -> &Policy {
         self.roots.policy()

@@ -227,6 +227,10 @@ const REDUCERS = {
       if (open.end === null) endFrame(turn, open, event, state, state === "failed" ? event.error ?? event.outcome : "");
     }
   },
+  // It comes after the end of the turn that was the last one then, and may concern an earlier one.
+  "turn.undone"(turn, _frame, event) {
+    turn.undone.push({ turn: event.undone, paths: event.restored });
+  },
 };
 
 /** @param {LogEvent} event @returns {import("./api.js").Request} */
@@ -259,7 +263,7 @@ function newTurn(event) {
     question: { text: event.text, attachments: event.attachments ?? [], origin: event.origin ?? null, time: event.time },
     settings: event.settings ?? null,
     frames: [root], byFrame: new Map([[root.id, root]]),
-    approvals: [], corrections: [], state: "running",
+    approvals: [], corrections: [], undone: [], state: "running",
     answer: null, answers: new Map(), calls: new Map(), finished: null, draft: null, notice: "",
     usage: noUsage(), cost_micros: 0, model_calls: 0, tool_calls: 0, rounds: 0, start: event.time, end: null,
   };

@@ -47,6 +47,15 @@ test("a finished turn has its frames, its answer and its numbers", () => {
   assert.equal(turn.rounds, 2);
 });
 
+test("what the user undid belongs to the turn after which it was undone", () => {
+  const events = [...sample(), event("turn.undone", { author: "user", undone: "t_0", restored: ["a.txt"] }), event("turn.undone", { author: "user", undone: "t_1", restored: [] })];
+  const log = reduced(events);
+  const [turn] = log.turns;
+  assert.deepEqual(turn.undone, [{ turn: "t_0", paths: ["a.txt"] }, { turn: "t_1", paths: [] }]);
+  assert.deepEqual([turn.state, turn.answer.text, turn.end], ["answered", "the answer", events[12].time]);
+  assert.deepEqual([log.last, turn.last], [15, 15]);
+});
+
 test("agents of a turn that the user stopped are stopped, not failed", () => {
   const [turn] = reduced([...sample().slice(0, 4), event("turn.finished", { outcome: "cancelled", usage, model_calls: 1, tool_calls: 0, rounds: 1 })]).turns;
   assert.deepEqual(turn.frames.map((frame) => [frame.state, frame.reason]), [["stopped", ""], ["stopped", ""], ["stopped", ""]]);

@@ -222,7 +222,7 @@ impl Renderer for RunRenderer {
                     self.stored(event, frames);
                 }
             }
-            TurnUpdate::Draft { author, text } => {
+            TurnUpdate::Draft { author, text, .. } => {
                 if !self.text.is_by(author) {
                     self.end_text(frames);
                 }
@@ -230,7 +230,11 @@ impl Renderer for RunRenderer {
                 self.push_text(text, frames);
             }
             TurnUpdate::DraftWithdrawn => self.end_text(frames),
-            TurnUpdate::Queued | TurnUpdate::Retrying { .. } => {}
+            TurnUpdate::Queued
+            | TurnUpdate::Retrying { .. }
+            | TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => {}
         }
     }
 

@@ -47,11 +47,14 @@ pub struct DraftNotice {
 }
 
 impl DraftUpdate {
-    /// Converts an update of a turn. Returns `None` for stored events.
+    /// Converts an update of a turn. Returns `None` for stored events and for what only terminals show.
     pub fn of(turn: &TurnId, shown: &TurnUpdate) -> Option<Self> {
         match shown {
-            TurnUpdate::Stored(_) => None,
-            TurnUpdate::Draft { author, text } => Some(Self::Text(DraftText {
+            TurnUpdate::Stored(_)
+            | TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => None,
+            TurnUpdate::Draft { author, text, .. } => Some(Self::Text(DraftText {
                 turn: turn.clone(),
                 agent: author.clone(),
                 text: text.as_str().into(),
@@ -90,7 +93,7 @@ impl Draft {
         shown: &TurnUpdate,
     ) {
         match shown {
-            TurnUpdate::Draft { author, text } => match drafts.get_mut(session) {
+            TurnUpdate::Draft { author, text, .. } => match drafts.get_mut(session) {
                 Some(draft) if draft.turn == *turn && draft.agent == *author => draft.add(text),
                 _ => {
                     let (turn, agent) = (turn.clone(), author.clone());
@@ -112,7 +115,11 @@ impl Draft {
                     drafts.remove(session);
                 }
             }
-            TurnUpdate::Queued | TurnUpdate::Retrying { .. } => {}
+            TurnUpdate::Queued
+            | TurnUpdate::Retrying { .. }
+            | TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => {}
         }
     }
 

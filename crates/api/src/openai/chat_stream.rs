@@ -75,7 +75,7 @@ impl Renderer for ChatStream {
 
     fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames) {
         match shown {
-            TurnUpdate::Draft { author, text } if !self.is_answer_only => {
+            TurnUpdate::Draft { author, text, .. } if !self.is_answer_only => {
                 if !self.text.is_by(author) {
                     self.needs_break |= self.text.withdraw();
                 }
@@ -86,7 +86,10 @@ impl Renderer for ChatStream {
             TurnUpdate::Draft { .. }
             | TurnUpdate::Stored(_)
             | TurnUpdate::Queued
-            | TurnUpdate::Retrying { .. } => {}
+            | TurnUpdate::Retrying { .. }
+            | TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => {}
         }
     }
 

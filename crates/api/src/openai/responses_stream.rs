@@ -127,14 +127,17 @@ impl Renderer for ResponseStream {
 
     fn shown(&mut self, shown: &TurnUpdate, frames: &mut Frames) {
         match shown {
-            TurnUpdate::Draft { author, text } if !self.is_answer_only => {
+            TurnUpdate::Draft { author, text, .. } if !self.is_answer_only => {
                 self.draft(author, text, frames);
             }
             TurnUpdate::DraftWithdrawn => self.withdraw(frames),
             TurnUpdate::Draft { .. }
             | TurnUpdate::Stored(_)
             | TurnUpdate::Queued
-            | TurnUpdate::Retrying { .. } => {}
+            | TurnUpdate::Retrying { .. }
+            | TurnUpdate::ModelStarted { .. }
+            | TurnUpdate::ModelProgress { .. }
+            | TurnUpdate::ToolOutput { .. } => {}
         }
     }
 

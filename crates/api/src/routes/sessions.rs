@@ -33,6 +33,7 @@ pub(super) async fn list(
         search: filter.search.filter(|search| !search.is_empty()),
         status: filter.status.map(Into::into),
         after: filter.cursor.as_deref().map(parse_cursor).transpose()?,
+        folder: None,
         limit: limit + 1,
     };
     let mut found = Vec::new();
@@ -100,6 +101,8 @@ pub(super) async fn delete(
     if !api.store.hide_session(&session.id, None).await? {
         return Err(no_session(&id));
     }
+    let forgotten = api.context.forget_session(&session.id);
+    forgotten.map_err(Problem::unavailable)?;
     remove_hidden(&api.store, &session.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -363,7 +363,7 @@ async fn a_failed_turn_is_a_run_error() {
     let token = api.token("run").await;
     let events = events(&api, &token, &run("t", "hi")).await;
     assert_eq!(events.last().unwrap()["type"], "RUN_ERROR");
-    assert_eq!(events.last().unwrap()["code"], "turn_failed");
+    assert_eq!(events.last().unwrap()["code"], "setup_needed");
 }
 
 #[tokio::test]

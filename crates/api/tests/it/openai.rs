@@ -291,13 +291,13 @@ async fn a_failed_turn_is_an_error_that_clients_do_not_repeat() {
     let token = api.token("run").await;
     let response = api.post(&token, CHAT, &chat("hi")).await;
     let error = response.openai_error(424);
-    assert_eq!(error["code"], "turn_failed");
+    assert_eq!(error["code"], "setup_needed");
     assert_eq!(response.header("x-should-retry"), "false");
     assert!(!response.header("x-lango-session").is_empty());
 
     let response = api.post(&token, CHAT, &streamed(chat("hi"))).await;
     let chunks = response.events();
-    assert_eq!(chunks.last().unwrap()["error"]["code"], "turn_failed");
+    assert_eq!(chunks.last().unwrap()["error"]["code"], "setup_needed");
 
     for is_streamed in [false, true] {
         let body = json!({ "model": "lango", "input": "hi", "stream": is_streamed });
@@ -311,7 +311,7 @@ async fn a_failed_turn_is_an_error_that_clients_do_not_repeat() {
         };
         assert_eq!(object["status"], "failed");
         assert_eq!(object["error"]["code"], "server_error");
-        assert_eq!(object["lango"]["code"], "turn_failed");
+        assert_eq!(object["lango"]["code"], "setup_needed");
     }
 }
 

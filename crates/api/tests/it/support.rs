@@ -320,6 +320,10 @@ impl ApiContext for TestProgram {
         Box::pin(std::future::ready(false))
     }
 
+    fn forget_session(&self, _session: &SessionId) -> Result<(), String> {
+        Ok(())
+    }
+
     fn export(&self, _: SessionId) -> BoxStream<'static, Result<Bytes, String>> {
         futures_util::stream::empty().boxed()
     }

@@ -67,8 +67,19 @@ pub enum RuleAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RuleDecision {
     Run,
-    Ask { reason: Text, pattern: Option<Text> },
-    Deny { reason: Text },
+    Ask {
+        reason: Text,
+        pattern: Option<Text>,
+    },
+    /// No rule matches, and the call changes something that can be undone. It needs approval, unless the permission
+    /// mode accepts it.
+    NoRule {
+        reason: Text,
+        pattern: Option<Text>,
+    },
+    Deny {
+        reason: Text,
+    },
 }
 
 impl ApprovalRules {
@@ -173,7 +184,7 @@ impl ApprovalRules {
             },
             (None, None) => match risk {
                 Risk::Safe => RuleDecision::Run,
-                Risk::Moderate => RuleDecision::Ask {
+                Risk::Moderate => RuleDecision::NoRule {
                     reason: "it changes something, and no rule allows it".into(),
                     pattern: offered(),
                 },

@@ -1,15 +1,17 @@
 //! Runs the code of tools. [`Gate`] has the only handles to it, grouped by the agent that may call them. An agent
 //! without tools has no entry, so it can run nothing. Timeouts, panics and oversized output become ordinary results.
 
+use super::live_output::LiveOutput;
 use super::output::{CallResult, cap, cap_preview, mask_file};
-use super::parse_arguments;
+use super::{Denial, parse_arguments};
+use crate::runner::UpdateSender;
 use crate::tree::Tree;
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
 use futures_util::future::join;
 use lango_core::{
-    AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Inspection, PreviewLength, Tool,
-    ToolName, ToolOutput,
+    AgentName, ApprovalRequest, Call, CallStatus, Caller, Effect, Inspection, PermissionMode,
+    PreviewLength, Tool, ToolName, ToolOutput,
 };
 use lango_secrets::{Masks, SecretSource};
 use std::collections::HashMap;
@@ -132,8 +134,16 @@ impl Gate {
         self.handles.contains_key(agent)
     }
 
-    /// Runs a stored call, with a timeout and a limit on its output.
-    pub(crate) async fn run(&self, step: &ToolStep, caller: &Caller, time: Duration) -> CallResult {
+    /// Runs a stored call, with a timeout and a limit on its output. Publishes what the tool shows while it runs. The mode
+    /// may have changed since the call was stored.
+    pub(crate) async fn run(
+        &self,
+        step: &ToolStep,
+        mut caller: Caller,
+        time: Duration,
+        mode: PermissionMode,
+        updates: &UpdateSender,
+    ) -> CallResult {
         let Some(tool) = self
             .handles
             .get(&step.agent)
@@ -144,8 +154,28 @@ impl Gate {
                 format!("the tool `{}` is not yours", step.tool),
             );
         };
-        let run = async { tool.run(caller, Arc::clone(&step.arguments)).await };
-        let run = tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind());
+        if !mode.allows(tool.spec().effect) {
+            let denied = Denial::Mode(mode).for_model();
+            return CallResult::from_lango(CallStatus::Denied, denied);
+        }
+        let live = updates
+            .has_receiver()
+            .then(|| LiveOutput::new(self.masks.clone()));
+        caller.output = live.as_ref().map(LiveOutput::sink).unwrap_or_default();
+        let run = async {
+            let run = async { tool.run(&caller, Arc::clone(&step.arguments)).await };
+            let run = tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await;
+            if let Some(live) = &live {
+                live.end();
+            }
+            run
+        };
+        let publish = async {
+            self.load_masks(&caller).await;
+            if let Some(live) = &live {
+                live.publish(&step.call, updates).await;
+            }
+        };
         // If a non-idempotent call does not finish, its outcome is unknown.
         let (unfinished, advice) = match step.effect {
             Effect::NonIdempotent => (
@@ -154,7 +184,7 @@ impl Gate {
             ),
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
-        let (run, ()) = join(run, self.load_masks(caller)).await;
+        let (run, ()) = join(run, publish).await;
         match run {
             // Masked before it is truncated, because a truncated value would not be recognized.
             Ok(Ok(Ok(output))) => CallResult::from_output(self.mask_output(output)),

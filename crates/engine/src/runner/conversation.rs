@@ -105,6 +105,17 @@ impl Conversation {
         self.turns
     }
 
+    /// Returns the number that the next event of the session gets, unless another process has continued the session.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Reads stored events of the session from number `from` on.
+    pub async fn events(&self, from: u64, limit: usize) -> Result<Vec<Event>, RunnerError> {
+        let range = EventRange { from, limit };
+        Ok(self.parts.store.read(&self.session, range).await?)
+    }
+
     /// Returns the pending approvals of the last turn. No new turn can start while there are any.
     pub fn waiting(&self) -> &[PendingApproval] {
         self.unfinished.as_ref().map_or(&[], |last| &last.waiting)
@@ -237,6 +248,7 @@ impl Conversation {
             first_seq: self.next_seq,
             history: Arc::clone(&self.history),
             rules: Arc::clone(&self.parts.rules),
+            mode: self.parts.mode.clone(),
         }
     }
 }

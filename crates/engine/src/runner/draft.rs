@@ -3,9 +3,10 @@
 
 use super::{TurnUpdate, UpdateSender};
 use crate::rejection;
-use lango_core::AgentName;
+use lango_core::{AgentName, FrameId};
 
 pub(super) struct Draft<'a> {
+    frame: FrameId,
     author: AgentName,
     updates: &'a UpdateSender,
     /// Whether the text may become the answer to the user.
@@ -17,8 +18,14 @@ pub(super) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Creates a draft. Nothing is published unless `is_published`.
-    pub(crate) fn new(author: AgentName, updates: &'a UpdateSender, is_published: bool) -> Self {
+    pub(crate) fn new(
+        frame: FrameId,
+        author: AgentName,
+        updates: &'a UpdateSender,
+        is_published: bool,
+    ) -> Self {
         Self {
+            frame,
             author,
             updates,
             is_published,
@@ -38,6 +45,7 @@ impl<'a> Draft<'a> {
         self.has_started = true;
         let text = std::mem::take(&mut self.buffer);
         self.updates.send(TurnUpdate::Draft {
+            frame: self.frame.clone(),
             author: self.author.clone(),
             text,
         });

@@ -85,6 +85,7 @@ impl Runner {
             first_seq: events[0].seq,
             history: Arc::new(History::new(root, exchanges)),
             rules: Arc::clone(&self.parts.rules),
+            mode: self.parts.mode.clone(),
         };
         let sent = &events[..sent_after(events, at)];
         let turn = Turn::replay(Arc::clone(&self.parts.tree), start, sent);

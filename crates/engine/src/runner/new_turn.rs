@@ -191,6 +191,7 @@ impl Conversation {
             agent_model_settings: self.parts.agent_model_settings(),
             answer_schema: new.question.answer_schema.clone(),
             environment: environment.map(|environment| environment.at(now)),
+            mode: self.parts.mode.get(),
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(new.id.clone());
@@ -229,6 +230,7 @@ impl Conversation {
             origin: Some(question.origin),
             attachments: question.attachments,
             answer,
+            undone: None,
         };
         history.push(&self.parts.tree.root.name, exchange);
         history.forget(usize::try_from(dropped).unwrap_or(0));

@@ -2,6 +2,7 @@
 
 use crate::ambient::{RandomIds, SystemClock};
 use crate::gate::{ApprovalRules, Gate};
+use crate::mode_switch::ModeSwitch;
 use crate::tree::Tree;
 use lango_core::{
     AgentName, AttachmentStore, BusyPolicy, Clock, Environment, IdGenerator, Limits,
@@ -32,6 +33,8 @@ pub struct RunnerParts {
     pub limits: Limits,
     /// The rules that allow calls, deny them, or require approval.
     pub rules: Arc<ApprovalRules>,
+    /// The permission mode, which can change while turns run.
+    pub mode: ModeSwitch,
     pub memory: Option<Arc<dyn MemoryProvider>>,
     /// What to do if a session is busy with another turn.
     pub busy_policy: BusyPolicy,
@@ -41,8 +44,8 @@ impl RunnerParts {
     /// How many turns wait for a busy session by default.
     const MAX_WAITERS: usize = 16;
 
-    /// Creates the parts of a runner without files, memory, remote agents, rules and environment. All agents share the
-    /// model, and turns wait for a busy session.
+    /// Creates the parts of a runner without files, memory, remote agents, rules and environment, in mode `ask`. All
+    /// agents share the model, and turns wait for a busy session.
     pub fn new(
         tree: Arc<Tree>,
         gate: Gate,
@@ -63,6 +66,7 @@ impl RunnerParts {
             ids: Arc::new(RandomIds),
             limits: Limits::default(),
             rules: Arc::default(),
+            mode: ModeSwitch::default(),
             memory: None,
             busy_policy: BusyPolicy::Wait {
                 max_waiters: Self::MAX_WAITERS,

@@ -108,7 +108,7 @@ pub(super) fn timeout(parts: &RunnerParts, agent: &AgentName) -> Option<Duration
 }
 
 /// Builds the request for a remote agent: its task in the session's conversation with it, or the request to resume an
-/// accepted task.
+/// accepted task. Fails if the mode forbids changes, because a remote agent may make some.
 pub(super) async fn remote_request(
     parts: &RunnerParts,
     user: &UserId,
@@ -119,6 +119,13 @@ pub(super) async fn remote_request(
     if let Some(thread) = &step.accepted {
         let thread = thread.clone();
         return Ok(RemoteCall::Resume { thread });
+    }
+    let mode = parts.mode.get();
+    if !mode.allows_changes() {
+        let detail = format!(
+            "it was not called, because it could change something and the permission mode is `{mode}`"
+        );
+        return Err(failed(step, detail));
     }
     let not_read = |error: StoreError| failed(step, error.to_string());
     let thread = parts.store.remote_thread(session, &step.agent).await;
@@ -237,7 +244,7 @@ pub(super) async fn fetch_results(
     let each = steps.map(|step| async {
         let (discarded, _) = turn_updates();
         let call = remote_request(parts, user, turn.session(), turn.id(), &step).await;
-        let draft = Draft::new(step.agent.clone(), &discarded, false);
+        let draft = Draft::new(step.frame.clone(), step.agent.clone(), &discarded, false);
         let input = self::call(
             parts,
             step,

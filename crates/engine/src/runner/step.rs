@@ -3,11 +3,12 @@
 use super::draft::Draft;
 use super::spans::{record_result, step_span};
 use super::turn_context::TurnContext;
-use super::{RunnerError, RunnerParts, UpdateSender, attachments, remote};
+use super::{RunnerError, RunnerParts, TurnUpdate, UpdateSender, attachments, remote};
 use crate::turn::{ModelStep, StepKey, Turn, TurnInput, TurnStep};
 use futures_util::StreamExt;
 use lango_core::{
-    CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust, UserId,
+    CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, OutputSink, Text,
+    Trust, UserId,
 };
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -49,6 +50,7 @@ pub(super) fn perform<'a>(
                     call: CallId::new(""),
                     trust: Trust::Untrusted,
                     inspection: Inspection::default(),
+                    output: OutputSink::default(),
                 };
                 call_model(parts, step, request, caller, context.updates).await
             }
@@ -62,8 +64,11 @@ pub(super) fn perform<'a>(
                     call: step.call.clone(),
                     trust: step.trust,
                     inspection: step.inspection.clone(),
+                    output: OutputSink::default(),
                 };
-                let mut result = parts.gate.run(&step, &caller, time).await;
+                let mode = parts.mode.get();
+                let run = parts.gate.run(&step, caller, time, mode, context.updates);
+                let mut result = run.await;
                 let files = std::mem::take(&mut result.files);
                 let (attachments, omitted) = attachments::store_files(parts, &user, files).await?;
                 result.add_lines(&omitted);
@@ -77,7 +82,12 @@ pub(super) fn perform<'a>(
             }
             (TurnStep::CallRemote(step), _) => {
                 let call = remote::remote_request(parts, &user, &session, &turn_id, &step).await;
-                let draft = Draft::new(step.agent.clone(), context.updates, step.shows_draft);
+                let draft = Draft::new(
+                    step.frame.clone(),
+                    step.agent.clone(),
+                    context.updates,
+                    step.shows_draft,
+                );
                 let time = remote::timeout(parts, &step.agent).unwrap_or(time);
                 let input = remote::call(parts, step, call, time, draft, progress).await;
                 remote::store_files(parts, &user, input).await?
@@ -96,12 +106,27 @@ async fn call_model(
     caller: Caller,
     updates: &UpdateSender,
 ) -> TurnInput {
-    let mut draft = Draft::new(step.agent.clone(), updates, step.shows_draft);
+    let mut draft = Draft::new(
+        step.frame.clone(),
+        step.agent.clone(),
+        updates,
+        step.shows_draft,
+    );
     let model = parts.model_of(&step.agent);
+    let name: Text = model.name().into();
+    updates.send(TurnUpdate::ModelStarted {
+        frame: step.frame.clone(),
+        agent: step.agent.clone(),
+        model: Text::clone(&name),
+    });
     let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
         match item {
-            Ok(ModelEvent::Text(text)) => draft.push(&text),
+            Ok(ModelEvent::Text(text)) => {
+                updates.send_model_progress(&step.frame, text.len());
+                draft.push(&text);
+            }
+            Ok(ModelEvent::Progress { bytes }) => updates.send_model_progress(&step.frame, bytes),
             Ok(ModelEvent::Retrying { reason }) => draft.retry(&reason),
             Ok(ModelEvent::Reply(reply)) => {
                 if !reply.calls.is_empty() {
@@ -111,7 +136,7 @@ async fn call_model(
                 return TurnInput::ModelReplied {
                     step,
                     reply,
-                    model: model.name().into(),
+                    model: name,
                     inspections,
                 };
             }

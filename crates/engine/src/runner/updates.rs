@@ -2,12 +2,18 @@
 //! it runs to its end if its updates are read slowly, late or never.
 //!
 //! What was not read yet is merged. Consecutive pieces of a draft become one, a withdrawn draft disappears, and a
-//! retry replaces the previous one of the same agent. So the queue holds at most the stored events of the turn and the
-//! text of one draft, and a late reader sees the same result as an early one.
+//! retry replaces the previous one of the same agent. So the queue holds at most the stored events of the turn, the
+//! starts of its model calls and the text of one draft, and a late reader sees the same result as an early one.
+//!
+//! The progress of running steps is the exception, because only its latest state is worth showing: see `progress`.
+
+mod progress;
 
 use super::TurnUpdate;
 use futures_util::Stream;
-use lango_core::{EventBatch, EventBody};
+use lango_core::{EventBatch, EventBody, FrameId};
+use progress::StepProgress;
+pub(crate) use progress::end_of_output;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,6 +48,7 @@ struct Channel {
 #[derive(Debug, Default)]
 struct Queue {
     unread: VecDeque<TurnUpdate>,
+    progress: StepProgress,
     /// Whether the reader has a part of a draft that is neither withdrawn nor the answer of a finished turn.
     has_read_draft: bool,
     is_sender_gone: bool,
@@ -53,16 +60,20 @@ struct Queue {
 impl UpdateSender {
     /// Sends an update. Does nothing if the receiver is gone.
     pub fn send(&self, update: TurnUpdate) {
-        let mut queue = self.0.lock();
-        if queue.is_receiver_gone {
-            return;
+        self.0.change(|queue| queue.push(update));
+    }
+
+    /// Sends that the model call of a frame produced more output.
+    pub(crate) fn send_model_progress(&self, frame: &FrameId, bytes: usize) {
+        if bytes > 0 {
+            self.0
+                .change(|queue| queue.progress.add_bytes(frame, bytes));
         }
-        queue.push(update);
-        let reader = queue.reader.take();
-        drop(queue);
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+    }
+
+    /// Whether someone may still read the updates.
+    pub(crate) fn has_receiver(&self) -> bool {
+        !self.0.lock().is_receiver_gone
     }
 
     /// Returns a view of the updates that were not read yet.
@@ -96,7 +107,7 @@ impl UpdateReceiver {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
         let mut queue = self.0.lock();
-        if !queue.unread.is_empty() {
+        if !queue.is_empty() {
             return Poll::Ready(self.0.pop(queue));
         }
         if queue.is_sender_gone {
@@ -123,8 +134,9 @@ impl Drop for UpdateReceiver {
         let mut queue = self.0.lock();
         queue.is_receiver_gone = true;
         let unread = std::mem::take(&mut queue.unread);
+        let progress = std::mem::take(&mut queue.progress);
         drop(queue);
-        drop(unread);
+        drop((unread, progress));
         self.0.emptied.notify_waiters();
     }
 }
@@ -137,7 +149,7 @@ impl UpdateBacklog {
             let emptied = self.0.emptied.notified();
             {
                 let mut queue = self.0.lock();
-                if queue.unread.is_empty() {
+                if queue.is_empty() {
                     return;
                 }
                 queue.is_backlog_watched = true;
@@ -152,10 +164,24 @@ impl Channel {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the queue and wakes the reader. Does nothing if the receiver is gone.
+    fn change(&self, change: impl FnOnce(&mut Queue)) {
+        let mut queue = self.lock();
+        if queue.is_receiver_gone {
+            return;
+        }
+        change(&mut queue);
+        let reader = queue.reader.take();
+        drop(queue);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
     /// Takes the next update, and releases the queue before it wakes anyone.
     fn pop(&self, mut queue: MutexGuard<'_, Queue>) -> Option<TurnUpdate> {
         let update = queue.pop();
-        let is_emptied = queue.unread.is_empty() && std::mem::take(&mut queue.is_backlog_watched);
+        let is_emptied = queue.is_empty() && std::mem::take(&mut queue.is_backlog_watched);
         drop(queue);
         if is_emptied {
             self.emptied.notify_waiters();
@@ -165,15 +191,28 @@ impl Channel {
 }
 
 impl Queue {
+    fn is_empty(&self) -> bool {
+        self.unread.is_empty() && self.progress.is_empty()
+    }
+
     /// Adds an update, or merges it with those that were not read yet.
     fn push(&mut self, update: TurnUpdate) {
         match update {
-            TurnUpdate::Draft { author, text } => match self.unread.back_mut() {
+            TurnUpdate::Draft {
+                frame,
+                author,
+                text,
+            } => match self.unread.back_mut() {
                 Some(TurnUpdate::Draft {
-                    author: last,
+                    frame: last_frame,
+                    author: last_author,
                     text: unread,
-                }) if *last == author => unread.push_str(&text),
-                _ => self.unread.push_back(TurnUpdate::Draft { author, text }),
+                }) if *last_frame == frame && *last_author == author => unread.push_str(&text),
+                _ => self.unread.push_back(TurnUpdate::Draft {
+                    frame,
+                    author,
+                    text,
+                }),
             },
             TurnUpdate::DraftWithdrawn => self.withdraw(),
             TurnUpdate::Retrying { agent, reason } => match self.unread_retry_of(&agent) {
@@ -182,7 +221,12 @@ impl Queue {
                     .unread
                     .push_back(TurnUpdate::Retrying { agent, reason }),
             },
-            TurnUpdate::Queued | TurnUpdate::Stored(_) => self.unread.push_back(update),
+            TurnUpdate::ModelProgress { frame, bytes } => self.progress.add_bytes(&frame, bytes),
+            TurnUpdate::ToolOutput { call, text } => self.progress.add_output(call, text),
+            TurnUpdate::Queued | TurnUpdate::Stored(_) | TurnUpdate::ModelStarted { .. } => {
+                self.progress.queued(&update);
+                self.unread.push_back(update);
+            }
         }
     }
 
@@ -217,13 +261,17 @@ impl Queue {
     }
 
     fn pop(&mut self) -> Option<TurnUpdate> {
+        if let Some(update) = self.progress.pop(self.unread.is_empty()) {
+            return Some(update);
+        }
         let update = self.unread.pop_front()?;
         match &update {
             TurnUpdate::Draft { .. } => self.has_read_draft = true,
             TurnUpdate::DraftWithdrawn => self.has_read_draft = false,
             TurnUpdate::Stored(batch) if ends_turn(batch) => self.has_read_draft = false,
-            TurnUpdate::Queued | TurnUpdate::Stored(_) | TurnUpdate::Retrying { .. } => {}
+            _ => {}
         }
+        self.progress.read(&update);
         Some(update)
     }
 }

@@ -4,7 +4,7 @@
 use super::Turn;
 use super::frame::Frame;
 use super::steps::ModelStep;
-use crate::gate::{self, CheckedCall, Denial, denied_by_user, digest};
+use crate::gate::{self, CheckedCall, Denial, RecheckContext, denied_by_user, digest};
 use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest, CallId,
     CallStatus, EventBody, FrameId, Inspection, PendingApproval, Risk, Text, ToolName, ToolSpec,
@@ -145,7 +145,7 @@ impl Turn {
         }
     }
 
-    /// Runs an approved call, if its tool still exists and the current rules do not deny it.
+    /// Runs an approved call, if its tool still exists and neither the current rules nor the mode deny it.
     pub(super) fn start_approved(
         &mut self,
         frame: &FrameId,
@@ -174,8 +174,12 @@ impl Turn {
         arguments: &Value,
         inspection: &Inspection,
     ) -> Result<Arc<ToolSpec>, Denial> {
-        let call = (arguments, inspection);
-        gate::check_again(&self.tree, &self.rules, agent, tool, call)
+        let context = RecheckContext {
+            tree: &self.tree,
+            rules: &self.rules,
+            mode: self.mode.get(),
+        };
+        gate::check_again(&context, agent, tool, (arguments, inspection))
     }
 
     /// Denies all pending approvals because the turn ends.

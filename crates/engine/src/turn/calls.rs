@@ -233,6 +233,7 @@ impl Turn {
         let context = GateContext {
             tree: &self.tree,
             rules: &self.rules,
+            mode: self.mode.get(),
             tool_calls: self.state.tool_calls,
             max_tool_calls: self.state.limits.tool_calls,
             pending_approvals: self.state.pending_approvals,

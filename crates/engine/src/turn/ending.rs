@@ -49,7 +49,7 @@ impl Turn {
     }
 
     pub(super) fn fail(&mut self, error: String, setup: bool) {
-        let answer = self.store_notice(&format!("There is no answer: {error}."));
+        let answer = self.store_notice(&failure_notice(&error));
         self.finish(
             Outcome::Failed {
                 error: error.into(),
@@ -172,6 +172,9 @@ impl Turn {
                 }
                 Some(FrameEnd::Rejected(_)) => write!(text, "\n\n{agent} declined the task."),
                 Some(FrameEnd::Limited(_)) => write!(text, "\n\n{agent} could not finish."),
+                Some(FrameEnd::Failed(detail)) if cause.contains(&**detail) => {
+                    write!(text, "\n\n{agent} failed with the same error.")
+                }
                 Some(FrameEnd::Failed(detail)) => {
                     write!(text, "\n\n{agent} failed: {}", truncated(detail))
                 }
@@ -197,6 +200,11 @@ impl Turn {
         };
         self.emit_as_root(FrameId::root(), body)
     }
+}
+
+/// Returns the beginning of lango's message for a turn that failed.
+pub(crate) fn failure_notice(error: &str) -> String {
+    format!("There is no answer: {error}.")
 }
 
 fn truncated(text: &str) -> String {

@@ -9,11 +9,15 @@ use super::frame::{Entry, Frame, Slot, SlotState};
 use super::offer::Offer;
 use super::request_size::{self, RequestSpace};
 use super::steps::ModelStep;
+use crate::history::undone_notice;
 use crate::instruction::{self, Finish, QuestionPrompt};
 use crate::tree::{Agent, TreeMode};
 use lango_core::{Function, Message, ModelRequest, Text};
 use serde::Serialize;
 use std::sync::Arc;
+
+/// The author of a notice in the conversation as a sub-agent sees it.
+const NOTICE_AUTHOR: &str = "lango";
 
 /// One message of the conversation as a sub-agent sees it.
 #[derive(Serialize)]
@@ -167,8 +171,13 @@ impl Turn {
     /// Builds a sub-agent's first message: the conversation and its task. The conversation is JSON, so no text in it
     /// can imitate the end of the data.
     fn brief(&self, frame: &Frame) -> Text {
+        let earlier: Vec<_> = self.history.last(Self::BRIEF_EXCHANGES).collect();
+        let notices: Vec<_> = earlier
+            .iter()
+            .map(|exchange| undone_notice(exchange))
+            .collect();
         let mut conversation = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
-        for exchange in self.history.last(Self::BRIEF_EXCHANGES) {
+        for (exchange, notice) in earlier.iter().zip(&notices) {
             conversation.push(BriefMessage {
                 author: "user",
                 text: brief_part(&exchange.question),
@@ -176,6 +185,10 @@ impl Turn {
             conversation.extend(exchange.answer.as_ref().map(|answer| BriefMessage {
                 author: answer.author.as_str(),
                 text: brief_part(&answer.text),
+            }));
+            conversation.extend(notice.as_ref().map(|notice| BriefMessage {
+                author: NOTICE_AUTHOR,
+                text: notice,
             }));
         }
         conversation.push(BriefMessage {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(super) struct Setup {
     /// The text that memory supplied.
     pub memory: Option<Text>,
-    /// The date and the machine, as rendered for the prompt.
+    /// The date, the machine and the permission mode, as rendered for the prompt.
     pub environment: Option<Text>,
     /// The schema that the answer to the user must match.
     pub answer_schema: Option<AnswerSchema>,
@@ -50,7 +50,7 @@ impl From<&TurnSettings> for Setup {
         let folder = stored.folder.as_deref().unwrap_or_default();
         Self {
             memory: stored.memory.clone(),
-            environment: environment.map(|found| instruction::environment(found, folder)),
+            environment: instruction::environment(environment, folder, stored.mode),
             answer_schema: (stored.answer_schema.as_ref())
                 .map(|schema| AnswerSchema::from(Arc::clone(schema))),
             price: stored.price,

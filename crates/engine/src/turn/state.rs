@@ -264,6 +264,8 @@ impl State {
                 self.correct(&event.frame, *fault, call.as_ref(), detail);
             }
             EventBody::TurnFinished { outcome, .. } => self.outcome = Some(outcome.clone()),
+            // It concerns the history of later turns.
+            EventBody::TurnUndone { .. } => {}
         }
         self.track_first_in_queue();
     }

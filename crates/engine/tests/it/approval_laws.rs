@@ -3,8 +3,8 @@
 use crate::property::Choices;
 use crate::support::rule;
 use lango_core::{
-    AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Effect, Event, EventBody,
-    PendingApproval,
+    AnswerSource, ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Call, Effect, Event,
+    EventBody, FileEdit, GuardedTarget, Inspection, PendingApproval,
 };
 use lango_engine::{ApprovalRules, RuleAction, TurnInput};
 use proptest::prelude::*;
@@ -18,6 +18,32 @@ pub(crate) fn rules() -> Arc<ApprovalRules> {
         rule(RuleAction::AskEachTime, "payment_*"),
         rule(RuleAction::Deny, "search_*"),
     ]))
+}
+
+/// Returns a random inspection of a file that a call changes, and an empty one for all other calls.
+pub(crate) fn inspection(call: &Call, choices: &mut Choices<'_>) -> Inspection {
+    if &*call.name != "fs_edit" {
+        return Inspection::default();
+    }
+    let edit = |caution: Option<&str>| Inspection {
+        edit: Some(FileEdit {
+            caution: caution.map(Into::into),
+        }),
+        ..Inspection::default()
+    };
+    let guarded = || GuardedTarget {
+        path: ".vscode/x".into(),
+        reason: "`.vscode` configures other programs".into(),
+    };
+    match choices.next(4) {
+        0 => Inspection::default(),
+        1 => edit(Some("`Makefile` is executed by make")),
+        2 => Inspection {
+            guarded: Some(guarded()),
+            ..edit(None)
+        },
+        _ => edit(None),
+    }
 }
 
 /// Answers at random, or ends the turn.

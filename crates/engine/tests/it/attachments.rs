@@ -54,6 +54,7 @@ fn exchange_with_image(number: usize) -> Exchange {
         origin: None,
         attachments: vec![image(&format!("{number}.png"))],
         answer: None,
+        undone: None,
     }
 }
 

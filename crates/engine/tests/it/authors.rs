@@ -139,6 +139,7 @@ fn no_text_is_shown_under_a_wrong_author() {
             is_notice: false,
             trust: Default::default(),
         }),
+        undone: None,
     };
     let mut play = Play::scripted(
         tree(Shape::Specialists),
@@ -189,6 +190,7 @@ fn a_stopped_request_is_not_read_as_part_of_the_next() {
         origin: None,
         attachments: Vec::new(),
         answer: None,
+        undone: None,
     }];
     let played = play.run("hello");
     let messages = &played.requests[0].1.messages;

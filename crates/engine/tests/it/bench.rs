@@ -8,10 +8,10 @@ use lango_core::{
     RemoteAgent, SessionId, SessionStore, Tool, UserId, UserInput,
 };
 use lango_engine::{
-    ApprovalRules, CancelToken, Conversation, Gate, RemoteCard, Runner, RunnerParts,
+    ApprovalRules, CancelToken, Conversation, Gate, ModeSwitch, RemoteCard, Runner, RunnerParts,
     ToolAssignments, Topology, Tree, TreeSettings, TurnEnd, TurnReport, TurnUpdate, turn_updates,
 };
-use lango_secrets::Masks;
+use lango_secrets::{Masks, SecretSource};
 use lango_store::Store;
 use lango_testkit::clock_and_ids::{CountingIds, ManualClock};
 use lango_testkit::model::ScriptedModel;
@@ -29,12 +29,14 @@ pub(crate) struct Bench {
     pub attachments: Option<Arc<dyn AttachmentStore>>,
     pub limits: Limits,
     pub rules: ApprovalRules,
+    pub mode: ModeSwitch,
     pub folder: &'static str,
     pub clock: Arc<ManualClock>,
     pub topology: Topology,
     pub tool_assignments: ToolAssignments,
     pub memory: Option<Arc<dyn MemoryProvider>>,
     pub masks: Masks,
+    pub secrets: Option<Arc<dyn SecretSource>>,
     /// The ids of all runners; if `None`, each runner has its own.
     pub ids: Option<Arc<dyn IdGenerator>>,
 }
@@ -51,12 +53,14 @@ impl Bench {
             attachments: Some(Arc::new(Store::in_memory())),
             limits: Limits::default(),
             rules: ApprovalRules::default(),
+            mode: ModeSwitch::default(),
             folder: "/work",
             clock: Arc::new(ManualClock::default()),
             topology: Topology::built_in("specialists").unwrap(),
             tool_assignments: ToolAssignments::new(),
             memory: None,
             masks: Masks::default(),
+            secrets: None,
             ids: None,
         }
     }
@@ -78,7 +82,10 @@ impl Bench {
         };
         let tree = Arc::new(Tree::multi(&self.topology, specs, cards, &settings).unwrap());
         let gate = Gate::new(&tree, self.tools.clone()).unwrap();
-        let gate = gate.with_masks(self.masks.clone());
+        let mut gate = gate.with_masks(self.masks.clone());
+        if let Some(secrets) = &self.secrets {
+            gate = gate.with_secrets(Arc::clone(secrets));
+        }
         let ids = self.ids.clone();
         Runner::new(RunnerParts {
             models: self.models.clone(),
@@ -90,6 +97,7 @@ impl Bench {
             ids: ids.unwrap_or_else(|| Arc::new(CountingIds::default())),
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
+            mode: self.mode.clone(),
             memory: self.memory.clone(),
             ..RunnerParts::new(tree, gate, Arc::new(model), Arc::clone(&self.store))
         })

@@ -161,6 +161,7 @@ fn long_exchange(number: usize) -> Exchange {
             is_notice: false,
             trust: Default::default(),
         }),
+        undone: None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Invariants of every random turn whose process ends at any point.
 
-use crate::property::start_with_rules;
+use crate::property::{Permissions, start_with};
 use lango_core::{ApprovalAnswer, Effect, Event, EventBody, Timestamp};
-use lango_engine::{ApprovalRules, Tree, Turn, TurnInput, TurnStep};
+use lango_engine::{Tree, Turn, TurnInput, TurnStep};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use std::sync::Arc;
 /// effect do not start again.
 pub(crate) fn crash(
     tree: &Arc<Tree>,
-    rules: &Arc<ApprovalRules>,
+    permissions: &Permissions,
     events: &mut Vec<Event>,
     begun: Vec<TurnStep>,
 ) -> Result<Turn, TestCaseError> {
     let before = events.len();
-    let mut turn = Turn::replay(Arc::clone(tree), start_with_rules(rules), events);
+    let mut turn = Turn::replay(Arc::clone(tree), start_with(permissions), events);
     events.extend(turn.accept(TurnInput::Resumed, Timestamp(2)));
     prop_assert!(events.len() > before, "taking it up again is a stored fact");
     let has_effect = |step: &&TurnStep| matches!(step, TurnStep::CallTool(tool) if tool.effect == Effect::NonIdempotent);
@@ -32,15 +32,12 @@ pub(crate) fn crash(
 
 /// Returns how many calls were repeated on the user's request.
 pub(crate) fn retries(events: &[Event]) -> usize {
-    let is_retry = |event: &&Event| {
-        let body = &event.body;
-        matches!(
-            body,
-            EventBody::ApprovalAnswered {
-                answer: ApprovalAnswer::Retry,
-                ..
-            }
-        )
+    let is_retry = |pair: &&[Event]| {
+        // In a mode that forbids changes, the answer has no effect.
+        let is_called = matches!(&pair[1].body, EventBody::ToolCalled { .. });
+        let retry = ApprovalAnswer::Retry;
+        matches!(&pair[0].body, EventBody::ApprovalAnswered { answer, .. } if *answer == retry)
+            && is_called
     };
-    events.iter().filter(is_retry).count()
+    events.windows(2).filter(is_retry).count()
 }

@@ -9,7 +9,11 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// Recomputes all requests and compares them, except for the bytes of files, which are loaded when a request is sent.
-async fn recompute_all(events: &[Event], runner: &Runner, model: &ScriptedModel) -> usize {
+pub(crate) async fn recompute_all(
+    events: &[Event],
+    runner: &Runner,
+    model: &ScriptedModel,
+) -> usize {
     let mut asked = model.requests();
     let mut compared = 0;
     for event in events {

@@ -4,34 +4,39 @@
 //! A list of bytes drives a turn: each decision consumes the next byte, and after the last one everything behaves well.
 //! So a counterexample shrinks to the few decisions that matter.
 
-use crate::approval_laws::{answer, check_approvals, rules};
+use crate::approval_laws::{answer, check_approvals, inspection, rules};
 use crate::crash_laws::{crash, retries};
+use crate::mode_laws::{ModeLog, check_modes};
 use crate::schema_laws::{array_schema, check_answer};
 use crate::support::{SHAPES, Shape, check_request, function_names, model_fault, start, tree_with};
 use lango_core::{
-    AgentModel, AgentName, Call, CallStatus, Event, EventBody, Limits, ModelReply, ModelRequest,
-    Outcome, Price, RemoteAnswer, RemoteError, RemoteThread, Text, Timestamp, Trust, TurnSettings,
-    Usage,
+    AgentModel, AgentName, Call, CallId, CallStatus, Event, EventBody, Limits, ModelReply,
+    ModelRequest, Outcome, PermissionMode, Price, RemoteAnswer, RemoteError, RemoteThread, Text,
+    Timestamp, Trust, TurnSettings, Usage,
 };
-use lango_engine::{ApprovalRules, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep};
+use lango_engine::{
+    ApprovalRules, ModeSwitch, Tree, TreeMode, Turn, TurnInput, TurnStart, TurnStep,
+};
 use lango_testkit::model::{failure, raw_call};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
-const TOOLS: [&str; 6] = [
+const TOOLS: [&str; 7] = [
     "exec_shell",
     "fs_read",
+    "fs_edit",
     "search_web",
     "memory_store",
     "odd_thing",
     "payment_send",
 ];
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "delegate",
     "delegate",
     "delegate",
     "fs_read",
+    "fs_edit",
     "exec_shell",
     "search_web",
     "memory_store",
@@ -125,6 +130,12 @@ impl Choices<'_> {
         }
     }
 
+    /// Mostly `ask`, so that turns do not end too soon.
+    fn mode(&mut self) -> PermissionMode {
+        let mode = PermissionMode::ALL.get(self.next(8));
+        mode.copied().unwrap_or_default()
+    }
+
     fn limits(&mut self) -> Limits {
         let rounds = [3, 1, 2, 5][self.next(4)];
         let model_calls = [25, 0, 1, 2, 3, 4, 6, 9][self.next(8)];
@@ -140,10 +151,18 @@ impl Choices<'_> {
     }
 }
 
-/// Starts a turn with these rules.
-pub(crate) fn start_with_rules(rules: &Arc<ApprovalRules>) -> TurnStart {
+/// What the user sets for a turn.
+#[derive(Clone)]
+pub(crate) struct Permissions {
+    pub rules: Arc<ApprovalRules>,
+    pub mode: ModeSwitch,
+}
+
+/// Starts a turn with these rules and this mode.
+pub(crate) fn start_with(permissions: &Permissions) -> TurnStart {
     TurnStart {
-        rules: Arc::clone(rules),
+        rules: Arc::clone(&permissions.rules),
+        mode: permissions.mode.clone(),
         ..start(Vec::new())
     }
 }
@@ -159,6 +178,7 @@ struct CompletedTurn {
     turn: Turn,
     limits: Limits,
     rules: Arc<ApprovalRules>,
+    modes: ModeLog,
 }
 
 /// Gives one agent its own model, or none.
@@ -175,7 +195,11 @@ fn own_models(choices: &mut Choices<'_>) -> BTreeMap<AgentName, AgentModel> {
 /// Runs one turn like the runner does: every ready step starts, and any of them may finish next.
 fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn, TestCaseError> {
     let limits = choices.limits();
-    let rules = [Arc::default(), rules()][choices.next(2)].clone();
+    let permissions = Permissions {
+        rules: [Arc::default(), rules()][choices.next(2)].clone(),
+        mode: ModeSwitch::new(choices.mode()),
+    };
+    let mut modes = ModeLog::default();
     let settings = TurnSettings {
         limits,
         model: "test/random".into(),
@@ -189,13 +213,17 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
     };
     let (mut turn, mut events) = Turn::begin(
         Arc::clone(tree),
-        start_with_rules(&rules),
+        start_with(&permissions),
         "go".into(),
         settings,
         Timestamp(1),
     );
     let mut under_way: Vec<RunningStep> = Vec::new();
     while turn.outcome().is_none() {
+        modes.note(&events, permissions.mode.get());
+        if choices.next(12) == 11 {
+            permissions.mode.set(choices.mode());
+        }
         for step in turn.ready() {
             if !under_way.iter().any(|other| other.step.key() == step.key()) {
                 let request = if let TurnStep::CallModel(step) = &step {
@@ -217,7 +245,7 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
         if turn.is_parked() || (!waiting.is_empty() && choices.next(3) == 0) {
             let one = &waiting[choices.next(waiting.len())];
             events.extend(turn.accept(answer(one, choices), Timestamp(2)));
-            check_replay(tree, &rules, &events, &turn)?;
+            check_replay(tree, &permissions, &events, &turn)?;
             continue;
         }
         prop_assert!(
@@ -228,16 +256,17 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
         let before = events.len();
         if choices.next(40) == 39 {
             let begun = under_way.drain(..).map(|one| one.step).collect();
-            turn = crash(tree, &rules, &mut events, begun)?;
-            check_replay(tree, &rules, &events, &turn)?;
+            turn = crash(tree, &permissions, &mut events, begun)?;
+            check_replay(tree, &permissions, &events, &turn)?;
             continue;
         }
         let next = under_way.remove(choices.next(under_way.len()));
         events.extend(turn.accept(result_of(next, choices), Timestamp(2)));
         prop_assert!(events.len() > before, "every input is a stored fact");
         prop_assert!(events.len() < 5000, "the turn does not end");
-        check_replay(tree, &rules, &events, &turn)?;
+        check_replay(tree, &permissions, &events, &turn)?;
     }
+    modes.note(&events, permissions.mode.get());
     prop_assert!(turn.ready().is_empty());
     let after_the_end = turn.accept(TurnInput::Cancelled, Timestamp(3));
     prop_assert!(after_the_end.is_empty());
@@ -245,7 +274,8 @@ fn run_turn(tree: &Arc<Tree>, choices: &mut Choices<'_>) -> Result<CompletedTurn
         events,
         turn,
         limits,
-        rules,
+        rules: permissions.rules,
+        modes,
     })
 }
 
@@ -270,11 +300,12 @@ fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {
                     .calls
                     .retain(|call| offered.iter().any(|name| **name == *call.name));
             }
+            let inspections = reply.calls.iter().map(|call| inspection(call, choices));
             TurnInput::ModelReplied {
                 step,
+                inspections: inspections.collect(),
                 reply,
                 model: "test/random".into(),
-                inspections: Vec::new(),
             }
         }
         TurnStep::CallTool(step) => {
@@ -325,11 +356,11 @@ fn result_of(one: RunningStep, choices: &mut Choices<'_>) -> TurnInput {
 
 fn check_replay(
     tree: &Arc<Tree>,
-    rules: &Arc<ApprovalRules>,
+    permissions: &Permissions,
     events: &[Event],
     turn: &Turn,
 ) -> Result<(), TestCaseError> {
-    let replayed = Turn::replay(Arc::clone(tree), start_with_rules(rules), events);
+    let replayed = Turn::replay(Arc::clone(tree), start_with(permissions), events);
     prop_assert!(replayed == *turn, "replayed: {replayed:?}\nlived: {turn:?}");
     prop_assert_eq!(replayed.ready(), turn.ready());
     prop_assert_eq!(replayed.waiting(), turn.waiting());
@@ -342,7 +373,9 @@ fn check_invariants(tree: &Tree, completed: &CompletedTurn) -> Result<(), TestCa
         turn,
         limits,
         rules,
+        modes,
     } = completed;
+    check_modes(events, modes)?;
     if **rules != ApprovalRules::default() {
         check_approvals(events)?;
     }
@@ -431,8 +464,12 @@ fn check_end(
         .iter()
         .filter(|event| matches!(event.body, EventBody::ToolCalled { .. }))
         .count();
+    let was_called = |id: &CallId| {
+        let mut bodies = events.iter().map(|event| &event.body);
+        bodies.any(|body| matches!(body, EventBody::ToolCalled { call, .. } if call == id))
+    };
     let ran = |event: &&Event| match &event.body {
-        EventBody::ToolReturned { status, .. } => *status != CallStatus::Denied,
+        EventBody::ToolReturned { call, .. } => was_called(call),
         _ => false,
     };
     let returned = events.iter().filter(ran).count();

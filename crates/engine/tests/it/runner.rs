@@ -20,7 +20,7 @@ pub(crate) fn drafts(updates: &[TurnUpdate]) -> String {
     let piece = |item: &TurnUpdate| match item {
         TurnUpdate::Draft { text, .. } => text.clone(),
         TurnUpdate::DraftWithdrawn => "<withdrawn>".to_owned(),
-        TurnUpdate::Stored(_) | TurnUpdate::Retrying { .. } | TurnUpdate::Queued => String::new(),
+        _ => String::new(),
     };
     updates.iter().map(piece).collect()
 }

@@ -5,8 +5,8 @@ use lango_core::{
     ModelRequest, Outcome, SessionId, Text, Timestamp, Trust, TurnId, TurnSettings,
 };
 use lango_engine::{
-    ApprovalRule, History, ModelStep, RemoteCard, RemoteStep, RuleAction, ToolStep, Topology, Tree,
-    TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
+    ApprovalRule, History, ModeSwitch, ModelStep, RemoteCard, RemoteStep, RuleAction, ToolStep,
+    Topology, Tree, TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
 };
 use lango_testkit::tool::specs;
 use std::collections::{BTreeMap, VecDeque};
@@ -281,6 +281,7 @@ pub(crate) fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
         first_seq: 1,
         history: Arc::new(History::new(&"lango-orchestrator".into(), exchanges)),
         rules: Arc::default(),
+        mode: ModeSwitch::default(),
     }
 }
 

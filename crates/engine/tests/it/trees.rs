@@ -6,8 +6,8 @@ use lango_core::{
     TurnSettings,
 };
 use lango_engine::{
-    ModelStep, OrchestratorTools, RemoteCard, ToolAssignment, Topology, Tree, TreeError,
-    TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
+    ModeSwitch, ModelStep, OrchestratorTools, RemoteCard, ToolAssignment, Topology, Tree,
+    TreeError, TreeSettings, Turn, TurnInput, TurnStart, TurnStep,
 };
 use lango_testkit::tool::specs;
 use std::sync::Arc;
@@ -262,6 +262,7 @@ impl ManualTurn {
             first_seq: 1,
             history: Arc::default(),
             rules: Arc::default(),
+            mode: ModeSwitch::default(),
         };
         let settings = TurnSettings {
             limits: Limits::default(),

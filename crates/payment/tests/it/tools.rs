@@ -1,7 +1,7 @@
 //! Tests of the payment tools: what they ask the user, what they show, and what they refuse.
 
 use crate::node::{Node, TOKEN, WALLET, honest, payments};
-use lango_core::{Caller, Inspection, PreviewLength, Tool, Trust};
+use lango_core::{Caller, Inspection, OutputSink, PreviewLength, Tool, Trust};
 use lango_net::Egress;
 use lango_payment::payment_tools;
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ fn caller() -> Caller {
         call: "c_1".into(),
         trust: Trust::Trusted,
         inspection: Inspection::default(),
+        output: OutputSink::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::LiteralSecretNotice;
 use crate::source::SecretError;
 use crate::value::SecretValue;
-use lango_core::{Effect, Risk, RuleSubject, Trust, UserId};
+use lango_core::{Effect, OutputSink, Risk, RuleSubject, Trust, UserId};
 use serde_json::json;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -102,6 +102,7 @@ fn caller() -> Caller {
         call: "c".into(),
         trust: Trust::Trusted,
         inspection: Inspection::default(),
+        output: OutputSink::default(),
     }
 }
 

@@ -452,3 +452,42 @@ proptest! {
         prop_assert_eq!(pieces, masks.mask_bytes(text.as_bytes()).into_owned());
     }
 }
+
+#[test]
+fn after_a_gap_no_part_of_a_value_is_shown() {
+    let value = "gap_0123456789_QXZQYVWKJQPLMNBVB";
+    let masks = masks(value);
+    let hidden_bytes = masks.max_echo_bytes();
+    let filler = "word ".repeat(hidden_bytes);
+    for cut in (0..=value.len()).step_by(4) {
+        // The gap ends inside the value, at each of its bytes; more echoes follow, one of them over the hidden end.
+        for shift in 0..=value.len() {
+            let start = hidden_bytes - value.len() + cut - shift;
+            let text = format!("{}{} {value}{filler}", &value[cut..], &filler[..start]);
+            let (hidden, rest) = text.split_at(hidden_bytes);
+            let mut stream = masks.text_stream();
+            stream.push("old and unfinished");
+            stream.restart(hidden);
+            let mut shown = String::new();
+            for piece in rest.as_bytes()[..400].chunks(7) {
+                shown.push_str(&stream.push(piece));
+            }
+            let is_shown = |part: &[u8]| shown.contains(std::str::from_utf8(part).unwrap());
+            let leaked = value.as_bytes().windows(4).find(|part| is_shown(part));
+            assert!(leaked.is_none(), "{leaked:?} in {shown:?}");
+            assert!(!shown.contains("old"), "{shown:?}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_added_later_is_masked_in_what_was_held_back() {
+    let masks = masks("first-secret");
+    let mut stream = masks.text_stream();
+    let mut shown = stream.push("key: second-");
+    masks.add("later", &SecretValue::new("second-secret"));
+    stream.update(&masks);
+    shown.push_str(&stream.push("secret first-secret end"));
+    shown.push_str(&stream.finish());
+    assert_eq!(shown, "key: [secret later] [secret KEY] end");
+}

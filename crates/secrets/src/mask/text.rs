@@ -25,6 +25,18 @@ impl MaskTextStream {
         lossy(std::mem::replace(&mut self.rest, rest))
     }
 
+    /// Starts again after a gap in the text. `hidden` is what follows the gap; it is not part of the output, because a value
+    /// that started in the gap may end in it. To be sure, it needs [`Masks::max_echo_bytes`].
+    pub fn restart(&mut self, hidden: &str) {
+        self.rest.clear();
+        self.stream.restart(hidden.as_bytes());
+    }
+
+    /// Also masks the values that were added since the stream was created. Text that was already returned stays as it is.
+    pub fn update(&mut self, masks: &Masks) {
+        self.stream.update(masks);
+    }
+
     /// Returns the rest of the output after the last chunk.
     pub fn finish(&mut self) -> String {
         let mut bytes = std::mem::take(&mut self.rest);

@@ -160,7 +160,7 @@ fn cut(text: Text, bytes: usize) -> Text {
     format!("{start} [cut: {} more bytes]", text.len() - start.len()).into()
 }
 
-fn recollection(row: Row<'_>) -> Result<MemoryRecord> {
+pub(super) fn recollection(row: Row<'_>) -> Result<MemoryRecord> {
     let generation: Generation = row.get(0)?;
     Ok(MemoryRecord {
         id: generation.id(row.get(1)?),

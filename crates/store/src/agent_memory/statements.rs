@@ -129,5 +129,8 @@ statements! {
     SAVED: r#"SELECT NULL, id, NULL, NULL, text, source, trusted, created, tags
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
 
+    SESSION_OF_MEMORY: r#"SELECT session FROM recollections
+      WHERE id = $2 AND "user" = $1 AND /*sqlite min*/ /*postgres least*/ (generation, 1) = $3"#;
+
     DELETE_SAVED: r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#;
 }

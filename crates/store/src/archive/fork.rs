@@ -4,7 +4,8 @@ use super::{LogRow, ROWS_PER_PAGE, SessionRecord, remove_hidden};
 use crate::decode::not_found;
 use crate::store::Store;
 use lango_core::{
-    BusyPolicy, EventBody, EventRange, NewSession, SessionId, SessionStore, StoreError, TurnId,
+    BusyPolicy, Event, EventBody, EventRange, NewSession, SessionId, SessionStore, StoreError,
+    TurnId,
 };
 
 /// A session to create from another one.
@@ -20,12 +21,13 @@ pub struct Fork {
 }
 
 impl Store {
-    /// Copies a session up to the end of a turn, without the grants of the source. Returns false and copies nothing if the turn is
-    /// unfinished. Fails if the turn does not exist.
+    /// Copies a session up to the end of a turn and what the user undid before the next one, without the grants of the source.
+    /// Returns false and copies nothing if the turn is unfinished. Fails if the turn does not exist.
     pub async fn fork_session(&self, fork: Fork) -> Result<bool, StoreError> {
-        let last = self.turn_events(&fork.source, &fork.turn).await?;
-        let last = last.last().ok_or_else(|| not_found(&fork.source))?;
-        if !matches!(last.body, EventBody::TurnFinished { .. }) {
+        let events = self.turn_events(&fork.source, &fork.turn).await?;
+        let last = events.last().ok_or_else(|| not_found(&fork.source))?;
+        let is_end = |event: &Event| matches!(event.body, EventBody::TurnFinished { .. });
+        if !events.iter().any(is_end) {
             return Ok(false);
         }
         let id = &fork.session.id;

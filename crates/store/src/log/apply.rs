@@ -11,8 +11,19 @@ pub(super) async fn apply(
     changes: &RowChanges<'_>,
 ) -> Result<()> {
     for row in &changes.continued {
-        let values = values![session, row.turn, row.delegation, row.answer, row.finished];
+        let values = values![
+            session,
+            row.turn,
+            row.delegation,
+            row.answer,
+            row.finished,
+            row.undone
+        ];
         tx.execute(CONTINUE_TURN, values).await?;
+    }
+    for row in &changes.undone {
+        tx.execute(UNDO_TURN, values![session, row.turn, row.seq])
+            .await?;
     }
     let mut is_first = false;
     for row in &changes.started {
@@ -22,7 +33,8 @@ pub(super) async fn apply(
             row.first_seq,
             row.delegation,
             row.answer,
-            row.finished
+            row.finished,
+            row.undone
         ];
         is_first |= tx.value::<i64>(INSERT_TURN, values).await? == Some(0);
     }
@@ -79,12 +91,15 @@ pub(super) async fn apply(
 statements! {
     /// Updates the last turn, if it has this id.
     CONTINUE_TURN: "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
-            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
+            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished),
+            undone_seq = coalesce(undone_seq, $6)
       WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)";
 
+    UNDO_TURN: "UPDATE turns SET undone_seq = coalesce(undone_seq, $3) WHERE session = $1 AND turn = $2";
+
     /// Inserts a turn and returns its ordinal.
-    INSERT_TURN: "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
-     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
+    INSERT_TURN: "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished, undone_seq)
+     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6, $7)
      RETURNING ordinal";
 
     UPDATE_SESSION: "UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1";

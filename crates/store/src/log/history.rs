@@ -2,7 +2,7 @@
 
 use super::batch::LogEnd;
 use crate::backend::{Result, Row, Sql, Tx, sql, values};
-use crate::decode::{exchange_in, not_found};
+use crate::decode::{exchange_in, not_found, undone_in};
 use lango_core::{AgentName, Exchange, SessionHead, SessionId, TurnId};
 
 /// Returns the head of a session and the end of its log.
@@ -19,7 +19,7 @@ pub(super) async fn head(
         }
         if let Some(ordinal) = row.get::<Option<u64>>(4)? {
             let (first_seq, is_finished): (u64, bool) = (row.get(6)?, row.get(7)?);
-            let exchange = is_finished.then(|| exchange_in(row, 5, session, root_agent));
+            let exchange = is_finished.then(|| with_undone(row, 5, session, root_agent));
             turns.push((ordinal, first_seq, exchange.transpose()?));
         }
         Ok(())
@@ -42,14 +42,30 @@ pub(super) async fn history_of(
     turn: &TurnId,
     root_agent: &AgentName,
 ) -> Result<Vec<Exchange>> {
-    let ordinal: Option<Option<u64>> = tx.value(ORDINAL, values![session, turn]).await?;
-    let ordinal = ordinal.flatten().ok_or_else(|| not_found(session))?;
+    let values = values![session, turn];
+    let found = tx.query_opt(TURN, values, |row| {
+        Ok((row.get::<u64>(0)?, row.get::<u64>(1)?))
+    });
+    let (ordinal, first_seq) = found.await?.ok_or_else(|| not_found(session))?;
     let first = SessionHead::history_start(ordinal);
-    let values = values![session, first, ordinal];
+    let values = values![session, first, ordinal, first_seq];
     tx.query(EXCHANGES, values, |row| {
-        exchange_in(row, 0, session, root_agent)
+        with_undone(row, 0, session, root_agent)
     })
     .await
+}
+
+/// Reads the columns of an exchange from `column` on, and the two columns after them: the `seq` and the JSON of the event that
+/// undid its turn.
+fn with_undone(
+    row: Row<'_>,
+    column: usize,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Exchange> {
+    let mut exchange = exchange_in(row, column, session, root_agent)?;
+    exchange.undone = undone_in(row, column + 9, session)?;
+    Ok(exchange)
 }
 
 fn without_history(row: Row<'_>) -> Result<(SessionHead, LogEnd)> {
@@ -78,17 +94,20 @@ pub(super) const HEAD: Sql = sql!(
             (SELECT hash FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),
             (SELECT max(ordinal) + 1 FROM turns WHERE session = ?1),
             shown.ordinal, shown.turn, shown.first_seq, shown.finished, question.body,
-            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body,
+            shown.undone_seq, undone.body
        FROM sessions
        LEFT JOIN turns AS shown ON shown.session = ?1 AND shown.ordinal >= max(0, ?2 *
             ((SELECT ordinal + finished FROM turns WHERE session = ?1 ORDER BY ordinal DESC LIMIT 1) / ?2 - 1))
        LEFT JOIN events AS question ON question.session = ?1 AND question.seq = shown.question_seq
        LEFT JOIN events AS answer ON answer.session = ?1 AND answer.seq = shown.answer_seq
        LEFT JOIN events AS delegation ON delegation.session = ?1 AND delegation.seq = shown.delegation_seq
+       LEFT JOIN events AS undone ON undone.session = ?1 AND undone.seq = shown.undone_seq
       WHERE sessions.id = ?1 AND substr(sessions.user, 1, 1) <> char(1)"#,
     postgres: r#"SELECT sessions."user", log_end.seq, log_end.hash, last_turn.turns,
             shown.ordinal, shown.turn, shown.first_seq, shown.finished, question.body,
-            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body,
+            shown.undone_seq, undone.body
        FROM sessions
        LEFT JOIN LATERAL (SELECT seq, hash FROM events WHERE events.session = sessions.id
                            ORDER BY seq DESC LIMIT 1) AS log_end ON true
@@ -107,19 +126,27 @@ pub(super) const HEAD: Sql = sql!(
        LEFT JOIN LATERAL (SELECT body FROM events
                            WHERE events.session = shown.session AND events.seq = shown.delegation_seq
                            LIMIT 1) AS delegation ON true
+       LEFT JOIN LATERAL (SELECT body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.undone_seq
+                           LIMIT 1) AS undone ON true
       WHERE sessions.id = $1 AND NOT starts_with(sessions."user", chr(1) || '1')"#,
 );
 
-pub(super) const ORDINAL: Sql =
-    sql!("SELECT max(ordinal) FROM turns WHERE session = $1 AND turn = $2");
+/// Selects the ordinal and the first `seq` of a turn.
+pub(super) const TURN: Sql = sql!(
+    "SELECT ordinal, first_seq FROM turns WHERE session = $1 AND turn = $2 ORDER BY first_seq DESC LIMIT 1"
+);
 
-/// Selects the turns of a session with `$2 <= ordinal < $3`, with question, answer and delegation.
+/// Selects the turns of a session with `$2 <= ordinal < $3`, with question, answer, delegation, and what undid them before the
+/// event `$4`.
 pub(super) const EXCHANGES: Sql = sql!(
     "SELECT shown.turn, shown.first_seq, shown.finished, question.body,
-            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body,
+            undone.seq, undone.body
        FROM turns AS shown
        LEFT JOIN events AS question ON question.session = $1 AND question.seq = shown.question_seq
        LEFT JOIN events AS answer ON answer.session = $1 AND answer.seq = shown.answer_seq
        LEFT JOIN events AS delegation ON delegation.session = $1 AND delegation.seq = shown.delegation_seq
+       LEFT JOIN events AS undone ON undone.session = $1 AND undone.seq = shown.undone_seq AND shown.undone_seq < $4
       WHERE shown.session = $1 AND shown.ordinal >= $2 AND shown.ordinal < $3 ORDER BY shown.ordinal"
 );

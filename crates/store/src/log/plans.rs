@@ -2,7 +2,7 @@
 //! session or the number of sessions.
 
 use super::apply;
-use super::history::{EXCHANGES, HEAD, ORDINAL};
+use super::history::{EXCHANGES, HEAD, TURN};
 use super::statements::{self, *};
 use crate::access_tokens;
 use crate::approvals::{self, APPROVALS};
@@ -11,7 +11,7 @@ use crate::backend::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
 use crate::catalog::{self, UNFINISHED};
 
 fn shared_statements() -> impl Iterator<Item = Sql> {
-    let history = &[HEAD, ORDINAL, EXCHANGES];
+    let history = &[HEAD, TURN, EXCHANGES];
     let all = [
         statements::ALL,
         access_tokens::ALL,
@@ -29,7 +29,7 @@ fn sqlite_scans_no_table_and_sorts_nothing() {
     }
     let plan = sqlite_plan(HEAD);
     let by_key = "USING INDEX sqlite_autoindex_events_1 (session=? AND seq=?)";
-    assert_eq!(plan.matches(by_key).count(), 3, "{plan}");
+    assert_eq!(plan.matches(by_key).count(), 4, "{plan}");
     let turns = "SEARCH shown USING PRIMARY KEY (session=? AND ordinal>?)";
     assert!(plan.contains(turns), "{plan}");
 }
@@ -59,7 +59,7 @@ async fn postgresql_scans_no_table_and_sorts_nothing() {
     // The history reads each event by its key, and the last turns in the order of their key.
     let plan = postgres.plan(HEAD).await;
     let by_key = "using events_pkey on events";
-    assert_eq!(plan.matches(by_key).count(), 4, "{plan}");
+    assert_eq!(plan.matches(by_key).count(), 5, "{plan}");
     let last = "Backward using turns_pkey on turns";
     assert_eq!(plan.matches(last).count(), 2, "{plan}");
 }

@@ -121,23 +121,31 @@ macro_rules! insert_events {
     };
 }
 
-/// Updates `turns` and `sessions`.
+/// Updates `turns` and `sessions`. Undone turns are passed as an array, because PostgreSQL expects an array to be short and then
+/// looks up `turns` by key.
 macro_rules! update_turns {
     () => {
         r#",
      started AS (
-        INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
-        SELECT $1, allowed.turns + new.place, new.turn, new.first_seq, new.first_seq, new.delegation, new.answer, new.finished
+        INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished, undone_seq)
+        SELECT $1, allowed.turns + new.place, new.turn, new.first_seq, new.first_seq, new.delegation, new.answer, new.finished,
+               new.undone
           FROM allowed, jsonb_to_recordset($11::jsonb -> 'started')
-               AS new (place bigint, turn text, first_seq bigint, delegation bigint, answer bigint, finished bigint)),
+               AS new (place bigint, turn text, first_seq bigint, delegation bigint, answer bigint, finished bigint,
+                       undone bigint)),
      continued AS (
         UPDATE turns
            SET delegation_seq = coalesce(more.delegation, turns.delegation_seq),
                answer_seq = CASE more.finished WHEN 1 THEN more.answer ELSE turns.answer_seq END,
-               finished = greatest(more.finished, turns.finished)
+               finished = greatest(more.finished, turns.finished),
+               undone_seq = coalesce(turns.undone_seq, more.undone)
           FROM allowed, jsonb_to_recordset($11 -> 'continued')
-               AS more (turn text, delegation bigint, answer bigint, finished bigint)
+               AS more (turn text, delegation bigint, answer bigint, finished bigint, undone bigint)
          WHERE turns.session = $1 AND turns.ordinal = allowed.turns - 1 AND turns.turn = more.turn),
+     undone AS (
+        UPDATE turns SET undone_seq = coalesce(turns.undone_seq, (past.row ->> 'seq')::bigint)
+          FROM allowed, unnest(ARRAY(SELECT jsonb_array_elements($11 -> 'undone'))) AS past (row)
+         WHERE turns.session = $1 AND turns.turn = past.row ->> 'turn'),
      used AS (
         UPDATE sessions
            SET updated = coalesce(change.last_finished, CASE allowed.turns WHEN 0 THEN change.first_asked END, updated),

@@ -31,6 +31,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0007_payments"),
     migration!("0008_lease_length"),
     migration!("0009_access_tokens"),
+    migration!("0010_undone_turns"),
 ];
 
 /// The oldest supported version of PostgreSQL.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The migrations, in the order in which they run. Never change one that has been released; add a new one instead.
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -30,6 +30,7 @@ const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/sqlite/0016_payments.sql"),
     include_str!("../../migrations/sqlite/0017_event_rows.sql"),
     include_str!("../../migrations/sqlite/0018_access_tokens.sql"),
+    include_str!("../../migrations/sqlite/0019_undone_turns.sql"),
 ];
 
 /// How long to wait while another process migrates the database, which takes minutes for a large one.

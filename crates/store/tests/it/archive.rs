@@ -100,9 +100,12 @@ async fn state(
 async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
     let id = session(store, "s_1", 7).await;
     append(store, every_kind_of_event(&id)).await;
-    let mut more = LogBuilder::new(&id).at(34);
+    let mut more = LogBuilder::new(&id).at(36);
     for turn in 0..100 {
         more = more.exchange(&format!("question {turn} \u{1}\u{202e}"), "an answer");
+    }
+    for turn in [95, 99] {
+        more = more.undo(&format!("t_{}", 36 + 3 * turn), &["a", "b"]);
     }
     let pattern = || "notes/*".into();
     let granted = ApprovalAnswer::Always {
@@ -116,7 +119,7 @@ async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
         .request("p_waits", Some(pattern()));
     append(store, more.batch()).await;
     let (record, rows) = exported(store, &id).await;
-    assert_eq!(record.events, 337);
+    assert_eq!(record.events, 341);
     for row in &rows {
         let text = line::format_event(row).unwrap().unwrap();
         assert_eq!(line::parse(&text), Ok(Line::Event(row.clone())));
@@ -125,6 +128,8 @@ async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
     }
     let before = state(store, &id).await;
     assert!(before.1.granted.len() == 1 && !before.1.waiting.is_empty());
+    let undone = before.0.exchanges.iter();
+    assert_eq!(undone.filter(|turn| turn.undone.is_some()).count(), 2);
     assert!(store.hide_session(&id, None).await.unwrap());
     remove_hidden(store, &id).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
@@ -141,12 +146,12 @@ async fn an_exported_log_can_be_imported_unchanged(store: &Arc<Store>) {
     append(
         store,
         LogBuilder::new(&id)
-            .at(338)
+            .at(342)
             .exchange("on", "and on")
             .batch(),
     )
     .await;
-    assert_eq!(store.verify(&id).await.unwrap(), 340);
+    assert_eq!(store.verify(&id).await.unwrap(), 344);
 }
 
 async fn an_imported_session_is_hidden_until_it_is_complete(store: &Arc<Store>) {
@@ -336,7 +341,7 @@ async fn a_removed_session_leaves_no_rows_in_any_table(store: &Arc<Store>) {
     assert_eq!(store.count_rows(chunks).await.unwrap(), 9);
     let is_complete = store.remove_portion(&two).await.unwrap();
     assert!(is_complete, "a visible session has nothing to remove");
-    assert_eq!(store.verify(&two).await.unwrap(), 33);
+    assert_eq!(store.verify(&two).await.unwrap(), 35);
     assert!(store.remove_portion(&one).await.unwrap());
     let again = session(store, "s_1", 9).await;
     append(store, LogBuilder::new(&again).exchange("new", "1").batch()).await;
@@ -430,7 +435,7 @@ fn a_change_of_any_byte_of_an_export_is_detected() {
     };
     let heading = serde_json::to_string(&line::heading(&record, 0)).unwrap();
     // Other versions of lango read these lines, so neither field names nor their order may change.
-    let known = r#"{"lango_session":1,"id":"s_1","user":"local","created":7,"updated":8,"title":"a title","events":33,"hash":""#;
+    let known = r#"{"lango_session":1,"id":"s_1","user":"local","created":7,"updated":8,"title":"a title","events":35,"hash":""#;
     assert!(heading.starts_with(known), "{heading}");
     let known =
         r#"{"seq":1,"session":"s_1","turn":"t_1","frame":"","author":"user","time":1001,"type":"#;

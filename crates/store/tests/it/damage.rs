@@ -5,7 +5,7 @@ use lango_core::{EventRange, SessionCatalog, SessionId, SessionQuery, SessionSto
 use lango_testkit::session_store_contract::{LogBuilder, every_kind_of_event};
 use rusqlite::Connection;
 
-/// Stores a log of 33 events and another session, tampers with the file, and verifies the log. The error is the `seq` of the
+/// Stores a log of 35 events and another session, tampers with the file, and verifies the log. The error is the `seq` of the
 /// damaged event.
 async fn damage_after(tampering: &str) -> Result<u64, u64> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,7 +16,7 @@ async fn damage_after(tampering: &str) -> Result<u64, u64> {
     append(&store, every_kind_of_event(&session)).await;
     append(&store, LogBuilder::new(&other).exchange("one", "1").batch()).await;
     let count = log(&store, &session).await.len();
-    assert_eq!((store.verify(&session).await.unwrap(), count), (33, 33));
+    assert_eq!((store.verify(&session).await.unwrap(), count), (35, 35));
     let changed = Connection::open(&path)
         .unwrap()
         .execute(tampering, [])
@@ -56,10 +56,10 @@ async fn deleted_added_and_moved_rows_are_found() {
     let first_deleted = "DELETE FROM events WHERE session = 's_1' AND seq = 1";
     assert_eq!(damage_after(first_deleted).await, Err(2));
     let added = "INSERT INTO events (session, seq, turn, frame, time, body, author)
-                 VALUES ('s_1', 34, 't_1', '', 1, '{\"type\":\"agent.rejected\",\"reason\":\"x\"}', 'operator')";
-    assert_eq!(damage_after(added).await, Err(34));
-    let moved = "UPDATE events SET seq = 34 WHERE session = 's_1' AND seq = 33";
-    assert_eq!(damage_after(moved).await, Err(34));
+                 VALUES ('s_1', 36, 't_1', '', 1, '{\"type\":\"agent.rejected\",\"reason\":\"x\"}', 'operator')";
+    assert_eq!(damage_after(added).await, Err(36));
+    let moved = "UPDATE events SET seq = 36 WHERE session = 's_1' AND seq = 35";
+    assert_eq!(damage_after(moved).await, Err(36));
     let blanked = "UPDATE events SET hash = x'' WHERE session = 's_1' AND seq <= 5";
     assert_eq!(damage_after(blanked).await, Err(6));
 }

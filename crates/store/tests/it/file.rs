@@ -194,7 +194,7 @@ fn a_database_of_a_newer_lango_is_refused() {
         refusal(&path),
         StoreError::TooNew {
             found: 99,
-            known: 18,
+            known: 19,
             ..
         }
     ));

@@ -28,6 +28,7 @@ macro_rules! over_every_database {
 over_every_database!(
     a_fork_has_the_log_up_to_its_turn_with_new_hashes,
     a_running_turn_cannot_be_forked,
+    a_fork_of_an_undone_turn_says_that_it_was_undone,
 );
 
 fn fork(source: &SessionId, turn: &str) -> Fork {
@@ -83,4 +84,19 @@ async fn a_running_turn_cannot_be_forked(store: &Arc<Store>) {
         .list(&UserId::from("local"), SessionQuery::recent(9))
         .await;
     assert_eq!(listed.unwrap().len(), 1);
+}
+
+async fn a_fork_of_an_undone_turn_says_that_it_was_undone(store: &Arc<Store>) {
+    let source = session(store, "s_1", 1000).await;
+    let mut builder = LogBuilder::new(&source)
+        .exchange("one", "1")
+        .exchange("two", "2")
+        .undo("t_4", &["a.txt"])
+        .exchange("three", "3");
+    store.append(builder.batch()).await.unwrap();
+    assert!(store.fork_session(fork(&source, "t_4")).await.unwrap());
+    let copy = store.read_head(&SessionId::from("s_fork")).await.unwrap();
+    assert_eq!((copy.next_seq, copy.unfinished), (8, None));
+    let undone = copy.exchanges.iter().map(|turn| turn.undone.is_some());
+    assert_eq!(undone.collect::<Vec<_>>(), [false, true]);
 }

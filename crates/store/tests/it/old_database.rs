@@ -116,7 +116,7 @@ async fn a_migrated_database_has_the_schema_of_a_new_one() {
     assert_eq!(texts(&path, schema), texts(&new, schema));
     assert_eq!(
         texts(&path, "SELECT user_version || '' FROM pragma_user_version"),
-        ["18"]
+        ["19"]
     );
 }
 

@@ -17,7 +17,7 @@ async fn fill(store: &Arc<Store>) {
     for number in 0..5 {
         let id = session(store, &format!("s_{number}"), 7).await;
         append(store, every_kind_of_event(&id)).await;
-        let mut more = LogBuilder::new(&id).at(34);
+        let mut more = LogBuilder::new(&id).at(36);
         for turn in 0..80 {
             more = more.exchange(&format!("question {turn} \u{1}"), "an answer");
         }
@@ -105,7 +105,7 @@ async fn everything_is_moved_in_every_direction_and_usable() {
         let report = transfer(from, to).await.unwrap();
         assert_eq!(
             (report.sessions, report.events, report.damaged),
-            (5, 1365, 0)
+            (5, 1375, 0)
         );
         assert_eq!(all(to).await, all(&first).await, "{}", to.place());
         let numbered = tables()
@@ -337,7 +337,7 @@ async fn a_database_that_is_leased_or_changes_is_not_moved() {
                 {
                     append(
                         &from,
-                        LogBuilder::new(&id).at(274).exchange("late", "1").batch(),
+                        LogBuilder::new(&id).at(276).exchange("late", "1").batch(),
                     )
                     .await;
                     return;

@@ -80,6 +80,60 @@ pub async fn the_history_of_a_past_turn_is_what_that_turn_saw(subject: StoreUnde
     assert!(subject.store.history_of(&session, &unknown).await.is_err());
 }
 
+/// What was undone of a turn is part of its exchange, for turns that start later. A turn is undone at most once.
+pub async fn later_turns_see_what_was_undone(subject: StoreUnderTest) {
+    let session = subject.session("s_1").await;
+    let mut builder = LogBuilder::new(&session);
+    let (mut ids, mut shown) = (Vec::new(), Vec::new());
+    for turn in 0..44_usize {
+        let head = open(&subject, &session).await;
+        ids.push(format!("t_{}", head.next_seq));
+        shown.push(head.exchanges);
+        builder = builder.exchange("question", "answer");
+        match turn {
+            // In one batch with its end, and together with an earlier turn.
+            7 => builder = builder.undo(&ids[7], &["a", "b"]).undo(&ids[2], &["c"]),
+            9 => {
+                store(&subject, &mut builder).await;
+                builder = builder.undo(&ids[9], &["d"]);
+                store(&subject, &mut builder).await;
+                builder = builder.undo(&ids[9], &["again"]).undo(&ids[7], &["again"]);
+            }
+            // It has left the history.
+            43 => builder = builder.undo(&ids[0], &["e"]),
+            _ => {}
+        }
+        store(&subject, &mut builder).await;
+    }
+    let undone = |exchanges: &[Exchange]| -> Vec<(usize, String)> {
+        let files = exchanges.iter().enumerate().filter_map(|(at, exchange)| {
+            let undone = exchange.undone.as_ref()?;
+            assert_eq!(undone.trust, Trust::Trusted);
+            Some((at, undone.restored.join(" ")))
+        });
+        files.collect()
+    };
+    let expected = [(2, "c"), (7, "a b"), (9, "d")].map(|(at, files)| (at, files.to_owned()));
+    assert_eq!(undone(&shown[7]), []);
+    assert_eq!(undone(&shown[8]), expected[..2]);
+    assert_eq!(undone(&shown[9]), expected[..2]);
+    assert_eq!(undone(&shown[10]), expected);
+    assert_eq!(undone(&shown[39]), expected);
+    let last = open(&subject, &session).await;
+    assert_eq!((last.turns, undone(&last.exchanges)), (44, Vec::new()));
+    for (id, expected) in ids.iter().zip(&shown) {
+        let turn = TurnId::from(id.as_str());
+        let history = subject.store.history_of(&session, &turn).await;
+        assert_eq!(&history.expect("history can be read"), expected, "of {id}");
+    }
+    let all = subject.log(&session).await;
+    for turn in ids.iter().map(|id| TurnId::from(id.as_str())) {
+        let own = all.iter().filter(|event| event.turn == turn).cloned();
+        let found = subject.store.turn_events(&session, &turn).await;
+        assert_eq!(found.expect("events can be read"), own.collect::<Vec<_>>());
+    }
+}
+
 /// A turn that is running, or that a crash interrupted, is not part of the history yet.
 pub async fn an_unfinished_turn_is_reported_but_not_in_the_history(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;

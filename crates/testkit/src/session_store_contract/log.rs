@@ -96,7 +96,7 @@ pub async fn every_kind_of_event_reads_back_unchanged(subject: StoreUnderTest) {
     let session = subject.session("s_1").await;
     let written = every_kind_of_event(&session);
     let kinds: HashSet<_> = written.iter().map(|event| event.body.kind()).collect();
-    assert_eq!(kinds.len(), 13, "a kind of event is missing in the sample");
+    assert_eq!(kinds.len(), 14, "a kind of event is missing in the sample");
     append(&subject, written.clone()).await;
     let read = subject.log(&session).await;
     for (read, written) in read.iter().zip(written.iter()) {

@@ -4,8 +4,8 @@ use lango_core::{
     AgentModel, AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion,
     ApprovalRequest, Attachment, Call, CallId, CallStatus, Effect, Event, EventBatch, EventBody,
     FrameId, Limit, Limits, MessageOrigin, OpaqueData, Outcome, Price, PriceTier, RemoteThread,
-    Risk, SessionId, StopReason, Text, Timestamp, ToolName, Trust, TurnFault, TurnId, TurnSettings,
-    Usage,
+    Risk, SessionId, SkippedPath, StopReason, Text, Timestamp, ToolName, Trust, TurnFault, TurnId,
+    TurnSettings, Usage,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -82,6 +82,20 @@ impl LogBuilder {
                 attachments: Vec::new(),
             },
         )
+    }
+
+    /// Sets the folder of the turn that the last event starts.
+    pub fn in_folder(mut self, folder: &str) -> Self {
+        if let Some(EventBody::UserMessage { settings, .. }) =
+            self.events.last_mut().map(|event| &mut event.body)
+        {
+            *settings = Some(Box::new(TurnSettings {
+                topology: "d".into(),
+                folder: Some(folder.into()),
+                ..TurnSettings::default()
+            }));
+        }
+        self
     }
 
     /// Attaches a file to the last event.
@@ -171,6 +185,17 @@ impl LogBuilder {
     /// Ends the turn with this outcome and without an answer.
     pub fn end(self, outcome: Outcome) -> Self {
         self.add(ROOT, "", finished(outcome, None))
+    }
+
+    /// Undoes a turn, after the end of the last one.
+    pub fn undo(self, turn: &str, restored: &[&str]) -> Self {
+        let body = EventBody::TurnUndone {
+            undone: TurnId::from(turn),
+            restored: restored.iter().map(|path| Text::from(*path)).collect(),
+            skipped: Vec::new(),
+            trust: Trust::Trusted,
+        };
+        self.add(AgentName::USER, "", body)
     }
 
     /// Adds a model reply with its usage: tokens sent, how many of them were cached, tokens received, and the cost.
@@ -463,7 +488,20 @@ pub fn every_kind_of_event(session: &SessionId) -> EventBatch {
     let builder = outcomes.into_iter().fold(builder, |builder, outcome| {
         builder.add(ROOT, "", finished(outcome, Some(3)))
     });
-    let mut builder = builder.cancel();
+    let skipped = vec![SkippedPath {
+        path: text("a/b"),
+        reason: text("it changed"),
+    }];
+    let mut builder = builder.cancel().undo("t_2", &["ä\0\n"]).add(
+        "user",
+        "",
+        EventBody::TurnUndone {
+            undone: TurnId::from("t_none"),
+            restored: Vec::new(),
+            skipped,
+            trust: Trust::Untrusted,
+        },
+    );
     builder.batch()
 }
 

@@ -8,6 +8,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 /// A response before transport faults are applied. A stream is sent piece by piece, with chunked encoding.
 struct Response {
@@ -24,6 +25,8 @@ enum SendMode {
     CutAfter(usize),
     SilentAfter(usize),
     Drip(Duration),
+    /// Each event after this pause.
+    Paced(Duration),
     /// The whole response, then these bytes again and again.
     Endless(Vec<u8>),
 }
@@ -32,15 +35,16 @@ pub(super) async fn deliver(
     stream: &mut TcpStream,
     request: &RecordedRequest,
     answer: ScriptedAnswer,
+    note_event: impl Fn(),
 ) -> io::Result<()> {
     let mut response = build_response(request, answer.content);
     let mode = match answer.fault {
-        None => SendMode::Whole,
+        None => answer.pace.map_or(SendMode::Whole, SendMode::Paced),
         Some(Fault::HangUp) => return Ok(()),
         Some(Fault::SilentBeforeHead) => return wait_for_hangup(stream).await,
         Some(fault) => apply_fault(&mut response, request, fault),
     };
-    send(stream, &response, &mode).await
+    send(stream, &response, &mode, note_event).await
 }
 
 fn build_response(request: &RecordedRequest, content: Content) -> Response {
@@ -206,15 +210,28 @@ impl Response {
     }
 }
 
-async fn send(stream: &mut TcpStream, response: &Response, mode: &SendMode) -> io::Result<()> {
+/// Sends a response. Calls `note_event` before each event of a paced one.
+async fn send(
+    stream: &mut TcpStream,
+    response: &Response,
+    mode: &SendMode,
+    note_event: impl Fn(),
+) -> io::Result<()> {
     stream.write_all(response.head().as_bytes()).await?;
     let mut remaining = match mode {
         SendMode::CutAfter(bytes) | SendMode::SilentAfter(bytes) => *bytes,
         _ => usize::MAX,
     };
+    let mut due = Instant::now();
     for piece in &response.pieces {
         let piece = &piece[..piece.len().min(remaining)];
         remaining -= piece.len();
+        if let SendMode::Paced(pause) = mode {
+            // Not a sleep of this length each, so that the rate does not depend on how long sending takes.
+            due += *pause;
+            tokio::time::sleep_until(due).await;
+            note_event();
+        }
         if let SendMode::Drip(pause) = mode {
             for byte in piece.chunks(1) {
                 tokio::time::sleep(*pause).await;
@@ -230,7 +247,7 @@ async fn send(stream: &mut TcpStream, response: &Response, mode: &SendMode) -> i
         SendMode::Endless(again) => loop {
             send_piece(stream, response, again).await?;
         },
-        SendMode::Whole | SendMode::Drip(_) => {}
+        SendMode::Whole | SendMode::Drip(_) | SendMode::Paced(_) => {}
     }
     if response.is_streamed {
         stream.write_all(b"0\r\n\r\n").await?;

@@ -6,6 +6,7 @@
 
 use super::page::{self, Page, Position, start_of_character};
 use crate::show;
+use lango_core::OutputSink;
 use lango_secrets::{MaskTextStream, Masks};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -36,6 +37,8 @@ struct State {
     failure: Option<String>,
     /// Masks the secrets that the command may have seen.
     mask: Option<MaskTextStream>,
+    /// Where the output is shown while the command runs.
+    screen: OutputSink,
 }
 
 /// The size of a stored output.
@@ -72,6 +75,7 @@ impl Output {
             dropped_tail: String::new(),
             failure: None,
             mask: None,
+            screen: OutputSink::default(),
         };
         Self {
             path,
@@ -86,6 +90,11 @@ impl Output {
         self.state().mask = Some(masks.text_stream());
     }
 
+    /// Also shows the output from now on, exactly as it is recorded.
+    pub(crate) fn show_in(&self, screen: &OutputSink) {
+        self.state().screen = screen.clone();
+    }
+
     /// Adds output of the command. Writes synchronously, which is fast because the page cache buffers it.
     pub(crate) fn push(&self, printed: &[u8]) {
         let mut state = self.state();
@@ -93,15 +102,19 @@ impl Output {
             Some(mask) => mask.push(printed).into(),
             None => String::from_utf8_lossy(printed),
         };
-        state.add(&visible(&text), self.max_bytes);
+        let text = visible(&text);
+        state.screen.push(&text);
+        state.add(&text, self.max_bytes);
     }
 
     /// Marks the output as complete.
     pub(crate) fn finish(&self) {
         let mut state = self.state();
+        let screen = std::mem::take(&mut state.screen);
         if let Some(mut mask) = state.mask.take() {
-            let rest = mask.finish();
-            state.add(&visible(&rest), self.max_bytes);
+            let rest = visible(&mask.finish());
+            screen.push(&rest);
+            state.add(&rest, self.max_bytes);
         }
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);

@@ -102,6 +102,10 @@ impl Commands {
         if let Some(access) = &inner.secrets {
             job.output.mask(access.masks());
         }
+        // A background job outlives the call.
+        if mode == RunMode::Foreground {
+            job.output.show_in(&caller.output);
+        }
         env.extend(secrets.variables);
         if let Some(file) = secrets.certificates {
             policy.read.push(file.clone());

@@ -1,14 +1,15 @@
 //! `fs_delete`: moves a file or folder to lango's trash.
 
-use super::{ChangeFunctions, modifying_tool};
+use super::{ChangeFunctions, FileContext, modifying_tool};
+use crate::change::Change;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
-use crate::guard::{expect_inspected, guarded_container};
+use crate::guard::guarded_container;
 use crate::show;
 use crate::target_path::TargetPath;
 use crate::tree::{Contents, PREVIEW_NAMES};
-use crate::{Trash, Workspace};
-use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
+use crate::{TrashItem, Workspace};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -16,15 +17,15 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "Deletes a file, a folder with its contents, or a symbolic link (not its target). It is \
     moved to lango's trash, from where the user can restore it.";
 
-pub(super) fn tool(workspace: &Workspace, trash: &Trash) -> Arc<dyn Tool> {
+pub(super) fn tool(context: &FileContext) -> Arc<dyn Tool> {
     modifying_tool(
-        (workspace.clone(), trash.clone()),
+        context,
         ("fs_delete", Effect::NonIdempotent),
         DESCRIPTION,
         ChangeFunctions {
             run: delete,
             preview,
-            guarded,
+            inspect,
         },
     )
 }
@@ -36,34 +37,37 @@ struct DeleteArguments {
     path: String,
 }
 
-type Context = (Workspace, Trash);
-
 fn delete(
-    context: &Context,
+    context: &FileContext,
     arguments: DeleteArguments,
-    inspection: &Inspection,
+    caller: &Caller,
 ) -> Result<String, FileError> {
+    let recorder = context.recorder(caller);
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
-    expect_inspected(deletion.guarded(&context.0).as_ref(), inspection)?;
-    let item = context.1.put(&deletion.target, &deletion.contents)?;
+    let change = deletion.change(&context.workspace);
+    change.expect_inspected(&deletion.target, &caller.inspection)?;
+    let path = deletion.target.display_path();
+    let record = |item: &TrashItem| {
+        let recorded = recorder.delete(&item.path, &item.id);
+        recorded.map_err(|error| FileError::not_recorded(path, &error))
+    };
+    let item = context
+        .trash
+        .put(&deletion.target, &deletion.contents, record)?;
+    let summary = deletion.contents.summary();
+    let id = item.id;
     Ok(format!(
-        "deleted {} ({}); it is now in lango's trash as {}\n",
-        deletion.target.display_path(),
-        deletion.contents.summary(),
-        item.id
+        "deleted {path}\n{summary}; it is now in lango's trash as {id}\n"
     ))
 }
 
-fn guarded(
-    context: &Context,
-    arguments: DeleteArguments,
-) -> Result<Option<GuardedTarget>, FileError> {
+fn inspect(context: &FileContext, arguments: DeleteArguments) -> Result<Change, FileError> {
     let deletion = Deletion::find(context, &arguments.path, PreviewLength::Short)?;
-    Ok(deletion.guarded(&context.0))
+    Ok(deletion.change(&context.workspace))
 }
 
 fn preview(
-    context: &Context,
+    context: &FileContext,
     arguments: DeleteArguments,
     length: PreviewLength,
 ) -> Result<String, FileError> {
@@ -85,7 +89,7 @@ fn preview(
     }
     text.push_str(&format!(
         "It is moved to lango's trash, {}, and can be restored from there\n",
-        show::name(context.1.path().as_os_str())
+        show::name(context.trash.path().as_os_str())
     ));
     Ok(text)
 }
@@ -98,8 +102,8 @@ struct Deletion<'a> {
 }
 
 impl<'a> Deletion<'a> {
-    /// Returns why the entry, or something in it, is guarded.
-    fn guarded(&self, workspace: &Workspace) -> Option<GuardedTarget> {
+    /// Returns what the deletion changes: the entry, or something in it, may be guarded or executed.
+    fn change(&self, workspace: &Workspace) -> Change {
         let container = || {
             let entry = self.contents.guarded.as_ref()?;
             Some(guarded_container(
@@ -108,11 +112,16 @@ impl<'a> Deletion<'a> {
                 entry,
             ))
         };
-        self.target.guarded().or_else(container)
+        let executed = self.contents.executed.as_deref();
+        let change = Change::of_deletion(&self.target, self.kind, executed);
+        Change {
+            guarded: change.guarded.or_else(container),
+            ..change
+        }
     }
 
     fn find(
-        (workspace, trash): &'a Context,
+        context: &'a FileContext,
         path: &str,
         length: PreviewLength,
     ) -> Result<Self, FileError> {
@@ -120,6 +129,9 @@ impl<'a> Deletion<'a> {
             PreviewLength::Short => PREVIEW_NAMES,
             PreviewLength::Full => usize::MAX,
         };
+        let FileContext {
+            workspace, trash, ..
+        } = context;
         let requested = workspace.locate(path)?;
         let target = requested.entry()?;
         let not_deleted = |reason: String| FileError::NotDeleted {

@@ -3,13 +3,14 @@
 //! The model passes the exact passage, which must occur exactly once, so that the edit changes the intended place.
 
 use super::text::CurrentContent;
-use super::{ChangeFunctions, modifying_tool, preview_lines};
+use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
 use crate::Workspace;
+use crate::change::Change;
 use crate::diff::{self, RESULT_LINES};
 use crate::file_error::FileError;
-use crate::guard::expect_inspected;
 use crate::target_path::TargetPath;
-use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
+use crate::undo::Original;
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -22,15 +23,15 @@ const DESCRIPTION: &str = "Replaces one passage of a text file of the workspace:
 const MAX_COUNTED: usize = 1000;
 const MAX_LISTED: usize = 10;
 
-pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
+pub(super) fn tool(context: &FileContext) -> Arc<dyn Tool> {
     modifying_tool(
-        workspace.clone(),
+        context,
         ("fs_edit", Effect::NonIdempotent),
         DESCRIPTION,
         ChangeFunctions {
             run: edit,
             preview,
-            guarded,
+            inspect,
         },
     )
 }
@@ -47,34 +48,40 @@ struct EditArguments {
 }
 
 fn edit(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: EditArguments,
-    inspection: &Inspection,
+    caller: &Caller,
 ) -> Result<String, FileError> {
-    let mut edit = Edit::find(workspace, &arguments)?;
-    expect_inspected(edit.target.guarded().as_ref(), inspection)?;
-    edit.target.replace(edit.after.as_bytes())?;
+    let recorder = context.recorder(caller);
+    let mut edit = Edit::find(&context.workspace, &arguments)?;
+    let change = Change::of_file(&edit.target, &edit.after);
+    change.expect_inspected(&edit.target, &caller.inspection)?;
+    let before = Original::read(&edit.target)?;
+    let (after, bits) = (edit.after.as_bytes(), change.executable_bits());
+    replace(&recorder, &mut edit.target, &before, after, bits)?;
     let difference = diff::unified(&edit.before, &edit.after, RESULT_LINES);
     Ok(format!(
-        "edited {}\n{difference}",
-        edit.target.display_path()
+        "edited {}{}\n{difference}",
+        edit.target.display_path(),
+        diff::counts(&edit.before, &edit.after)
     ))
 }
 
-fn guarded(
-    workspace: &Workspace,
-    arguments: EditArguments,
-) -> Result<Option<GuardedTarget>, FileError> {
-    let requested = workspace.locate(&arguments.path)?;
-    Ok(requested.file_destination()?.guarded())
+fn inspect(context: &FileContext, arguments: EditArguments) -> Result<Change, FileError> {
+    let requested = context.workspace.locate(&arguments.path)?;
+    let target = requested.file_destination()?;
+    // An edit that fails now may succeed after an earlier call of the same reply, so its path counts in any case.
+    let edit = Edit::find(&context.workspace, &arguments);
+    let after = edit.map_or(String::new(), |edit| edit.after);
+    Ok(Change::of_file(&target, &after))
 }
 
 fn preview(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: EditArguments,
     length: PreviewLength,
 ) -> Result<String, FileError> {
-    let edit = Edit::find(workspace, &arguments)?;
+    let edit = Edit::find(&context.workspace, &arguments)?;
     let difference = diff::unified(&edit.before, &edit.after, preview_lines(length));
     Ok(format!(
         "Edits {}\n{difference}",

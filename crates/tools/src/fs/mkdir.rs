@@ -1,12 +1,12 @@
 //! `fs_mkdir`: creates a folder and its missing parents.
 
-use super::{ChangeFunctions, modifying_tool};
+use super::{ChangeFunctions, FileContext, modifying_tool};
 use crate::Workspace;
+use crate::change::Change;
 use crate::entry_kind::EntryKind;
 use crate::file_error::FileError;
-use crate::guard::expect_inspected;
 use crate::target_path::TargetPath;
-use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "Creates a folder in the workspace, with its missing parent folders. Leaves an existing \
     folder unchanged.";
 
-pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
+pub(super) fn tool(context: &FileContext) -> Arc<dyn Tool> {
     modifying_tool(
-        workspace.clone(),
+        context,
         ("fs_mkdir", Effect::Idempotent),
         DESCRIPTION,
         ChangeFunctions {
             run: make,
             preview,
-            guarded,
+            inspect,
         },
     )
 }
@@ -35,13 +35,17 @@ struct MkdirArguments {
 }
 
 fn make(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: MkdirArguments,
-    inspection: &Inspection,
+    caller: &Caller,
 ) -> Result<String, FileError> {
-    let (target, _) = destination(workspace, &arguments)?;
-    expect_inspected(target.guarded().as_ref(), inspection)?;
+    let recorder = context.recorder(caller);
+    let (target, _) = destination(&context.workspace, &arguments)?;
+    Change::of_new_folder(&target).expect_inspected(&target, &caller.inspection)?;
     let path = target.display_path().to_owned();
+    recorder
+        .create_folders(&target.missing_folders())
+        .map_err(|error| FileError::not_recorded(&path, &error))?;
     Ok(if target.create_folder()? {
         format!("created {path}/\n")
     } else {
@@ -49,19 +53,17 @@ fn make(
     })
 }
 
-fn guarded(
-    workspace: &Workspace,
-    arguments: MkdirArguments,
-) -> Result<Option<GuardedTarget>, FileError> {
-    Ok(destination(workspace, &arguments)?.0.guarded())
+fn inspect(context: &FileContext, arguments: MkdirArguments) -> Result<Change, FileError> {
+    let (target, _) = destination(&context.workspace, &arguments)?;
+    Ok(Change::of_new_folder(&target))
 }
 
 fn preview(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: MkdirArguments,
     _extent: PreviewLength,
 ) -> Result<String, FileError> {
-    let (target, exists) = destination(workspace, &arguments)?;
+    let (target, exists) = destination(&context.workspace, &arguments)?;
     let path = target.display_path();
     Ok(if exists {
         format!("Leaves the folder {path} unchanged\n")

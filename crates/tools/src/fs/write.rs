@@ -1,13 +1,13 @@
 //! `fs_write`: creates a file or replaces its whole content.
 
 use super::text::{CurrentContent, expect_replaceable};
-use super::{ChangeFunctions, modifying_tool, preview_lines};
-use crate::Workspace;
+use super::{ChangeFunctions, FileContext, modifying_tool, preview_lines, replace};
+use crate::change::Change;
 use crate::diff;
 use crate::file_error::FileError;
-use crate::guard::expect_inspected;
 use crate::show;
-use lango_core::{Effect, GuardedTarget, Inspection, PreviewLength, Tool};
+use crate::undo::Original;
+use lango_core::{Caller, Effect, PreviewLength, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 const DESCRIPTION: &str = "Writes a text file of the workspace: creates it, with its missing parent folders, or \
     replaces its whole content. To change a part of a file, use fs_edit.";
 
-pub(super) fn tool(workspace: &Workspace) -> Arc<dyn Tool> {
+pub(super) fn tool(context: &FileContext) -> Arc<dyn Tool> {
     modifying_tool(
-        workspace.clone(),
+        context,
         ("fs_write", Effect::Idempotent),
         DESCRIPTION,
         ChangeFunctions {
             run: write,
             preview,
-            guarded,
+            inspect,
         },
     )
 }
@@ -38,36 +38,49 @@ struct WriteArguments {
 }
 
 fn write(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: WriteArguments,
-    inspection: &Inspection,
+    caller: &Caller,
 ) -> Result<String, FileError> {
-    let mut target = workspace.locate(&arguments.path)?.file_destination()?;
-    expect_inspected(target.guarded().as_ref(), inspection)?;
-    let existed = expect_replaceable(&target)?;
-    target.replace(arguments.content.as_bytes())?;
-    let verb = if existed { "replaced" } else { "created" };
+    let WriteArguments { path, content } = arguments;
+    let recorder = context.recorder(caller);
+    let mut target = context.workspace.locate(&path)?.file_destination()?;
+    let change = Change::of_file(&target, &content);
+    change.expect_inspected(&target, &caller.inspection)?;
+    expect_replaceable(&target)?;
+    let before = Original::read(&target)?;
+    let bits = change.executable_bits();
+    replace(&recorder, &mut target, &before, content.as_bytes(), bits)?;
+    let verb = match before {
+        Original::Absent => "created",
+        Original::File { .. } | Original::Large { .. } => "replaced",
+    };
+    let counts = match before.text() {
+        Some(before) => diff::counts(before, &content).to_string(),
+        None => String::new(),
+    };
     Ok(format!(
-        "{verb} {} ({})\n",
+        "{verb} {}{counts}\n{}\n",
         target.display_path(),
-        lines_and_size(&arguments.content)
+        lines_and_size(&content)
     ))
 }
 
-fn guarded(
-    workspace: &Workspace,
-    arguments: WriteArguments,
-) -> Result<Option<GuardedTarget>, FileError> {
-    let requested = workspace.locate(&arguments.path)?;
-    Ok(requested.file_destination()?.guarded())
+fn inspect(context: &FileContext, arguments: WriteArguments) -> Result<Change, FileError> {
+    let requested = context.workspace.locate(&arguments.path)?;
+    let target = requested.file_destination()?;
+    Ok(Change::of_file(&target, &arguments.content))
 }
 
 fn preview(
-    workspace: &Workspace,
+    context: &FileContext,
     arguments: WriteArguments,
     length: PreviewLength,
 ) -> Result<String, FileError> {
-    let target = workspace.locate(&arguments.path)?.file_destination()?;
+    let target = context
+        .workspace
+        .locate(&arguments.path)?
+        .file_destination()?;
     let current = CurrentContent::at(&target)?;
     let (path, new) = (target.display_path(), &arguments.content);
     let lines = preview_lines(length);

@@ -7,13 +7,11 @@ use super::find::{MAX_SKILL_FILE_BYTES, SKILL_FILE, check_tool_name};
 use super::front_matter::{MAX_DESCRIPTION, TRUST_FIELD, UNTRUSTED, check_length, check_name};
 use super::script::{SCRIPTS, interpreter};
 use crate::diff::{self, PREVIEW_LINES};
-use crate::replace::random_number;
+use crate::replace::{rename_without_replacing, temporary_name};
 use crate::show;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 use lango_core::{PreviewLength, ToolError, Trust};
-use rustix::fs::{RenameFlags, renameat_with};
-use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -138,11 +136,11 @@ impl NewSkill {
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
         let parent = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
-        let temporary = format!(".{:016x}.lango-new", random_number());
+        let temporary = temporary_name();
         let written = parent
             .create_dir(&temporary)
             .and_then(|()| self.fill(&parent.open_dir(&temporary)?))
-            .and_then(|()| rename_without_replacing(&parent, &temporary, &self.name));
+            .and_then(|()| rename_if_free(&parent, &temporary, &self.name));
         if let Err(error) = written {
             // The write error is the one to report.
             let _ = parent.remove_dir_all(&temporary);
@@ -196,14 +194,14 @@ fn refuse(problem: &str) -> ToolError {
     ToolError::new(format!("the skill was not created: {problem}"))
 }
 
-fn rename_without_replacing(folder: &Dir, from: &str, to: &str) -> io::Result<()> {
-    match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // The file system does not support NOREPLACE.
-        Err(Errno::INVAL | Errno::NOSYS) => match folder.symlink_metadata(to) {
-            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => folder.rename(from, folder, to),
-        },
-        renamed => Ok(renamed?),
+/// Renames the skill's folder, unless the name is taken. Some file systems cannot do both in one step.
+fn rename_if_free(folder: &Dir, from: &str, to: &str) -> io::Result<()> {
+    if rename_without_replacing(folder, from.as_ref(), to.as_ref())? {
+        return Ok(());
+    }
+    match folder.symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => folder.rename(from, folder, to),
     }
 }
 

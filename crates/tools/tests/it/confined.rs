@@ -138,7 +138,7 @@ fn a_workspace_given_by_a_link_accepts_both_paths() {
         workspace.path(),
         fixture.inside("real").canonicalize().unwrap()
     );
-    let stat = Arc::clone(&file_tools(&workspace, &Trash::at("nowhere"))[2]);
+    let stat = Arc::clone(&file_tools(&workspace, &Trash::at("nowhere"), None)[2]);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();

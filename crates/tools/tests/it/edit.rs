@@ -16,7 +16,7 @@ fn a_passage_is_replaced_and_the_diff_is_shown() {
     assert_eq!(fixture.read("a.rs"), "fn a() {\n    1\n}\nfn b() {}\n");
     assert_eq!(
         fixture.text("fs_edit", arguments),
-        format!("edited a.rs\n{difference}")
+        format!("edited a.rs +1 −1\n{difference}")
     );
     assert_eq!(fixture.read("a.rs"), "fn a() {\n    2\n}\nfn b() {}\n");
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-const ROUNDS: usize = 300;
+pub(crate) const ROUNDS: usize = 300;
 
 /// Swaps two names until it is dropped.
-struct Swapper {
+pub(crate) struct Swapper {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Swapper {
-    fn start(fixture: &FileFixture, names: [&'static str; 2]) -> Self {
+    pub(crate) fn start(fixture: &FileFixture, names: [&'static str; 2]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let [a, b] = names.map(|name| fixture.inside(name));
         let thread = std::thread::spawn({

@@ -1,9 +1,14 @@
 //! A fixture with a temporary workspace, and a secret next to it that no tool may reach.
 
-use lango_core::{Caller, Inspection, PreviewLength, Tool, ToolError, ToolOutput};
+use lango_core::{
+    Caller, Inspection, PreviewLength, SessionId, Timestamp, Tool, ToolError, ToolOutput, TurnId,
+};
 use lango_sandbox::Policy;
 use lango_testkit::tool::caller;
-use lango_tools::{Trash, TrashError, TrashItem, Workspace, file_tools};
+use lango_tools::{
+    Trash, TrashError, TrashItem, TurnRecord, UndoLimits, UndoMode, UndoOutcome, UndoResult,
+    UndoStep, UndoStore, Workspace, file_tools,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,12 +20,14 @@ use tokio::runtime::Runtime;
 /// The content of the file outside the workspace.
 pub(crate) const SECRET: &str = "the secret outside";
 
-/// A folder `workspace` and, next to it, `outside/secret.txt`. The trash is in another temporary folder.
+/// A folder `workspace` and, next to it, `outside/secret.txt`. The trash and the originals are in another temporary
+/// folder.
 pub(crate) struct FileFixture {
     folder: TempDir,
     _trash_folder: TempDir,
     workspace: Workspace,
     trash: Trash,
+    undo: UndoStore,
     tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -49,12 +56,64 @@ impl FileFixture {
         change(&mut policy, &path);
         let workspace = Workspace::open(policy).unwrap();
         let trash = Trash::at(trash_folder.path().join("trash"));
+        let undo = UndoStore::at(trash_folder.path().join("undo"));
         Self {
-            tools: file_tools(&workspace, &trash),
+            tools: file_tools(&workspace, &trash, Some(&undo)),
             workspace,
             trash,
+            undo,
             folder,
             _trash_folder: trash_folder,
+        }
+    }
+
+    /// Sets the limits of what is saved.
+    pub(crate) fn with_undo_limits(mut self, limits: UndoLimits) -> Self {
+        self.undo = self.undo.with_limits(limits);
+        self.tools = file_tools(&self.workspace, &self.trash, Some(&self.undo));
+        self
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn undo_store(&self) -> &UndoStore {
+        &self.undo
+    }
+
+    /// Returns the record of a turn of the session `s_1`.
+    pub(crate) fn record(&self, turn: &str) -> TurnRecord {
+        let (session, turn) = (SessionId::from("s_1"), TurnId::from(turn));
+        self.undo.turn(&session, &turn).unwrap().unwrap()
+    }
+
+    /// Returns what undoing a turn would do.
+    pub(crate) fn check_undo(&self, turn: &str) -> Vec<UndoStep> {
+        self.record(turn).check(&self.workspace, &self.trash)
+    }
+
+    /// Undoes a turn and marks it as undone.
+    pub(crate) fn undo(&self, turn: &str, mode: UndoMode) -> Vec<UndoResult> {
+        let record = self.record(turn);
+        let results = record.undo(&self.workspace, &self.trash, mode, &|| true);
+        record.finish_undo(&results, Timestamp(5)).unwrap();
+        results
+    }
+
+    /// Deletes the records of all turns.
+    pub(crate) fn forget_turns(&self) {
+        self.undo.forget_session(&SessionId::from("s_1")).unwrap();
+    }
+
+    /// Undoes a turn, of which nothing may be left.
+    pub(crate) fn undo_all(&self, turn: &str) {
+        for result in self.undo(turn, UndoMode::Whole) {
+            let is_undone = matches!(
+                result.outcome,
+                UndoOutcome::Restored | UndoOutcome::Unchanged
+            );
+            assert!(is_undone, "{result:?}");
         }
     }
 
@@ -104,6 +163,30 @@ impl FileFixture {
         self.call_inspected(tool, arguments, inspection)
     }
 
+    /// Inspects and runs a call of this turn.
+    pub(crate) fn call_in(&self, turn: &str, tool: &str, arguments: Value) -> String {
+        let caller = Caller {
+            inspection: self.inspect(tool, arguments.clone()),
+            turn: turn.into(),
+            ..caller()
+        };
+        self.call_as(&caller, tool, arguments).unwrap()
+    }
+
+    /// Runs a call of this caller.
+    pub(crate) fn call_as(
+        &self,
+        caller: &Caller,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<String, ToolError> {
+        let (tool, caller) = (self.tool(tool), caller.clone());
+        on_a_thread(move |runtime| {
+            let result = runtime.block_on(tool.run(&caller, Arc::new(arguments)));
+            result.map(|output| output.text)
+        })
+    }
+
     /// Runs a call without inspection and returns its whole output.
     pub(crate) fn output(&self, tool: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tool(tool);
@@ -122,15 +205,11 @@ impl FileFixture {
         arguments: Value,
         inspection: Inspection,
     ) -> Result<String, ToolError> {
-        let tool = self.tool(tool);
         let caller = Caller {
             inspection,
             ..caller()
         };
-        on_a_thread(move |runtime| {
-            let result = runtime.block_on(tool.run(&caller, Arc::new(arguments)));
-            result.map(|output| output.text)
-        })
+        self.call_as(&caller, tool, arguments)
     }
 
     pub(crate) fn preview(&self, tool: &str, arguments: Value) -> Option<String> {

@@ -25,7 +25,7 @@ fn a_file_goes_to_the_trash_and_can_be_restored() {
     assert_eq!(
         text,
         format!(
-            "deleted src/a.txt (1 file, 7 B); it is now in lango's trash as {}\n",
+            "deleted src/a.txt\n1 file, 7 B; it is now in lango's trash as {}\n",
             item.id
         )
     );
@@ -202,7 +202,7 @@ fn a_folder_that_contains_the_trash_is_not_deleted() {
     let workspace = lango_tools::Workspace::open(lango_sandbox::Policy::of(fixture.inside("")));
     let trash = Trash::at(fixture.inside("data/trash"));
     std::fs::create_dir(trash.path()).unwrap();
-    let tools = lango_tools::file_tools(&workspace.unwrap(), &trash);
+    let tools = lango_tools::file_tools(&workspace.unwrap(), &trash, None);
     let delete = tools.iter().find(|tool| tool.spec().name == "fs_delete");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

@@ -12,7 +12,7 @@ fn a_file_is_created_with_its_parent_folders() {
         "fs_write",
         json!({"path": "a/b/c.txt", "content": "one\ntwo\n"}),
     );
-    assert_eq!(text, "created a/b/c.txt (2 lines, 8 B)\n");
+    assert_eq!(text, "created a/b/c.txt +2\n2 lines, 8 B\n");
     assert_eq!(fixture.read("a/b/c.txt"), "one\ntwo\n");
 }
 
@@ -22,7 +22,7 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
     fixture.write("run.sh", "old and longer");
     std::fs::set_permissions(fixture.inside("run.sh"), PermissionsExt::from_mode(0o4750)).unwrap();
     let text = fixture.text("fs_write", json!({"path": "run.sh", "content": ""}));
-    assert_eq!(text, "replaced run.sh (0 lines, 0 B)\n");
+    assert_eq!(text, "replaced run.sh −1\n0 lines, 0 B\n");
     assert_eq!(fixture.read("run.sh"), "");
     let mode = fixture
         .inside("run.sh")

@@ -2,8 +2,8 @@
 
 use crate::{NOW, key_file, name, set, vault_of};
 use lango_core::{
-    BoxFuture, Caller, Clock, Inspection, PreviewLength, RecordSelection, Timestamp, Tool, Trust,
-    UserId,
+    BoxFuture, Caller, Clock, Inspection, OutputSink, PreviewLength, RecordSelection, Timestamp,
+    Tool, Trust, UserId,
 };
 use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue, ServerToolId};
 use lango_store::Store;
@@ -133,6 +133,7 @@ fn caller() -> Caller {
         call: "c".into(),
         trust: Trust::Trusted,
         inspection: Inspection::default(),
+        output: OutputSink::default(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! A web server on loopback that records its requests, and the tools that use it.
 
 use lango_core::{
-    Caller, Clock, Inspection, SessionId, Timestamp, Tool, ToolError, ToolOutput, Trust, UserId,
-    WebCache,
+    Caller, Clock, Inspection, OutputSink, SessionId, Timestamp, Tool, ToolError, ToolOutput,
+    Trust, UserId, WebCache,
 };
 use lango_net::{Egress, EgressLimits, EgressRules, SeenLinks};
 use lango_store::Store;
@@ -283,5 +283,6 @@ pub(crate) fn caller() -> Caller {
         call: "c_1".into(),
         trust: Trust::Untrusted,
         inspection: Inspection::default(),
+        output: OutputSink::default(),
     }
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use futures_util::{FutureExt, StreamExt};
-use lango_core::{AgentName, Event, FrameId, Outcome, SessionId, Timestamp, TurnId, Usage};
+use lango_core::{
+    AgentName, CallId, CallStatus, Event, Outcome, SessionId, Timestamp, Trust, TurnId, Usage,
+};
 
 fn draft(text: &str) -> TurnUpdate {
     draft_of("operator", text)
@@ -10,6 +12,7 @@ fn draft(text: &str) -> TurnUpdate {
 
 fn draft_of(author: &str, text: &str) -> TurnUpdate {
     TurnUpdate::Draft {
+        frame: FrameId::root(),
         author: AgentName::from(author),
         text: text.to_owned(),
     }
@@ -48,6 +51,37 @@ fn ended(seq: u64) -> TurnUpdate {
         model_calls: 1,
         tool_calls: 0,
         rounds: 0,
+    };
+    stored(seq, body)
+}
+
+fn started(frame: &str) -> TurnUpdate {
+    TurnUpdate::ModelStarted {
+        frame: FrameId::from(frame),
+        agent: AgentName::from("operator"),
+        model: "test/model".into(),
+    }
+}
+
+fn progress(frame: &str, bytes: usize) -> TurnUpdate {
+    let frame = FrameId::from(frame);
+    TurnUpdate::ModelProgress { frame, bytes }
+}
+
+fn output(call: &str, text: &str) -> TurnUpdate {
+    TurnUpdate::ToolOutput {
+        call: CallId::from(call),
+        text: text.to_owned(),
+    }
+}
+
+fn returned(seq: u64, call: &str) -> TurnUpdate {
+    let body = EventBody::ToolReturned {
+        call: CallId::from(call),
+        status: CallStatus::Ok,
+        output: "done".into(),
+        attachments: Vec::new(),
+        trust: Trust::Untrusted,
     };
     stored(seq, body)
 }
@@ -238,4 +272,112 @@ async fn the_backlog_is_empty_when_everything_was_taken_or_the_receiver_is_gone(
     let waiting = backlog.emptied();
     drop(receiver);
     waiting.await;
+}
+
+#[test]
+fn the_progress_of_a_model_call_adds_up_until_it_is_read() {
+    let (sender, mut receiver) = turn_updates();
+    send_all(&sender, [started("a"), progress("a", 1), progress("b", 7)]);
+    sender.send_model_progress(&FrameId::from("a"), 2);
+    assert_eq!(
+        unread(&mut receiver),
+        [started("a"), progress("a", 3), progress("b", 7)]
+    );
+    sender.send(progress("a", 4));
+    assert_eq!(unread(&mut receiver), [progress("a", 4)]);
+}
+
+#[test]
+fn the_output_of_a_tool_is_merged_and_only_its_end_is_kept() {
+    let (sender, mut receiver) = turn_updates();
+    send_all(
+        &sender,
+        [output("a", "1\n2"), output("b", "x"), output("a", "3\n")],
+    );
+    assert_eq!(
+        unread(&mut receiver),
+        [output("a", "1\n23\n"), output("b", "x")]
+    );
+    let lines: Vec<String> = (0..100).map(|line| format!("line {line}\n")).collect();
+    sender.send(output("a", &lines.concat()));
+    assert_eq!(unread(&mut receiver), [output("a", &lines[80..].concat())]);
+    let updates = lines.iter().map(|line| output("a", line));
+    send_all(&sender, updates.chain([output("a", "incomplete")]));
+    let end = lines[81..].concat() + "incomplete";
+    assert_eq!(unread(&mut receiver), [output("a", &end)]);
+    sender.send(output("a", &"é".repeat(100_000)));
+    assert_eq!(unread(&mut receiver), [output("a", &"é".repeat(4 * 1024))]);
+}
+
+#[test]
+fn a_reader_knows_a_step_before_its_progress() {
+    let (sender, mut receiver) = turn_updates();
+    let updates = [
+        called(1),
+        started("a"),
+        progress("a", 1),
+        called(2),
+        output("c", "1\n"),
+    ];
+    send_all(&sender, updates.clone());
+    assert_eq!(unread(&mut receiver), updates);
+    // Progress of a step that the reader knows is not delayed by events of other steps.
+    send_all(&sender, [progress("a", 1), called(3), called(4)]);
+    let next = [receiver.try_recv(), receiver.try_recv()];
+    assert!(next.contains(&Some(progress("a", 1))), "{next:?}");
+}
+
+#[test]
+fn unread_progress_disappears_with_the_end_of_its_step() {
+    let (sender, mut receiver) = turn_updates();
+    let both = [output("c", "1\n"), output("d", "1\n")];
+    send_all(&sender, both.into_iter().chain([returned(1, "c")]));
+    assert_eq!(
+        unread(&mut receiver),
+        [output("d", "1\n"), returned(1, "c")]
+    );
+    send_all(&sender, [progress("a", 1), started("a"), progress("a", 2)]);
+    assert_eq!(unread(&mut receiver), [started("a"), progress("a", 2)]);
+    send_all(&sender, [progress("a", 1), output("d", "2\n"), ended(2)]);
+    assert_eq!(unread(&mut receiver), [ended(2)]);
+}
+
+#[test]
+fn a_slow_reader_gets_both_the_draft_and_the_progress() {
+    let (sender, mut receiver) = turn_updates();
+    let mut read = Vec::new();
+    for _ in 0..6 {
+        send_all(&sender, [draft("x"), progress("", 1), output("c", "y")]);
+        read.extend(receiver.try_recv());
+    }
+    let count = |is_it: fn(&TurnUpdate) -> bool| read.iter().filter(|update| is_it(update)).count();
+    assert!(
+        count(|update| matches!(update, TurnUpdate::Draft { .. })) >= 2,
+        "{read:?}"
+    );
+    assert!(
+        count(|update| matches!(update, TurnUpdate::ModelProgress { .. })) >= 1,
+        "{read:?}"
+    );
+    assert!(
+        count(|update| matches!(update, TurnUpdate::ToolOutput { .. })) >= 1,
+        "{read:?}"
+    );
+}
+
+#[test]
+fn progress_that_nobody_reads_does_not_grow_the_queue() {
+    let (sender, _receiver) = turn_updates();
+    let line = "a line of output\n".repeat(50);
+    for seq in 1..=2_000 {
+        send_all(
+            &sender,
+            [progress("a", 10), output("c", &line), draft("word ")],
+        );
+        sender.send(called(seq));
+    }
+    let queue = sender.0.lock();
+    assert_eq!(queue.progress.len(), 2);
+    // Each event separates two pieces of the draft.
+    assert_eq!(queue.unread.len(), 4_000);
 }

@@ -1,0 +1,38 @@
+//! The calls that mode `accept-edits` runs without a question: changes that lango's file tools make to ordinary files
+//! of the workspace. All other facts that an inspection can find (a guarded target, a site, a secret, a program) keep
+//! their questions.
+
+use super::rules::{ApprovalRules, RuleDecision};
+use crate::tree::Tree;
+use lango_core::{ApprovalQuestion, ApprovalRequest, FileEdit, Inspection, Text};
+
+/// Whether the inspection found a change of an ordinary file, and nothing else.
+pub(super) fn is_ordinary(inspection: &Inspection) -> bool {
+    let ordinary = Inspection {
+        edit: Some(FileEdit::default()),
+        ..Inspection::default()
+    };
+    *inspection == ordinary
+}
+
+/// Returns why a change needs approval even if edits are accepted.
+pub(super) fn caution(inspection: &Inspection) -> Option<Text> {
+    inspection.edit.as_ref()?.caution.clone()
+}
+
+/// Whether mode `accept-edits` would run this pending call without a question.
+pub(crate) fn is_accepted_edit(
+    tree: &Tree,
+    rules: &ApprovalRules,
+    request: &ApprovalRequest,
+) -> bool {
+    let owner = tree.agent(request.agent.as_str());
+    let Some(tool) = owner.and_then(|owner| owner.tool(request.tool.as_str())) else {
+        return false;
+    };
+    let (arguments, inspection) = (&request.arguments, &request.inspection);
+    let decision = rules.apply(&request.agent, &tool.spec, arguments, inspection);
+    request.question == ApprovalQuestion::Permission
+        && is_ordinary(inspection)
+        && matches!(decision, RuleDecision::NoRule { .. })
+}

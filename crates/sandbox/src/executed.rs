@@ -1,0 +1,116 @@
+//! Files that other programs execute as part of ordinary work: build files, scripts, hooks and settings that name
+//! programs. Unlike [protected](crate::protected) names, commands in the sandbox may change them, because nothing runs
+//! them before the user does. The list is in `executed_names.txt`.
+
+use crate::name_list::NameList;
+use std::path::Path;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names::parse(include_str!("executed_names.txt")));
+
+/// Returns what executes a file with this name, in words for users: `make` for `Makefile`. `inside` is relative to a
+/// writable directory.
+pub fn executed_by(inside: &Path) -> Option<&'static str> {
+    let parent = inside.parent().and_then(Path::file_name);
+    let by_name = inside
+        .file_name()
+        .and_then(|name| NAMES.files.find(parent, name));
+    by_name.or_else(|| executed_in(inside))
+}
+
+/// Returns what executes the files in a directory, in words for users: `cargo` for `.cargo`. `inside` is relative to a
+/// writable directory.
+pub fn executed_in(inside: &Path) -> Option<&'static str> {
+    let mut above = inside.ancestors().filter_map(|directory| {
+        let parent = directory.parent().and_then(Path::file_name);
+        NAMES.directories.find(parent, directory.file_name()?)
+    });
+    above.next()
+}
+
+/// The names with what executes them.
+#[derive(Default)]
+struct Names {
+    files: NameList<&'static str>,
+    directories: NameList<&'static str>,
+}
+
+impl Names {
+    /// Parses the list: what executes files, and below it, indented, their names. A directory ends with a slash.
+    fn parse(text: &'static str) -> Self {
+        let mut names = Self::default();
+        let mut program = "";
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            if !line.starts_with(' ') {
+                program = line.trim();
+                continue;
+            }
+            for name in line.split_whitespace() {
+                match name.strip_suffix('/') {
+                    Some(directory) => names.directories.add(directory, program),
+                    None => names.files.add(name, program),
+                }
+            }
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_the_list_has_a_program_and_is_found() {
+        let mut program = "";
+        for line in include_str!("executed_names.txt").lines() {
+            if line.starts_with('#') || line.trim().is_empty() {
+                continue;
+            }
+            if !line.starts_with(' ') {
+                program = line;
+                continue;
+            }
+            for name in line.split_whitespace() {
+                assert!(!program.is_empty(), "{name}");
+                assert!(!name.trim_end_matches('/').contains('/'), "{name}");
+                assert!(!name.trim_matches('*').contains('*'), "{name}");
+                let path = name.replace('*', "x").replace('/', "/x");
+                assert!(executed_by(Path::new(&path)).is_some(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_any_directory_and_in_any_case() {
+        for (path, program) in [
+            ("Makefile", Some("make")),
+            ("sub/MAKEFILE", Some("make")),
+            ("rules.mk", Some("make")),
+            ("justfile", Some("just")),
+            ("CMakeLists.txt", Some("CMake")),
+            ("web/package.json", Some("npm and other package managers")),
+            ("tests/conftest.py", Some("Python and its tools")),
+            ("crates/x/build.rs", Some("cargo")),
+            (".cargo/a/notes.txt", Some("cargo")),
+            ("Dockerfile.dev", Some("a container builder")),
+            ("vite.config.ts", Some("a JavaScript tool")),
+            ("deploy.sh", Some("a shell")),
+            ("BUILD", Some("a build tool")),
+            ("build/notes.txt", None),
+            ("src/main.rs", None),
+            ("build.rs.md", None),
+            ("makefile.md/notes", None),
+            ("src/lib.py", None),
+            ("README.md", None),
+            ("cargo/notes.txt", None),
+        ] {
+            assert_eq!(executed_by(Path::new(path)), program, "{path}");
+        }
+        assert_eq!(
+            executed_in(Path::new("x/.GitHub/a")),
+            Some("continuous integration")
+        );
+        assert_eq!(executed_in(Path::new("build")), None);
+    }
+}

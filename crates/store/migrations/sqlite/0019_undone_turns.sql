@@ -1,0 +1,3 @@
+-- The position of the event that undid a turn.
+
+ALTER TABLE turns ADD COLUMN undone_seq INTEGER;

@@ -1,0 +1,161 @@
+//! What a call would change, as the gate needs to know it: whether the target is [guarded](crate::guard), and whether it
+//! is more than an edit of an ordinary file of the workspace. Mode `accept-edits` runs ordinary edits without a
+//! question, so a file that other programs execute is not ordinary. The tool finds the same facts again when it runs,
+//! from the handles that it writes through, and changes nothing if they are worse than those that were approved.
+
+use crate::entry_kind::EntryKind;
+use crate::file_error::FileError;
+use crate::replace::ExecutableBits;
+use crate::roots::Roots;
+use crate::show;
+use crate::target_path::TargetPath;
+use cap_std::fs::{Metadata, PermissionsExt};
+use lango_core::{FileEdit, GuardedTarget, Inspection, Text};
+use lango_sandbox::{executed_by, executed_in};
+use std::io::Read;
+use std::path::Path;
+
+/// The first bytes of a file that the operating system runs as a script.
+const SCRIPT_MARK: &[u8] = b"#!";
+
+/// Facts about a change.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) guarded: Option<GuardedTarget>,
+    pub(crate) edit: FileEdit,
+}
+
+impl Change {
+    /// Inspects the change of a file to this content.
+    pub(crate) fn of_file(target: &TargetPath<'_>, content: &str) -> Self {
+        let caution = caution_of_names(target, executed_by)
+            .or_else(|| caution_of_file(target))
+            .or_else(|| {
+                let is_script = content.as_bytes().starts_with(SCRIPT_MARK);
+                is_script.then(|| script_caution(target))
+            });
+        Self::with_caution(target, caution)
+    }
+
+    /// Inspects the creation of a folder.
+    pub(crate) fn of_new_folder(target: &TargetPath<'_>) -> Self {
+        Self::with_caution(target, caution_of_names(target, executed_in))
+    }
+
+    /// Inspects the deletion of an entry of this kind. `executed` is an entry in it that other programs execute.
+    pub(crate) fn of_deletion(
+        target: &TargetPath<'_>,
+        kind: EntryKind,
+        executed: Option<&Path>,
+    ) -> Self {
+        let caution = caution_of_names(target, executed_by).or_else(|| match kind {
+            EntryKind::File => caution_of_file(target),
+            _ => executed.map(|entry| {
+                let (folder, entry) = (shown(target), show::name(entry.as_os_str()));
+                format!("`{folder}` contains `{entry}`, which other programs execute").into()
+            }),
+        });
+        Self::with_caution(target, caution)
+    }
+
+    /// Fails if the change needs an approval that it did not get: its facts are not those that were inspected before
+    /// the call was allowed.
+    pub(crate) fn expect_inspected(
+        &self,
+        target: &TargetPath<'_>,
+        inspection: &Inspection,
+    ) -> Result<(), FileError> {
+        let inspected = inspection.edit.as_ref();
+        let inspected = inspected.and_then(|edit| edit.caution.as_ref());
+        match (&self.guarded, &self.edit.caution) {
+            (Some(guarded), _) if inspection.guarded.as_ref() != Some(guarded) => {
+                Err(FileError::NotApproved {
+                    path: guarded.path.to_string(),
+                    reason: guarded.reason.to_string(),
+                })
+            }
+            (_, Some(caution)) if inspected != Some(caution) => Err(FileError::NotApproved {
+                path: target.display_path().to_owned(),
+                reason: caution.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether a replaced file stays executable. An ordinary file is not executable, unless another process
+    /// has put an executable one in its place since it was inspected.
+    pub(crate) fn executable_bits(&self) -> ExecutableBits {
+        match self.edit.caution {
+            Some(_) => ExecutableBits::Carry,
+            None => ExecutableBits::Drop,
+        }
+    }
+
+    fn with_caution(target: &TargetPath<'_>, caution: Option<Text>) -> Self {
+        Self {
+            guarded: target.guarded(),
+            edit: FileEdit { caution },
+        }
+    }
+}
+
+/// Whether a file has an executable bit.
+pub(crate) fn is_executable(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+/// Whether the name of an entry makes other programs execute it.
+pub(crate) fn is_executed(roots: &Roots, path: &Path) -> bool {
+    executed_by(roots.inside(path)).is_some()
+}
+
+/// Returns the caution that the path gives: it lies outside the workspace, or other programs execute files with the
+/// name of the target or of a link that leads to it.
+fn caution_of_names(
+    target: &TargetPath<'_>,
+    executed: fn(&Path) -> Option<&'static str>,
+) -> Option<Text> {
+    let (roots, path) = (target.roots(), target.path());
+    if !path.starts_with(roots.workspace()) {
+        let path = show::name(path.as_os_str());
+        return Some(format!("`{path}` is outside the folder that the agents work in").into());
+    }
+    let mut paths = std::iter::once(&path).chain(target.links());
+    paths.find_map(|path| {
+        let program = executed(roots.inside(path))?;
+        let path = show::name(roots.shorten(path).as_os_str());
+        Some(format!("`{path}` is executed by {program}").into())
+    })
+}
+
+/// Returns the caution that an existing file gives: it is executable or a script.
+fn caution_of_file(target: &TargetPath<'_>) -> Option<Text> {
+    let metadata = target.metadata().ok()?;
+    if EntryKind::from(metadata.file_type()) != EntryKind::File {
+        return None;
+    }
+    if is_executable(&metadata) {
+        return Some(format!("`{}` is executable", shown(target)).into());
+    }
+    let mut start = Vec::new();
+    let read = target.open_file().and_then(|(file, _)| {
+        let mut file = file.take(SCRIPT_MARK.len() as u64);
+        let read = file.read_to_end(&mut start);
+        read.map_err(|cause| target.explain(cause))
+    });
+    match read {
+        Ok(_) => (start == SCRIPT_MARK).then(|| script_caution(target)),
+        Err(_) => Some(format!("`{}` cannot be read, so it may be a script", shown(target)).into()),
+    }
+}
+
+fn script_caution(target: &TargetPath<'_>) -> Text {
+    let path = shown(target);
+    format!("`{path}` is a script: it starts with `#!`").into()
+}
+
+/// Returns the path without links, relative to the workspace.
+fn shown(target: &TargetPath<'_>) -> String {
+    let path = target.path();
+    show::name(target.roots().shorten(&path).as_os_str())
+}

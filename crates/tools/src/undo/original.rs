@@ -1,0 +1,114 @@
+//! The content of a file before it is changed, and the fingerprint by which a later change is noticed.
+
+use crate::file_error::FileError;
+use crate::folder::open_regular;
+use crate::target_path::TargetPath;
+use cap_std::fs::{Dir, Permissions, PermissionsExt};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::ffi::OsStr;
+use std::io::{self, Read};
+
+/// Maximum size of an original that is read into memory. Larger files are changed, but not saved.
+pub(super) const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The permission bits that are restored. Bits such as setuid are not, because the restored file may have another owner.
+const MODE_BITS: u32 = 0o777;
+
+/// A file as it is before a change.
+#[derive(Debug)]
+pub(crate) enum Original {
+    Absent,
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
+    /// Too large to be saved.
+    Large {
+        size: u64,
+    },
+}
+
+impl Original {
+    /// Reads the file at `target`. Fails if something else is there.
+    pub(crate) fn read(target: &TargetPath<'_>) -> Result<Self, FileError> {
+        if target.kind()?.is_none() {
+            return Ok(Self::Absent);
+        }
+        let (file, metadata) = target.open_with_metadata()?;
+        let size = metadata.len();
+        if size > MAX_FILE_BYTES {
+            return Ok(Self::Large { size });
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|cause| target.explain(cause))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            let size = bytes.len() as u64;
+            return Ok(Self::Large { size });
+        }
+        Ok(Self::File {
+            bytes,
+            mode: mode_of(&metadata.permissions()),
+        })
+    }
+
+    /// Returns the content if it is text. An absent file is empty.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Absent => Some(""),
+            Self::File { bytes, .. } if !bytes.contains(&0) => std::str::from_utf8(bytes).ok(),
+            Self::File { .. } | Self::Large { .. } => None,
+        }
+    }
+}
+
+pub(super) fn mode_of(permissions: &Permissions) -> u32 {
+    permissions.mode() & MODE_BITS
+}
+
+/// The size and the SHA-256 of a file's content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Fingerprint {
+    pub(super) size: u64,
+    pub(super) hash: String,
+}
+
+impl Fingerprint {
+    pub(super) fn of(content: &[u8]) -> Self {
+        Self {
+            size: content.len() as u64,
+            hash: base16ct::lower::encode_string(&Sha256::digest(content)),
+        }
+    }
+
+    /// Returns the fingerprint of the regular file `name`, or `None` if its size is none of these. Reads little
+    /// more than the largest of them.
+    pub(super) fn of_file(dir: &Dir, name: &OsStr, sizes: &[u64]) -> io::Result<Option<Self>> {
+        let (mut file, metadata) = open_regular(dir, name)?;
+        if !sizes.contains(&metadata.len()) {
+            return Ok(None);
+        }
+        let limit = sizes.iter().max().copied().unwrap_or_default();
+        let (mut hasher, mut size) = (Sha256::new(), 0);
+        let mut buffer = vec![0; 64 * 1024];
+        // One byte too many shows that the file has grown.
+        while size <= limit {
+            match file.read(&mut buffer)? {
+                0 => break,
+                read => {
+                    hasher.update(&buffer[..read]);
+                    size += read as u64;
+                }
+            }
+        }
+        let hash = base16ct::lower::encode_string(&hasher.finalize());
+        Ok(sizes.contains(&size).then_some(Self { size, hash }))
+    }
+
+    /// Whether `name` is a regular file with this content.
+    pub(super) fn matches(&self, dir: &Dir, name: &OsStr) -> bool {
+        let found = Self::of_file(dir, name, &[self.size]);
+        found.is_ok_and(|found| found.as_ref() == Some(self))
+    }
+}

@@ -1,0 +1,253 @@
+//! The record of a turn: which files its calls changed, and what those files were before.
+
+use super::original::Fingerprint;
+use super::steps::{Step, steps};
+use super::storage::UndoError;
+use crate::show;
+use cap_std::fs::Dir;
+use lango_core::{CallId, SessionId, Timestamp, Trust, TurnId, UserId};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Name of the file with the lines of a record.
+pub(super) const RECORD_FILE: &str = "record.jsonl";
+
+/// Maximum size of a record. A larger one is read up to here.
+const MAX_RECORD_BYTES: u64 = 8 << 20;
+
+/// A line of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum RecordLine {
+    Turn(TurnLine),
+    Call(CallLine),
+    Undone { time: Timestamp },
+}
+
+/// The first line: the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TurnLine {
+    pub(super) session: SessionId,
+    pub(super) turn: TurnId,
+    pub(super) user: UserId,
+    /// The workspace.
+    pub(super) folder: String,
+}
+
+/// The changes of one call. An empty list is a call that had nothing to change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct CallLine {
+    pub(super) call: CallId,
+    /// The trust label of the agent's context, and so of the paths that it chose.
+    pub(super) trust: Trust,
+    pub(super) changes: Vec<Change>,
+}
+
+/// A change of one file or folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Change {
+    /// The path, absolute and without links.
+    pub(super) path: PathBuf,
+    pub(super) before: Before,
+    pub(super) after: After,
+}
+
+/// What was at a path before a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub(super) enum Before {
+    Absent,
+    File {
+        #[serde(flatten)]
+        content: Fingerprint,
+        mode: u32,
+        /// The number of the saved original; `None` if an earlier change of the turn saved the one to restore.
+        saved: Option<u32>,
+    },
+    /// A file that was not saved.
+    Unsaved {
+        reason: Unsaved,
+    },
+    /// A file or folder that was moved to the trash.
+    Trash {
+        id: String,
+    },
+}
+
+/// Why an original was not saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unsaved {
+    FileTooLarge { size: u64, limit: u64 },
+    TurnTooLarge { limit: u64 },
+    TooManyFiles { limit: usize },
+    NotUtf8,
+}
+
+impl std::fmt::Display for Unsaved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::FileTooLarge { size, limit } => {
+                let (size, limit) = (show::size(*size), show::size(*limit));
+                write!(
+                    f,
+                    "it was too large to save: {size}, and the limit is {limit}"
+                )
+            }
+            Self::TurnTooLarge { limit } => {
+                let limit = show::size(*limit);
+                write!(
+                    f,
+                    "the turn changed too much to save all of it; the limit is {limit}"
+                )
+            }
+            Self::TooManyFiles { limit } => {
+                write!(f, "the turn changed too many files; the limit is {limit}")
+            }
+            Self::NotUtf8 => f.write_str("its path is not valid UTF-8"),
+        }
+    }
+}
+
+/// What a change leaves at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub(super) enum After {
+    Absent,
+    File {
+        #[serde(flatten)]
+        content: Fingerprint,
+    },
+    Folder,
+}
+
+/// A turn that changed files, with the originals.
+#[derive(Debug)]
+pub struct TurnRecord {
+    turn: TurnLine,
+    calls: Vec<CallLine>,
+    is_undone: bool,
+    updated: Timestamp,
+    dir: Dir,
+}
+
+impl TurnRecord {
+    /// Reads the record in a folder; `None` if there is none, or not a whole first line.
+    pub(super) fn read(dir: Dir) -> io::Result<Option<Self>> {
+        let file = match dir.open(RECORD_FILE) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let modified = file.metadata()?.modified().ok();
+        let mut record = None;
+        for line in BufReader::new(file.take(MAX_RECORD_BYTES)).split(b'\n') {
+            // A line that was cut off by a crash describes a change that was not made.
+            let Ok(line) = serde_json::from_slice(&line?) else {
+                continue;
+            };
+            match (line, &mut record) {
+                (RecordLine::Turn(turn), None) => record = Some((turn, Vec::new(), false)),
+                (RecordLine::Call(call), Some((_, calls, _))) => calls.push(call),
+                (RecordLine::Undone { .. }, Some((.., is_undone))) => *is_undone = true,
+                _ => {}
+            }
+        }
+        Ok(record.map(|(turn, calls, is_undone)| Self {
+            turn,
+            calls,
+            is_undone,
+            updated: modified.map_or(Timestamp(0), |time| timestamp(time.into_std())),
+            dir,
+        }))
+    }
+
+    pub fn session(&self) -> &SessionId {
+        &self.turn.session
+    }
+
+    pub fn turn(&self) -> &TurnId {
+        &self.turn.turn
+    }
+
+    pub fn user(&self) -> &UserId {
+        &self.turn.user
+    }
+
+    /// Returns the workspace of the turn, as [`Workspace::name`](crate::Workspace::name) writes it.
+    pub fn folder(&self) -> &str {
+        &self.turn.folder
+    }
+
+    /// Returns when a file was last changed or restored.
+    pub fn updated(&self) -> Timestamp {
+        self.updated
+    }
+
+    /// Whether the turn was undone. The log is authoritative: a crash may have prevented this mark.
+    pub fn is_undone(&self) -> bool {
+        self.is_undone
+    }
+
+    /// Whether the call is recorded. A call that is not recorded changed nothing, or its record was dropped.
+    pub fn has_call(&self, call: &CallId) -> bool {
+        self.calls.iter().any(|recorded| recorded.call == *call)
+    }
+
+    /// Returns the changed files and folders, each once, in the order of their first change.
+    pub fn paths(&self) -> Vec<&Path> {
+        let mut paths: Vec<&Path> = Vec::new();
+        for change in self.calls.iter().flat_map(|call| &call.changes) {
+            if !paths.contains(&change.path.as_path()) {
+                paths.push(&change.path);
+            }
+        }
+        paths
+    }
+
+    /// Returns the combined trust label of the paths.
+    pub fn trust(&self) -> Trust {
+        let labels = self.calls.iter().map(|call| call.trust);
+        labels.fold(Trust::Trusted, Trust::and)
+    }
+
+    /// Returns the number of recorded changes, and how many originals are saved.
+    pub(super) fn counts(&self) -> (usize, u32) {
+        let changes = self.calls.iter().flat_map(|call| &call.changes);
+        let saved = changes.clone().filter_map(|change| match change.before {
+            Before::File { saved, .. } => saved,
+            _ => None,
+        });
+        (changes.count(), saved.max().unwrap_or_default())
+    }
+
+    /// Returns the changes as steps, in the order in which they were made.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        steps(&self.calls)
+    }
+
+    /// Reads a saved original. Fails if it is not what was saved.
+    pub(super) fn original(&self, saved: u32, content: &Fingerprint) -> Result<Vec<u8>, UndoError> {
+        let file = self.dir.open(saved.to_string())?;
+        let mut bytes = Vec::new();
+        file.take(content.size.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        if Fingerprint::of(&bytes) == *content {
+            Ok(bytes)
+        } else {
+            let cause = io::Error::new(io::ErrorKind::InvalidData, "the saved original is damaged");
+            Err(cause.into())
+        }
+    }
+
+    pub(super) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+}
+
+pub(super) fn timestamp(time: std::time::SystemTime) -> Timestamp {
+    let since = time.duration_since(std::time::UNIX_EPOCH);
+    let since = since.map_or(0, |since| since.as_millis());
+    Timestamp(u64::try_from(since).unwrap_or(u64::MAX))
+}

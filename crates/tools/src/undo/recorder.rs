@@ -1,0 +1,189 @@
+//! Records the changes of a call before they are made.
+
+use super::original::{Fingerprint, Original};
+use super::record::{After, Before, CallLine, Change, RecordLine, TurnLine, TurnRecord, Unsaved};
+use super::steps::step_to_continue;
+use super::storage::{UndoError, UndoStore, append_line, save, sync_folder};
+use crate::Workspace;
+use lango_core::Caller;
+use std::path::{Path, PathBuf};
+use std::sync::MutexGuard;
+
+/// Maximum number of recorded changes of a turn. Further ones are made, but an undo only knows the calls.
+const MAX_CHANGES: usize = 1_000;
+
+/// The recorder of one call. While it exists, no other call of the turn changes files. Without a store it records
+/// nothing.
+pub(crate) struct Recorder<'a> {
+    turn: Option<LockedTurn<'a>>,
+    caller: &'a Caller,
+}
+
+struct LockedTurn<'a> {
+    store: &'a UndoStore,
+    turn: TurnLine,
+    _lock: MutexGuard<'a, ()>,
+}
+
+/// A file that a call is about to write.
+pub(crate) struct FileWrite<'a> {
+    /// The path, absolute and without links.
+    pub(crate) path: PathBuf,
+    /// The missing parent folders, outermost first.
+    pub(crate) new_folders: Vec<PathBuf>,
+    pub(crate) before: &'a Original,
+    pub(crate) content: &'a [u8],
+}
+
+impl<'a> Recorder<'a> {
+    /// Starts to record a call, after the calls of the same turn that are changing files.
+    pub(crate) fn new(
+        store: Option<&'a UndoStore>,
+        workspace: &Workspace,
+        caller: &'a Caller,
+    ) -> Self {
+        let turn = store.map(|store| LockedTurn {
+            store,
+            turn: TurnLine {
+                session: caller.session.clone(),
+                turn: caller.turn.clone(),
+                user: caller.user.clone(),
+                folder: workspace.name(),
+            },
+            _lock: store.lock(&caller.turn),
+        });
+        Self { turn, caller }
+    }
+
+    /// Saves the original of a file, and records that the call writes the file and creates its missing parents.
+    pub(crate) fn write(&self, write: FileWrite<'_>) -> Result<(), UndoError> {
+        self.record(|turn, record| {
+            let mut changes: Vec<Change> = new_folders(&write.new_folders).collect();
+            let after = After::File {
+                content: Fingerprint::of(write.content),
+            };
+            changes.push(turn.file_change(record, &write, after)?);
+            Ok(changes)
+        })
+    }
+
+    /// Records that the call creates these folders. There may be none.
+    pub(crate) fn create_folders(&self, folders: &[PathBuf]) -> Result<(), UndoError> {
+        self.record(|_, _| Ok(new_folders(folders).collect()))
+    }
+
+    /// Records that the call moves a file or folder to the trash under this id.
+    pub(crate) fn delete(&self, path: &Path, id: &str) -> Result<(), UndoError> {
+        self.record(|_, _| {
+            let before = Before::Trash { id: id.to_owned() };
+            Ok(vec![change(path, before, After::Absent)])
+        })
+    }
+
+    fn record(
+        &self,
+        changes: impl FnOnce(&LockedTurn<'_>, &TurnRecord) -> Result<Vec<Change>, UndoError>,
+    ) -> Result<(), UndoError> {
+        let Some(turn) = &self.turn else {
+            return Ok(());
+        };
+        let record = turn.store.open_or_create(&turn.turn)?;
+        if record.counts().0 >= MAX_CHANGES {
+            return Ok(());
+        }
+        let line = RecordLine::Call(CallLine {
+            call: self.caller.call.clone(),
+            trust: self.caller.trust,
+            changes: changes(turn, &record)?,
+        });
+        Ok(append_line(record.dir(), &line)?)
+    }
+}
+
+impl LockedTurn<'_> {
+    /// Describes the change of a file. Saves its original, unless an earlier call of the turn has done so.
+    fn file_change(
+        &self,
+        record: &TurnRecord,
+        write: &FileWrite<'_>,
+        after: After,
+    ) -> Result<Change, UndoError> {
+        let (bytes, mode) = match write.before {
+            Original::Absent => {
+                return Ok(self.limited(record, &write.path, Before::Absent, after));
+            }
+            Original::Large { size } => {
+                let limit = self.store.limits().file_bytes;
+                let reason = Unsaved::FileTooLarge { size: *size, limit };
+                return Ok(change(&write.path, Before::Unsaved { reason }, after));
+            }
+            Original::File { bytes, mode } => (bytes, *mode),
+        };
+        let before = |saved| Before::File {
+            content: Fingerprint::of(bytes),
+            mode,
+            saved,
+        };
+        let repeated = change(&write.path, before(None), after.clone());
+        if step_to_continue(&mut record.steps(), &repeated).is_some() {
+            return Ok(repeated);
+        }
+        let size = bytes.len() as u64;
+        let limits = self.store.limits();
+        let used = UndoStore::size_of(record)?;
+        let reason = if size > limits.file_bytes {
+            let limit = limits.file_bytes;
+            Some(Unsaved::FileTooLarge { size, limit })
+        } else if used.saturating_add(size) > limits.turn_bytes {
+            let limit = limits.turn_bytes;
+            Some(Unsaved::TurnTooLarge { limit })
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            return Ok(change(&write.path, Before::Unsaved { reason }, after));
+        }
+        let number = record.counts().1 + 1;
+        let change = self.limited(record, &write.path, before(Some(number)), after);
+        if !matches!(change.before, Before::Unsaved { .. }) {
+            save(record.dir(), &number.to_string(), bytes)?;
+            sync_folder(record.dir())?;
+            self.store.note_saved(&self.turn, size)?;
+        }
+        Ok(change)
+    }
+
+    /// Describes a change, unless the turn has too many.
+    fn limited(&self, record: &TurnRecord, path: &Path, before: Before, after: After) -> Change {
+        let limit = self.store.limits().turn_files;
+        let before = if record.counts().0 >= limit {
+            let reason = Unsaved::TooManyFiles { limit };
+            Before::Unsaved { reason }
+        } else {
+            before
+        };
+        change(path, before, after)
+    }
+}
+
+fn new_folders(folders: &[PathBuf]) -> impl Iterator<Item = Change> {
+    let created = |path: &PathBuf| change(path, Before::Absent, After::Folder);
+    folders.iter().map(created)
+}
+
+/// Describes a change. A path that is not UTF-8 cannot be recorded exactly.
+fn change(path: &Path, before: Before, after: After) -> Change {
+    let (path, before) = match path.to_str() {
+        Some(_) => (path.to_owned(), before),
+        None => {
+            let reason = Unsaved::NotUtf8;
+            let shown = path.to_string_lossy().into_owned();
+            (shown.into(), Before::Unsaved { reason })
+        }
+    };
+    Change {
+        path,
+        before,
+        after,
+    }
+}

@@ -1,0 +1,253 @@
+//! Undoes a turn. Every file is compared with what the turn wrote right before and right after it is exchanged for its
+//! original, so a change that someone makes meanwhile is not lost. All of it works on open handles, and no link is
+//! followed.
+
+use super::check::{CHANGED, UndoAction, locate, relative};
+use super::original::Fingerprint;
+use super::record::{After, Before, TurnRecord};
+use super::steps::Step;
+use super::storage::{UndoError, UndoStore};
+use crate::replace::{exchange, rename_without_replacing, temporary_name, write_temporary};
+use crate::{Trash, Workspace};
+use cap_std::fs::{Dir, MetadataExt};
+use lango_core::Timestamp;
+use serde::Serialize;
+use std::ffi::OsStr;
+use std::io;
+
+/// What to do if a part of a turn cannot be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoMode {
+    /// Change nothing, or stop at the first failure if it was not foreseeable.
+    Whole,
+    /// Leave that part as it is and undo the rest.
+    Partial,
+}
+
+/// What undoing one step did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UndoResult {
+    /// The file or folder, relative to the workspace if it lies there.
+    pub path: String,
+    #[serde(flatten)]
+    pub outcome: UndoOutcome,
+}
+
+/// The outcome of undoing one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum UndoOutcome {
+    /// It is as it was before the turn.
+    Restored,
+    /// It was as before the turn already.
+    Unchanged,
+    /// A folder that the turn created stays, because something else is in it.
+    Kept { reason: String },
+    /// It was left as it is.
+    Skipped { reason: String },
+}
+
+impl TurnRecord {
+    /// Undoes the turn, the last step first. `is_allowed` is asked right before each change; if it says no, the rest
+    /// is skipped.
+    pub fn undo(
+        &self,
+        workspace: &Workspace,
+        trash: &Trash,
+        mode: UndoMode,
+        is_allowed: &dyn Fn() -> bool,
+    ) -> Vec<UndoResult> {
+        let mut results = Vec::new();
+        let mut stopped = None;
+        for step in self.steps().iter().rev() {
+            if stopped.is_none() && !is_allowed() {
+                stopped = Some("another process has taken over the session");
+            }
+            let outcome = match stopped {
+                Some(reason) => UndoOutcome::Skipped {
+                    reason: reason.to_owned(),
+                },
+                None => self.undo_step(workspace, trash, step),
+            };
+            let is_skipped = matches!(outcome, UndoOutcome::Skipped { .. });
+            if is_skipped && mode == UndoMode::Whole {
+                stopped = stopped.or(Some("the undo stopped before it"));
+            }
+            results.push(UndoResult {
+                path: relative(workspace, &step.path),
+                outcome,
+            });
+        }
+        results
+    }
+
+    /// Marks the turn as undone, and deletes the originals of files that were restored.
+    pub fn finish_undo(&self, results: &[UndoResult], now: Timestamp) -> Result<(), UndoError> {
+        let steps = self.steps();
+        let skipped = steps
+            .iter()
+            .rev()
+            .zip(results)
+            .filter(|(_, result)| matches!(result.outcome, UndoOutcome::Skipped { .. }));
+        let saved = skipped.filter_map(|(step, _)| match step.before {
+            Before::File { saved, .. } => saved,
+            _ => None,
+        });
+        UndoStore::finish(self, &saved.collect::<Vec<_>>(), now)
+    }
+
+    fn undo_step(&self, workspace: &Workspace, trash: &Trash, step: &Step) -> UndoOutcome {
+        let done = match self.action(workspace, trash, step) {
+            UndoAction::Nothing => return UndoOutcome::Unchanged,
+            UndoAction::Refuse { reason } => Err(reason),
+            UndoAction::Restore => self.restore_file(workspace, step),
+            UndoAction::RemoveFile => remove_file(workspace, step),
+            UndoAction::RemoveFolder => match remove_folder(workspace, step) {
+                Ok(()) => Ok(()),
+                Err(reason) => return UndoOutcome::Kept { reason },
+            },
+            UndoAction::RestoreFromTrash => match &step.before {
+                Before::Trash { id } => trash
+                    .restore(workspace, id)
+                    .map(drop)
+                    .map_err(|error| error.to_string()),
+                _ => Err(CHANGED.to_owned()),
+            },
+        };
+        match done {
+            Ok(()) => UndoOutcome::Restored,
+            Err(reason) => UndoOutcome::Skipped { reason },
+        }
+    }
+
+    fn restore_file(&self, workspace: &Workspace, step: &Step) -> Result<(), String> {
+        let (
+            Before::File {
+                content,
+                mode,
+                saved: Some(saved),
+            },
+            After::File { content: written },
+        ) = (&step.before, &step.after)
+        else {
+            return Err(CHANGED.to_owned());
+        };
+        let original = self.original(*saved, content);
+        let original = original.map_err(|error| error.to_string())?;
+        let target = locate(workspace, &step.path)?;
+        let (folder, name) = target.parent_and_name().ok_or(CHANGED)?;
+        put_back(folder.dir(), name, written, (&original, *mode)).map_err(Refusal::into_reason)
+    }
+}
+
+fn remove_file(workspace: &Workspace, step: &Step) -> Result<(), String> {
+    let After::File { content } = &step.after else {
+        return Err(CHANGED.to_owned());
+    };
+    let target = locate(workspace, &step.path)?;
+    let (folder, name) = target.parent_and_name().ok_or(CHANGED)?;
+    take_away(folder.dir(), name, content).map_err(Refusal::into_reason)
+}
+
+fn remove_folder(workspace: &Workspace, step: &Step) -> Result<(), String> {
+    let target = locate(workspace, &step.path)?;
+    let (folder, name) = target.parent_and_name().ok_or(CHANGED)?;
+    // Fails for a link and for a folder that is not empty.
+    folder
+        .dir()
+        .remove_dir(name)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty => "it is not empty".to_owned(),
+            _ => format!("it cannot be removed: {error}"),
+        })
+}
+
+/// Why a file was not restored.
+#[derive(Debug)]
+enum Refusal {
+    Changed,
+    /// It changed, and the new version is now under this name because its own was taken again.
+    Moved(String),
+    Failed(io::Error),
+}
+
+impl Refusal {
+    fn into_reason(self) -> String {
+        match self {
+            Self::Changed => CHANGED.to_owned(),
+            Self::Moved(name) => {
+                format!("it changed at this moment; one version of it is now named `{name}`")
+            }
+            Self::Failed(error) => format!("it cannot be written: {error}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Changed,
+            _ => Self::Failed(error),
+        }
+    }
+}
+
+/// Exchanges the file `name` for its original, if it is what the turn wrote. Compares before the exchange, because others
+/// should not see one that is reverted, and afterwards, because someone may have been faster.
+fn put_back(
+    folder: &Dir,
+    name: &OsStr,
+    written: &Fingerprint,
+    (original, mode): (&[u8], u32),
+) -> Result<(), Refusal> {
+    if !written.matches(folder, name) {
+        return Err(Refusal::Changed);
+    }
+    let (temporary, file) = write_temporary(folder, original, Some(mode))?;
+    let identity = file.metadata().map(|own| (own.dev(), own.ino()))?;
+    let is_own = || {
+        let found = folder.symlink_metadata(&temporary);
+        found.is_ok_and(|found| (found.dev(), found.ino()) == identity)
+    };
+    let put = match exchange(folder, temporary.as_ref(), name) {
+        Ok(true) if written.matches(folder, temporary.as_ref()) => {
+            return Ok(folder.remove_file(&temporary)?);
+        }
+        Ok(true) => match exchange(folder, temporary.as_ref(), name) {
+            Ok(_) if is_own() => Err(Refusal::Changed),
+            // Someone has replaced the original too, or removed it.
+            Ok(_) | Err(_) => return Err(Refusal::Moved(temporary)),
+        },
+        // The file system cannot exchange files, so this comparison is the last one.
+        Ok(false) if written.matches(folder, name) => {
+            return Ok(folder.rename(&temporary, folder, name)?);
+        }
+        Ok(false) => Err(Refusal::Changed),
+        Err(error) => Err(error.into()),
+    };
+    // The refusal is what to report.
+    let _ = folder.remove_file(&temporary);
+    put
+}
+
+/// Removes the file `name`, if it is what the turn wrote: moves it to another name first, and back if it is not.
+fn take_away(folder: &Dir, name: &OsStr, written: &Fingerprint) -> Result<(), Refusal> {
+    if !written.matches(folder, name) {
+        return Err(Refusal::Changed);
+    }
+    let temporary = temporary_name();
+    if !rename_without_replacing(folder, name, temporary.as_ref())? {
+        // The file system cannot do that, so this comparison is the last one.
+        if !written.matches(folder, name) {
+            return Err(Refusal::Changed);
+        }
+        return Ok(folder.remove_file(name)?);
+    }
+    if written.matches(folder, temporary.as_ref()) {
+        return Ok(folder.remove_file(&temporary)?);
+    }
+    match rename_without_replacing(folder, temporary.as_ref(), name) {
+        Ok(_) => Err(Refusal::Changed),
+        Err(_) => Err(Refusal::Moved(temporary)),
+    }
+}

@@ -5,8 +5,8 @@ use crate::fault;
 use crate::wire::{WireRequest, excerpt};
 use lango_core::ModelFault;
 use lango_net::{
-    BodyError, BodyLimits, ClientOptions, PlainHttp, Url, is_plain_body, next_chunk, read_body,
-    retry_after, root_cause, service_client,
+    BodyError, BodyLimits, ClientOptions, PlainHttp, Url, is_plain_body, is_this_machine,
+    next_chunk, read_body, redacted_url, retry_after, root_cause, service_client,
 };
 use lango_secrets::{Credential, Masks, SecretError};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -170,9 +170,7 @@ impl Endpoint {
         let response = match tokio::time::timeout(self.timeouts.idle, sending).await {
             Err(_elapsed) => return Err(timed_out(self.timeouts.idle)),
             Ok(Err(error)) => {
-                return Err(ModelFault::Unreachable {
-                    detail: root_cause(&error),
-                });
+                return Err(self.send_fault(&error));
             }
             Ok(Ok(response)) => response,
         };
@@ -196,6 +194,32 @@ impl Endpoint {
             });
         }
         Err(fault::of_status(status.as_u16(), retry_after_ms, &body))
+    }
+
+    /// Returns the fault for a request that got no response.
+    fn send_fault(&self, error: &reqwest::Error) -> ModelFault {
+        if !error.is_connect() && !error.is_builder() {
+            return ModelFault::Incomplete;
+        }
+        let cause = root_cause(error);
+        let address = self.address();
+        let is_local = Url::parse(&self.base_url).is_ok_and(|url| is_this_machine(&url));
+        let question = if is_local {
+            "; is the server running?"
+        } else {
+            ""
+        };
+        ModelFault::Unreachable {
+            detail: format!("{address}: {cause}{question}"),
+        }
+    }
+
+    /// Returns the address to show, without the parts that may be secret.
+    pub(crate) fn address(&self) -> String {
+        match Url::parse(&self.base_url) {
+            Ok(url) => redacted_url(&url).to_string(),
+            Err(_) => "its address".to_owned(),
+        }
     }
 
     fn client(&self, url: &Url) -> Result<&Client, ModelFault> {

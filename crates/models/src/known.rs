@@ -12,6 +12,8 @@ use std::sync::LazyLock;
 pub struct KnownProvider {
     /// The provider part of `provider/model`.
     pub id: String,
+    /// The name to show, such as `LM Studio`.
+    pub name: String,
     pub kind: ProviderFamily,
     pub base_url: String,
     /// The environment variables that may contain its key; the first that is set wins.

@@ -76,6 +76,7 @@ impl MaskedModel {
                 let piece = (!is_empty).then_some(Ok(ModelEvent::Text(piece)));
                 piece.into_iter().collect()
             }
+            progress @ ModelEvent::Progress { .. } => vec![Ok(progress)],
             ModelEvent::Retrying { mut reason } => {
                 *text = None;
                 self.masks.mask_string(&mut reason);

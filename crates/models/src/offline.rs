@@ -4,13 +4,18 @@
 //! So it also shows that the instruction contains everything a router needs.
 
 mod agent;
+mod answer;
+mod clause;
 mod extract;
 mod orchestrator;
+mod parts;
+mod plan;
 mod request;
 mod routing;
 mod rules;
 mod small_talk;
-mod words;
+mod steps;
+mod suggestions;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -43,13 +48,29 @@ impl Model for OfflineModel {
 
     fn call<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let reply = reply(&request).into_model_reply();
-        let lines: Vec<_> = reply
-            .text
-            .split_inclusive('\n')
-            .map(|line| Ok(ModelEvent::Text(line.to_owned())))
+        let pieces: Vec<_> = pieces(&reply.text)
+            .map(|piece| Ok(ModelEvent::Text(piece.to_owned())))
             .collect();
-        stream::iter(lines.into_iter().chain([Ok(ModelEvent::Reply(reply))])).boxed()
+        stream::iter(pieces.into_iter().chain([Ok(ModelEvent::Reply(reply))])).boxed()
     }
+}
+
+/// Splits a text into pieces of a few words, as a model streams it. A long text has larger pieces, so that their number
+/// stays small.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    const MIN_BYTES: usize = 20;
+    const MAX_PIECES: usize = 200;
+    let length = MIN_BYTES.max(text.len() / MAX_PIECES);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.floor_char_boundary(length);
+        let end = rest[start..]
+            .find(char::is_whitespace)
+            .map_or(rest.len(), |at| start + at + 1);
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(end));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// The reply that the rules choose: text, or function calls with their arguments.

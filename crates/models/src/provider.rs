@@ -141,8 +141,16 @@ impl Provider {
         if let Some(detail) = fault.detail_mut() {
             self.inner.endpoint.masks.mask_string(detail);
         }
-        if let ModelFault::BadKey { detail } = &mut fault {
-            *detail = format!("{detail} (the key: {})", self.inner.key_source);
+        let address = self.inner.endpoint.address();
+        match &mut fault {
+            ModelFault::BadKey { detail } => {
+                let source = &self.inner.key_source;
+                *detail = format!("{detail} (the key: {source}; the address: {address})");
+            }
+            ModelFault::UnknownModel { detail } => {
+                *detail = format!("{detail} (the address: {address})");
+            }
+            _ => {}
         }
         ModelError {
             model: model.into(),
@@ -280,6 +288,8 @@ struct OpenStream {
     response: Response,
     events: SseParser,
     reader: Box<dyn ReplyReader>,
+    /// Bytes of output without text that were not reported yet.
+    unreported_bytes: usize,
 }
 
 impl Call<'_> {
@@ -328,6 +338,7 @@ impl Call<'_> {
                     response,
                     events,
                     reader,
+                    unreported_bytes: 0,
                 }));
                 return Ok(None);
             }
@@ -352,21 +363,31 @@ impl Call<'_> {
         })
     }
 
-    /// Reads until there is text to show or the reply is complete.
+    /// Reads until there is text to show, everything that arrived has been read, or the reply is complete.
     async fn read(&mut self, mut stream: Box<OpenStream>) -> Result<ModelEvent, ModelFault> {
         let endpoint = &self.model.provider.inner.endpoint;
         loop {
             while !stream.reader.is_complete()
                 && let Some(data) = stream.events.next_data()
             {
-                if let Some(event) = stream.reader.frame(&endpoint.masked(data))? {
-                    self.state = State::Streaming(stream);
-                    return Ok(event);
+                match stream.reader.frame(&endpoint.masked(data))? {
+                    Some(ModelEvent::Progress { bytes }) => stream.unreported_bytes += bytes,
+                    Some(event) => {
+                        self.state = State::Streaming(stream);
+                        return Ok(event);
+                    }
+                    None => {}
                 }
             }
             // Anything after this on the connection is not part of the reply.
             if stream.reader.is_complete() {
                 return stream.reader.finish().map(ModelEvent::Reply);
+            }
+            // One report for all frames that arrived together.
+            let bytes = std::mem::take(&mut stream.unreported_bytes);
+            if bytes > 0 {
+                self.state = State::Streaming(stream);
+                return Ok(ModelEvent::Progress { bytes });
             }
             let wait = if stream.reader.has_ended() {
                 endpoint.timeouts.idle.min(LAST_WAIT)

@@ -150,7 +150,9 @@ impl<'a> Call<'a> {
         self.stream = None;
         if let Some(wait) = retry_delay(&error.fault, self.tries, self.chain.pause) {
             self.wait = wait;
-            let reason = format!("{error}; retrying in {:.1} s", wait.as_secs_f32());
+            let ModelError { model, fault } = &error;
+            let (summary, seconds) = (fault.summary(), wait.as_secs_f32());
+            let reason = format!("model `{model}`: {summary}; retrying in {seconds:.1} s");
             return Ok(ModelEvent::Retrying { reason });
         }
         if self.at + 1 == self.chain.models.len() {

@@ -152,9 +152,18 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
+/// Returns the event of a frame with this text, or with this many bytes of other output.
+pub(crate) fn output_event(text: String, other_bytes: usize) -> Option<ModelEvent> {
+    match (text.is_empty(), other_bytes) {
+        (false, _) => Some(ModelEvent::Text(text)),
+        (true, 0) => None,
+        (true, bytes) => Some(ModelEvent::Progress { bytes }),
+    }
+}
+
 /// Reads one reply, streamed or not. Everything it buffers is bounded.
 pub(crate) trait ReplyReader: Send {
-    /// Reads one frame of a stream and returns the text to show immediately, if any.
+    /// Reads one frame of a stream and returns its text or, if it has none to show, how much other output it has.
     fn frame(&mut self, data: &str) -> Result<Option<ModelEvent>, ModelFault>;
 
     /// Reads the body of a reply that was not streamed.
@@ -180,6 +189,11 @@ impl ReplyBudget {
 
     pub(crate) fn new() -> Self {
         Self { left: Self::BYTES }
+    }
+
+    /// Returns how many bytes may still be buffered.
+    pub(crate) fn left(&self) -> usize {
+        self.left
     }
 
     /// Appends text; fails if the budget is used up.

@@ -62,19 +62,21 @@ impl Reader {
             });
         };
         let text = |name: &str| delta[name].as_str().unwrap_or_default();
-        match delta["type"].as_str() {
+        let piece = match delta["type"].as_str() {
             Some("text_delta") => {
                 self.budget.add(&mut block.pieces, text("text"))?;
-                return Ok(
-                    (!text("text").is_empty()).then(|| ModelEvent::Text(text("text").to_owned()))
-                );
+                return Ok(wire::output_event(text("text").to_owned(), 0));
             }
-            Some("input_json_delta") => self.budget.add(&mut block.pieces, text("partial_json"))?,
-            Some("thinking_delta") => self.budget.add(&mut block.pieces, text("thinking"))?,
-            Some("signature_delta") => self.budget.add(&mut block.signature, text("signature"))?,
-            _ => {}
-        }
-        Ok(None)
+            Some("input_json_delta") => text("partial_json"),
+            Some("thinking_delta") => text("thinking"),
+            Some("signature_delta") => {
+                self.budget.add(&mut block.signature, text("signature"))?;
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        };
+        self.budget.add(&mut block.pieces, piece)?;
+        Ok(wire::output_event(String::new(), piece.len()))
     }
 
     /// Reads the stop reason from the last delta, or from the message of a reply that is not streamed.

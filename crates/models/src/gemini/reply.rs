@@ -130,13 +130,17 @@ impl ReplyReader for Reader {
         }
         self.usage(&chunk["usageMetadata"]);
         let candidate = &chunk["candidates"][0];
-        let mut text = String::new();
+        let (mut text, mut hidden) = (String::new(), 0);
         for part in candidate["content"]["parts"]
             .as_array()
             .into_iter()
             .flatten()
         {
+            let calls = self.calls.len();
             text.push_str(&self.part(part)?);
+            let new = self.calls[calls..].iter();
+            hidden += new.map(|call| call.arguments.len()).sum::<usize>();
+            hidden += part["text"].as_str().map_or(0, str::len);
         }
         if let Some(reason) = candidate["finishReason"].as_str() {
             let message = candidate["finishMessage"].as_str();
@@ -145,7 +149,7 @@ impl ReplyReader for Reader {
                 message: message.map(wire::excerpt),
             });
         }
-        Ok((!text.is_empty()).then_some(ModelEvent::Text(text)))
+        Ok(wire::output_event(text, hidden))
     }
 
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {

@@ -1,93 +1,136 @@
 //! The rules of an agent that does the work: a sub-agent with a task, or the single agent with the user's message.
 
+use super::parts::parts;
 use super::request::Request;
-use super::words::{has_phrase, parts, words};
-use super::{Decision, rules, small_talk};
+use super::rules::{self, Task};
+use super::steps::{self, Step};
+use super::suggestions::{Workers, excerpt, refusal};
+use super::{Decision, answer, small_talk};
 
 const NO_SEARCH_SERVICE: &str = "I cannot search the web because no search service is set up; set one under \
     `search.providers` (docs/web.md), or give me the address of a page";
 
+/// The reason of a rejection that says nothing about the task.
+pub(super) const NO_RULE: &str = "none of my rules matches this task";
+
+const UNCLEAR_TEXT: &str = "I cannot tell where the text ends; put it in \"quotation marks\"";
+
 pub(super) fn decide(request: &Request<'_>) -> Decision {
-    if !request.results.is_empty() {
-        return Decision::Say(results_text(request));
+    if request.has_no_functions() && !request.results.is_empty() {
+        return Decision::Say(all_results(request));
     }
-    if let Some((tool, arguments)) =
-        rules::explicit_call(request.task).filter(|(tool, _)| request.offers(tool))
+    if let Some((tool, arguments)) = rules::explicit_call(request.task) {
+        if !request.results.is_empty() {
+            return Decision::Say(all_results(request));
+        }
+        if request.offers(tool) {
+            return Decision::Call(vec![(tool.to_owned(), arguments)]);
+        }
+    }
+    if !request.may_reject
+        && let Some(answer) = small_talk::answer(request, Workers::Own(request))
     {
-        return Decision::Call(vec![(tool.to_owned(), arguments)]);
+        return Decision::Say(answer);
     }
-    let offers = |tool: &str| request.offers(tool);
-    let parts = parts(request.task, |part| rules::find(part, offers).is_some());
-    let calls: Vec<_> = parts
-        .iter()
-        .filter_map(|part| rules::find(part, offers))
+    let Ok(parts) = parts(request.task, |_| false) else {
+        return refuse(request, request.task, Some(UNCLEAR_TEXT));
+    };
+    let offers = |tool: &str| request.offers(tool) || can_plan(request, tool);
+    let tasks: Vec<(&str, Option<Task>)> = parts
+        .into_iter()
+        .map(|part| (part, rules::find(part, offers)))
         .collect();
-    if !calls.is_empty() {
-        return Decision::Call(
-            calls
-                .into_iter()
-                .map(|(rule, arguments)| (rule.tool.to_owned(), arguments))
-                .collect(),
-        );
+    let unknown = tasks.iter().find(|(_, task)| task.is_none());
+    let has_effect = tasks
+        .iter()
+        .flat_map(|(_, task)| task)
+        .any(Task::has_effect);
+    let is_understood = tasks.iter().any(|(_, task)| task.is_some());
+    match unknown {
+        // What changes something is done only if the whole task is clear.
+        Some((part, _)) if has_effect || !is_understood => refuse(request, part, None),
+        Some((part, _)) => {
+            let done = work(request, &tasks);
+            match done {
+                Decision::Say(text) => {
+                    let problem = format!("I did not do this part: {}.", excerpt(part));
+                    let rest = refusal(&problem, part, Workers::Own(request));
+                    Decision::Say(format!("{text}\n\n{rest}"))
+                }
+                Decision::Call(_) => done,
+            }
+        }
+        None => work(request, &tasks),
     }
-    if wants_plan(request) {
-        return Decision::Say(plan(request.task));
+}
+
+/// Takes the next step of each task. Calls that only read are made together; one with an effect is made alone, after
+/// everything before it.
+fn work(request: &Request<'_>, tasks: &[(&str, Option<Task>)]) -> Decision {
+    let mut results = request.results.iter();
+    let mut answers = Vec::new();
+    let mut calls = Vec::new();
+    let mut has_failed = false;
+    for (part, task) in tasks {
+        let Some(task) = task else { continue };
+        if task.has_effect() && !calls.is_empty() {
+            break;
+        }
+        if task.has_effect() && has_failed && results.len() == 0 {
+            answers.push(format!("I stopped before this: {}.", excerpt(part)));
+            continue;
+        }
+        match steps::next(task, &mut results) {
+            Step::Done { answer, failed } => {
+                has_failed |= failed;
+                answers.push(answer);
+            }
+            Step::Call { tool, arguments } => {
+                calls.push((tool.to_owned(), arguments));
+                if task.has_effect() {
+                    break;
+                }
+            }
+        }
     }
+    if calls.is_empty() {
+        Decision::Say(answers.join("\n\n"))
+    } else {
+        Decision::Call(calls)
+    }
+}
+
+/// Rejects a task, or says to the user that it cannot be done.
+fn refuse(request: &Request<'_>, part: &str, reason: Option<&str>) -> Decision {
+    let needed = rules::find_any(part).map(|task| task.tool());
+    let reason = match (reason, needed) {
+        (Some(reason), _) => Some(reason.to_owned()),
+        (None, Some("search_web")) => Some(NO_SEARCH_SERVICE.to_owned()),
+        (None, Some(rules::PLAN)) => Some("I do not make plans".to_owned()),
+        (None, Some(tool)) => Some(format!("this needs `{tool}`, and I do not have it")),
+        (None, None) => None,
+    };
     if request.may_reject {
-        let reason = if wants_web_search(request.task) {
-            NO_SEARCH_SERVICE
-        } else {
-            "none of my rules matches this task"
-        };
+        let reason = reason.as_deref().unwrap_or(NO_RULE);
         return Decision::Say(format!("[REJECT] {reason}"));
     }
-    Decision::Say(small_talk::answer(request.task, None).unwrap_or_else(|| {
-        let excerpt: String = request.task.chars().take(80).collect();
-        format!(
-            "I cannot do that: \"{excerpt}\". {}",
-            small_talk::introduction(None)
-        )
-    }))
+    let mut problem = format!("I cannot do that: {}.", excerpt(part));
+    if let Some(reason) = reason {
+        problem = format!("{} ({reason}).", problem.trim_end_matches('.'));
+    }
+    if let Some(unread) = request.unread {
+        problem.push_str(&format!(" I cannot read {unread}."));
+    }
+    Decision::Say(refusal(&problem, request.task, Workers::Own(request)))
 }
 
-fn wants_web_search(task: &str) -> bool {
-    rules::find(task, |tool| tool == "search_web").is_some()
+/// Whether the agent makes plans: the planner does, and an agent that works alone.
+fn can_plan(request: &Request<'_>, tool: &str) -> bool {
+    tool == rules::PLAN && (!request.may_reject || request.instruction.contains("numbered plan"))
 }
 
-/// Joins the results of the calls, in the order of the calls.
-fn results_text(request: &Request<'_>) -> String {
-    let texts = request.results.iter().map(|result| {
-        if result.failed {
-            format!("That did not work: {}", result.text)
-        } else {
-            result.text.to_owned()
-        }
-    });
-    texts.collect::<Vec<_>>().join("\n\n")
-}
-
-fn wants_plan(request: &Request<'_>) -> bool {
-    let request_words = words(request.task);
-    let asks = [
-        "plan",
-        "steps",
-        "break down",
-        "roadmap",
-        "strategy",
-        "organise",
-        "prepare",
-    ];
-    request.instruction.contains("numbered plan")
-        && asks.iter().any(|phrase| has_phrase(&request_words, phrase))
-}
-
-fn plan(task: &str) -> String {
-    format!(
-        "This plan comes from fixed rules, not from an AI model. It is for: {task}\n\n\
-         1. Write down what the finished result looks like.\n\
-         2. List what you already have and what is missing.\n\
-         3. Order the missing pieces by what depends on what.\n\
-         4. Do the smallest piece that you can check, and check it.\n\
-         5. Continue piece by piece, and compare the result with step 1."
-    )
+/// Joins all results, in the order of the calls.
+fn all_results(request: &Request<'_>) -> String {
+    let answers: Vec<String> = request.results.iter().map(answer::of).collect();
+    answers.join("\n\n")
 }

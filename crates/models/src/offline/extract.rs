@@ -1,208 +1,336 @@
-//! Extracts tool arguments from a request: paths, quoted text, URLs, and the text after a phrase.
+//! Extracts arguments from a request: paths, quoted text and URLs.
 
-/// Returns the first URL.
-pub(super) fn address(text: &str) -> Option<String> {
-    let is_address = |word: &&str| word.starts_with("https://") || word.starts_with("http://");
-    let quotes = ['`', '"', '\'', '(', ')', '<', '>'];
-    let mut words = text
-        .split_whitespace()
-        .map(|word| word.trim_matches(quotes));
-    let found = words.find(is_address)?;
-    let found = found.trim_end_matches(['.', ',', '?', '!', ';', ':']);
-    (found.len() > "https://".len()).then(|| found.trim_end_matches(quotes).to_owned())
+use super::clause::{strip_any, strip_phrase};
+
+/// A path in a request.
+#[derive(Debug, PartialEq)]
+pub(super) struct NamedPath {
+    pub path: String,
+    /// Whether it is surely meant as a path: it is quoted, looks like one, or was called a file or folder.
+    pub is_certain: bool,
 }
 
-/// Returns the HTML file to open in the browser: `open page.html` means the page, `read page.html` only its text.
-pub(super) fn page_to_open(text: &str) -> Option<String> {
-    let opens = tokens(text).any(|token| token.eq_ignore_ascii_case("open"));
-    let is_page = |name: &String| name.ends_with(".html") || name.ends_with(".htm");
-    file(text).filter(|name| opens && is_page(name))
+/// Pairs of quotation marks.
+const QUOTES: [(char, char); 5] = [('`', '`'), ('"', '"'), ('“', '”'), ('\'', '\''), ('‘', '’')];
+
+/// Words before a path that say nothing about it.
+const FILLERS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "my",
+    "our",
+    "this",
+    "that",
+    "me",
+    "new",
+    "empty",
+    "text",
+    "whole",
+    "entire",
+    "content of",
+    "contents of",
+    "one",
+];
+
+/// Words before a path that say that it is one.
+const KINDS: &[&str] = &["file", "folder", "directory", "called", "named", "path"];
+
+/// Returns the text inside the quotation marks at the start, which may be empty, and the text after them.
+pub(super) fn leading_quote(text: &str) -> Option<(&str, &str)> {
+    let first = text.chars().next()?;
+    let (_, closing) = QUOTES.iter().find(|(opening, _)| *opening == first)?;
+    let rest = &text[first.len_utf8()..];
+    // An apostrophe inside a word ends no quotation.
+    let ends = |at: usize| !rest[at + closing.len_utf8()..].starts_with(char::is_alphanumeric);
+    let (at, _) = rest
+        .match_indices(*closing)
+        .find(|(at, _)| *closing != '\'' || ends(*at))?;
+    Some((&rest[..at], &rest[at + closing.len_utf8()..]))
 }
 
-/// Returns what looks like a file name: quoted text, a word with an extension, or the word after "read".
-pub(super) fn file(text: &str) -> Option<String> {
-    let with_extension = || {
-        tokens(text)
-            .find(|token| has_extension(token))
-            .map(str::to_owned)
-    };
-    quoted(text)
-        .or_else(with_extension)
-        .or_else(|| after_verb(text))
+/// Returns the text without quotation marks, if one pair encloses all of it.
+pub(super) fn unquoted(text: &str) -> Option<&str> {
+    let (inside, after) = leading_quote(text.trim())?;
+    after.trim().is_empty().then_some(inside)
 }
 
-/// Returns the word after "read", "print" or "show", if no other word follows and it has a capital letter, like README.
-pub(super) fn after_verb(text: &str) -> Option<String> {
-    let words: Vec<&str> = tokens(text).collect();
-    let verb = words
-        .iter()
-        .position(|word| ["read", "print", "show"].contains(&word.to_lowercase().as_str()))?;
-    let rest: Vec<&&str> = words[verb + 1..]
-        .iter()
-        .filter(|word| !["me", "the", "file"].contains(&word.to_lowercase().as_str()))
-        .collect();
-    match rest.as_slice() {
-        [name] if name.chars().any(char::is_uppercase) => Some((**name).to_owned()),
-        _ => None,
-    }
-}
-
-/// Returns what looks like a path: a file name, a word with a slash, or the word after "in" or "folder".
-pub(super) fn path(text: &str) -> Option<String> {
-    let with_slash = || {
-        tokens(text)
-            .find(|token| token.contains('/'))
-            .map(str::to_owned)
-    };
-    file(text)
-        .or_else(with_slash)
-        .or_else(|| named_folder(text))
-}
-
-/// Returns the text after the first of these phrases, without the punctuation at its end.
-pub(super) fn text_after(text: &str, marks: &[&str]) -> Option<String> {
-    let lower = text.to_lowercase();
-    let found = marks
-        .iter()
-        .find_map(|mark| Some((lower.find(mark)?, mark.len())));
-    let (start, length) = found?;
-    let rest = text.get(start + length..)?.trim();
-    let rest = rest
-        .trim_start_matches(':')
-        .trim()
-        .trim_end_matches(['?', '!', '.']);
-    (!rest.is_empty()).then(|| rest.to_owned())
-}
-
-/// Returns a short name for a note: the text before its colon, or its first five words.
-pub(super) fn key_of(content: &str) -> String {
-    let first = content.split_once(':').map(|(key, _)| key.trim());
-    let named = first.filter(|key| !key.is_empty() && key.len() <= 60);
-    let words = || {
-        content
-            .split_whitespace()
-            .take(5)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    named.map_or_else(words, str::to_owned)
-}
-
-/// Returns subject, predicate and object; each may be quoted.
-pub(super) fn triple(text: &str) -> Option<(String, String, String)> {
-    let mut parts = Vec::new();
-    for (at, piece) in text.split('"').enumerate() {
-        match at % 2 {
-            0 => parts.extend(piece.split_whitespace().map(str::to_owned)),
-            _ => parts.push(piece.to_owned()),
+/// Returns for each byte of the text whether it is inside quotation marks. Single quotes count only at the start of a
+/// word, so an apostrophe opens nothing.
+pub(super) fn quoted_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    let mut previous = ' ';
+    while let Some(c) = text[at..].chars().next() {
+        let opens = QUOTES.iter().any(|(opening, _)| *opening == c) && !previous.is_alphanumeric();
+        if opens && let Some((_, after)) = leading_quote(&text[at..]) {
+            let end = text.len() - after.len();
+            ranges.push(at..end);
+            at = end;
+            previous = '"';
+            continue;
         }
+        previous = c;
+        at += c.len_utf8();
     }
-    let [subject, predicate, object] = parts.try_into().ok()?;
-    Some((subject, predicate, object))
+    ranges
 }
 
-/// Returns the word after one of these verbs, if no other word follows.
-pub(super) fn only_word_after<'a>(text: &'a str, verbs: &[&str]) -> Option<&'a str> {
-    let words: Vec<&str> = tokens(text).collect();
-    let verb = words
+/// Splits a text at the last of these separators that is outside quotation marks and whose right side `accepts`.
+pub(super) fn split_last<'t, T>(
+    text: &'t str,
+    separators: &[&str],
+    accepts: impl Fn(&'t str) -> Option<T>,
+) -> Option<(&'t str, T)> {
+    let lower = text.to_ascii_lowercase();
+    let quoted = quoted_ranges(text);
+    let is_outside = |at: usize| !quoted.iter().any(|range| range.contains(&at));
+    let mut places: Vec<(usize, usize)> = separators
         .iter()
-        .position(|word| verbs.contains(&word.to_lowercase().as_str()))?;
-    let rest = words[verb + 1..].iter();
-    let mut rest =
-        rest.filter(|word| !["the", "file", "folder"].contains(&word.to_lowercase().as_str()));
-    match (rest.next(), rest.next()) {
-        (Some(name), None) => Some(name),
-        _ => None,
-    }
-}
-
-pub(super) fn quoted(text: &str) -> Option<String> {
-    ['`', '"', '\'']
-        .into_iter()
-        .find_map(|mark| between(text, mark))
-}
-
-pub(super) fn between(text: &str, mark: char) -> Option<String> {
-    let (_, rest) = text.split_once(mark)?;
-    let (inside, _) = rest.split_once(mark)?;
-    (!inside.is_empty()).then(|| inside.to_owned())
-}
-
-/// Splits "create X with the text Y" into the part before "with the text" and Y as a line.
-pub(super) fn path_text_and_content(text: &str) -> Option<(&str, String)> {
-    const MARKS: [&str; 6] = [
-        " with the words ",
-        " with the word ",
-        " with the text ",
-        " with the content ",
-        " containing ",
-        " saying ",
-    ];
-    let (before, content) = MARKS.iter().find_map(|mark| text.split_once(mark))?;
-    let content = content.trim();
-    let content = quoted(content)
-        .filter(|inside| inside.len() + 2 == content.len())
-        .unwrap_or_else(|| content.to_owned());
-    (!content.is_empty()).then(|| (before, format!("{content}\n")))
-}
-
-/// Returns the pattern to search for: the quoted text, or everything after "search".
-pub(super) fn search_pattern(text: &str) -> Option<String> {
-    let start = text.to_lowercase().find("search")?;
-    let rest = text.get(start + "search".len()..)?.trim();
-    let rest = rest.strip_prefix("for ").unwrap_or(rest).trim();
-    let rest = rest.trim_end_matches(['?', '!', '.']);
-    quoted(text).or_else(|| (!rest.is_empty()).then(|| rest.to_owned()))
-}
-
-pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().map(|token| {
-        token
-            .trim_matches([',', '?', '!', ';', ':', '(', ')'])
-            .trim_end_matches('.')
+        .flat_map(|separator| {
+            lower
+                .match_indices(separator)
+                .map(|(at, found)| (at, at + found.len()))
+        })
+        .filter(|(at, _)| is_outside(*at))
+        .collect();
+    places.sort_unstable();
+    places.into_iter().rev().find_map(|(at, end)| {
+        let left = text[..at].trim();
+        let right = accepts(text[end..].trim())?;
+        (!left.is_empty()).then_some((left, right))
     })
 }
 
-pub(super) fn has_extension(token: &str) -> bool {
-    let name = token.rsplit('/').next().unwrap_or(token);
+/// Splits a text at the only one of these separators; `None` if there are none or several.
+pub(super) fn split_only<'t>(text: &'t str, separators: &[&str]) -> Option<(&'t str, &'t str)> {
+    let lower = text.to_ascii_lowercase();
+    let mut places = separators.iter().flat_map(|separator| {
+        lower
+            .match_indices(separator)
+            .map(|(at, found)| (at, at + found.len()))
+    });
+    let (at, end) = places.next()?;
+    let is_only = places.next().is_none();
+    let (left, right) = (text[..at].trim(), text[end..].trim());
+    (is_only && !left.is_empty() && !right.is_empty()).then_some((left, right))
+}
+
+/// Returns the path at the start of a text, and the text after it.
+pub(super) fn leading_path(text: &str) -> Option<(NamedPath, &str)> {
+    let mut rest = text.trim();
+    let mut is_certain = false;
+    loop {
+        if let Some(shorter) = strip_any(rest, KINDS) {
+            rest = shorter;
+            is_certain = true;
+        } else if let Some(shorter) = strip_any(rest, FILLERS) {
+            rest = shorter;
+        } else {
+            break;
+        }
+    }
+    if let Some((inside, after)) = leading_quote(rest) {
+        let path = inside.to_owned();
+        let is_certain = true;
+        return (!path.trim().is_empty()).then_some((NamedPath { path, is_certain }, after));
+    }
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let word = rest[..end].trim_end_matches([',', ';', ':', '?', '!', ')']);
+    let word = match word.strip_suffix('.') {
+        Some(shorter) if shorter.chars().all(|c| c == '.' || c == '/') => word,
+        Some(shorter) => shorter,
+        None => word,
+    };
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-~+@#".contains(c);
+    if word.is_empty() || !word.chars().all(is_plain) {
+        return None;
+    }
+    let path = NamedPath {
+        path: word.to_owned(),
+        is_certain: is_certain || is_path(word),
+    };
+    Some((path, &rest[word.len()..]))
+}
+
+/// Returns the path if the text is nothing else: `the file notes.md`, `the src folder`, `notes.md for me`.
+pub(super) fn only_path(text: &str) -> Option<NamedPath> {
+    let (path, after) = leading_path(text)?;
+    let mut after = after.trim_start_matches([' ', ',', '.', '?', '!']);
+    // "the old file" names no file, so a kind after the word makes nothing certain.
+    while let Some(shorter) = strip_any(after, KINDS) {
+        after = shorter;
+    }
+    let endings = ["please", "for me", "to me", "now", "again", "here"];
+    while let Some(shorter) = strip_any(after, &endings) {
+        after = shorter;
+    }
+    after.trim().is_empty().then_some(path)
+}
+
+/// Returns a path that is surely meant as one, and nothing else.
+pub(super) fn certain_path(text: &str) -> Option<String> {
+    only_path(text)
+        .filter(|path| path.is_certain)
+        .map(|path| path.path)
+}
+
+/// Returns whether a word looks like a path: it has an extension, a slash or a leading dot, or is a name like README.
+pub(super) fn is_path(word: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "README",
+        "LICENSE",
+        "CHANGELOG",
+        "Makefile",
+        "Dockerfile",
+        "justfile",
+        "NOTICE",
+        "AUTHORS",
+    ];
+    !word.contains("://")
+        && (has_extension(word)
+            || (word.len() > 1 && word.contains('/'))
+            || matches!(word, "." | ".." | "~")
+            || NAMES.contains(&word))
+}
+
+fn has_extension(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
     name.rsplit_once('.').is_some_and(|(_, extension)| {
-        !extension.is_empty()
+        extension.starts_with(|c: char| c.is_ascii_alphabetic())
             && extension.len() <= 8
             && extension.chars().all(char::is_alphanumeric)
     })
 }
 
-pub(super) fn named_folder(text: &str) -> Option<String> {
-    const NOT_NAMES: [&str; 13] = [
-        "this",
-        "the",
-        "here",
+/// Returns the first URL. A bare host such as `example.com` counts if its last part is a common domain.
+pub(super) fn address(text: &str) -> Option<String> {
+    const SIGNS: [char; 7] = ['`', '"', '\'', '(', ')', '<', '>'];
+    const DOMAINS: [&str; 5] = [".com", ".org", ".net", ".dev", ".io"];
+    let is_bare = |word: &str| {
+        let host = word.split('/').next().unwrap_or(word);
+        DOMAINS.iter().any(|domain| {
+            host.strip_suffix(domain)
+                .is_some_and(|name| name.starts_with(char::is_alphanumeric))
+        })
+    };
+    text.split_whitespace().find_map(|word| {
+        let word = word
+            .trim_matches(SIGNS)
+            .trim_end_matches(['.', ',', '?', '!', ';', ':'])
+            .trim_end_matches(SIGNS);
+        let has_scheme = ["https://", "http://"]
+            .iter()
+            .any(|scheme| word.starts_with(scheme) && word.len() > scheme.len());
+        if has_scheme {
+            Some(word.to_owned())
+        } else {
+            is_bare(word).then(|| format!("https://{word}"))
+        }
+    })
+}
+
+/// Removes `the word`, `the text` and the like from the start of a text.
+pub(super) fn without_label(text: &str) -> &str {
+    const LABELS: &[&str] = &[
+        "the word",
+        "the words",
+        "the text",
+        "the string",
+        "the phrase",
+        "the line",
+        "the name",
+    ];
+    strip_any(text, LABELS).unwrap_or(text)
+}
+
+/// Returns whether a text describes content instead of being it, such as `a poem`: a rule cannot make it up.
+pub(super) fn is_description(text: &str) -> bool {
+    const STARTS: &[&str] = &[
         "a",
+        "an",
+        "the",
+        "some",
         "my",
         "your",
-        "it",
-        "that",
-        "there",
-        "folder",
-        "directory",
         "our",
-        "which",
+        "all",
+        "every",
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "them",
+        "what",
+        "how",
+        "everything",
+        "something",
     ];
-    let tokens: Vec<&str> = tokens(text).collect();
-    let after = |word: &str| {
-        tokens
-            .iter()
-            .position(|token| token.eq_ignore_ascii_case(word))
-            .map(|at| at + 1)
-    };
-    ["in", "inside", "folder", "directory", "under"]
-        .into_iter()
-        .find_map(|word| {
-            let mut rest = tokens.get(after(word)?..)?.iter();
-            let name = rest.find(|token| {
-                !["the", "folder", "directory"].contains(&token.to_lowercase().as_str())
-            })?;
-            let plain = !name.is_empty() && !NOT_NAMES.contains(&name.to_lowercase().as_str());
-            plain.then(|| (*name).to_owned())
-        })
+    STARTS
+        .iter()
+        .any(|start| strip_phrase(text, start).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_found_with_and_without_its_kind() {
+        for (text, path, is_certain) in [
+            ("notes.md", "notes.md", true),
+            ("the file notes", "notes", true),
+            ("the src folder please", "src", false),
+            ("src", "src", false),
+            ("a folder called `x y`", "x y", true),
+            ("\"odd name\"", "odd name", true),
+            ("README.", "README", true),
+            (".", ".", true),
+            ("../up/", "../up/", true),
+            ("a.md", "a.md", true),
+            ("grüße.txt", "grüße.txt", true),
+        ] {
+            let path = NamedPath {
+                path: path.to_owned(),
+                is_certain,
+            };
+            assert_eq!(only_path(text), Some(path), "{text}");
+        }
+        for text in [
+            "",
+            "the",
+            "x y",
+            "notes.md and more",
+            "*.md",
+            "x|y",
+            "a;b",
+            "$HOME",
+        ] {
+            assert_eq!(only_path(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotation_marks_enclose_text_and_apostrophes_do_not() {
+        assert_eq!(leading_quote("\"a b\" c"), Some(("a b", " c")));
+        assert_eq!(leading_quote("“a” b"), Some(("a", " b")));
+        assert_eq!(leading_quote("'don't' x"), Some(("don't", " x")));
+        assert_eq!(leading_quote("\"\" x"), Some(("", " x")));
+        assert_eq!(leading_quote("a \"b\""), None);
+        assert_eq!(quoted_ranges("don't say \"x\" or 'y'"), [10..13, 17..20]);
+        assert_eq!(quoted_ranges("it's fine"), []);
+    }
+
+    #[test]
+    fn addresses_have_a_scheme_or_a_common_domain() {
+        let of = |text: &str| address(text);
+        assert_eq!(
+            of("read https://a.b/c.html?d=e.").unwrap(),
+            "https://a.b/c.html?d=e"
+        );
+        assert_eq!(of("open (http://a.b)").unwrap(), "http://a.b");
+        assert_eq!(of("open example.com/x").unwrap(), "https://example.com/x");
+        assert_eq!(of("read notes.md and https:// and .com"), None);
+    }
 }

@@ -1,58 +1,154 @@
 //! The rules of the orchestrator, which delegates.
 
+use super::agent::NO_RULE;
+use super::clause::without_address;
+use super::parts::parts;
 use super::request::{CallResult, Request};
 use super::routing::Table;
-use super::words::parts;
-use super::{Decision, rules, small_talk};
+use super::rules::{self, Action, Task};
+use super::suggestions::{Workers, excerpt, refusal};
+use super::{Decision, answer, plan, small_talk};
 use serde_json::{Value, json};
 
 const DELEGATE: &str = "delegate";
 
+/// A part of the message, what the rules read in it, and the agent for it.
+struct Part<'a> {
+    text: &'a str,
+    task: Option<Task>,
+    agent: Option<&'a str>,
+}
+
 pub(super) fn decide(request: &Request<'_>, table: &Table<'_>) -> Decision {
-    if !request.results.is_empty() {
-        return after_results(request, table);
-    }
     // The runner delegates the call to the agent that owns the tool.
     if let Some((tool, arguments)) = rules::explicit_call(request.task) {
-        return Decision::Call(vec![(tool.to_owned(), arguments)]);
+        return match request.results.is_empty() {
+            true => Decision::Call(vec![(tool.to_owned(), arguments)]),
+            false => after_results(request, table, &[]),
+        };
     }
-    if let Some(answer) = small_talk::answer(request.task, Some(table)) {
+    let workers = Workers::Team(table);
+    if request.results.is_empty()
+        && let Some(answer) = small_talk::answer(request, workers)
+    {
         return Decision::Say(answer);
     }
-    let parts = parts(request.task, |part| table.choose(part, &[]).is_some());
-    // An orchestrator with tools makes one simple call itself.
-    if let [part] = parts.as_slice()
-        && let Some((rule, arguments)) = rules::find(part, |tool| request.offers(tool))
-    {
-        return Decision::Call(vec![(rule.tool.to_owned(), arguments)]);
-    }
-    if !request.offers(DELEGATE) {
-        return Decision::Say(no_agent_answer(request.task, table));
-    }
-    let chosen: Vec<_> = parts
-        .iter()
-        .filter_map(|part| {
-            table
-                .choose(part, &[])
-                .map(|entry| (entry.name, part.as_str()))
+    let is_request = |part: &str| table.choose(part, None, &[]).is_some();
+    let Ok(texts) = parts(request.task, is_request) else {
+        let problem = format!(
+            "I cannot tell where the text ends: {}. Put the text in \"quotation marks\".",
+            excerpt(request.task)
+        );
+        return Decision::Say(refusal(&problem, request.task, workers));
+    };
+    let parts: Vec<Part<'_>> = texts
+        .into_iter()
+        .map(|text| {
+            let task = rules::find_any(text);
+            let agent = table.choose(text, task.as_ref(), &[]);
+            let agent = agent.map(|entry| entry.name);
+            let text = without_address(text);
+            Part { text, task, agent }
         })
         .collect();
-    match chosen.as_slice() {
-        [] => Decision::Say(no_agent_answer(request.task, table)),
-        [(agent, task)] => Decision::Call(vec![(
-            DELEGATE.to_owned(),
-            delegation(agent, task, parts.len() == 1),
-        )]),
-        many => Decision::Call(
-            many.iter()
-                .map(|(agent, task)| (DELEGATE.to_owned(), delegation(agent, task, false)))
-                .collect(),
-        ),
+    let parts = without_courtesies(parts);
+    if !request.results.is_empty() {
+        return after_results(request, table, &parts);
     }
+    // What changes something is done only if the whole message is clear.
+    let has_effect = parts
+        .iter()
+        .flat_map(|part| &part.task)
+        .any(Task::has_effect);
+    if has_effect && parts.iter().any(|part| part.task.is_none()) {
+        return Decision::Say(refuse(request, table, None));
+    }
+    // An orchestrator with tools makes one simple call itself.
+    if let [part] = parts.as_slice()
+        && let Some(Task {
+            action: Action::Call { tool, arguments },
+            ..
+        }) = rules::find(part.text, |tool| request.offers(tool))
+    {
+        return Decision::Call(vec![(tool.to_owned(), arguments)]);
+    }
+    let delegations = match request.offers(DELEGATE) {
+        true => delegations(&parts),
+        false => Vec::new(),
+    };
+    if delegations.is_empty() {
+        return Decision::Say(own_plan(&parts).unwrap_or_else(|| refuse(request, table, None)));
+    }
+    Decision::Call(delegations)
+}
+
+/// Removes parts such as "thanks" from a message with other parts.
+fn without_courtesies(parts: Vec<Part<'_>>) -> Vec<Part<'_>> {
+    const COURTESIES: [&str; 8] = [
+        "hello",
+        "hi",
+        "hey",
+        "thanks",
+        "thank you",
+        "please",
+        "ok",
+        "good morning",
+    ];
+    let is_courtesy = |part: &Part<'_>| {
+        let text = part.text.trim_end_matches(['.', '!', ',', ' ']);
+        COURTESIES
+            .iter()
+            .any(|courtesy| text.eq_ignore_ascii_case(courtesy))
+    };
+    if parts.iter().all(is_courtesy) {
+        return parts;
+    }
+    parts
+        .into_iter()
+        .filter(|part| !is_courtesy(part))
+        .collect()
+}
+
+/// Delegates each part. Neighbouring parts for the same agent are one task. The agent's answer goes to the user as it is
+/// if it is the whole answer.
+fn delegations(parts: &[Part<'_>]) -> Vec<(String, Value)> {
+    let mut tasks: Vec<(&str, String)> = Vec::new();
+    for part in parts {
+        let Some(agent) = part.agent else { continue };
+        match tasks.last_mut() {
+            Some((last, task)) if *last == agent && part.task.is_some() => {
+                task.push_str("; ");
+                task.push_str(part.text);
+            }
+            _ => tasks.push((
+                agent,
+                part.text.trim_end_matches(['.', '?', '!']).to_owned(),
+            )),
+        }
+    }
+    let is_whole = tasks.len() == 1 && parts.iter().all(|part| part.agent.is_some());
+    tasks
+        .into_iter()
+        .map(|(agent, task)| (DELEGATE.to_owned(), delegation(agent, &task, is_whole)))
+        .collect()
+}
+
+/// Returns plans without a planner, if the message asks for nothing else.
+fn own_plan(parts: &[Part<'_>]) -> Option<String> {
+    let plans: Option<Vec<String>> = parts
+        .iter()
+        .map(|part| match part.task.as_ref().map(|task| &task.action) {
+            Some(Action::Plan { goal }) => Some(plan::plan(goal)),
+            _ => None,
+        })
+        .collect();
+    plans
+        .filter(|plans| !plans.is_empty())
+        .map(|plans| plans.join("\n\n"))
 }
 
 /// Delegates a rejected task to another agent; if there is none, answers with the results.
-fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
+fn after_results(request: &Request<'_>, table: &Table<'_>, parts: &[Part<'_>]) -> Decision {
     let delegations: Vec<Delegation> = request
         .results
         .iter()
@@ -66,32 +162,30 @@ fn after_results(request: &Request<'_>, table: &Table<'_>) -> Decision {
         return Decision::Call(vec![(DELEGATE.to_owned(), again)]);
     }
     let mut answers: Vec<String> = Vec::new();
-    for (at, returned) in request.results.iter().enumerate() {
-        match (Delegation::read(returned), returned.failed) {
-            (_, false) => answers.push(without_untrusted_mark(returned.text).to_owned()),
-            // The task was delegated again to another agent.
-            (Some(failed), true)
-                if delegations
+    let mut rejection: Option<Delegation> = None;
+    for result in &request.results {
+        match Delegation::read(result) {
+            Some(made) if made.rejected => {
+                let is_answered = delegations
                     .iter()
-                    .filter(|other| other.task == failed.task)
-                    .count()
-                    > 1
-                    && at + 1 < request.results.len() => {}
-            (_, true) => answers.push(format!(
-                "I could not do this: {}.",
-                without_untrusted_mark(returned.text).trim_end_matches('.')
-            )),
+                    .any(|other| other.task == made.task && !other.rejected);
+                rejection = rejection.or(Some(made).filter(|_| !is_answered));
+            }
+            Some(made) if result.failed => answers.push(made.failure(result.text)),
+            Some(_) => answers.push(answer::without_marks(result.text).to_owned()),
+            None => answers.push(answer::of(result)),
         }
     }
-    Decision::Say(answers.join("\n\n"))
-}
-
-/// Strips the first line if it warns a model not to obey a remote agent's text. These rules obey no text anyway.
-fn without_untrusted_mark(text: &str) -> &str {
-    match text.split_once('\n') {
-        Some((mark, reply)) if mark.starts_with("[from the remote agent ") => reply,
-        _ => text,
+    let undone = parts.iter().find(|part| part.agent.is_none());
+    match (rejection, undone) {
+        (Some(rejection), _) => answers.push(refuse(request, table, Some(&rejection))),
+        (None, Some(part)) => {
+            let problem = format!("I did not do this part: {}.", excerpt(part.text));
+            answers.push(refusal(&problem, part.text, Workers::Team(table)));
+        }
+        (None, None) => {}
     }
+    Decision::Say(answers.join("\n\n"))
 }
 
 /// A delegation made earlier in this turn.
@@ -99,23 +193,37 @@ struct Delegation {
     agent: String,
     task: String,
     rejected: bool,
+    /// Why the agent rejected it.
+    reason: String,
 }
 
 impl Delegation {
-    fn read(returned: &CallResult<'_>) -> Option<Self> {
-        let arguments: Value = serde_json::from_str(returned.arguments).ok()?;
+    fn read(result: &CallResult<'_>) -> Option<Self> {
+        if result.name != DELEGATE {
+            return None;
+        }
+        let arguments: Value = serde_json::from_str(result.arguments).ok()?;
         let field = |name: &str| {
             arguments
                 .get(name)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         };
-        let rejected = returned.failed && returned.text.contains("rejected");
-        (returned.name == DELEGATE).then_some(Self {
-            agent: field("agent")?,
+        let agent = field("agent")?;
+        let mark = format!("{agent} rejected the task: ");
+        let reason = result.text.strip_prefix(&mark).filter(|_| result.failed);
+        Some(Self {
             task: field("task")?,
-            rejected,
+            rejected: reason.is_some(),
+            reason: reason.unwrap_or_default().trim_end_matches('.').to_owned(),
+            agent,
         })
+    }
+
+    /// Says that the agent did not answer.
+    fn failure(&self, text: &str) -> String {
+        let text = answer::without_marks(text).trim_end_matches('.');
+        format!("This was not done: {}: {text}.", excerpt(&self.task))
     }
 }
 
@@ -130,29 +238,40 @@ fn retry_elsewhere(
             .iter()
             .filter(|other| other.task == refused.task)
     };
-    let settled = same_task().any(|other| !other.rejected);
+    let is_settled = same_task().any(|other| !other.rejected);
     let tried: Vec<&str> = delegations
         .iter()
         .filter(|other| other.rejected || other.task == refused.task)
         .map(|other| other.agent.as_str())
         .collect();
-    let next = table.choose(&refused.task, &tried)?;
-    (refused.rejected && !settled).then(|| delegation(next.name, &refused.task, false))
+    let task = rules::find_any(&refused.task);
+    let next = table.choose(&refused.task, task.as_ref(), &tried)?;
+    // Without a rule for the task, another agent would reject it as well.
+    let fits = task.is_some_and(|task| {
+        let tool = task.tool();
+        next.has(tool) || !table.entries.iter().any(|entry| entry.has(tool))
+    });
+    (refused.rejected && !is_settled && fits).then(|| delegation(next.name, &refused.task, false))
 }
 
 fn delegation(agent: &str, task: &str, finish: bool) -> Value {
     json!({ "agent": agent, "task": task, "finish": finish })
 }
 
-fn no_agent_answer(task: &str, table: &Table<'_>) -> String {
-    let excerpt: String = task.chars().take(80).collect();
-    let unowned = if table.has_unowned_tools {
-        " Some tools here belong to no agent, so I cannot use them."
-    } else {
-        ""
-    };
-    format!(
-        "No agent here can do that: \"{excerpt}\".{unowned}\n\n{}",
-        small_talk::introduction(Some(table))
-    )
+fn refuse(request: &Request<'_>, table: &Table<'_>, rejection: Option<&Delegation>) -> String {
+    let text = rejection.map_or(request.task, |rejection| &rejection.task);
+    let mut problem = format!("No agent here can do that: {}", excerpt(text));
+    match rejection {
+        Some(Delegation { agent, reason, .. }) if reason != NO_RULE => {
+            problem.push_str(&format!(" ({agent}: {reason})."))
+        }
+        _ => problem.push('.'),
+    }
+    if let Some(unread) = request.unread {
+        problem.push_str(&format!(" I cannot read {unread}."));
+    }
+    if table.has_unowned_tools {
+        problem.push_str(" Some tools here belong to no agent, so I cannot use them.");
+    }
+    refusal(&problem, request.task, Workers::Team(table))
 }

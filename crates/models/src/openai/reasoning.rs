@@ -54,6 +54,16 @@ impl Reasoning {
     }
 }
 
+/// Returns how many bytes of reasoning a `delta` has. Servers send the same text in several fields.
+pub(super) fn output_bytes(message: &Value) -> usize {
+    let length = |text: &Value| text.as_str().map_or(0, str::len);
+    let fields = ["reasoning_content", "reasoning"].map(|field| length(&message[field]));
+    let details = message["reasoning_details"].as_array();
+    let details = details.into_iter().flatten();
+    let details = details.map(|detail| length(&detail["text"]) + length(&detail["summary"]));
+    fields.into_iter().max().unwrap_or(0).max(details.sum())
+}
+
 /// Merges a piece into its entry: appends to text fields and overwrites all others.
 fn merge(entry: &mut Value, piece: Map<String, Value>) {
     const GROWING: [&str; 3] = ["text", "summary", "data"];

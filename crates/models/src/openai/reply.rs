@@ -1,6 +1,6 @@
 //! Reads a reply of the chat completions API, streamed or not.
 
-use super::reasoning::Reasoning;
+use super::reasoning::{self, Reasoning};
 use super::think::ThinkFilter;
 use super::{KIND, stop, usage};
 use crate::fault;
@@ -52,15 +52,18 @@ impl Reader {
 
     /// Reads a `delta` of a stream, or the `message` of a reply that is not streamed.
     fn message(&mut self, message: &Value) -> Result<Option<ModelEvent>, ModelFault> {
+        self.reasoning.add(message, &mut self.budget)?;
+        let left = self.budget.left();
         let refusal = message["refusal"].as_str().unwrap_or_default();
         self.budget.add(&mut self.refusal, refusal)?;
-        self.reasoning.add(message, &mut self.budget)?;
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             self.tool_call(call)?;
         }
-        let content = self.thinking.pass(&text_of(&message["content"]));
+        let hidden = reasoning::output_bytes(message) + left - self.budget.left();
+        let piece = text_of(&message["content"]);
+        let content = self.thinking.pass(&piece);
         self.budget.add(&mut self.text, &content)?;
-        Ok((!content.is_empty()).then_some(ModelEvent::Text(content)))
+        Ok(wire::output_event(content, hidden + piece.len()))
     }
 
     /// Reads one piece of a call. A new id starts a new call, even if its index was used before: some servers number

@@ -89,8 +89,11 @@ impl ReplyReader for Reader {
             self.stop.get_or_insert_default();
             return Ok(None);
         }
-        let shown = self.event(&wire::parse(data)?)?;
-        Ok((!shown.is_empty()).then_some(ModelEvent::Text(shown)))
+        let event = wire::parse(data)?;
+        let shown = self.event(&event)?;
+        // Pieces of arguments, reasoning or a refusal.
+        let hidden = event["delta"].as_str().map_or(0, str::len);
+        Ok(wire::output_event(shown, hidden))
     }
 
     fn whole(&mut self, body: &str) -> Result<(), ModelFault> {

@@ -208,7 +208,15 @@ async fn a_closed_port_is_unreachable() {
     let port = ClosedPort::new();
     for kind in Wire::ALL {
         let (_, end) = call(&model(kind, port.url(), true), request()).await;
-        assert_eq!(fault_name(&end.unwrap_err()), "Unreachable");
+        let fault = end.unwrap_err();
+        assert_eq!(fault_name(&fault), "Unreachable");
+        let text = fault.to_string();
+        assert!(
+            fault.is_setup_error() && text.contains(port.url()),
+            "{text}"
+        );
+        assert!(text.ends_with("; is the server running?"), "{text}");
+        assert_eq!(fault.summary(), "it cannot be reached");
     }
 }
 

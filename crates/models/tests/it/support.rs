@@ -109,10 +109,11 @@ pub(crate) async fn call(
     (events, end)
 }
 
-/// Returns the streamed text of a call.
+/// Returns the streamed text of a call, without the progress of its other output.
 pub(crate) fn shown(events: &[ModelEvent]) -> String {
     let text = |event: &ModelEvent| match event {
         ModelEvent::Text(text) => text.clone(),
+        ModelEvent::Progress { .. } => String::new(),
         other => panic!("{other:?} is no text"),
     };
     events.iter().map(text).collect()

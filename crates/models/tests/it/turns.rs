@@ -122,7 +122,10 @@ impl Screen {
                     screen.withdrawn += 1;
                     draft.clear();
                 }
-                TurnUpdate::Queued => {}
+                TurnUpdate::Queued
+                | TurnUpdate::ModelStarted { .. }
+                | TurnUpdate::ModelProgress { .. }
+                | TurnUpdate::ToolOutput { .. } => {}
                 TurnUpdate::Retrying { .. } => {
                     screen.retries += 1;
                     assert_eq!(draft, "", "void text is withdrawn first");

@@ -1,0 +1,211 @@
+//! Rules that search: for files by name, and for text in files.
+
+use super::Task;
+use super::files::{NOT_FOLDERS, is_here, strip_ending, without_ending};
+use crate::offline::clause::{Clause, strip_any, strip_phrase};
+use crate::offline::extract::{
+    NamedPath, certain_path, is_description, only_path, split_last, unquoted, without_label,
+};
+use serde_json::json;
+
+/// Finds files by name: `find all *.md files`, `where is notes.md`, `find files named test`.
+pub(super) fn find_names(clause: &Clause<'_>) -> Option<Task> {
+    const VERBS: &[&str] = &[
+        "find me",
+        "find",
+        "locate",
+        "where is",
+        "where's",
+        "where are",
+        "search for",
+        "look for",
+        "list",
+        "show me",
+        "show",
+        "are there any",
+        "are there",
+        "which",
+        "what",
+        "do i have any",
+        "do i have",
+    ];
+    let rest = clause.after(VERBS)?;
+    let rest = without_ending(
+        rest,
+        &[
+            "are there",
+            "are here",
+            "do i have",
+            "here",
+            "in this folder",
+            "in this project",
+        ],
+    );
+    let rest = strip_any(rest, &["all the", "all", "every", "any", "the", "my"]).unwrap_or(rest);
+    let glob = if let Some(name) = strip_any(
+        rest,
+        &["files named", "files called", "file named", "file called"],
+    ) {
+        let name = unquoted(name).unwrap_or(name);
+        let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+        is_name.then(|| name_glob(name))?
+    } else if let Some(extension) = strip_any(
+        rest,
+        &[
+            "files ending in",
+            "files ending with",
+            "files with the extension",
+        ],
+    ) {
+        format!("*.{}", extension_of(extension.trim_start_matches('.'))?)
+    } else if let Some(kind) = strip_ending(rest, &["files", "file"]) {
+        match kind.trim() {
+            glob if glob.starts_with('*') => glob.to_owned(),
+            kind => format!("*.{}", extension_of(kind.trim_start_matches('.'))?),
+        }
+    } else if rest.starts_with("*.") && !rest.contains(char::is_whitespace) {
+        rest.to_owned()
+    } else {
+        let searches = clause.starts(&["find", "locate", "where is", "where's"]);
+        let path = certain_path(rest).filter(|path| searches && path != ".")?;
+        name_glob(path.trim_start_matches("./"))
+    };
+    let is_glob = |c: char| c.is_alphanumeric() || "*?._-/{},".contains(c);
+    glob.chars()
+        .all(is_glob)
+        .then(|| Task::call("fs_search", json!({ "glob": glob, "ignore_case": true })))
+        .flatten()
+}
+
+/// Returns the pattern for a file whose name contains this text; a name with an extension must be the whole name.
+fn name_glob(name: &str) -> String {
+    if name.contains(['*', '.', '/']) {
+        name.to_owned()
+    } else {
+        format!("*{name}*")
+    }
+}
+
+fn extension_of(kind: &str) -> Option<String> {
+    let lower = kind.trim().to_ascii_lowercase();
+    let extension = match lower.as_str() {
+        "markdown" => "md",
+        "text" => "txt",
+        "rust" => "rs",
+        "python" => "py",
+        "javascript" => "js",
+        "typescript" => "ts",
+        "shell" => "sh",
+        "yaml" => "yaml",
+        "image" => "{png,jpg,jpeg,gif,webp,svg}",
+        "md" | "txt" | "rs" | "py" | "js" | "ts" | "sh" | "yml" | "json" | "toml" | "html"
+        | "css" | "csv" | "xml" | "go" | "java" | "c" | "h" | "cpp" | "rb" | "php" | "sql"
+        | "pdf" | "png" | "jpg" | "svg" | "log" | "lock" => return Some(lower),
+        _ => return None,
+    };
+    Some(extension.to_owned())
+}
+
+/// Searches the text of files: `search for TODO in src`, `which files contain milk`.
+pub(super) fn search(clause: &Clause<'_>) -> Option<Task> {
+    const ELSEWHERE: &[&str] = &[
+        "the web",
+        "the internet",
+        "online",
+        "my notes",
+        "the notes",
+        "notes",
+        "my memory",
+        "my memories",
+        "the documents",
+        "my documents",
+        "documents",
+        "the library",
+        "the graph",
+        "google",
+        "web",
+    ];
+    if let Some(text) = clause.after(&[
+        "which files contain",
+        "what files contain",
+        "which files mention",
+        "what files mention",
+        "which file contains",
+        "which file mentions",
+        "does any file contain",
+        "does any file mention",
+        "is there a file that contains",
+        "is there a file with",
+        "find files that contain",
+        "find files containing",
+        "find files with",
+        "find all files containing",
+        "find all files that contain",
+        "where is the word",
+    ]) {
+        return search_task(text, None);
+    }
+    if let Some(text) = clause.after(&["where is", "where's"]) {
+        let ends = ["used", "defined", "mentioned", "called", "declared"];
+        return search_task(strip_ending(text, &ends)?, None);
+    }
+    let rest = clause.after(&["search", "grep", "look", "find"])?;
+    let needs_for = clause.starts(&["look", "search"]);
+    if let Some(text) = strip_phrase(rest, "for").or((!needs_for).then_some(rest)) {
+        let text = strip_any(text, &["me"]).unwrap_or(text);
+        let (text, folder) =
+            match split_last(text, &[" in ", " inside ", " under ", " within "], scope) {
+                Some((text, folder)) => (text, folder),
+                // "find" without a place is too vague, unless the text is quoted.
+                None if clause.starts(&["find"]) && unquoted(text).is_none() => return None,
+                None => (text, None),
+            };
+        let is_elsewhere = split_last(text, &[" in ", " on "], |place| {
+            ELSEWHERE
+                .contains(&place.to_ascii_lowercase().as_str())
+                .then_some(())
+        });
+        return is_elsewhere
+            .is_none()
+            .then(|| search_task(text, folder))
+            .flatten();
+    }
+    // "search src for TODO", or "search TODO".
+    let place = strip_any(rest, &["in", "inside", "through"]).unwrap_or(rest);
+    if strip_any(place, ELSEWHERE).is_some() {
+        return None;
+    }
+    match place.to_ascii_lowercase().find(" for ") {
+        Some(at) => search_task(&place[at + " for ".len()..], scope(&place[..at])?),
+        None => (clause.starts(&["search"]) && !is_description(rest))
+            .then(|| search_task(rest, None))
+            .flatten(),
+    }
+}
+
+/// Reads where to search: everywhere (`Some(None)`), or in a file or folder. `None` if it is no place.
+fn scope(text: &str) -> Option<Option<String>> {
+    if is_here(text) {
+        return Some(None);
+    }
+    let is_word = |path: &NamedPath| {
+        path.is_certain
+            || (path.path.chars().all(|c| c.is_ascii_lowercase())
+                && !NOT_FOLDERS.contains(&path.path.as_str())
+                && !text.contains(' '))
+    };
+    only_path(text).filter(is_word).map(|path| Some(path.path))
+}
+
+fn search_task(text: &str, folder: Option<String>) -> Option<Task> {
+    let text = without_label(text.trim());
+    let pattern = unquoted(text).unwrap_or(text);
+    if pattern.is_empty() || pattern.contains('\n') {
+        return None;
+    }
+    let mut arguments = json!({ "pattern": pattern, "literal": true, "ignore_case": true });
+    if let Some(folder) = folder {
+        arguments["path"] = folder.into();
+    }
+    Task::call("fs_search", arguments)
+}

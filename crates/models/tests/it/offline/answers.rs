@@ -1,0 +1,115 @@
+//! Answers after calls: what tools write for models never reaches the user.
+
+use super::{Mode, TOOLS, done, play};
+use lango_core::ToolError;
+use serde_json::Value;
+
+/// A folder with `todo.md`, which has two lines, and nothing else.
+fn folder(tool: &str, arguments: &Value) -> Result<String, ToolError> {
+    let path = arguments["path"].as_str().unwrap_or_default();
+    match (tool, path) {
+        ("fs_read", "todo.md") => Ok("buy milk\ncall Ada\n".to_owned()),
+        ("fs_stat", "todo.md") => Ok("todo.md\nkind: file\nsize: 18 B (18 bytes)\n".to_owned()),
+        ("fs_read" | "fs_stat", "empty.md") => Ok(format!("[{path} is empty]\n")),
+        ("fs_read" | "fs_stat", _) => Err(ToolError::new(format!(
+            "`{path}` does not exist; list the folder with `fs_list`"
+        ))),
+        _ => Ok(format!("changed {path}")),
+    }
+}
+
+#[test]
+fn a_line_is_added_after_the_last_one() {
+    let add = |text: &str| play(Mode::Specialists, TOOLS, text, folder).calls;
+    for text in [
+        "add a line \"buy tea\" to todo.md",
+        "append buy tea to todo.md",
+        "add the line buy tea to the end of todo.md",
+        "Please add buy tea to todo.md.",
+        "add a line to todo.md: buy tea",
+        "put \"buy tea\" into todo.md",
+    ] {
+        assert_eq!(
+            add(text),
+            [
+                "operator fs_read todo.md",
+                "operator fs_edit call Ada\nbuy tea | call Ada | todo.md"
+            ],
+            "{text}"
+        );
+    }
+    for path in ["new.md", "empty.md"] {
+        assert_eq!(
+            add(&format!("append \"buy tea\" to {path}")),
+            [
+                format!("operator fs_read {path}"),
+                format!("operator fs_write buy tea\n | {path}")
+            ]
+        );
+    }
+}
+
+#[test]
+fn an_empty_file_is_created_only_where_nothing_is() {
+    let create = |text: &str| play(Mode::Specialists, TOOLS, text, folder);
+    assert_eq!(
+        create("create an empty file called new.md").calls,
+        ["operator fs_stat new.md", "operator fs_write  | new.md"]
+    );
+    let turn = create("touch todo.md");
+    assert_eq!(turn.calls, ["operator fs_stat todo.md"]);
+    assert_eq!(
+        turn.answer,
+        "todo.md already exists, so I did not change it."
+    );
+}
+
+#[test]
+fn calls_with_an_effect_are_made_one_after_another_and_stop_at_a_failure() {
+    fn failing(tool: &str, _: &Value) -> Result<String, ToolError> {
+        match tool {
+            "fs_edit" => Err(ToolError::new(
+                "`a.md` does not exist; list the folder with `fs_list`",
+            )),
+            _ => Ok("done".to_owned()),
+        }
+    }
+    let text = "change \"a\" to \"b\" in a.md, and then delete b.md";
+    let turn = play(Mode::Specialists, TOOLS, text, failing);
+    assert_eq!(turn.calls, ["operator fs_edit b | a | a.md"]);
+    assert_eq!(
+        turn.answer,
+        "I could not change a.md: `a.md` does not exist.\n\nI stopped before this: \"delete b.md\"."
+    );
+    let turn = play(Mode::Specialists, TOOLS, text, done);
+    assert_eq!(turn.calls.len(), 2);
+}
+
+#[test]
+fn advice_for_models_never_reaches_the_user() {
+    fn broken(tool: &str, _: &Value) -> Result<String, ToolError> {
+        Err(ToolError::new(format!(
+            "`{tool}` failed; pass a smaller `limit`; do not repeat it, tell the user"
+        )))
+    }
+    fn marked(_: &str, _: &Value) -> Result<String, ToolError> {
+        let id = r#"{"id":"m_1","date":"2026-11-16","by":"note of chronicler","trust":"trusted","text":"tea"}"#;
+        Ok(id.to_owned())
+    }
+    for text in [
+        "read a.md",
+        "recall tea",
+        "list src, and recall tea",
+        "hash the text x",
+    ] {
+        for mode in [Mode::Specialists, Mode::Single, Mode::Classic] {
+            let answer = play(mode, TOOLS, text, broken).answer;
+            assert!(answer.contains("I could not "), "{answer}");
+            for advice in ["pass a", "do not repeat", "tell the user"] {
+                assert!(!answer.contains(advice), "{answer}");
+            }
+        }
+    }
+    let turn = play(Mode::Specialists, TOOLS, "recall tea", marked);
+    assert_eq!(turn.answer, "tea (2026-11-16)");
+}

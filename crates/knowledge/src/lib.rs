@@ -19,5 +19,5 @@ pub use library::{
     LibrarySearchMode, Neighbours, NewKnowledge, NewLearning, ReindexReport, SaveReport,
     SkippedFile, library_tools, retrieve_tool,
 };
-pub use memory::{Memory, MemoryReport, MemorySettings, memory_tools};
+pub use memory::{ListedMemory, Memory, MemoryKind, MemoryReport, MemorySettings, memory_tools};
 pub use model2vec::{Model2Vec, Model2VecError};

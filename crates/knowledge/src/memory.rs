@@ -18,6 +18,7 @@
 mod context;
 mod entry;
 mod forget;
+mod manage;
 mod observer;
 mod prompt;
 mod reflector;
@@ -26,6 +27,7 @@ mod search;
 mod summary;
 mod tools;
 
+pub use manage::{ListedMemory, MemoryKind};
 pub use tools::memory_tools;
 
 use lango_core::{Clock, MemoryContext, Model, SessionId, StoreError, UserId};

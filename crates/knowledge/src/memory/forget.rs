@@ -28,11 +28,11 @@ pub(super) enum ForgetTarget {
 }
 
 impl Memory {
-    /// Deletes memories and returns their ids. `None` if concurrent changes interfered in every attempt.
+    /// Deletes memories and returns their ids; `turn` is the one that asks for it. `None` if concurrent changes interfered in every attempt.
     pub(super) async fn forget(
         &self,
         owner: &MemoryOwner,
-        turn: &TurnId,
+        turn: Option<&TurnId>,
         what: &ForgetTarget,
     ) -> Result<Option<Vec<MemoryId>>, StoreError> {
         for _ in 0..MAX_TRIES {
@@ -49,9 +49,10 @@ impl Memory {
                     turns: self.turns_of(owner, watermark.observed, query).await?,
                 },
             };
-            forget
-                .turns
-                .extend(self.rows().current_turn(owner, turn).await?);
+            if let Some(turn) = turn {
+                let current = self.rows().current_turn(owner, turn).await?;
+                forget.turns.extend(current);
+            }
             let done = self
                 .rows()
                 .forget_memories(owner, watermark.revision, forget)

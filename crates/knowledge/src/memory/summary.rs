@@ -80,7 +80,8 @@ async fn ask(model: &dyn Model, instruction: String, data: String) -> Result<Str
     let mut stream = model.call(request);
     while let Some(item) = stream.next().await {
         match item {
-            Ok(ModelEvent::Text(_) | ModelEvent::Retrying { .. }) => {}
+            Ok(ModelEvent::Text(_) | ModelEvent::Progress { .. } | ModelEvent::Retrying { .. }) => {
+            }
             Ok(ModelEvent::Reply(reply)) => return Ok(reply.text),
             Err(error) => return Err(error.to_string()),
         }

@@ -274,7 +274,9 @@ async fn forget(
         (None, Some(words)) => ForgetTarget::All(query(words)?),
         _ => return Err(ToolError::trusted("give either `id` or `query`")),
     };
-    let deleted = memory.forget(&own(&caller), &caller.turn, &what).await;
+    let deleted = memory
+        .forget(&own(&caller), Some(&caller.turn), &what)
+        .await;
     match deleted.map_err(failed)? {
         None => Err(ToolError::trusted(
             "nothing was forgotten, because memory kept changing; try again",

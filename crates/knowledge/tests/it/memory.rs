@@ -2,6 +2,7 @@
 
 mod crash;
 mod forgetting;
+mod managing;
 mod owners;
 mod races;
 mod steps;
@@ -154,6 +155,7 @@ fn caller(owner: &MemoryOwner, turn: &str) -> Caller {
         call: "call_1".into(),
         trust: Trust::Trusted,
         inspection: Default::default(),
+        output: Default::default(),
     }
 }
 

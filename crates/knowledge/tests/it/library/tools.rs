@@ -15,6 +15,7 @@ fn caller(fixture: &LibraryFixture) -> Caller {
         call: "c_1".into(),
         trust: lango_core::Trust::Trusted,
         inspection: Default::default(),
+        output: Default::default(),
     }
 }
 

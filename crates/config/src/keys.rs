@@ -9,6 +9,7 @@ mod payment;
 mod search;
 mod server;
 mod table;
+mod ui;
 mod vault;
 
 use super::setting::Setting;
@@ -46,6 +47,11 @@ const MIN_SIMILARITY: f64 = 0.7;
 const SAME_LAST_PART: f64 = 0.95;
 
 impl Key {
+    /// Returns whether lango ignores the key in a project's file that the user does not trust, whatever its value.
+    pub fn is_ignored_while_untrusted(&self) -> bool {
+        matches!(self.untrusted, UntrustedPolicy::Ignored)
+    }
+
     /// Returns the environment variable that sets the key: `LANGO_AGENT_MAX_TOOL_CALLS` for `agent.maxToolCalls`.
     pub fn variable(&self) -> String {
         let mut variable = String::from("LANGO_");

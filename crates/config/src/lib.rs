@@ -8,6 +8,7 @@
 mod browser;
 mod choices;
 mod duration;
+pub mod edit;
 mod egress;
 mod keys;
 mod mcp;
@@ -44,14 +45,14 @@ pub use problem::{ConfigProblem, ConfigProblems};
 pub use process_env::{
     NEW_VAULT_PASSPHRASE, Paths, ProcessEnv, SERVER_VAULT_PASSPHRASE, VAULT_PASSPHRASE,
 };
-pub use redact::{redact, redact_value};
+pub use redact::{is_secret_name, redact, redact_value};
 pub use remote_agents::{RemoteAgentConfig, RemoteAgentConfigs};
 pub use rules::ApprovalRules;
 pub use search::{SearchProviderConfig, SearchSettings};
 pub use settings::{
     A2aSettings, AgentSettings, ApprovalSettings, EmbeddingConfig, ExecSettings, GraphConfig,
     MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,
-    ToolSettings, VaultSettings,
+    ToolSettings, UiSettings, VaultSettings,
 };
 pub use show::{Layout, json, show};
 pub use trusted_files::TrustedFiles;
@@ -165,10 +166,30 @@ pub fn store_location(
 /// cannot be located.
 pub fn load(process_env: &ProcessEnv) -> Result<LoadedConfig, ConfigProblems> {
     let paths = Paths::locate(process_env)?;
+    let trust = TrustedFiles::read(&paths);
+    merge(process_env, paths, &trust)
+}
+
+/// Reads and merges all layers as if these were the trusted files, instead of the stored ones.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with_trust(
+    process_env: &ProcessEnv,
+    trust: &TrustedFiles,
+) -> Result<LoadedConfig, ConfigProblems> {
+    let paths = Paths::locate_with_trust(process_env, trust)?;
+    merge(process_env, paths, trust)
+}
+
+fn merge(
+    process_env: &ProcessEnv,
+    paths: Paths,
+    trust: &TrustedFiles,
+) -> Result<LoadedConfig, ConfigProblems> {
     let mut overlay = Overlay::new(process_env, Settings::with_defaults(&paths));
     overlay.read_file(&paths.user_file, |_| TrustLevel::Trusted);
     if let Some(project_file) = &paths.project_file {
-        let trust = TrustedFiles::read(&paths);
         overlay.read_file(project_file, |content| {
             if trust.is_trusted(project_file, content) {
                 TrustLevel::Trusted

@@ -99,13 +99,18 @@ impl<'a> Overlay<'a> {
             }
         };
         let trust_level = trust_of(&text);
-        let (table, errors) = DeTable::parse_recoverable(&text);
+        self.read_text(path, &text, trust_level);
+    }
+
+    /// Merges a text as the content of this file.
+    pub(crate) fn read_text(&mut self, path: &Path, text: &str, trust_level: TrustLevel) {
+        let (table, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
             let earlier = self.problems.len();
             self.read_table(
                 &Document {
                     path,
-                    text: &text,
+                    text,
                     trust_level,
                 },
                 "",
@@ -117,7 +122,7 @@ impl<'a> Overlay<'a> {
         // One mistake can cause several parser errors; only the first of each line is useful.
         let mut first_of_line = BTreeMap::new();
         for error in &errors {
-            let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
+            let (line, column) = position(text, error.span().map_or(0, |span| span.start));
             first_of_line
                 .entry(line)
                 .or_insert((column, error.message()));
@@ -256,16 +261,7 @@ impl<'a> Overlay<'a> {
             folder: &self.process_env.cwd,
             home: self.process_env.home(),
         };
-        let parsed = DeValue::parse(text).ok();
-        let as_toml = parsed
-            .as_ref()
-            .map(|value| (value.get_ref(), self.set(key, value.get_ref(), &context)));
-        let result = match as_toml {
-            Some((_, Ok(()))) => return,
-            // A value written as a list or table is meant as one.
-            Some((DeValue::Array(_) | DeValue::Table(_), result)) => result,
-            _ => self.set(key, &DeValue::String(text.into()), &context),
-        };
+        let result = assign_text(text, |value| self.set(key, value, &context));
         if let Err(expected) = result {
             self.refuse(&key.name(), quote::shorten(text), expected, origin);
         }
@@ -325,6 +321,32 @@ impl<'a> Overlay<'a> {
             origin,
             nearest,
         });
+    }
+}
+
+/// How a value that was given as plain text is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextForm {
+    /// As TOML, such as `true` or `["a", "b"]`.
+    Toml,
+    /// As it is, such as `openai/gpt`.
+    Literal,
+}
+
+/// Assigns a value from plain text: parsed as TOML if the result fits, otherwise taken literally.
+pub(super) fn assign_text(
+    text: &str,
+    mut assign: impl FnMut(&DeValue<'_>) -> Result<(), Expected>,
+) -> Result<TextForm, Expected> {
+    let parsed = DeValue::parse(text).ok();
+    let as_toml = parsed
+        .as_ref()
+        .map(|value| (value.get_ref(), assign(value.get_ref())));
+    match as_toml {
+        Some((_, Ok(()))) => Ok(TextForm::Toml),
+        // A value written as a list or table is meant as one.
+        Some((DeValue::Array(_) | DeValue::Table(_), Err(expected))) => Err(expected),
+        _ => assign(&DeValue::String(text.into())).map(|()| TextForm::Literal),
     }
 }
 

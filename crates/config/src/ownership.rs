@@ -88,6 +88,15 @@ impl Owner {
         }
     }
 
+    /// Returns the user of this process, also if `sudo` started it: a file that this process replaces becomes its own.
+    pub(crate) fn without_sudo() -> Self {
+        Self {
+            user: rustix::process::geteuid().as_raw(),
+            group: rustix::process::getegid().as_raw(),
+            sudo_user: None,
+        }
+    }
+
     /// Returns why this path is not under the user's sole control, judging by the path itself and its parent
     /// directory.
     pub(crate) fn foreign_reason(&self, path: &Path) -> Option<ForeignReason> {

@@ -151,7 +151,7 @@ impl fmt::Display for ConfigProblems {
 
 impl Error for ConfigProblems {}
 
-fn hint(nearest: Option<&str>) -> String {
+pub(super) fn hint(nearest: Option<&str>) -> String {
     nearest
         .map(|nearest| format!("; did you mean `{nearest}`?"))
         .unwrap_or_default()

@@ -26,6 +26,9 @@ const CLEAN_UP_FOLDER: &str = "clean-up";
 const TRUST_FOLDER: &str = "trust";
 const TRUST_FILE: &str = "trusted.json";
 
+/// The directory of the file with the keys of model providers.
+const CREDENTIALS: &str = "credentials";
+
 /// Where a project may have skills, relative to its directory.
 const PROJECT_SKILLS: [&str; 2] = [".lango/skills", ".agents/skills"];
 
@@ -133,6 +136,11 @@ impl Paths {
         self.data.join("trash")
     }
 
+    /// Returns where the originals of files that agents changed are stored.
+    pub fn undo(&self) -> PathBuf {
+        self.data.join("undo")
+    }
+
     /// Returns where clean-up moves protected files that a command created.
     pub fn clean_up_trash(&self) -> PathBuf {
         self.trash().join("after-commands")
@@ -141,6 +149,12 @@ impl Paths {
     /// Returns where pending clean-ups after commands are recorded.
     pub fn clean_up_records(&self) -> PathBuf {
         self.data.join(CLEAN_UP_FOLDER)
+    }
+
+    /// Returns the file with the keys of model providers that `lango setup` stores outside of the vault. It has a
+    /// directory of its own for the same reason as the list of [trusted files](Self::trust_folder).
+    pub fn credentials(&self) -> PathBuf {
+        self.data.join(CREDENTIALS).join("keys.toml")
     }
 
     /// Returns where the full output of commands is stored.
@@ -202,13 +216,14 @@ impl Paths {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OWN_ENTRIES: [&str; 18] = [
+        const OWN_ENTRIES: [&str; 20] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
             "lango.locks",
             "outputs",
             "trash",
+            "undo",
             CLEAN_UP_FOLDER,
             "chat-history",
             "sandbox.json",
@@ -221,6 +236,7 @@ impl Paths {
             SLOW_CARDS,
             TRUST_FOLDER,
             TRUST_FILE,
+            CREDENTIALS,
         ];
         OWN_ENTRIES
             .iter()
@@ -298,6 +314,23 @@ impl Paths {
     /// # Errors
     /// Neither `LANGO_HOME` nor a home directory is set.
     pub fn locate(process_env: &ProcessEnv) -> Result<Self, ConfigProblems> {
+        let mut paths = Self::without_project(process_env)?;
+        let trust = TrustedFiles::read(&paths);
+        paths.find_project(process_env, &trust);
+        Ok(paths)
+    }
+
+    /// Locates everything as [`locate`](Self::locate) does, but with other trusted files than the stored ones.
+    pub(super) fn locate_with_trust(
+        process_env: &ProcessEnv,
+        trust: &TrustedFiles,
+    ) -> Result<Self, ConfigProblems> {
+        let mut paths = Self::without_project(process_env)?;
+        paths.find_project(process_env, trust);
+        Ok(paths)
+    }
+
+    fn without_project(process_env: &ProcessEnv) -> Result<Self, ConfigProblems> {
         let all = process_env
             .variable("LANGO_HOME")
             .map(|folder| process_env.cwd.join(folder));
@@ -309,15 +342,13 @@ impl Paths {
                 .or_else(xdg)
                 .ok_or_else(|| ConfigProblems::from(ConfigProblem::NoHome))
         };
-        let mut paths = Self {
+        Ok(Self {
             project_file: None,
             foreign: Vec::new(),
             user_file: locate("XDG_CONFIG_HOME", ".config")?.join(FILE_NAME),
             data: locate("XDG_DATA_HOME", ".local/share")?,
             state: locate("XDG_STATE_HOME", ".local/state")?,
-        };
-        paths.find_project(process_env);
-        Ok(paths)
+        })
     }
 
     /// Returns the project's configuration file if it is ignored because other users own it or can change it.
@@ -328,13 +359,13 @@ impl Paths {
 
     /// Finds the project's file, and records which paths of the project other users own or can change. A file whose
     /// current content the user trusts may have any owner.
-    fn find_project(&mut self, process_env: &ProcessEnv) {
+    fn find_project(&mut self, process_env: &ProcessEnv, trust: &TrustedFiles) {
         let owner = Owner::of_process(process_env);
         let file = project_file(process_env).filter(|file| *file != self.user_file);
         if let Some(path) = file {
             let is_trusted = || {
                 let content = overlay::read_config_text(&path).ok().flatten();
-                content.is_some_and(|content| TrustedFiles::read(self).is_trusted(&path, content))
+                content.is_some_and(|content| trust.is_trusted(&path, content))
             };
             match owner.foreign_reason(&path) {
                 Some(reason) if !is_trusted() => self.foreign.push(ForeignPath { path, reason }),

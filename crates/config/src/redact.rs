@@ -144,7 +144,8 @@ fn misplaced_user_end(address: &str) -> Option<usize> {
     (!is_port).then_some(at)
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Returns whether a value with this name is probably secret, such as `API_TOKEN`.
+pub fn is_secret_name(name: &str) -> bool {
     let normalized: String = name
         .chars()
         .filter(|letter| letter.is_alphanumeric())

@@ -44,6 +44,14 @@ pub struct Settings {
     pub payment: PaymentSettings,
     pub a2a: A2aSettings,
     pub server: ServerConfig,
+    pub ui: UiSettings,
+}
+
+/// The keys under `ui`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UiSettings {
+    /// Whether to print plain lines: no live line, no colour, no cursor movement.
+    pub plain: bool,
 }
 
 /// The keys under `vault`.
@@ -354,6 +362,7 @@ impl Settings {
                 max_streams: 4096,
                 max_connections: 8192,
             },
+            ui: UiSettings::default(),
         }
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 /// Decides about calls that need approval: a user interface, or a policy in code.
 ///
-/// The turn waits meanwhile, and its state is stored: if the process ends, the question is asked again.
+/// The turn waits meanwhile, and its state is stored: if the process ends, the question is asked again. The future of a
+/// decision is dropped if the turn is cancelled, or if another process answers the request; what it shows must disappear
+/// with it.
 pub trait Approver: Send + Sync {
     /// Decides whether a call may run.
     fn approve<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision>;
@@ -19,7 +21,8 @@ pub trait Approver: Send + Sync {
     /// [`ApprovalAnswer::Happened`] fit.
     fn reconcile<'a>(&'a self, call: PendingCall<'a>) -> BoxFuture<'a, ApprovalDecision>;
 
-    /// Called when another process has answered the request meanwhile and continues the turn.
+    /// Called when another process has answered the request meanwhile and continues the turn. If the approver was still
+    /// deciding, the future of its decision was dropped before.
     fn answered_elsewhere(&self, call: PendingCall<'_>) {
         let _ = call;
     }
@@ -101,6 +104,8 @@ impl ApprovalDecision {
 pub(crate) enum NoAnswer {
     Defer,
     Cancel,
+    /// Another process has answered.
+    Elsewhere,
 }
 
 /// Denies every call, because no user can be asked. Calls with an unknown outcome stay pending. This is the default.

@@ -149,7 +149,7 @@ impl Builder {
         let trash = Trash::at(root.join(".lango/trash"));
         let workspace = Workspace::open(Policy::of(root));
         let workspace = workspace.map_err(|error| unusable(error.to_string()))?;
-        Ok(self.tools(file_tools(&workspace, &trash)))
+        Ok(self.tools(file_tools(&workspace, &trash, None)))
     }
 
     /// Selects the agents by name: `specialists` (the default) or `classic`.

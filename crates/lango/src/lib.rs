@@ -188,14 +188,14 @@ pub use turn_stream::{TurnEvent, TurnStream};
 pub use lango_core::{
     AgentName, AnswerSource, ApprovalAnswer, ApprovalId, ApprovalQuestion, ApprovalRequest,
     Approvals, AttachedFile, Attachment, AttachmentContents, AttachmentStore, BoxFuture, BoxStream,
-    Call, CallId, CallStatus, Caller, Effect, Event, EventBatch, EventBody, EventRange, FrameId,
-    Function, Grant, Inspection, Limit, Limits, Message, MessageOrigin, Model, ModelError,
+    Call, CallId, CallStatus, Caller, Effect, Event, EventBatch, EventBody, EventRange, FileEdit,
+    FrameId, Function, Grant, Inspection, Limit, Limits, Message, MessageOrigin, Model, ModelError,
     ModelEvent, ModelFault, ModelInfo, ModelReply, ModelRequest, ModelSettings, NewSession,
-    OpaqueData, Outcome, PendingApproval, PreviewLength, Price, PriceTier, ReasoningEffort,
-    RemoteAgent, Risk, RuleSubject, Schema, SessionCatalog, SessionId, SessionQuery, SessionStatus,
-    SessionStore, SessionSummary, StopReason, StoreError, Text, Timestamp, Tool, ToolError,
-    ToolName, ToolOutput, ToolSpec, Trust, TurnFault, TurnId, TurnSettings, Usage, UserId,
-    UserInput,
+    OpaqueData, Outcome, PendingApproval, PermissionMode, PreviewLength, Price, PriceTier,
+    ReasoningEffort, RemoteAgent, Risk, RuleSubject, Schema, SessionCatalog, SessionId,
+    SessionQuery, SessionStatus, SessionStore, SessionSummary, StopReason, StoreError, Text,
+    Timestamp, Tool, ToolError, ToolName, ToolOutput, ToolSpec, Trust, TurnFault, TurnId,
+    TurnSettings, Usage, UserId, UserInput,
 };
 pub use lango_engine::{
     AgentSpec, ApprovalRule, CancelToken, Conversation, GateError, PrefixSpec, RuleAction, Runner,

@@ -1,12 +1,20 @@
 //! Runs a turn and asks an approver until the turn ends or has to wait.
 
 use crate::approver::{Approver, NoAnswer, PendingCall};
-use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, TurnId, UserInput};
-use lango_engine::{CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, UpdateSender};
+use lango_core::{AnswerSource, ApprovalAnswer, ApprovalId, PendingApproval, UserInput};
+use lango_engine::{
+    CancelToken, Conversation, RunnerError, TurnEnd, TurnStatus, TurnUpdate, UpdateSender,
+};
 use std::time::Duration;
 
 /// Interval between checks of a turn that another process has continued.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Interval between checks whether another process has answered what the approver is asked.
+const ANSWER_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Maximum number of events that are read at once.
+const MAX_EVENTS: usize = 256;
 
 /// What starts or continues a turn.
 #[non_exhaustive]
@@ -32,7 +40,9 @@ pub struct TurnRun<'a> {
 }
 
 impl TurnRun<'_> {
-    /// Runs until the turn ends or has to wait. Without a turn to resume, the result waits for no approvals.
+    /// Runs until the turn ends or has to wait. Without a turn to resume, the result waits for no approvals. If another
+    /// process answers what the approver is asked, that process continues the turn, and this follows the turn to its end;
+    /// cancelling only stops following it then, and the result waits for no approvals.
     ///
     /// # Errors
     /// The turn cannot start, continue or be stored.
@@ -65,6 +75,10 @@ impl TurnRun<'_> {
                 Ok((answer, by)) => self.answer(first, answer, by).await?,
                 Err(NoAnswer::Cancel) => self.conversation.cancel_waiting(self.updates).await?,
                 Err(NoAnswer::Defer) => break,
+                Err(NoAnswer::Elsewhere) => {
+                    let next_seq = self.conversation.next_seq();
+                    self.follow(first, next_seq).await?
+                }
             };
         }
         Ok(end)
@@ -91,7 +105,7 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Asks the approver, unless the turn is cancelled first.
+    /// Asks the approver, unless the turn is cancelled or another process answers first.
     async fn decide(
         &self,
         approval: &PendingApproval,
@@ -107,7 +121,34 @@ impl TurnRun<'_> {
             biased;
             () = self.cancel.cancelled() => Err(NoAnswer::Cancel),
             decision = decision => decision.into_answer(),
+            () = self.answered_elsewhere(approval) => Err(NoAnswer::Elsewhere),
         }
+    }
+
+    /// Waits until another process has answered a request.
+    async fn answered_elsewhere(&self, approval: &PendingApproval) {
+        loop {
+            tokio::time::sleep(ANSWER_POLL_INTERVAL).await;
+            // A store that does not answer now says nothing about the request.
+            if let Ok(false) = self.is_pending(approval).await {
+                return;
+            }
+        }
+    }
+
+    /// Whether a request waits for an answer, according to the log. The log is only read if it has grown.
+    async fn is_pending(&self, approval: &PendingApproval) -> Result<bool, RunnerError> {
+        let conversation = &self.conversation;
+        let new = conversation.events(conversation.next_seq(), 1).await?;
+        if new.is_empty() {
+            return Ok(true);
+        }
+        Ok(match conversation.turn_status(&approval.turn).await? {
+            TurnStatus::Waiting(waiting) => waiting
+                .iter()
+                .any(|pending| pending.request.id == approval.request.id),
+            TurnStatus::Finished(_) | TurnStatus::Unfinished | TurnStatus::Unknown => false,
+        })
     }
 
     /// Continues the turn with an answer, or waits for the process that has answered meanwhile.
@@ -118,6 +159,7 @@ impl TurnRun<'_> {
         by: AnswerSource,
     ) -> Result<TurnEnd, RunnerError> {
         let request = &approval.request.id;
+        let next_seq = self.conversation.next_seq();
         self.conversation.refresh().await?;
         let mut pending = self.conversation.waiting().iter();
         if pending.any(|pending| pending.request.id == *request) {
@@ -126,9 +168,7 @@ impl TurnRun<'_> {
             let answered = conversation.answer(request, answer, by, cancel, updates);
             return answered.await;
         }
-        self.approver
-            .answered_elsewhere(self.pending_call(approval, 0));
-        self.end_elsewhere(&approval.turn).await
+        self.follow(approval, next_seq).await
     }
 
     fn pending_call<'a>(&'a self, approval: &'a PendingApproval, more: usize) -> PendingCall<'a> {
@@ -139,15 +179,43 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Waits for a turn that another process has continued, until it has ended or waits again.
-    async fn end_elsewhere(&self, turn: &TurnId) -> Result<TurnEnd, RunnerError> {
-        loop {
-            match self.conversation.turn_status(turn).await? {
-                TurnStatus::Finished(report) => return Ok(TurnEnd::Finished(report)),
-                TurnStatus::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
-                TurnStatus::Unfinished => tokio::time::sleep(POLL_INTERVAL).await,
+    /// Follows a turn that another process has continued after it answered a request, until the turn has ended or waits
+    /// again. Publishes the events that the other process stores, from this number on.
+    async fn follow(
+        &mut self,
+        approval: &PendingApproval,
+        mut next_seq: u64,
+    ) -> Result<TurnEnd, RunnerError> {
+        self.approver
+            .answered_elsewhere(self.pending_call(approval, 0));
+        let end = loop {
+            // Read before the events, so that all events up to the end are published.
+            let status = self.conversation.turn_status(&approval.turn).await?;
+            next_seq = self.publish_stored(next_seq).await?;
+            match status {
+                TurnStatus::Finished(report) => break TurnEnd::Finished(report),
+                TurnStatus::Waiting(waiting) => break TurnEnd::Waiting(waiting),
                 TurnStatus::Unknown => return Err(RunnerError::NothingPending),
+                TurnStatus::Unfinished => {}
             }
+            tokio::select! {
+                () = self.cancel.cancelled() => break TurnEnd::Waiting(Vec::new()),
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+            }
+        };
+        self.conversation.refresh().await?;
+        Ok(end)
+    }
+
+    /// Publishes stored events from this number on. Returns the number of the next one.
+    async fn publish_stored(&self, mut next_seq: u64) -> Result<u64, RunnerError> {
+        loop {
+            let events = self.conversation.events(next_seq, MAX_EVENTS).await?;
+            let Some(last) = events.last() else {
+                return Ok(next_seq);
+            };
+            next_seq = last.seq + 1;
+            self.updates.send(TurnUpdate::Stored(events.into()));
         }
     }
 }

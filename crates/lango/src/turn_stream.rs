@@ -2,7 +2,7 @@
 
 use crate::Error;
 use futures_core::Stream;
-use lango_core::{AgentName, Event, PendingApproval};
+use lango_core::{AgentName, CallId, Event, FrameId, PendingApproval, Text};
 use lango_engine::{CancelToken, TurnEnd, TurnReport, TurnUpdate, UpdateReceiver};
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -36,6 +36,30 @@ pub enum TurnEvent {
         agent: AgentName,
         /// Why it failed.
         reason: String,
+    },
+    /// A model call started.
+    ModelStarted {
+        /// The run of the agent that made the call.
+        frame: FrameId,
+        /// The agent.
+        agent: AgentName,
+        /// The name of the model, as `provider/model`.
+        model: Text,
+    },
+    /// A model call produced more output: text, reasoning or arguments of calls.
+    ModelProgress {
+        /// The run of the agent that made the call.
+        frame: FrameId,
+        /// How many more bytes it produced. Output of failed attempts counts.
+        bytes: usize,
+    },
+    /// The next output of a running tool call, for display. Secrets in it are masked. A reader that is slower than the tool
+    /// gets only the end of it; the stored result of the call has what was recorded.
+    ToolOutput {
+        /// The call.
+        call: CallId,
+        /// The next lines, or a part of a line.
+        text: String,
     },
     /// The turn ended. This is the last item.
     Finished(TurnReport),
@@ -118,9 +142,22 @@ impl Stream for TurnStream {
                     continue;
                 }
                 TurnUpdate::Queued => TurnEvent::Queued,
-                TurnUpdate::Draft { author, text } => TurnEvent::Draft { author, text },
+                TurnUpdate::Draft { author, text, .. } => TurnEvent::Draft { author, text },
                 TurnUpdate::DraftWithdrawn => TurnEvent::DraftWithdrawn,
                 TurnUpdate::Retrying { agent, reason } => TurnEvent::Retrying { agent, reason },
+                TurnUpdate::ModelStarted {
+                    frame,
+                    agent,
+                    model,
+                } => TurnEvent::ModelStarted {
+                    frame,
+                    agent,
+                    model,
+                },
+                TurnUpdate::ModelProgress { frame, bytes } => {
+                    TurnEvent::ModelProgress { frame, bytes }
+                }
+                TurnUpdate::ToolOutput { call, text } => TurnEvent::ToolOutput { call, text },
             };
             return Poll::Ready(Some(Ok(event)));
         }

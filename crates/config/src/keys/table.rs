@@ -1,6 +1,6 @@
 //! The table of keys, in display order.
 
-use super::{Key, UntrustedPolicy, browser, payment, search, server, vault};
+use super::{Key, UntrustedPolicy, browser, payment, search, server, ui, vault};
 use crate::choices::BusySetting;
 use crate::settings::milliseconds;
 
@@ -487,4 +487,5 @@ pub static KEYS: &[Key] = &[
     server::QUEUE_TIMEOUT,
     server::MAX_STREAMS,
     server::MAX_CONNECTIONS,
+    ui::PLAIN,
 ];

@@ -132,6 +132,8 @@ fn every_key_can_be_set_and_sets_its_own_field() {
         prefix = ""
         tools = ["a", "b"]
         formDefaults = true
+        [ui]
+        plain = true
         [vault]
         keyFile = "/etc/lango/vault.key"
         [browser]
@@ -254,6 +256,7 @@ fn every_key_can_be_set_and_sets_its_own_field() {
     assert_eq!(git.tools, ["a", "b"]);
     assert_eq!(git.data, ["{workspace}/app.db"]);
     assert_eq!(git.capability.0, some("version control"));
+    assert!(loaded.settings.ui.plain);
     let key_file = loaded.settings.vault.key_file.as_deref();
     assert_eq!(key_file, Some(Path::new("/etc/lango/vault.key")));
     let payment = format!("{:?}", loaded.settings.payment);

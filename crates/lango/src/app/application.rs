@@ -21,8 +21,8 @@ use lango_core::{
     Tool, ToolSpec, UserId,
 };
 use lango_engine::{
-    ApprovalRule, ApprovalRules, Gate, RandomIds, RuleAction, Runner, RunnerParts, SystemClock,
-    Tree, TreeError,
+    ApprovalRule, ApprovalRules, Gate, ModeSwitch, RandomIds, RuleAction, Runner, RunnerParts,
+    SystemClock, Tree, TreeError,
 };
 use lango_knowledge::MemoryReport;
 use lango_mcp::StartMode;
@@ -30,7 +30,7 @@ use lango_net::Egress;
 use lango_sandbox::{Launcher, SandboxStrength};
 use lango_secrets::SecretSource;
 use lango_store::Store;
-use lango_tools::{Skills, Trash, Workspace};
+use lango_tools::{Skills, Trash, UndoStore, Workspace};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -50,6 +50,8 @@ pub struct App {
     pub skills: Skills,
     /// Files that agents deleted.
     pub trash: Trash,
+    /// The originals of files that agents changed.
+    pub undo: UndoStore,
     /// The launcher that starts commands in the sandbox.
     pub launcher: Launcher,
     pub storage: Storage,
@@ -70,6 +72,8 @@ pub struct App {
     pub model_lists: ModelLists,
     pub(super) env: BTreeMap<OsString, OsString>,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The permission mode of all runners of this app: `ask` until a command or its user interface sets another one.
+    pub mode: ModeSwitch,
 }
 
 /// Whether a command may persist anything.
@@ -139,12 +143,7 @@ impl App {
 
     /// Returns the path of the workspace as text. Approvals that apply to a folder are stored with this text.
     pub fn folder(&self) -> String {
-        let path = self.workspace.path();
-        match path.to_str() {
-            Some(path) => path.to_owned(),
-            // Escaped, so that different directories never get the same text.
-            None => format!("{path:?}"),
-        }
+        self.workspace.name()
     }
 
     /// Returns the approval rules: those of the configuration, those for a degraded sandbox, and those for MCP tools.
@@ -287,13 +286,31 @@ impl App {
 
     /// Builds a runner over this store and model.
     pub fn runner(&self, sessions: &Sessions, model: &Arc<dyn Model>) -> Result<Runner, Failure> {
+        self.build_runner(sessions, model, self.agent_models()?)
+    }
+
+    /// Builds a runner whose agents all use this model, even those that specify their own.
+    pub fn runner_without_agent_models(
+        &self,
+        sessions: &Sessions,
+        model: &Arc<dyn Model>,
+    ) -> Result<Runner, Failure> {
+        self.build_runner(sessions, model, BTreeMap::new())
+    }
+
+    fn build_runner(
+        &self,
+        sessions: &Sessions,
+        model: &Arc<dyn Model>,
+        models: BTreeMap<AgentName, Arc<dyn Model>>,
+    ) -> Result<Runner, Failure> {
         self.check_workspace()?;
         let gate = self.gate()?;
         Ok(Runner::new(RunnerParts {
             tree: Arc::clone(&self.tree),
             gate,
             model: Arc::clone(model),
-            models: self.agent_models()?,
+            models,
             model_settings: self.loaded.settings.agent.model_settings(),
             environment: Some(Arc::new(LocalEnvironment)),
             remotes: self.remote_agents.agents(),
@@ -303,6 +320,7 @@ impl App {
             ids: Arc::new(RandomIds),
             limits: self.loaded.settings.agent.limits(),
             rules: Arc::new(self.rules()),
+            mode: self.mode.clone(),
             memory: match &self.knowledge {
                 Some(known) if sessions.is_persistent => known.memory_provider(),
                 _ => None,

@@ -3,6 +3,7 @@
 use crate::app::agent_tree::build_tree;
 use crate::app::browser::{self, BrowserStatus};
 use crate::app::clean_up;
+use crate::app::credentials_file::StoredKeys;
 use crate::app::disabled_exec::exec_without_sandbox;
 use crate::app::egress;
 use crate::app::failure::Failure;
@@ -22,13 +23,14 @@ use crate::app::web;
 use crate::app::{App, Persistence};
 use lango_config::ProcessEnv;
 use lango_core::{Clock, Model};
-use lango_engine::SystemClock;
+use lango_engine::{ModeSwitch, SystemClock};
 use lango_mcp::{Servers, StartMode};
 use lango_net::SeenLinks;
 use lango_sandbox::SandboxStrength;
 use lango_secrets::{LiteralSecretNotice, Masks, SecretSource};
 use lango_tools::{
-    CommandSetup, Commands, SkillFolder, SkillOwner, Skills, Trash, Workspace, skill_library_tools,
+    CommandSetup, Commands, SkillFolder, SkillOwner, Skills, Trash, UndoStore, Workspace,
+    skill_library_tools,
 };
 use lango_vault::{FieldPlace, SecretField, VaultProvider};
 use std::ffi::{OsStr, OsString};
@@ -80,7 +82,9 @@ impl App {
             proxy: egress::command_proxy(network, &egress),
             secrets: Some(secrets.clone()),
         });
-        let mut tools = lango_tools::file_tools(&workspace, &trash);
+        let undo = UndoStore::at(loaded.paths.undo());
+        let recorded = (persistence == Persistence::Everything).then_some(&undo);
+        let mut tools = lango_tools::file_tools(&workspace, &trash, recorded);
         let command_tools = lango_tools::command_tools(&commands);
         match &sandbox.strength {
             SandboxStrength::None { why } => {
@@ -94,6 +98,7 @@ impl App {
             env: &process_env.env,
             vaults: Arc::clone(&vaults),
             masks: masks.clone(),
+            stored: StoredKeys::read(loaded.paths.credentials()),
             prompt_mode,
         })
         .await?;
@@ -204,6 +209,7 @@ impl App {
             sandbox,
             skills,
             trash,
+            undo,
             launcher,
             storage,
             vault,
@@ -219,6 +225,7 @@ impl App {
             env: process_env.env,
             roster,
             tools,
+            mode: ModeSwitch::default(),
         })
     }
 }

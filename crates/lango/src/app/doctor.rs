@@ -1,5 +1,7 @@
-//! Checks everything that a turn needs, and changes nothing.
+//! Checks everything that a turn needs. Leaves nothing behind.
 
+mod folders;
+mod model;
 mod vault;
 
 use crate::app::App;
@@ -11,7 +13,6 @@ use crate::app::{egress, web};
 use lango_config::StoreLocation;
 use lango_config::redact;
 use lango_core::SessionQuery;
-use lango_models::OfflineModel;
 use lango_sandbox::SandboxStrength;
 use lango_store::VectorSearch;
 use serde_json::{Value, json};
@@ -43,9 +44,18 @@ impl CheckStatus {
     }
 }
 
-/// Runs all checks and returns their results as JSON.
+/// Whether a check may call the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelCheck {
+    /// Make one short call.
+    Call,
+    /// Call nothing, so that nothing is spent.
+    Skip,
+}
+
+/// Runs all checks but the call to the model, and returns their results as JSON.
 pub async fn report(config: Vec<String>) -> Value {
-    rows(&run_checks(config).await.0)
+    rows(&run_checks(config, ModelCheck::Skip).await.0)
 }
 
 /// Returns the results as JSON.
@@ -63,9 +73,12 @@ pub fn rows(findings: &[Finding]) -> Value {
 }
 
 /// Runs all checks. Returns their results without secrets, and the kind of failure if one of them failed.
-pub async fn run_checks(config: Vec<String>) -> (Vec<Finding>, FailureKind) {
+pub async fn run_checks(
+    config: Vec<String>,
+    model_check: ModelCheck,
+) -> (Vec<Finding>, FailureKind) {
     let (findings, kind) = match App::load(config).await {
-        Ok(app) => (examine(&app).await, FailureKind::Config),
+        Ok(app) => (examine(&app, model_check).await, FailureKind::Config),
         Err(failure) => {
             let finding = Finding {
                 name: "configuration",
@@ -82,7 +95,7 @@ pub async fn run_checks(config: Vec<String>) -> (Vec<Finding>, FailureKind) {
     (redacted.collect(), kind)
 }
 
-async fn examine(app: &App) -> Vec<Finding> {
+async fn examine(app: &App, model_check: ModelCheck) -> Vec<Finding> {
     let finding = |name, status, detail: String| Finding {
         name,
         status,
@@ -113,6 +126,10 @@ async fn examine(app: &App) -> Vec<Finding> {
         passed("lango", env!("CARGO_PKG_VERSION").to_owned()),
         passed("user file", file(&paths.user_file)),
         passed("project file", project),
+        examine_keys(app),
+    ];
+    findings.extend(folders::examine(app));
+    findings.extend([
         examine_workspace(app),
         examine_sandbox(app).await,
         passed("reach", describe_reach(app)),
@@ -127,9 +144,9 @@ async fn examine(app: &App) -> Vec<Finding> {
             web::is_set_up(&app.loaded.settings.search),
             web::describe(&app.loaded.settings.search),
         ),
-        examine_model(app).await,
+        model::examine(app, model_check).await,
         passed("agents", describe_agents(app)),
-    ];
+    ]);
     let servers = app.mcp.servers.overview().iter().map(|server| Finding {
         name: "MCP server",
         status: CheckStatus::of(server.problem.is_none()),
@@ -237,12 +254,44 @@ async fn examine_vectors(app: &App) -> Finding {
 }
 
 fn examine_workspace(app: &App) -> Finding {
-    let (has_passed, detail) = match app.check_workspace() {
-        Ok(()) => (true, app.workspace.path().display().to_string()),
-        Err(failure) => (false, failure.to_string()),
+    let path = app.workspace.path();
+    let (status, detail) = match app.check_workspace() {
+        Err(failure) => (CheckStatus::Failed, failure.to_string()),
+        Ok(()) => match folders::probe(path) {
+            Ok(()) => (CheckStatus::Passed, path.display().to_string()),
+            Err(error) => (
+                CheckStatus::Warning,
+                format!(
+                    "{}: agents cannot write here: {error}\nnext: make it writable, or start lango in another folder",
+                    path.display()
+                ),
+            ),
+        },
     };
     Finding {
         name: "workspace",
+        status,
+        detail,
+    }
+}
+
+/// Reports the keys that `lango setup` stored outside of the vault, without their values.
+fn examine_keys(app: &App) -> Finding {
+    let stored = app.credentials.stored();
+    let path = stored.path().display();
+    let (has_passed, detail) = match stored.check() {
+        Err(failure) => (false, failure.to_string()),
+        Ok(()) => {
+            let providers: Vec<&str> = stored.providers().collect();
+            let detail = match providers.as_slice() {
+                [] => format!("{path} (does not exist, optional)"),
+                providers => format!("{path}: {}", providers.join(", ")),
+            };
+            (true, detail)
+        }
+    };
+    Finding {
+        name: "keys",
         status: CheckStatus::of(has_passed),
         detail,
     }
@@ -300,22 +349,6 @@ fn describe_reach(app: &App) -> String {
         list(&policy.read),
         list(&policy.write)
     )
-}
-
-async fn examine_model(app: &App) -> Finding {
-    let (has_passed, detail) = match app.choose_model().await {
-        Ok(choice) if choice.model.name() == OfflineModel::NAME => (
-            true,
-            format!("{} (built-in rules, not an AI model)", OfflineModel::NAME),
-        ),
-        Ok(choice) => (true, format!("{} ({})", choice.model.name(), choice.reason)),
-        Err(failure) => (false, failure.to_string()),
-    };
-    Finding {
-        name: "model",
-        status: CheckStatus::of(has_passed),
-        detail,
-    }
 }
 
 fn describe_agents(app: &App) -> String {

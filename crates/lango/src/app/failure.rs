@@ -3,6 +3,7 @@
 mod vault;
 
 use crate::app::payment::endpoint_step;
+use lango_config::edit::EditError;
 use lango_config::redact;
 use lango_config::{ConfigProblem, ConfigProblems};
 use lango_core::{SessionId, StoreError};
@@ -144,6 +145,45 @@ impl From<ConfigProblems> for Failure {
             _ => "fix the problems above; `lango config check` checks the configuration again",
         };
         Self::of(kind, problems, Some(next))
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        let (kind, next) = match &error {
+            EditError::UnknownKey { .. } => (
+                FailureKind::Usage,
+                "run `lango config show` to list the keys",
+            ),
+            EditError::WrongValue { .. } => (
+                FailureKind::Usage,
+                "run `lango config show` to see what the key means",
+            ),
+            EditError::NotSet { .. } => (
+                FailureKind::Usage,
+                "run `lango config show --origin` to see where each key is set",
+            ),
+            EditError::Unparsable { .. } | EditError::Unsupported { .. } => {
+                (FailureKind::Config, "change it with `lango config edit`")
+            }
+            EditError::Link { .. } => (
+                FailureKind::Usage,
+                "edit the file that it links to yourself; lango would replace the link",
+            ),
+            EditError::Foreign { .. } => (FailureKind::Usage, "make it yours with chown and chmod"),
+            EditError::Changed { .. } | EditError::Busy { .. } => {
+                (FailureKind::Failed, "run the command again")
+            }
+            EditError::Io { .. } => (
+                FailureKind::Config,
+                "check the permissions of its folder, or set LANGO_HOME to a writable one",
+            ),
+            EditError::Config(_) => (
+                FailureKind::Config,
+                "run `lango config check` after the fix",
+            ),
+        };
+        Self::of(kind, error, Some(next))
     }
 }
 

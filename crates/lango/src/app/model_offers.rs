@@ -46,7 +46,8 @@ pub async fn list_offers(selector: &ModelSelector<'_>) -> Vec<ProviderOffers> {
 }
 
 impl ProviderOffers {
-    fn new(provider: String, list: ModelList) -> Self {
+    /// Adds to a list what is known about its models.
+    pub fn new(provider: String, list: ModelList) -> Self {
         let known = known_providers().iter().find(|known| known.id == provider);
         let default = known.and_then(|known| default_of(known, &list.models));
         let offers = list.models.iter().map(|model| ModelOffer {

@@ -1,21 +1,24 @@
-//! Selects the model: the configured one, else one whose key is in the environment, else one that runs on this
-//! machine, else the built-in rules. A selected model that fails is never replaced by the rules.
+//! Selects the model: the configured one, else one whose key is in the environment or stored by `lango setup`, else
+//! one that runs on this machine, else the built-in rules. A selected model that fails is never replaced by the rules.
 //!
 //! If only a key is set, the first of lango's preferences that its provider offers is selected. If the provider does
 //! not list its models, lango still starts: it takes its first preference, and the first call reports what is wrong.
 
+mod keys;
+
+pub use keys::ProviderKey;
+
 use crate::app::failure::Failure;
 use crate::app::model_lists::{ListKey, ModelList, ModelLists};
 use crate::app::notice::notice;
-use crate::app::vault::{Credentials, secret_of};
-use lango_config::{ProviderConfig, Settings};
+use crate::app::vault::Credentials;
+use lango_config::Settings;
 use lango_core::Model;
 use lango_models::{
     KnownProvider, MaskedModel, OfflineModel, Provider, ProviderFamily, ProviderSettings,
     ProviderTimeouts, ResilientModel, known_providers,
 };
 use lango_net::{PlainHttp, Url};
-use lango_secrets::Credential;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -26,10 +29,18 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 /// The assumed context window of a model, in tokens, if it is unknown.
 const CONTEXT_TOKENS: u64 = 128_000;
 
+/// The next step if a model, its key or its address does not work.
+pub const MODEL_NEXT_STEP: &str = "run `lango doctor` to check the model, its key and its address, `lango models` to list the models, or `lango setup` to connect another one";
+
+/// What a command prints once if no model is set up.
+pub const DEMO_NOTICE: &str = "demo mode: built-in rules answer, not an AI model · connect a model: lango setup (or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama)";
+
 /// A model and why it was chosen.
 pub struct ChosenModel {
     pub model: Arc<dyn Model>,
     pub reason: String,
+    /// Whether no model is set up, so that the built-in rules answer.
+    pub is_demo: bool,
     /// A warning to print before the first call.
     pub warning: Option<String>,
 }
@@ -39,8 +50,14 @@ impl ChosenModel {
         Self {
             model: Arc::new(model),
             reason,
+            is_demo: false,
             warning: None,
         }
+    }
+
+    /// Returns what to print before the first turn if no model is set up.
+    pub fn demo_notice(&self) -> Option<&'static str> {
+        self.is_demo.then_some(DEMO_NOTICE)
     }
 
     /// Prints the warning, if there is one.
@@ -67,6 +84,7 @@ impl ModelSelector<'_> {
             Some(name) => ChosenModel {
                 model: self.model_by_name(name)?,
                 reason: "agent.model".to_owned(),
+                is_demo: false,
                 warning: None,
             },
             None => self.find().await?,
@@ -138,7 +156,23 @@ impl ModelSelector<'_> {
 
     /// Returns the address, API family and key of a provider.
     pub fn provider_settings(&self, id: &str) -> Result<ProviderSettings, Failure> {
-        let known = known_providers().iter().find(|known| known.id == id);
+        let mut settings = self.provider_settings_with(id, ProviderKey::default())?;
+        let key = self.find_key(id, &settings.base_url)?;
+        if key.credential.is_some() {
+            settings = self.provider_settings_with(id, key)?;
+        } else {
+            settings.key_source = key.source;
+        }
+        Ok(settings)
+    }
+
+    /// Returns the address and API family of a provider, with this key.
+    pub fn provider_settings_with(
+        &self,
+        id: &str,
+        key: ProviderKey,
+    ) -> Result<ProviderSettings, Failure> {
+        let known = known_provider(id);
         let config = self.settings.providers.get(id).cloned().unwrap_or_default();
         let kind = config.kind.or(known.map(|known| known.kind));
         let base_url = config
@@ -164,13 +198,12 @@ impl ModelSelector<'_> {
                 "remove providers.{id}.api, or set providers.{id}.kind to openai"
             )));
         }
-        let (api_key, key_source) = self.key(id, &config, known)?;
         let plain_http = if config.allow_plain_http {
             PlainHttp::Allowed
         } else {
             PlainHttp::LocalOnly
         };
-        if api_key.is_some()
+        if key.credential.is_some()
             && let Ok(url) = Url::parse(&base_url)
             && let Err(refusal) = plain_http.check(&url)
         {
@@ -184,10 +217,10 @@ impl ModelSelector<'_> {
             kind,
             api: config.api,
             base_url,
-            api_key,
+            api_key: key.credential,
             plain_http,
             masks: self.credentials.masks().clone(),
-            key_source,
+            key_source: key.source,
             stream: config.stream,
             context_tokens: config.context_tokens,
             default_context_tokens: known
@@ -206,7 +239,7 @@ impl ModelSelector<'_> {
         for known in known_providers() {
             let is_available = match &known.probe {
                 Some(address) => is_listening(address).await,
-                None => self.key_variable(known).is_some(),
+                None => self.key_variable(known).is_some() || self.has_stored_key(known),
             };
             if is_available && !ids.contains(&known.id) {
                 ids.push(known.id.clone());
@@ -230,49 +263,63 @@ impl ModelSelector<'_> {
         Ok((key, Provider::new(settings)))
     }
 
+    /// Returns the models of a provider that runs on this machine, if it answers in time.
+    pub async fn local_models(&self, known: &KnownProvider) -> Option<Vec<String>> {
+        if !is_listening(known.probe.as_deref()?).await {
+            return None;
+        }
+        // Something is listening; the list shows whether it is a model server.
+        let provider = self.provider(&known.id).ok()?;
+        let list = tokio::time::timeout(PROBE_TIMEOUT, provider.list()).await;
+        list.ok()?.ok()
+    }
+
     /// Selects a model if none is configured.
     async fn find(&self) -> Result<ChosenModel, Failure> {
-        let with_key = known_providers()
-            .iter()
-            .filter(|known| known.probe.is_none());
-        for known in with_key {
+        let with_key = || {
+            let known = known_providers().iter();
+            known.filter(|known| known.probe.is_none())
+        };
+        for known in with_key() {
             if let Some(variable) = self.key_variable(known) {
-                return self.preferred(known, variable).await;
+                let why = format!("{variable} is set");
+                return self.preferred(known, &why).await;
             }
+        }
+        // The rules must not answer only because the keys cannot be read.
+        self.credentials.stored().check()?;
+        if let Some(known) = with_key().find(|known| self.has_stored_key(known)) {
+            let why = format!(
+                "its key is in {}",
+                self.credentials.stored().path().display()
+            );
+            return self.preferred(known, &why).await;
         }
         for known in known_providers() {
             let Some(address) = &known.probe else {
                 continue;
             };
-            if !is_listening(address).await {
-                continue;
-            }
-            // Something is listening; the list shows whether it is a model server.
-            let provider = self.provider(&known.id)?;
-            if let Ok(Ok(ids)) = tokio::time::timeout(PROBE_TIMEOUT, provider.list()).await
-                && let Some(id) = ids.first()
+            if let Some(models) = self.local_models(known).await
+                && let Some(id) = models.first()
             {
                 let reason = format!("{} runs at {address}", known.id);
-                return Ok(ChosenModel::new(provider.model(id), reason));
+                let model = self.provider(&known.id)?.model(id);
+                return Ok(ChosenModel::new(model, reason));
             }
         }
-        Ok(ChosenModel::new(
-            OfflineModel,
-            "no model is set up".to_owned(),
-        ))
+        Ok(ChosenModel {
+            is_demo: true,
+            ..ChosenModel::new(OfflineModel, "no model is set up".to_owned())
+        })
     }
 
-    /// Selects among the models that a provider offers.
-    async fn preferred(
-        &self,
-        known: &KnownProvider,
-        variable: &str,
-    ) -> Result<ChosenModel, Failure> {
+    /// Selects among the models that a provider offers; `why` says why the provider is used.
+    async fn preferred(&self, known: &KnownProvider, why: &str) -> Result<ChosenModel, Failure> {
         let (key, provider) = self.listed_provider(&known.id)?;
         let list = self.lists.list_for_start(&key, &provider).await;
         let id = &known.id;
         if let Some(model) = known.preferred(&list.models) {
-            let reason = format!("{variable} is set; lango's preferred model of {id}");
+            let reason = format!("{why}; lango's preferred model of {id}");
             return Ok(ChosenModel::new(provider.model(model), reason));
         }
         let first = known.prefer.first().map_or("", String::as_str);
@@ -280,12 +327,12 @@ impl ModelSelector<'_> {
         if list.models.is_empty() {
             let error = list.error.as_deref().unwrap_or("it is empty");
             let reason = format!(
-                "{variable} is set; the models of {id} cannot be listed ({error}), so lango uses its first preference"
+                "{why}; the models of {id} cannot be listed ({error}), so lango uses its first preference"
             );
             return Ok(ChosenModel::new(model, reason));
         }
         let reason = format!(
-            "{variable} is set; {id} offers none of lango's preferred models, so lango uses its first preference"
+            "{why}; {id} offers none of lango's preferred models, so lango uses its first preference"
         );
         let warning = format!(
             "{id} offers none of lango's preferred models, so lango uses {first}; run `lango models` to list its models, and choose one with -c agent.model={id}/…"
@@ -293,79 +340,6 @@ impl ModelSelector<'_> {
         Ok(ChosenModel {
             warning: Some(warning),
             ..ChosenModel::new(model, reason)
-        })
-    }
-
-    /// Returns the variable with the key of a provider, if one is set.
-    fn key_variable<'a>(&'a self, known: &'a KnownProvider) -> Option<&'a str> {
-        let config = self.settings.providers.get(&known.id);
-        let own = config.and_then(|config| config.api_key_env.as_ref());
-        let variables = own.map_or(known.keys.as_slice(), std::slice::from_ref);
-        let mut variables = variables.iter().map(String::as_str);
-        variables.find(|variable| self.credentials.has(variable))
-    }
-
-    fn key(
-        &self,
-        id: &str,
-        config: &ProviderConfig,
-        known: Option<&KnownProvider>,
-    ) -> Result<(Option<Credential>, String), Failure> {
-        let variables: Vec<&str> = match (&config.api_key_env, known) {
-            (Some(variable), _) => vec![variable],
-            // A known name with another address is the user's own server; it gets no key that was not configured for
-            // it.
-            (None, Some(known)) if config.base_url.is_none() => {
-                known.keys.iter().map(String::as_str).collect()
-            }
-            (None, _) => Vec::new(),
-        };
-        if let Some((variable, key)) = variables
-            .iter()
-            .find_map(|name| Some((name, self.credentials.find(name)?)))
-        {
-            let source = match secret_of(variable) {
-                Some(secret) => {
-                    format!("from {variable}; `lango secrets rotate {secret}` sets a new value")
-                }
-                None => format!("from {variable}"),
-            };
-            return Ok((Some(key), source));
-        }
-        if variables.is_empty() {
-            return Ok((
-                None,
-                format!("none is set; set providers.{id}.apiKeyEnv to its variable"),
-            ));
-        }
-        let first = variables[0];
-        let (state, give) = match secret_of(first) {
-            Some(secret) => (
-                "the vault has no such secret",
-                format!("lango secrets set {secret}"),
-            ),
-            None => ("not set", format!("export {first}=…")),
-        };
-        let message = format!(
-            "`{id}` has no key: looked in {} ({state})",
-            variables.join(", ")
-        );
-        Err(Failure::config(message).next(format!("{give}, or use -c agent.model=offline")))
-    }
-
-    /// Checks the key of a model before the first call, so that a locked vault is reported at the start.
-    async fn check_key(&self, model: &str) -> Result<(), Failure> {
-        let id = model.split('/').next().unwrap_or_default();
-        if model == OfflineModel::NAME {
-            return Ok(());
-        }
-        let Some(key) = self.provider_settings(id)?.api_key else {
-            return Ok(());
-        };
-        let checked = self.credentials.check(key.setting()).await;
-        checked.map_err(|error| {
-            Failure::config(format!("`{id}` has no key: {error}"))
-                .next("unlock the vault or store the key, or use -c agent.model=offline")
         })
     }
 
@@ -388,6 +362,11 @@ impl ModelSelector<'_> {
         );
         Failure::config(message).next(next)
     }
+}
+
+/// Returns the provider that lango knows by this name.
+pub(super) fn known_provider(id: &str) -> Option<&'static KnownProvider> {
+    known_providers().iter().find(|known| known.id == id)
 }
 
 /// Returns whether something listens at this address.

@@ -1,4 +1,4 @@
-//! Trust in a project's files: trusts their current content and describes what that enables, or revokes the trust.
+//! Trust in a project's files: reads their current content, trusts it, and describes what that enables; or revokes the trust.
 
 use crate::app::Failure;
 use crate::app::roster::{self, Roster};
@@ -6,22 +6,91 @@ use lango_config::{LoadedConfig, Paths, ProcessEnv, TrustedFiles};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Trusts the current content of the project's configuration, agents, topology and `AGENTS.md`, and describes what
-/// is trusted now. If a file is invalid or cannot be read, the earlier trust stays as it was.
-pub fn trust_project(flags: Vec<String>) -> Result<String, Failure> {
-    let process_env = ProcessEnv::from_process(flags)?;
-    let paths = Paths::locate(&process_env)?;
-    let before = TrustedFiles::read(&paths);
-    let ignored_settings = lango_config::load(&process_env).map(|loaded| loaded.ignored_settings());
-    let mut trust = before.clone();
-    match trust_all(&process_env, &paths, &mut trust) {
-        Ok(trusted) => Ok(trusted.describe(&ignored_settings.unwrap_or_default())),
-        Err(failure) => {
-            before
-                .write()
-                .map_err(|error| trust_failure(&paths.trust_file(), &error))?;
-            Err(failure)
-        }
+/// The files of a project with the content that the user is asked to trust.
+pub struct ProjectTrust {
+    trust: TrustedFiles,
+    trust_file: PathBuf,
+    ignored_settings: Vec<String>,
+    project: TrustedProject,
+    files: Vec<ProjectFileContent>,
+}
+
+/// A file of a project, as it is now and as the user trusted it before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFileContent {
+    pub path: PathBuf,
+    pub content: Vec<u8>,
+    pub state: ContentState,
+}
+
+/// How the content of a file relates to what the user trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContentState {
+    New,
+    /// The user trusted another content.
+    Changed {
+        before: Vec<u8>,
+    },
+    Trusted,
+}
+
+impl ProjectTrust {
+    /// Reads the project's configuration, agents, topology and `AGENTS.md`, and stores nothing. Fails if a file is
+    /// invalid or cannot be read.
+    pub fn prepare(flags: Vec<String>) -> Result<Self, Failure> {
+        let process_env = ProcessEnv::from_process(flags)?;
+        let paths = Paths::locate(&process_env)?;
+        let before = TrustedFiles::read(&paths);
+        let loaded = lango_config::load(&process_env);
+        let ignored_settings = loaded.map(|loaded| loaded.ignored_settings());
+        let mut trust = before.clone();
+        let mut files = Vec::new();
+        let project = trust_all(&process_env, &paths, &mut trust, |path, content| {
+            let state = if before.is_trusted(path, content) {
+                ContentState::Trusted
+            } else {
+                match before.trusted_content(path) {
+                    Some(before) => ContentState::Changed { before },
+                    None => ContentState::New,
+                }
+            };
+            files.push(ProjectFileContent {
+                path: path.to_owned(),
+                content: content.to_owned(),
+                state,
+            });
+        })?;
+        Ok(Self {
+            trust,
+            trust_file: paths.trust_file(),
+            ignored_settings: ignored_settings.unwrap_or_default(),
+            project,
+            files,
+        })
+    }
+
+    /// Returns the files, the configuration first.
+    pub fn files(&self) -> &[ProjectFileContent] {
+        &self.files
+    }
+
+    /// Returns whether the user trusts all files with their current content.
+    pub fn is_complete(&self) -> bool {
+        let mut states = self.files.iter().map(|file| &file.state);
+        states.all(|state| *state == ContentState::Trusted)
+    }
+
+    /// Returns what lango ignores until the user trusts the project.
+    pub fn ignored_settings(&self) -> &[String] {
+        &self.ignored_settings
+    }
+
+    /// Trusts the files with exactly the content that was read, and describes what is trusted now. A file that was
+    /// changed meanwhile stays untrusted.
+    pub fn store(self) -> Result<String, Failure> {
+        let stored = self.trust.write();
+        stored.map_err(|error| trust_failure(&self.trust_file, &error))?;
+        Ok(self.project.describe(&self.ignored_settings))
     }
 }
 
@@ -54,7 +123,7 @@ pub fn revoke_trust(flags: Vec<String>) -> Result<String, Failure> {
     })
 }
 
-/// The project files that are now trusted.
+/// The project files that are trusted.
 struct TrustedProject {
     project_file: Option<PathBuf>,
     files: Vec<PathBuf>,
@@ -62,24 +131,22 @@ struct TrustedProject {
     roster: Roster,
 }
 
+/// Adds all files of the project to `trust`, and passes each with its content to `found`.
 fn trust_all(
     process_env: &ProcessEnv,
     paths: &Paths,
     trust: &mut TrustedFiles,
+    mut found: impl FnMut(&Path, &[u8]),
 ) -> Result<TrustedProject, Failure> {
-    let write = |trust: &TrustedFiles| {
-        let stored = trust.write();
-        stored.map_err(|error| trust_failure(&paths.trust_file(), &error))
-    };
     // A file that belongs to another user is read once it is trusted.
     let foreign = paths.foreign_project_file().map(|foreign| &foreign.path);
     if let Some(file) = paths.project_file.as_ref().or(foreign) {
         let content = std::fs::read(file).map_err(|error| trust_failure(file, &error))?;
+        found(file, &content);
         trust.add(file, content);
-        write(trust)?;
     }
     // Only the trusted configuration tells which other files belong to the project.
-    let loaded: LoadedConfig = lango_config::load(process_env)?;
+    let loaded: LoadedConfig = lango_config::load_with_trust(process_env, trust)?;
     let files = roster::project_files(&loaded, &process_env.cwd);
     let project_file = loaded.paths.project_file.clone();
     if project_file.is_none() && files.is_empty() {
@@ -95,10 +162,10 @@ fn trust_all(
         let content = file
             .bytes()
             .map_err(|error| trust_failure(&file.path, &error))?;
+        found(&file.path, &content);
         trust.add(&file.path, content);
     }
-    write(trust)?;
-    let roster = Roster::read(&loaded, &process_env.cwd)?;
+    let roster = Roster::read_with_trust(&loaded, &process_env.cwd, trust)?;
     Ok(TrustedProject {
         project_file,
         files: files.into_iter().map(|file| file.path).collect(),

@@ -6,6 +6,7 @@
 //! setting affects another user's data.
 
 use crate::app::App;
+use crate::app::failure::Failure;
 use crate::app::notice::notice;
 use lango_core::text::count;
 use lango_core::{
@@ -14,6 +15,7 @@ use lango_core::{
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, remove_hidden};
+use lango_tools::UndoStore;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +63,7 @@ pub fn start_retention(app: &App) -> RetentionTask {
         return RetentionTask(None);
     };
     let (store, users) = (Arc::clone(&app.storage.database), app.users());
+    let undo = app.undo.clone();
     let started = ClockReading::now();
     let task = tokio::spawn(async move {
         let mut every = tokio::time::interval(CHECK_INTERVAL);
@@ -82,7 +85,7 @@ pub fn start_retention(app: &App) -> RetentionTask {
                     continue;
                 }
             };
-            match expire(&store, &users, before).await {
+            match expire(&store, &undo, &users, before).await {
                 Ok(deleted) if deleted.sessions + deleted.tasks == 0 => {}
                 Ok(deleted) => notice(&format!(
                     "deleted because older than session.ttl: {deleted}"
@@ -156,12 +159,13 @@ async fn last_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>, 
 /// removes sessions that a killed process left half deleted or half imported.
 pub async fn expire(
     store: &Store,
+    undo: &UndoStore,
     users: &[UserId],
     before: Timestamp,
-) -> Result<DeletedCounts, StoreError> {
+) -> Result<DeletedCounts, Failure> {
     let mut deleted = DeletedCounts::default();
     for user in users {
-        remove_leftovers(store, user).await?;
+        remove_leftovers(store, undo, user).await?;
         let mut skip = 0;
         loop {
             let page = ExpiredPage { skip, limit: BATCH };
@@ -179,6 +183,7 @@ pub async fn expire(
                     lease => lease?,
                 };
                 if store.hide_session(id, Some(before)).await? {
+                    undo.forget_session(id)?;
                     remove_hidden(store, id).await?;
                     deleted.sessions += 1;
                 } else {
@@ -197,7 +202,7 @@ pub async fn expire(
     Ok(deleted)
 }
 
-async fn remove_leftovers(store: &Store, user: &UserId) -> Result<(), StoreError> {
+async fn remove_leftovers(store: &Store, undo: &UndoStore, user: &UserId) -> Result<(), Failure> {
     let mut after = None;
     loop {
         let leftovers = store.hidden_sessions(user, after.as_ref(), BATCH).await?;
@@ -207,6 +212,7 @@ async fn remove_leftovers(store: &Store, user: &UserId) -> Result<(), StoreError
                 Err(StoreError::Busy { .. }) => {}
                 lease => {
                     let _lease = lease?;
+                    undo.forget_session(id)?;
                     remove_hidden(store, id).await?;
                 }
             }

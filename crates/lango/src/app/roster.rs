@@ -47,6 +47,15 @@ impl Roster {
     /// # Errors
     /// All problems of all agent files, or a problem of the topology.
     pub fn read(loaded: &LoadedConfig, workspace: &Path) -> Result<Self, Failure> {
+        Self::read_with_trust(loaded, workspace, &TrustedFiles::read(&loaded.paths))
+    }
+
+    /// Reads the configured topology and agent files as if these were the trusted files, instead of the stored ones.
+    pub(crate) fn read_with_trust(
+        loaded: &LoadedConfig,
+        workspace: &Path,
+        trust: &TrustedFiles,
+    ) -> Result<Self, Failure> {
         let folders = folders(loaded, workspace);
         let mut roster = Self {
             topology: None,
@@ -55,15 +64,13 @@ impl Roster {
             unused: Vec::new(),
             sources: BTreeMap::new(),
         };
-        let trust = TrustedFiles::read(&loaded.paths);
         if loaded.settings.agent.multi_agent {
-            roster.read_topology(loaded, &folders, &trust)?;
+            roster.read_topology(loaded, &folders, trust)?;
         } else {
             roster.unused = folders.iter().flat_map(AgentFolder::names).collect();
         }
         if !roster.instructed_agents().is_empty() {
-            roster.instructions =
-                instructions::read(workspace, &trust, &mut roster.untrusted_files);
+            roster.instructions = instructions::read(workspace, trust, &mut roster.untrusted_files);
         }
         Ok(roster)
     }

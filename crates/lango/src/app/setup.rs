@@ -1,61 +1,375 @@
-//! The first configuration file: tests the chosen model, and writes a minimal file that selects it.
+//! Connects a model: which providers can be connected, a test call, and what is written afterwards. Nothing is written
+//! before the test call has succeeded.
 
+mod config_file;
+mod providers;
+
+pub use providers::{ProviderChoice, provider_choices};
+
+use crate::app::credentials_file::store_key;
+use crate::app::model_selector::{ModelSelector, ProviderKey, known_provider};
+use crate::app::vault::import::{Replace, import_variable};
+use crate::app::vault::secret_of;
 use crate::app::{App, Failure};
+use config_file::KeyChange;
 use futures_util::StreamExt;
-use lango_config::Origin;
-use lango_core::{Message, Model, ModelEvent, ModelRequest};
-use std::io::Write;
-use std::path::Path;
+use lango_config::{Origin, Settings};
+use lango_core::{Message, Model, ModelError, ModelEvent, ModelFault, ModelRequest};
+use lango_models::{Provider, ProviderFamily, known_providers, models_of};
+use lango_net::{Url, redacted_url};
+use lango_secrets::{Credential, SecretName, SecretValue};
+use lango_vault::OpenVault;
+use std::time::Duration;
+
+/// How long the list of a provider's models may take.
+const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Makes one short call to the model.
-pub async fn test_call(model: &dyn Model) -> Result<(), Failure> {
+pub async fn test_call(model: &dyn Model, timeout: Duration) -> Result<(), ModelError> {
     let request = ModelRequest {
         instruction: "Answer with one word.".into(),
         messages: vec![Message::user("hello")],
         ..ModelRequest::default()
     };
-    let mut stream = model.call(request);
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(ModelEvent::Reply(_)) => return Ok(()),
-            Ok(_) => {}
-            Err(error) => {
-                return Err(Failure::config(error.to_string())
-                    .next("nothing was written; fix the problem and run `lango setup` again"));
+    let failed = |fault| ModelError {
+        model: model.name().into(),
+        fault,
+    };
+    let call = async {
+        let mut stream = model.call(request);
+        while let Some(event) = stream.next().await {
+            if let ModelEvent::Reply(_) = event? {
+                return Ok(());
             }
         }
-    }
-    Err(Failure::config("the model sent no reply").next("nothing was written"))
+        Err(failed(ModelFault::Incomplete))
+    };
+    let after_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let result = tokio::time::timeout(timeout, call).await;
+    result.unwrap_or_else(|_elapsed| Err(failed(ModelFault::TimedOut { after_ms })))
 }
 
-/// Returns the content of the file: the model, and the settings of its provider from the command line.
-pub fn file_text(app: &App, model: &str) -> String {
-    let provider = model.split('/').next().unwrap_or_default();
-    let mut text = format!("agent.model = {}\n", toml::Value::from(model));
-    for value in &app.loaded.values {
-        let is_of_provider = value.name.starts_with(&format!("providers.{provider}."));
-        if is_of_provider
-            && value.origin == Origin::Flag
-            && let Some(rendered) = value.render()
-        {
-            text.push_str(&format!("{} = {rendered}\n", value.name));
+/// Why a model cannot be connected.
+pub enum ConnectError {
+    /// The provider did not answer, or refused.
+    Model(ModelError),
+    Other(Failure),
+}
+
+impl ConnectError {
+    /// Returns whether the provider refused the key.
+    pub fn is_bad_key(&self) -> bool {
+        matches!(self, Self::Model(error) if matches!(error.fault, ModelFault::BadKey { .. }))
+    }
+}
+
+impl From<ModelError> for ConnectError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<Failure> for ConnectError {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        let error = match error {
+            ConnectError::Model(error) => error,
+            ConnectError::Other(failure) => return failure,
+        };
+        let next = match &error.fault {
+            ModelFault::BadKey { .. } => "check the key at its provider",
+            ModelFault::Unreachable { .. } => "check the address, and that the server runs",
+            ModelFault::UnknownModel { .. } => "choose another model, or check the address",
+            ModelFault::TimedOut { .. } => {
+                "a model that is loaded for the first time may take minutes"
+            }
+            _ => "fix the problem",
+        };
+        let next = format!("{next}, then run `lango setup` again; nothing was written");
+        Self::config(error.to_string()).next(next)
+    }
+}
+
+/// A provider that is about to be connected.
+pub struct Connection {
+    pub provider: String,
+    /// The settings as they will be.
+    settings: Settings,
+    /// What the configuration file gets besides the model.
+    changes: Vec<KeyChange>,
+}
+
+impl Connection {
+    /// Prepares to connect a provider, at another address than its usual one if one is given. A provider that lango
+    /// does not know speaks OpenAI's API, unless the configuration says otherwise.
+    pub fn new(app: &App, provider: &str, address: Option<&str>) -> Result<Self, Failure> {
+        check_name(provider)?;
+        let mut settings = app.loaded.settings.clone();
+        let mut changes = flag_changes(app, provider);
+        let config = settings.providers.entry(provider.to_owned()).or_default();
+        if let Some(address) = address {
+            let address = check_address(address)?;
+            changes.push(provider_change(provider, "baseUrl", Some(&address)));
+            config.base_url = Some(address);
+        }
+        if config.base_url.is_none() && known_provider(provider).is_none() {
+            let known: Vec<&str> = known_providers().iter().map(|known| &*known.id).collect();
+            let message = format!(
+                "there is no provider `{provider}`; lango knows {}",
+                known.join(", ")
+            );
+            return Err(Failure::usage(message).next(format!(
+                "for a server of your own: lango setup --provider {provider} --base-url URL"
+            )));
+        }
+        if config.kind.is_none() && known_provider(provider).is_none() {
+            config.kind = Some(ProviderFamily::OpenAi);
+            let name = ProviderFamily::OpenAi.name();
+            changes.push(provider_change(provider, "kind", Some(name)));
+        }
+        let connection = Self {
+            provider: provider.to_owned(),
+            settings,
+            changes,
+        };
+        // Reports an unknown provider and an invalid address before the user types a key.
+        let selector = connection.selector(app);
+        selector.provider_settings_with(provider, ProviderKey::default())?;
+        Ok(connection)
+    }
+
+    fn selector<'a>(&'a self, app: &'a App) -> ModelSelector<'a> {
+        ModelSelector {
+            settings: &self.settings,
+            ..app.model_selector()
         }
     }
-    text
+
+    /// Returns where the key that the provider already has comes from; `None` if it has none.
+    pub fn key_source(&self, app: &App) -> Option<String> {
+        let settings = self.selector(app).provider_settings(&self.provider).ok()?;
+        settings.api_key.map(|_| settings.key_source)
+    }
+
+    /// Returns whether the provider cannot be used without a key.
+    pub fn needs_key(&self) -> bool {
+        known_provider(&self.provider).is_some_and(|known| !known.keys.is_empty())
+    }
+
+    /// Returns whether a key makes no sense: a known server on this machine.
+    pub fn takes_no_key(&self) -> bool {
+        let known = known_provider(&self.provider).filter(|known| known.probe.is_some());
+        let config = self.settings.providers.get(&self.provider);
+        known.is_some() && config.is_none_or(|config| config.base_url.is_none())
+    }
+
+    /// Returns the provider's models with this key, or with the one that it already has. A provider that does not list
+    /// its models has those of lango's table.
+    pub async fn list_models(
+        &self,
+        app: &App,
+        key: Option<&SecretValue>,
+    ) -> Result<Vec<String>, ConnectError> {
+        let provider = self.open(app, key)?;
+        let list = tokio::time::timeout(LIST_TIMEOUT, provider.list()).await;
+        Ok(match list {
+            Ok(Ok(models)) if !models.is_empty() => models,
+            Ok(Err(error)) if is_fatal(&error.fault) => return Err(error.into()),
+            _ => models_of(&self.provider).map(str::to_owned).collect(),
+        })
+    }
+
+    /// Makes one short call to a model of the provider.
+    pub async fn test(
+        &self,
+        app: &App,
+        model: &str,
+        key: Option<&SecretValue>,
+        timeout: Duration,
+    ) -> Result<(), ConnectError> {
+        let model = self.open(app, key)?.model(model);
+        Ok(test_call(&model, timeout).await?)
+    }
+
+    fn open(&self, app: &App, key: Option<&SecretValue>) -> Result<Provider, Failure> {
+        let selector = self.selector(app);
+        let Some(key) = key else {
+            return selector.provider(&self.provider);
+        };
+        let value = SecretValue::new(key.expose());
+        let key = ProviderKey {
+            credential: Some(Credential::fixed(
+                &self.provider,
+                value,
+                app.credentials.masks(),
+            )),
+            source: "just typed".to_owned(),
+        };
+        let settings = selector.provider_settings_with(&self.provider, key)?;
+        Ok(Provider::new(settings))
+    }
+
+    /// Returns the name of the secret under which a vault stores the key.
+    fn secret_name(&self) -> Result<SecretName, Failure> {
+        let known = known_provider(&self.provider);
+        let usual = known.and_then(|known| known.keys.first());
+        let name = usual.cloned().unwrap_or_else(|| {
+            let letter = |letter: char| match letter.to_ascii_uppercase() {
+                upper if upper.is_ascii_alphanumeric() => upper,
+                _ => '_',
+            };
+            let id: String = self.provider.chars().map(letter).collect();
+            format!("{id}_API_KEY")
+        });
+        Ok(SecretName::new(&name)?)
+    }
+
+    /// Stores the new key, if there is one, in the vault or else in the file of keys, and selects the model in the
+    /// user's configuration file. Returns what was written, one line each.
+    pub async fn write(
+        mut self,
+        app: &App,
+        model: &str,
+        key: Option<SecretValue>,
+        vault: Option<&OpenVault>,
+    ) -> Result<Vec<String>, Failure> {
+        let mut lines = Vec::new();
+        match (key, vault) {
+            (None, _) => {}
+            (Some(key), Some(vault)) => {
+                let name = self.secret_name()?;
+                import_variable(vault, &name, key, Replace::Allowed).await?;
+                let setting = format!("secret:{name}");
+                self.change("apiKeyEnv", Some(&setting));
+                lines.push(format!("stored the key in the vault as {name}"));
+            }
+            (Some(key), None) => {
+                let selector = self.selector(app);
+                let settings =
+                    selector.provider_settings_with(&self.provider, ProviderKey::default())?;
+                let url = Url::parse(&settings.base_url)
+                    .map_err(|error| Failure::usage(format!("the address is invalid: {error}")))?;
+                let path = app.credentials.stored().path().to_owned();
+                store_key(&path, &self.provider, &url, &key)?;
+                lines.push(format!("stored the key in {}", path.display()));
+                let config = self.settings.providers.get(&self.provider);
+                let setting = config.and_then(|config| config.api_key_env.as_deref());
+                if setting.and_then(secret_of).is_some() {
+                    self.change("apiKeyEnv", None);
+                }
+            }
+        }
+        let name = format!("{}/{model}", self.provider);
+        let select = KeyChange {
+            path: vec!["agent".to_owned(), "model".to_owned()],
+            value: Some(name.as_str().into()),
+        };
+        self.changes.insert(0, select);
+        let path = &app.loaded.paths.user_file;
+        let has_changed = config_file::change(path, &self.changes)?;
+        let path = path.display();
+        lines.push(if has_changed {
+            format!("wrote {path}: {name} answers from now on")
+        } else {
+            format!("{path} already selects {name}")
+        });
+        Ok(lines)
+    }
+
+    fn change(&mut self, field: &str, value: Option<&str>) {
+        let change = provider_change(&self.provider, field, value);
+        self.changes.retain(|other| other.path != change.path);
+        self.changes.push(change);
+    }
 }
 
-/// Writes a temporary file and renames it, so that no reader sees a partial file.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let failed = |error: std::io::Error| {
-        Failure::config(format!("cannot write `{}`: {error}", path.display()))
-            .next("set LANGO_HOME to a writable folder")
+/// Returns warnings about settings that take precedence over what [`Connection::write`] wrote.
+pub fn precedence_warnings(app: &App, provider: &str, has_stored_key: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let values = app.loaded.values.iter();
+    let model = values.clone().find(|value| value.name == "agent.model");
+    match model.map(|value| &value.origin) {
+        Some(origin @ Origin::Variable(_)) => warnings.push(format!(
+            "{origin} is set and takes precedence over the configuration file"
+        )),
+        Some(origin @ Origin::File { path, .. }) if *path != app.loaded.paths.user_file => {
+            warnings.push(format!(
+                "agent.model in {origin} takes precedence in this project"
+            ));
+        }
+        _ => {}
+    }
+    let variables = known_provider(provider).map_or(&[][..], |known| &known.keys);
+    let variable = variables.iter().find(|name| app.credentials.has(name));
+    if let Some(variable) = variable.filter(|_| has_stored_key) {
+        warnings.push(format!(
+            "{variable} is set and takes precedence over the stored key"
+        ));
+    }
+    warnings
+}
+
+/// Returns whether a provider that failed to list its models cannot answer either.
+fn is_fatal(fault: &ModelFault) -> bool {
+    matches!(
+        fault,
+        ModelFault::BadKey { .. } | ModelFault::NoKey { .. } | ModelFault::Unreachable { .. }
+    )
+}
+
+fn provider_change(provider: &str, field: &str, value: Option<&str>) -> KeyChange {
+    KeyChange {
+        path: ["providers", provider, field].map(str::to_owned).to_vec(),
+        value: value.map(Into::into),
+    }
+}
+
+/// Returns the settings of a provider from the command line, so that the file alone selects the same model.
+fn flag_changes(app: &App, provider: &str) -> Vec<KeyChange> {
+    let prefix = format!("providers.{provider}.");
+    let values = app.loaded.values.iter();
+    let flags = values.filter(|value| value.origin == Origin::Flag);
+    let changes = flags.filter_map(|value| {
+        let field = value.name.strip_prefix(&prefix)?;
+        Some(KeyChange {
+            value: Some(value.value.clone()?),
+            ..provider_change(provider, field, None)
+        })
+    });
+    changes.collect()
+}
+
+/// Refuses a name that cannot be part of `provider/model` or of a key of the configuration.
+fn check_name(provider: &str) -> Result<(), Failure> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if !provider.is_empty() && provider.len() <= 64 && provider.chars().all(is_letter) {
+        return Ok(());
+    }
+    let message = format!("`{provider}` cannot be the name of a provider");
+    Err(Failure::usage(message).next("use letters, digits, `-` and `_`"))
+}
+
+/// Checks the address of a server, and returns it without a slash at its end.
+fn check_address(address: &str) -> Result<String, Failure> {
+    let address = address.trim().trim_end_matches('/');
+    let invalid = |problem: &str| {
+        Failure::usage(format!("the address cannot be used: {problem}"))
+            .next("give the address of the API, such as http://127.0.0.1:8000/v1")
     };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let temporary = path.with_extension("toml.new");
-    let mut file = std::fs::File::create(&temporary).map_err(failed)?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(failed)?;
-    std::fs::rename(&temporary, path).map_err(failed)
+    let url = Url::parse(address).map_err(|error| invalid(&error.to_string()))?;
+    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
+        return Err(invalid("it must start with http:// or https:// and a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        let shown = redacted_url(&url);
+        return Err(invalid(&format!(
+            "it contains a user name or password; use {shown} and a key"
+        )));
+    }
+    Ok(address.to_owned())
 }

@@ -5,12 +5,14 @@ use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timesta
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::remove_hidden;
+use lango_tools::UndoStore;
 use std::time::Duration;
 
-/// Deletes these sessions, after acquiring the leases of all of them. Calls `progress` with the number of sessions
-/// deleted so far.
+/// Deletes these sessions and the originals of files that their turns changed, after acquiring the leases of all of
+/// them. Calls `progress` with the number of sessions deleted so far.
 pub async fn delete_sessions(
     store: &Store,
+    undo: &UndoStore,
     ids: &[SessionId],
     progress: &mut (dyn FnMut(usize) + Send),
 ) -> Result<u64, Failure> {
@@ -26,6 +28,7 @@ pub async fn delete_sessions(
         if !store.hide_session(id, None).await? {
             return Err(StoreError::NotFound { id: id.clone() }.into());
         }
+        undo.forget_session(id)?;
         remove_hidden(store, id).await?;
         progress(done + 1);
     }

@@ -138,6 +138,11 @@ impl ApiContext for ServedApp {
         })
     }
 
+    fn forget_session(&self, session: &SessionId) -> Result<(), String> {
+        let forgotten = self.with_app(|app| app.undo.forget_session(session));
+        forgotten.map_err(|error| error.to_string())
+    }
+
     fn export(&self, session: SessionId) -> BoxStream<'static, Result<Bytes, String>> {
         let (sender, lines) = mpsc::channel(MAX_PENDING_LINES);
         let (store, exports) = (Arc::clone(&self.store), Arc::clone(&self.exports));

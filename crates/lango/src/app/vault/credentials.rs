@@ -4,6 +4,7 @@
 use super::references::{KeySetting, key_settings, secret_of};
 use super::source::{UseError, describe_unusable};
 use super::{PromptMode, UserVaults, can_ask};
+use crate::app::credentials_file::StoredKeys;
 use crate::app::failure::{Failure, FailureKind};
 use crate::app::notice::notice;
 use lango_config::Settings;
@@ -28,6 +29,8 @@ pub struct Credentials {
     user: UserId,
     vaults: Arc<UserVaults>,
     masks: Masks,
+    /// The keys that `lango setup` stored outside of the vault.
+    stored: StoredKeys,
     /// The names of the secrets in the vault at the start.
     listed: BTreeSet<SecretName>,
     cache: Arc<Mutex<HashMap<SecretName, CachedValue>>>,
@@ -46,6 +49,7 @@ pub struct CredentialParts<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     pub vaults: Arc<UserVaults>,
     pub masks: Masks,
+    pub stored: StoredKeys,
     pub prompt_mode: PromptMode,
 }
 
@@ -58,6 +62,7 @@ impl Credentials {
             env,
             vaults,
             masks,
+            stored,
             prompt_mode,
         } = parts;
         let named = key_settings(settings);
@@ -84,12 +89,14 @@ impl Credentials {
             user,
             vaults,
             masks,
+            stored,
             listed,
             cache: Arc::default(),
             uses: Mutex::default(),
             cache_time: CACHE_TIME,
         };
         credentials.mask_environment(&named);
+        credentials.stored.mask(&credentials.masks);
         let is_needed = |(name, is_needed): &(SecretName, bool)| {
             *is_needed && credentials.listed.contains(name)
         };
@@ -121,9 +128,14 @@ impl Credentials {
         &self.masks
     }
 
-    /// Checks that a value is available, for a command that cannot work without it.
-    pub async fn check(&self, setting: &str) -> Result<(), SecretError> {
-        self.look_up(setting).await.map(|_| ())
+    /// Returns the keys that are stored outside of the vault.
+    pub fn stored(&self) -> &StoredKeys {
+        &self.stored
+    }
+
+    /// Returns the stored key of a provider, if there is one for this address.
+    pub fn find_stored(&self, provider: &str, address: &str) -> Option<Credential> {
+        self.stored.find(provider, address, &self.masks)
     }
 
     /// Unlocks the vault while the user can be prompted. Other failures are only printed, because they recur where a

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::app::failure::Failure;
 use lango_core::{Clock, EventRange, SessionId, SessionStore};
-use lango_engine::{ApprovalRules, History, SystemClock, Turn, TurnInput, TurnStart};
+use lango_engine::{ApprovalRules, History, ModeSwitch, SystemClock, Turn, TurnInput, TurnStart};
 use std::sync::Arc;
 
 /// Closes the last turn of a session if it has no outcome; returns whether it did. The caller holds the session's
@@ -29,6 +29,7 @@ pub(super) async fn close(app: &App, session: &SessionId) -> Result<bool, Failur
         first_seq,
         history: Arc::new(History::default()),
         rules: Arc::new(ApprovalRules::default()),
+        mode: ModeSwitch::default(),
     };
     let mut turn = Turn::replay(Arc::clone(&app.tree), start, &events);
     let closing = turn.accept(TurnInput::Interrupted, SystemClock.now());

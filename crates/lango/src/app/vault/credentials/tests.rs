@@ -40,6 +40,7 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
         user,
         vaults: Arc::new(UserVaults::new(access, masks.clone())),
         masks,
+        stored: StoredKeys::default(),
         listed: BTreeSet::new(),
         cache: Arc::default(),
         uses: Mutex::default(),
